@@ -3,7 +3,7 @@
 
 mod common;
 
-use loopwright_kernel_ir::{Aff, Constraint, LoopKernel, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower, realized};
 use loopwright_program::{
     Instances, Presence, Program,
@@ -30,14 +30,14 @@ fn changed(program: &Program, change: &dyn Fn(&mut Instances) -> bool) -> Vec<Pr
 fn other(presence: &mut Presence) {
     *presence = match presence {
         Presence::Elected => Presence::Replicated,
-        Presence::Replicated | Presence::Iname => Presence::Elected,
+        Presence::Replicated | Presence::At(()) | Presence::Collective => Presence::Elected,
     };
 }
 
 #[test]
 fn claims_that_differ_from_the_kernel_are_refused() {
     type Change = (&'static str, &'static dyn Fn(&mut Instances) -> bool);
-    let changes: [Change; 6] = [
+    let changes: [Change; 7] = [
         ("no instances", &|i| {
             i.constraints.push(Constraint::nonneg(Aff::constant(-1)));
             i.allowed = i.constraints.clone();
@@ -48,11 +48,15 @@ fn claims_that_differ_from_the_kernel_are_refused() {
             !std::mem::take(&mut i.constraints).is_empty()
         }),
         ("other threads", &|i| {
-            other(&mut i.threads[0]);
+            other(&mut i.executor[HardwareAxis::Block(Dim::X)]);
             true
         }),
         ("other blocks", &|i| {
-            other(&mut i.blocks[0]);
+            other(&mut i.executor[HardwareAxis::Grid(Dim::X)]);
+            true
+        }),
+        ("all threads together", &|i| {
+            i.executor[HardwareAxis::Block(Dim::X)] = Presence::Collective;
             true
         }),
         ("a predicate", &|i| {

@@ -7,7 +7,7 @@ mod common;
 #[path = "common/spoilt.rs"]
 mod spoilt;
 
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, LoopKernel};
 use loopwright_lowering::{
     LowerOptions, lower,
     program::{BinOp, MemRef, Program, Scope, Stmt, Value, ValueKind},
@@ -140,7 +140,7 @@ fn a_barrier_that_some_threads_pass_by_is_refused() {
             match stmt {
                 Stmt::For { body, .. } => spoil(body),
                 Stmt::Sync { .. } => {
-                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) };
+                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(Dim::X) };
                     let cond = Value::binary(BinOp::Lt, thread, Value::int(DType::I32, 63));
                     let body = vec![stmt.clone()];
                     *stmt = Stmt::If { cond, body, otherwise: Vec::new(), note: Default::default() };
@@ -171,7 +171,7 @@ fn a_barrier_of_a_warp_that_some_lanes_pass_by_does_not_count() {
                 }
                 Stmt::Sync { scope: Scope::Warp, .. } => {
                     *spoilt += 1;
-                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) };
+                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(Dim::X) };
                     let cond = Value::binary(BinOp::Lt, thread, Value::int(DType::I32, 31));
                     let body = vec![stmt.clone()];
                     *stmt = Stmt::If { cond, body, otherwise: Vec::new(), note: Default::default() };

@@ -1,7 +1,7 @@
 //! The final check of hand-written programs: errors that only one part of it detects, each next to
 //! a correct variant.
 
-use loopwright_kernel_ir::{DType, LoopKernel, Name};
+use loopwright_kernel_ir::{DType, Dim, LoopKernel, Name};
 use loopwright_lowering::{
     LowerOptions, lower,
     program::{BinOp, Memory, Note, Program, Stmt, Value, ValueKind},
@@ -20,7 +20,7 @@ fn int(v: i64) -> Value {
 }
 
 fn thread() -> Value {
-    Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) }
+    Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(Dim::X) }
 }
 
 /// Visits the loops, outer before inner.

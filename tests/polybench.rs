@@ -90,10 +90,7 @@ fn launches_are_large() {
             assert!(threads >= 1024, "{} {sizes:?}: {threads} threads", case.name);
         }
         let axes = |block: bool| {
-            kernel
-                .tags
-                .values()
-                .any(|t| if block { t.block_axis().is_some() } else { t.thread_axis().is_some() })
+            kernel.tags.values().any(|t| if block { t.is_over_blocks() } else { t.is_in_block() })
         };
         assert!(axes(true) && axes(false), "{}", case.name);
     }

@@ -37,10 +37,6 @@ impl Context<'_> {
     /// The expression without casts; its `rep` says how it represents the value.
     pub(crate) fn raw(&self, value: &Value) -> Printed {
         let dtype = value.dtype;
-        let axis = |name: &str, axis: u8| match axis {
-            0..3 => format!("{name}.{}", ['x', 'y', 'z'][axis as usize]),
-            _ => self.needs.refuse("malformed-program", format!("there is no axis {axis} of {name}")),
-        };
         match &value.kind {
             ValueKind::Int(v) if dtype.is_float() => self.float(dtype, *v as f64),
             ValueKind::Int(v) => Printed::integer(dtype, *v),
@@ -48,11 +44,11 @@ impl Context<'_> {
             ValueKind::Bool(v) => Printed::primary(if *v { "true" } else { "false" }),
             ValueKind::Var(id) => Printed::primary(self.var(*id)),
             ValueKind::Param(name) => Printed::primary(name.as_str()),
-            ValueKind::BlockIdx(a) => {
-                Printed::primary(axis("blockIdx", *a)).with(Rep::Unsigned { exact: true })
+            ValueKind::BlockIdx(dim) => {
+                Printed::primary(format!("blockIdx.{dim}")).with(Rep::Unsigned { exact: true })
             }
-            ValueKind::ThreadIdx(a) => {
-                Printed::primary(axis("threadIdx", *a)).with(Rep::Unsigned { exact: true })
+            ValueKind::ThreadIdx(dim) => {
+                Printed::primary(format!("threadIdx.{dim}")).with(Rep::Unsigned { exact: true })
             }
             ValueKind::Load(m) if self.is_streaming(m) => {
                 Printed::primary(format!("__ldcs(&{})", self.element(m)))

@@ -99,8 +99,8 @@ impl<'a> Block<'a> {
                 match preset {
                     Preset::Constant(bits) => block.fill(warp, *dtype, *reg, |_| *bits),
                     Preset::Param(_) => block.fill(warp, *dtype, *reg, |_| *bits),
-                    Preset::ThreadIdx(axis) => block.fill(warp, *dtype, *reg, |lane| {
-                        thread_of(kernel.block, warp * WARP + lane)[usize::from(*axis)].into()
+                    Preset::ThreadIdx(dim) => block.fill(warp, *dtype, *reg, |lane| {
+                        (*dim.of(&thread_of(kernel.block, warp * WARP + lane))).into()
                     }),
                     Preset::BlockIdx(_) => {}
                 }
@@ -129,8 +129,8 @@ impl<'a> Block<'a> {
         self.at = [n % gx, n / gx % gy, n / gx / gy];
         (self.barriers, self.steps) = (0, 0);
         for (preset, dtype, reg) in &self.launch.code.presets {
-            if let Preset::BlockIdx(axis) = preset {
-                let value = Number::from_bits(*dtype, self.at[usize::from(*axis)] as u64);
+            if let Preset::BlockIdx(dim) = preset {
+                let value = Number::from_bits(*dtype, *dim.of(&self.at) as u64);
                 for warp in &mut self.warps {
                     if is_wide(*dtype) {
                         warp.wide[*reg as usize] = [value.bits(); WARP];

@@ -6,7 +6,7 @@
 //! inactive lanes; an instruction that reassigns a variable, or merges the two sides of a choice,
 //! moves active lanes only.
 
-use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_kernel_ir::{DType, Dim, Name, Number};
 use loopwright_program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind};
 
 /// The index of a register in the file of its type.
@@ -354,9 +354,9 @@ pub(crate) enum Preset {
     /// A scalar argument or host variable, of the register's type.
     Param(Name),
     /// The block index on this axis.
-    BlockIdx(u8),
+    BlockIdx(Dim),
     /// The thread index on this axis.
-    ThreadIdx(u8),
+    ThreadIdx(Dim),
 }
 
 impl Preset {
@@ -367,8 +367,8 @@ impl Preset {
             ValueKind::Float(v) => Preset::Constant(Number::F64(*v).cast(value.dtype).bits()),
             ValueKind::Bool(v) => Preset::Constant((*v).into()),
             ValueKind::Param(name) => Preset::Param(name.clone()),
-            ValueKind::BlockIdx(axis) => Preset::BlockIdx(*axis),
-            ValueKind::ThreadIdx(axis) => Preset::ThreadIdx(*axis),
+            ValueKind::BlockIdx(dim) => Preset::BlockIdx(*dim),
+            ValueKind::ThreadIdx(dim) => Preset::ThreadIdx(*dim),
             _ => return None,
         })
     }

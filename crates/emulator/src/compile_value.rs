@@ -92,15 +92,13 @@ impl<'a> Compiler<'a> {
     /// The register that holds the value.
     pub fn value(&mut self, value: &'a Value) -> Result<Reg, Fault> {
         if let Some(preset) = Preset::of(value) {
-            let axis_ok = match preset {
-                Preset::BlockIdx(axis) | Preset::ThreadIdx(axis) => {
-                    axis < 3 && value.dtype == self.program.index
-                }
+            let type_ok = match preset {
+                Preset::BlockIdx(_) | Preset::ThreadIdx(_) => value.dtype == self.program.index,
                 _ => true,
             };
             let found = self.code.presets.iter().find(|(p, d, _)| *d == value.dtype && *p == preset);
             return match found {
-                Some((_, _, reg)) if axis_ok => Ok(*reg),
+                Some((_, _, reg)) if type_ok => Ok(*reg),
                 _ => self.invalid(format!("{:?} of type {}", value.kind, value.dtype)),
             };
         }

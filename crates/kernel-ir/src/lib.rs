@@ -24,6 +24,7 @@
 
 pub mod arithmetic;
 mod array;
+mod axis;
 mod builder;
 mod conditions;
 mod data;
@@ -59,6 +60,7 @@ mod types;
 mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar, Waves};
+pub use axis::{AxisSet, Dim, HardwareAxis, PerAxis};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
 pub use conditions::{FAR_SCALAR, Standing};
 pub use data::{Buffer, Element, Number};

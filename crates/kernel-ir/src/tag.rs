@@ -5,6 +5,8 @@ use std::fmt;
 use loopwright_target::Target;
 use serde::{Deserialize, Serialize};
 
+use crate::{Dim, HardwareAxis};
+
 /// What an iname is mapped to. An iname with a parallel tag is a coordinate of an execution, not a
 /// loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -19,10 +21,10 @@ pub enum Tag {
     /// As [`Tag::Ilp`], and accesses whose neighbours in memory are neighbouring lanes become
     /// vector loads and stores.
     Vec,
-    /// An axis of the grid: 0, 1, 2 for x, y, z.
-    Block(u8),
-    /// An axis of the block: 0, 1, 2 for x, y, z.
-    Thread(u8),
+    /// An axis of the grid.
+    Block(Dim),
+    /// An axis of the block.
+    Thread(Dim),
     /// Warps of a block: the threads' y axis, with full warps along x.
     Warp,
     /// Lanes of a warp: the threads' x axis, with 2, 4, 8, 16 or 32 lanes.
@@ -142,43 +144,62 @@ impl fmt::Display for Flat {
 impl Tag {
     /// Whether an iname of this tag is a coordinate rather than a loop.
     pub fn is_parallel(self) -> bool {
-        !matches!(self, Tag::Seq | Tag::Unroll | Tag::Host | Tag::Flat(_))
+        self.is_hardware() || self.is_jam()
     }
 
     /// Whether its iterations run in different threads (of one block or of several).
     pub fn is_hardware(self) -> bool {
-        matches!(self, Tag::Block(_) | Tag::Thread(_) | Tag::Warp | Tag::Lane)
+        self.axis().is_some()
     }
 
     /// Whether its iterations are lanes of one thread.
     pub fn is_jam(self) -> bool {
-        matches!(self, Tag::Ilp | Tag::Vec)
-    }
-
-    /// The axis of the block that it occupies, 0 to 2.
-    pub fn thread_axis(self) -> Option<usize> {
         match self {
-            Tag::Thread(axis) => Some(usize::from(axis)),
-            Tag::Lane => Some(0),
-            Tag::Warp => Some(1),
-            _ => None,
+            Tag::Ilp | Tag::Vec => true,
+            Tag::Seq
+            | Tag::Unroll
+            | Tag::Block(_)
+            | Tag::Thread(_)
+            | Tag::Warp
+            | Tag::Lane
+            | Tag::Host
+            | Tag::Flat(_) => false,
         }
     }
 
-    /// The axis of the grid that it occupies, 0 to 2.
-    pub fn block_axis(self) -> Option<usize> {
+    /// The axis of the hardware that its iterations are spread over.
+    pub fn axis(self) -> Option<HardwareAxis> {
         match self {
-            Tag::Block(axis) => Some(usize::from(axis)),
-            _ => None,
+            Tag::Block(dim) => Some(HardwareAxis::Grid(dim)),
+            Tag::Thread(dim) => Some(HardwareAxis::Block(dim)),
+            Tag::Lane => Some(HardwareAxis::Block(Dim::X)),
+            Tag::Warp => Some(HardwareAxis::Block(Dim::Y)),
+            Tag::Seq | Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Host | Tag::Flat(_) => None,
         }
+    }
+
+    /// Whether its iterations run in different threads of one block.
+    pub fn is_in_block(self) -> bool {
+        self.axis().is_some_and(HardwareAxis::is_in_block)
+    }
+
+    /// Whether its iterations run in different blocks.
+    pub fn is_over_blocks(self) -> bool {
+        self.axis().is_some_and(|axis| !axis.is_in_block())
+    }
+
+    /// Whether the number of its iterations has to be known before the kernel runs: that of threads,
+    /// lanes, and copies of a statement.
+    pub fn has_constant_length(self) -> bool {
+        self.is_in_block() || self.is_jam() || self == Tag::Unroll
     }
 
     /// The tag of a text: ours or loopy's (`g.0`, `l.1`, `unr`, `for`).
     pub fn parse(text: &str) -> Option<Tag> {
         let axis = |t: &str| match t {
-            "x" | "0" => Some(0),
-            "y" | "1" => Some(1),
-            "z" | "2" => Some(2),
+            "x" | "0" => Some(Dim::X),
+            "y" | "1" => Some(Dim::Y),
+            "z" | "2" => Some(Dim::Z),
             _ => None,
         };
         Some(match text {
@@ -220,14 +241,13 @@ impl Tag {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = |axis: u8| ["x", "y", "z"].get(usize::from(axis)).copied().unwrap_or("?");
         match self {
             Tag::Seq => f.write_str("seq"),
             Tag::Unroll => f.write_str("unroll"),
             Tag::Ilp => f.write_str("ilp"),
             Tag::Vec => f.write_str("vec"),
-            Tag::Block(axis) => write!(f, "block.{}", letter(*axis)),
-            Tag::Thread(axis) => write!(f, "thread.{}", letter(*axis)),
+            Tag::Block(dim) => write!(f, "block.{dim}"),
+            Tag::Thread(dim) => write!(f, "thread.{dim}"),
             Tag::Warp => f.write_str("warp"),
             Tag::Lane => f.write_str("lane"),
             Tag::Host => f.write_str("host"),

@@ -1,7 +1,7 @@
 //! The text of kernels: what is read, what is printed, and that reading what was printed gives an
 //! equal kernel.
 
-use loopwright_kernel_ir::{Aff, Constraint, Definition, LoopKernel, Role, Tag, Tree};
+use loopwright_kernel_ir::{Aff, Constraint, Definition, Dim, LoopKernel, Role, Tag, Tree};
 
 fn parse(text: &str) -> LoopKernel {
     match LoopKernel::parse(text) {
@@ -90,7 +90,7 @@ fn a_transformed_kernel_reads_back_with_its_declared_form() {
             data.domains[1].constraints.push(Constraint::nonneg(inner));
             data.tree = Tree::replace_loop(&data.tree, "i", &["i_outer".into(), "i_inner".into()]);
             data.tree = Tree::splice(&data.tree, "i_inner");
-            data.tags.insert("i_inner".into(), Tag::Thread(0));
+            data.tags.insert("i_inner".into(), Tag::Thread(Dim::X));
             data.instructions[0].made_by = Some("split_iname".into());
             data.instructions[0].role = Role::Does("total".into());
             data.instructions[0].map.insert("i".into(), Aff::var("i_outer"));

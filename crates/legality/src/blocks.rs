@@ -5,10 +5,10 @@
 //! the model: for equal values of the surrounding host loops, is there a pair of executions at one
 //! cell in different blocks?
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Tag};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Tag};
 use loopwright_poly::{Result, System};
 
-use crate::{Coordinate, Model, Touch, conflict::primed, model::AXES};
+use crate::{Model, Presence, Touch, conflict::primed, is_common_to};
 
 /// An array in which executions of the two parts, in different blocks, may touch the same cell, at
 /// least one of them writing; `None` if there is none.
@@ -16,17 +16,18 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
     let (a, b) = (&model.parts[p], &model.parts[q]);
     let second = |aff: &Aff| model.second(aff);
     // The coordinate on an axis, relative to its least value; `None` if every block runs the part.
-    let coordinate = |c: &Coordinate| -> Result<Option<Aff>> {
-        Ok(match c {
-            Coordinate::Iname(n) => Some(Aff::var(n).sub(&model.lower(n)?.unwrap_or_default())?),
-            Coordinate::First => Some(Aff::constant(0)),
-            Coordinate::Every => None,
+    let coordinate = |presence: &Presence<Name>| -> Result<Option<Aff>> {
+        Ok(match presence {
+            Presence::At(n) => Some(Aff::var(n).sub(&model.lower(n)?.unwrap_or_default())?),
+            Presence::Elected => Some(Aff::constant(0)),
+            Presence::Replicated | Presence::Collective => None,
         })
     };
     for e in &a.events {
         for f in b.events.iter().filter(|f| f.array == e.array) {
             let read = (e.touch, f.touch) == (Touch::Read, Touch::Read);
-            if read || model.is_accumulator(&e.array) || model.space(&e.array) != AddressSpace::Global {
+            let common = is_common_to(model.space(&e.array), HardwareAxis::OF_GRID);
+            if read || model.is_accumulator(&e.array) || !common {
                 continue;
             }
             let mut rows = model.context.clone();
@@ -44,8 +45,8 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
                 }
             }
             let base = System::new(&rows)?;
-            for axis in 3..AXES {
-                let cases = match (coordinate(&a.place[axis])?, coordinate(&b.place[axis])?) {
+            for axis in HardwareAxis::OF_GRID {
+                let cases = match (coordinate(&a.executor[*axis])?, coordinate(&b.executor[*axis])?) {
                     (Some(x), Some(y)) => {
                         let y = second(&y)?;
                         vec![vec![Constraint::lt(&x, &y)?], vec![Constraint::lt(&y, &x)?]]

@@ -29,11 +29,10 @@ use loopwright_poly::{Result, System, Table, TableSet};
 use owners::Owners;
 
 use crate::{
-    Model, ModelPart, Touch,
+    Model, ModelPart, Presence, Touch,
     link::{Link, cover, link, narrow_by},
-    model::Coordinate,
     order::{Against, Possible, Way, before, common, not_before},
-    value,
+    owner, value,
 };
 
 /// A pair whose order may not be preserved.
@@ -233,9 +232,9 @@ impl<'a, 'k> Comparison<'a, 'k> {
             }
         }
         let space = new.space(array);
-        for axis in Model::owner_axes(space) {
-            if let Coordinate::Iname(n) = &first.place[axis]
-                && touches.iter().all(|(q, _)| new.parts[*q].place[axis] == first.place[axis])
+        for axis in owner(space).iter() {
+            if let Presence::At(n) = &first.executor[axis]
+                && touches.iter().all(|(q, _)| new.parts[*q].executor[axis] == first.executor[axis])
             {
                 equal.insert(n.clone());
             }

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Fact, HardwareAxis, Name};
 use loopwright_poly::{Result, System};
 
-use crate::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, loads::add_facts};
+use crate::{Access, Execution, Load, Presence, loads::add_facts};
 
 /// Which executions the query pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +90,10 @@ pub fn meeting_pairs(
         rows.push(Constraint { kind: c.kind, aff: prime(&c.aff)? });
     }
     // Which thread or block runs a part that has no iname on an axis.
-    for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
-        elect(&mut rows, a.threads[axis], Aff::var(*coordinate), Some(query.block[axis]))?;
-        elect(&mut rows, b.threads[axis], Aff::var(primed(&Name::new(coordinate))), Some(query.block[axis]))?;
-    }
-    for (axis, coordinate) in BLOCK_COORDINATES.iter().enumerate() {
-        elect(&mut rows, a.blocks[axis], Aff::var(*coordinate), None)?;
-        elect(&mut rows, b.blocks[axis], Aff::var(primed(&Name::new(coordinate))), None)?;
+    for axis in HardwareAxis::all() {
+        let extent = axis.extent_in(&query.block);
+        elect(&mut rows, &a.executor[axis], axis.position(), extent)?;
+        elect(&mut rows, &b.executor[axis], axis.position().rename(&|n| Some(primed(n)))?, extent)?;
     }
     for (s, t) in x.subscripts.iter().zip(&y.subscripts) {
         if let (Some(s), Some(t)) = (s, t) {
@@ -119,24 +116,24 @@ pub fn meeting_pairs(
         rows.push(Constraint::equal(&Aff::var(name), &Aff::var(primed(name)))?);
         Ok(())
     };
-    let threads: Vec<Name> = THREAD_COORDINATES.iter().map(Name::new).collect();
-    let blocks: Vec<Name> = BLOCK_COORDINATES.iter().map(Name::new).collect();
+    let coordinate = |axis: &HardwareAxis| Name::new(axis.coordinate());
     let differ: Vec<Name> = match query.meeting {
         Meeting::Threads => {
-            for name in &blocks {
-                same(&mut rows, name)?;
+            for axis in HardwareAxis::OF_GRID {
+                same(&mut rows, &coordinate(axis))?;
             }
-            let wide = |axis: &usize| query.block[*axis] > 1;
-            (0..3).filter(wide).map(|axis| threads[axis].clone()).collect()
+            let wide = |axis: &&HardwareAxis| axis.extent_in(&query.block).is_none_or(|extent| extent > 1);
+            HardwareAxis::OF_BLOCK.iter().filter(wide).map(coordinate).collect()
         }
         Meeting::Blocks => {
-            let present =
-                |axis: &usize| a.blocks[*axis] != Presence::Elected || b.blocks[*axis] != Presence::Elected;
-            (0..3).filter(present).map(|axis| blocks[axis].clone()).collect()
+            let present = |axis: &&HardwareAxis| {
+                [a, b].iter().any(|execution| execution.executor[**axis] != Presence::Elected)
+            };
+            HardwareAxis::OF_GRID.iter().filter(present).map(coordinate).collect()
         }
         Meeting::Lanes => {
-            for name in blocks.iter().chain(&threads) {
-                same(&mut rows, name)?;
+            for axis in HardwareAxis::OF_GRID.iter().chain(HardwareAxis::OF_BLOCK) {
+                same(&mut rows, &coordinate(axis))?;
             }
             a.lanes.iter().filter(|l| b.lanes.contains(l)).cloned().collect()
         }
@@ -172,14 +169,20 @@ pub fn meeting_pairs(
     Ok(None)
 }
 
-fn elect(rows: &mut Vec<Constraint>, presence: Presence, coordinate: Aff, extent: Option<u32>) -> Result<()> {
-    match (presence, extent) {
-        (Presence::Elected, _) => rows.push(Constraint::zero(coordinate)),
-        (Presence::Iname | Presence::Replicated, Some(extent)) => {
-            rows.push(Constraint::lt(&coordinate, &Aff::constant(i64::from(extent)))?);
-            rows.push(Constraint::nonneg(coordinate));
+fn elect(
+    rows: &mut Vec<Constraint>,
+    presence: &Presence<Name>,
+    position: Aff,
+    extent: Option<u32>,
+) -> Result<()> {
+    match presence {
+        Presence::Elected => rows.push(Constraint::zero(position)),
+        Presence::At(_) | Presence::Replicated | Presence::Collective => {
+            if let Some(extent) = extent {
+                rows.push(Constraint::lt(&position, &Aff::constant(i64::from(extent)))?);
+            }
+            rows.push(Constraint::nonneg(position));
         }
-        (Presence::Iname | Presence::Replicated, None) => rows.push(Constraint::nonneg(coordinate)),
     }
     Ok(())
 }

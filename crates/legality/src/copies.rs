@@ -18,7 +18,7 @@ use std::{cmp::Ordering, collections::hash_map::Entry};
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::{Kind, Result, Set, System, Table};
 
-use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common, roles::PartRole};
+use crate::{Model, ModelPart, Presence, Touch, conflict::primed, order::common, owner, roles::PartRole};
 
 /// What one part copies for one reader. Each list of constraints relates the reader's inames to a
 /// buffer cell and the source cell that is copied there; the union of the lists is the set of all
@@ -136,19 +136,19 @@ fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Resu
         let Some(s) = s else { return Ok(None) };
         rows.push(Constraint::equal(&Aff::var(name), &second(s)?)?);
     }
-    for axis in Model::owner_axes(model.space(&copy.events[e].array)) {
-        let value = |c: &Coordinate| -> Result<Option<Aff>> {
-            Ok(match c {
-                Coordinate::Iname(n) => model.lower(n)?.map(|l| Aff::var(n).sub(&l)).transpose()?,
+    for axis in owner(model.space(&copy.events[e].array)).iter() {
+        let value = |presence: &Presence<Name>| -> Result<Option<Aff>> {
+            Ok(match presence {
+                Presence::At(n) => model.lower(n)?.map(|l| Aff::var(n).sub(&l)).transpose()?,
                 _ => Some(Aff::constant(0)),
             })
         };
-        match (&copy.place[axis], &reader.place[axis]) {
-            (Coordinate::Iname(m), Coordinate::Iname(n)) if m == n => {
+        match (&copy.executor[axis], &reader.executor[axis]) {
+            (Presence::At(m), Presence::At(n)) if m == n => {
                 rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(m)))?);
             }
-            (Coordinate::Every, _) => {}
-            (_, Coordinate::Every) => return Ok(None),
+            (Presence::Replicated | Presence::Collective, _) => {}
+            (_, Presence::Replicated | Presence::Collective) => return Ok(None),
             (a, b) => {
                 let (Some(a), Some(b)) = (value(a)?, value(b)?) else { return Ok(None) };
                 rows.push(Constraint::equal(&second(&a)?, &b)?);

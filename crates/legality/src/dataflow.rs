@@ -28,8 +28,8 @@ use crate::{
     conflict::primed,
     copies::Copies,
     link::Link,
-    model::Coordinate,
     order::{Against, not_before},
+    owner,
     roles::PartRole,
 };
 
@@ -94,9 +94,11 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                     }) {
                         continue;
                     }
-                    let owned = Model::owner_axes(new.space(&e.array)).any(|axis| {
-                        matches!((&part.place[axis], differs), (Coordinate::Iname(n), Some(s)) if *n == s.iname)
-                    });
+                    let owners: Vec<&Name> = owner(new.space(&e.array))
+                        .iter()
+                        .filter_map(|axis| part.executor[axis].iname())
+                        .collect();
+                    let owned = differs.is_some_and(|s| owners.contains(&&s.iname));
                     if owned {
                         continue;
                     }
@@ -110,10 +112,8 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                             rows.push(Constraint::equal(s, &second(t)?)?);
                         }
                     }
-                    for axis in Model::owner_axes(new.space(&e.array)) {
-                        if let Coordinate::Iname(n) = &part.place[axis] {
-                            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
-                        }
+                    for n in owners {
+                        rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
                     }
                     for s in &way {
                         let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));

@@ -32,6 +32,7 @@ mod data_reads;
 mod dataflow;
 mod event;
 mod execution;
+mod executor;
 mod flat;
 mod judge;
 mod link;
@@ -52,15 +53,13 @@ pub use data_reads::DataReads;
 pub use event::{
     Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,
 };
-pub use execution::{
-    Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, coordinate_name, is_coordinate,
-    presence,
-};
+pub use execution::{Access, Execution, Load, coordinate_name, is_coordinate};
+pub use executor::{Executor, Presence, axes_in_use, executor, is_common_to, owner};
 pub use flat::{FlatNest, flat_nest};
 pub use judge::{Basis, Judgement, Verdict, judge};
 pub use link::{Link, Unlinked};
 pub use loads::facts_exclude;
-pub use model::{Coordinate, Model, ModelPart, Step, context};
+pub use model::{Model, ModelPart, Step, context};
 pub use order::Against;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, replay};
 pub use roles::PartRole;

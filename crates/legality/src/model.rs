@@ -6,11 +6,11 @@
 //! * **Time** is the path through the loop tree ([`Step`]): position among the children, iname of
 //!   the loop, position, and so on; lanes of a thread come last, statement by statement, reads
 //!   before writes.
-//! * **Place** is a coordinate on each axis of the block and the grid ([`Coordinate`]), by the same
-//!   convention as in lowering: the value of an iname on the axis minus its least value; the first
-//!   coordinate for an elected part; every coordinate for a part that each thread replicates.
-//! * **Cells** ([`Event`]) belong to an owner: a private cell to its thread (and lane), a shared
-//!   cell to its block.
+//! * **Place** is a coordinate on each axis of the hardware, as the part's executor says
+//!   ([`Executor`]): the value of an iname on the axis minus its least value; the first coordinate
+//!   for an elected part; every coordinate for a part that each thread replicates.
+//! * **Cells** ([`Event`]) belong to an owner ([`owner`](crate::owner)): a private cell to its thread
+//!   (and lane), a shared cell to its block.
 //! * Integers read from data appear in constraints under the name of the temporary that holds them;
 //!   two executions may see different values.
 
@@ -23,15 +23,12 @@ use loopwright_kernel_ir::{
 use loopwright_poly::{Result, System, Table};
 
 use crate::{
-    DataReads, Event, Load, Presence, Touch,
+    DataReads, Event, Executor, Load, Touch,
     conflict::primed,
     event::{Loads, affine_predicate, events},
-    execution::presence,
+    executor::executor,
     loads::add_facts,
 };
-
-/// The axes of a place: x, y, z of the block, then of the grid.
-pub const AXES: usize = 6;
 
 /// One component of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,17 +37,6 @@ pub struct Step {
     pub position: usize,
     /// The iname of the loop; `None` for the part itself.
     pub iname: Option<Name>,
-}
-
-/// The position of an execution on an axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Coordinate {
-    /// One of the part's inames is on the axis.
-    Iname(Name),
-    /// The first one: the part is elected, or nothing uses the axis.
-    First,
-    /// All of them: each runs its own copy of the part.
-    Every,
 }
 
 /// One part of an instruction.
@@ -73,10 +59,10 @@ pub struct ModelPart {
     pub path: Vec<Step>,
     /// Its inames that are lanes of a thread.
     pub lanes: Vec<Name>,
-    /// Its inames on axes of the block or the grid.
+    /// Its inames on axes of the hardware.
     pub hardware: Vec<Name>,
-    /// The coordinate on each axis.
-    pub place: [Coordinate; AXES],
+    /// Who runs it.
+    pub executor: Executor,
     /// Its reads, writes and updates.
     pub events: Vec<Event>,
     /// Values read from data that occur in its constraints and cells, if their source is known.
@@ -146,10 +132,6 @@ pub(crate) fn constant_ranges(kernel: &KernelData) -> Table<Name, (i64, i64)> {
         }
     }
     low.into_iter().filter_map(|(n, l)| Some((n.clone(), (l, *high.get(n)?)))).collect()
-}
-
-fn axis_of(tag: Tag) -> Option<usize> {
-    tag.thread_axis().or_else(|| tag.block_axis().map(|a| a + 3))
 }
 
 impl<'k> Model<'k> {
@@ -236,7 +218,7 @@ impl<'k> Model<'k> {
                 None => may = true,
             }
         }
-        let place = self.place(instruction, &part, &inames);
+        let executor = executor(kernel, &self.lookup, instruction, part.part, &inames);
         let tagged = |f: fn(Tag) -> bool| inames.iter().filter(|i| f(kernel.tag(i))).cloned().collect();
         Ok(ModelPart {
             instruction: number,
@@ -246,22 +228,11 @@ impl<'k> Model<'k> {
             path,
             lanes: tagged(Tag::is_jam),
             hardware: tagged(Tag::is_hardware),
-            place,
+            executor,
             events,
             loads,
             inames,
             part,
-        })
-    }
-
-    /// Where a part runs: see [`presence`].
-    fn place(&self, instruction: &Instruction, part: &PartRef, inames: &[Name]) -> [Coordinate; AXES] {
-        let (threads, blocks) = presence(self.kernel, &self.lookup, instruction, part.part, inames);
-        let on = |axis: usize| inames.iter().find(|i| axis_of(self.kernel.tag(i)) == Some(axis));
-        std::array::from_fn(|axis| match [threads, blocks].as_flattened()[axis] {
-            Presence::Iname => on(axis).cloned().map_or(Coordinate::First, Coordinate::Iname),
-            Presence::Elected => Coordinate::First,
-            Presence::Replicated => Coordinate::Every,
         })
     }
 
@@ -313,15 +284,6 @@ impl<'k> Model<'k> {
     /// Whether the name is that of an accumulator.
     pub fn is_accumulator(&self, array: &str) -> bool {
         array.contains('.')
-    }
-
-    /// The axes whose coordinates own a cell of this space.
-    pub fn owner_axes(space: AddressSpace) -> std::ops::Range<usize> {
-        match space {
-            AddressSpace::Private => 0..AXES,
-            AddressSpace::Shared => 3..AXES,
-            AddressSpace::Global => 0..0,
-        }
     }
 
     /// The lanes that own the cells of a private array: those in which it is written.

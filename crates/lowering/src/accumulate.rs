@@ -18,10 +18,9 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Kind, Name, Part,
-    Reduce, ReductionOp, Role, UnaryOp,
+    AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Instruction, Kind,
+    Name, Part, Reduce, ReductionOp, Role, UnaryOp,
 };
-use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
 use loopwright_poly::System;
 
 use crate::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
@@ -48,6 +47,11 @@ impl PartInfo {
         self.guards = guards;
         self.beyond = true;
     }
+}
+
+/// Whether all threads of a block have the same value of a coordinate.
+fn is_of_block(name: &Name) -> bool {
+    HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
 }
 
 fn is_election(c: &Constraint) -> bool {
@@ -98,9 +102,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
         Some(depth) => info.execution.loops[..depth].iter().collect(),
         None => return Ok(None),
     };
-    let fixed = |name: &Name| {
-        around.contains(name) || BLOCK_COORDINATES.contains(&name.as_str()) || analysis.is_parameter(name)
-    };
+    let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
     let split = split(analysis, &info.guards, &fixed)?;
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
@@ -187,9 +189,9 @@ fn system<'c>(
 ) -> Result<System, Diagnostic> {
     let mut rows = analysis.context.clone();
     rows.extend(constraints.cloned());
-    for coordinate in THREAD_COORDINATES.iter().chain(&BLOCK_COORDINATES) {
-        if rows.iter().any(|c| c.names().iter().any(|n| n.as_str() == *coordinate)) {
-            rows.push(Constraint::nonneg(Aff::var(*coordinate)));
+    for axis in HardwareAxis::all() {
+        if rows.iter().any(|c| c.aff.mentions(axis.coordinate())) {
+            rows.push(Constraint::nonneg(axis.position()));
         }
     }
     Ok(System::new(&rows)?)
@@ -250,12 +252,8 @@ fn source(
     for (name, s) in cell.iter().zip(&subscripts) {
         cells.push(Constraint::equal(&Aff::var(name), s)?);
     }
-    let stays = |n: &Name| {
-        cell.contains(n)
-            || outer.contains(n)
-            || BLOCK_COORDINATES.contains(&n.as_str())
-            || analysis.is_parameter(n)
-    };
+    let stays =
+        |n: &Name| cell.contains(n) || outer.contains(n) || is_of_block(n) || analysis.is_parameter(n);
     let kept_rows = kept.iter().map(|g| &g.canonical);
     let all = system(analysis, kept_rows.clone().chain(&cells))?;
     // The buffer has a place for each cell that is written.

@@ -13,12 +13,12 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Access as Element, Aff, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part,
-    PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
+    Access as Element, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
+    Name, Part, PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
 };
 use loopwright_legality::{
-    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context,
-    coordinate_name, evaluated, outside_reductions, presence,
+    Access, DataReads, Execution, Load, Presence, axes_in_use, context, evaluated, executor,
+    outside_reductions,
 };
 use loopwright_poly::{System, Table};
 
@@ -94,8 +94,7 @@ impl PartInfo {
             constraints,
             allowed: allowed.clone(),
             lanes: self.lanes.clone(),
-            threads: self.execution.threads,
-            blocks: self.execution.blocks,
+            executor: self.execution.executor.unnamed(),
             conditional: instruction.predicate.is_some(),
             values: (0..values).filter_map(|k| u8::try_from(k).ok()).collect(),
         }
@@ -131,9 +130,8 @@ pub(crate) struct Analysis<'k> {
     pub context: Vec<Constraint>,
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
-    /// Whether some iname is on this axis.
-    thread_axes: [bool; 3],
-    pub block_axes: [bool; 3],
+    /// The axes on which the kernel has an iname.
+    pub axes: AxisSet,
     /// Instructions of which several blocks write one element at the end, by updates of this kind.
     pub updates: BTreeMap<Name, Atomic>,
     reads: DataReads<'k>,
@@ -188,8 +186,7 @@ impl<'k> Analysis<'k> {
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),
-            thread_axes: axes(kernel, Tag::thread_axis),
-            block_axes: axes(kernel, Tag::block_axis),
+            axes: axes_in_use(kernel),
             updates: BTreeMap::new(),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
@@ -259,9 +256,9 @@ impl<'k> Analysis<'k> {
 
     /// An iname on an axis as its coordinate plus its least value.
     pub fn coordinate_of(&self, iname: &Name) -> Option<Aff> {
-        let coordinate = coordinate_name(self.kernel.tag(iname))?;
+        let axis = self.kernel.tag(iname).axis()?;
         let lower = self.extents.get(iname).map(|e| e.lower.clone()).unwrap_or_default();
-        lower.add(&Aff::var(coordinate)).ok()
+        lower.add(&axis.position()).ok()
     }
 
     fn find_extents(&mut self, leaves: &[(Vec<Name>, PartRef)]) -> Result<(), Diagnostic> {
@@ -329,7 +326,7 @@ impl<'k> Analysis<'k> {
             }
         }
         let Some(lower) = least else { return Ok(None) };
-        if constant.is_none() && tag.block_axis().is_none() {
+        if constant.is_none() && !tag.is_over_blocks() {
             return Err(Diagnostic::new(
                 "not-constant-length",
                 format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
@@ -387,7 +384,7 @@ impl<'k> Analysis<'k> {
         }
         let instances = guards.iter().map(|g| g.canonical.clone()).collect();
         let Some(mut guards) = self.irredundant(guards, answers)? else { return Ok(None) };
-        let (threads, blocks) = presence(kernel, &self.lookup, instruction, part.part, &inames);
+        let executor = executor(kernel, &self.lookup, instruction, part.part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
         let mut loads: Vec<Load> = Vec::new();
@@ -419,19 +416,13 @@ impl<'k> Analysis<'k> {
             loops: path,
             lanes: lanes.clone(),
             constraints: guards.iter().map(|g: &Guard| g.canonical.clone()).collect(),
-            threads,
-            blocks,
+            executor,
             accesses,
             loads,
         };
-        for (axis, (presence, names)) in [(threads, THREAD_COORDINATES), (blocks, BLOCK_COORDINATES)]
-            .iter()
-            .flat_map(|(p, n)| p.iter().zip(n.iter()))
-            .enumerate()
-        {
-            let used = if axis < 3 { self.thread_axes[axis] } else { self.block_axes[axis - 3] };
-            if *presence == Presence::Elected && used {
-                let c = Constraint::zero(Aff::var(*names));
+        for (axis, presence) in execution.executor.iter() {
+            if *presence == Presence::Elected && self.axes.contains(axis) {
+                let c = Constraint::zero(axis.position());
                 guards.push(Guard { declared: c.clone(), canonical: c });
             }
         }
@@ -552,11 +543,6 @@ fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnos
         kept[k] = !System::new(&rows)?.implies(&key[k])?;
     }
     Ok(kept)
-}
-
-/// The axes on which the kernel has an iname.
-fn axes(kernel: &LoopKernel, axis: impl Fn(Tag) -> Option<usize>) -> [bool; 3] {
-    [0, 1, 2].map(|a| kernel.tags.values().any(|t| axis(*t) == Some(a)))
 }
 
 /// The greatest number of values from `lower` on, if it is constant. Where there is never any, an

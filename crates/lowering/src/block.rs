@@ -1,6 +1,6 @@
 //! The shape of a block of threads.
 
-use loopwright_kernel_ir::{Diagnostic, Name, Tag};
+use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Tag};
 use loopwright_target::Target;
 
 use crate::analysis::Analysis;
@@ -11,10 +11,11 @@ pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u
     for p in parts {
         for iname in &analysis.parts[*p].inames {
             let tag = analysis.kernel.tag(iname);
-            let Some(axis) = tag.thread_axis() else { continue };
+            let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
             let extent = analysis.extents.get(iname).and_then(|e| e.constant).unwrap_or(1);
             let extent = u32::try_from(extent.max(1)).unwrap_or(u32::MAX);
-            block[axis] = block[axis].max(extent);
+            let longest = dim.of_mut(&mut block);
+            *longest = extent.max(*longest);
         }
     }
     block
@@ -47,7 +48,7 @@ pub(crate) fn block_shape(
         let length = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
         let widest = find(&|i| {
             let tag = analysis.kernel.tag(i);
-            tag.thread_axis() == Some(0) && length(i) == Some(i64::from(block[0]))
+            tag.axis() == Some(HardwareAxis::Block(Dim::X)) && length(i) == Some(i64::from(block[0]))
         });
         let why = match widest.filter(|i| *i != lane) {
             Some(i) => format!("as many as `{i}: {}` has values", analysis.kernel.tag(&i)),

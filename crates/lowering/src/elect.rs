@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Part};
-use loopwright_legality::{BLOCK_COORDINATES, Presence};
+use loopwright_kernel_ir::{AddressSpace, Constraint, HardwareAxis, Name, Part};
+use loopwright_legality::Presence;
 
 use crate::analysis::{Analysis, Guard};
 
@@ -24,7 +24,8 @@ pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
         .filter(|t| !analysis.data.contains(&t.name))
         .map(|t| t.name.clone())
         .collect();
-    for axis in (0..3).filter(|a| analysis.block_axes[*a]) {
+    let axes = analysis.axes;
+    for axis in axes.iter().filter(|axis| !axis.is_in_block()) {
         // Who reads one scalar may write another.
         let mut left = scalars.clone();
         loop {
@@ -33,9 +34,9 @@ pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
             let name = left.swap_remove(found);
             let writers: BTreeSet<usize> = analysis.writers(&name).map(|(p, _)| p).collect();
             for p in writers {
-                let c = Constraint::zero(Aff::var(BLOCK_COORDINATES[axis]));
+                let c = Constraint::zero(axis.position());
                 let part = &mut analysis.parts[p];
-                part.execution.blocks[axis] = Presence::Elected;
+                part.execution.executor[axis] = Presence::Elected;
                 part.guards.push(Guard { declared: c.clone(), canonical: c });
             }
         }
@@ -43,7 +44,7 @@ pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
 }
 
 /// Whether all that writes a scalar runs for all blocks of an axis, and all that reads it on one.
-fn one_block_reads(analysis: &Analysis<'_>, name: &Name, axis: usize) -> bool {
+fn one_block_reads(analysis: &Analysis<'_>, name: &Name, axis: HardwareAxis) -> bool {
     let touches = analysis.touches.get(name).map_or(&[][..], Vec::as_slice);
     let mut written = false;
     touches.iter().all(|(p, k)| {
@@ -52,9 +53,9 @@ fn one_block_reads(analysis: &Analysis<'_>, name: &Name, axis: usize) -> bool {
             written = true;
             let instruction = analysis.instruction(part);
             let alone = instruction.targets.len() == 1 && part.execution.part.part == Part::Whole;
-            return alone && part.execution.blocks[axis] == Presence::Replicated;
+            return alone && part.execution.executor[axis] == Presence::Replicated;
         }
         let reads_itself = part.execution.accesses.iter().any(|a| a.write && a.array == *name);
-        reads_itself || part.execution.blocks[axis] == Presence::Elected
+        reads_itself || part.execution.executor[axis] == Presence::Elected
     }) && written
 }

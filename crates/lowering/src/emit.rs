@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Name};
 
 use crate::{
     emitter::{Emitter, known},
@@ -464,12 +464,11 @@ impl Emitter<'_, '_> {
                 let mut value = self.name_value(iname, crate::scope::Scope::of(env))?;
                 // A copy goes through its buffer by names of its own, not by that of another iname
                 // of the same axis.
-                if let (ValueKind::Var(_), Some(axis)) =
-                    (&value.kind, self.analysis.kernel.tag(iname).thread_axis())
+                if let (ValueKind::Var(_), Some(HardwareAxis::Block(dim))) =
+                    (&value.kind, self.analysis.kernel.tag(iname).axis())
                     && is_copy(part)
-                    && let Ok(axis) = u8::try_from(axis)
                 {
-                    value.kind = ValueKind::ThreadIdx(axis);
+                    value.kind = ValueKind::ThreadIdx(dim);
                 }
                 if value.as_int().is_some() || matches!(value.kind, ValueKind::Var(_)) {
                     env.set(iname.clone(), value);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name, Part};
+use loopwright_kernel_ir::{AddressSpace, Constraint, Diagnostic, HardwareAxis, Name, Part};
 use loopwright_poly::{Bound, System};
 
 use crate::{
@@ -17,11 +17,11 @@ use crate::{
 pub(crate) fn grid_extent(
     analysis: &Analysis<'_>,
     place: &Place,
-    (inames, coordinate): (&BTreeSet<Name>, &str),
+    (inames, axis): (&BTreeSet<Name>, HardwareAxis),
     parts: &[usize],
     around: &[Name],
 ) -> Result<(GridExtent, Vec<Constraint>), Diagnostic> {
-    let block = Aff::var(coordinate);
+    let block = axis.position();
     let within = |b: &Bound| -> Result<Constraint, Diagnostic> {
         Ok(Constraint::le(&block.scale(b.denominator)?, &b.aff)?)
     };
@@ -54,7 +54,7 @@ pub(crate) fn grid_extent(
                 continue;
             }
             let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
-            let bounds = system.bounds(&Name::new(coordinate), &keep)?;
+            let bounds = system.bounds(&Name::new(axis.coordinate()), &keep)?;
             if bounds.upper.is_empty() {
                 return Err(Diagnostic::new(
                     "no-bound",

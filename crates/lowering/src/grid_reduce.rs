@@ -19,8 +19,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData,
-    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree,
+    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Dim, Domain, Expr, HardwareAxis,
+    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag,
+    Tree,
 };
 use loopwright_poly::System;
 
@@ -61,12 +62,12 @@ pub(crate) struct Apart {
 
 /// The first reduction over an iname that is tagged to the grid.
 fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
-    if !kernel.tags.values().any(|t| t.block_axis().is_some()) {
+    if !kernel.tags.values().any(|t| t.is_over_blocks()) {
         return Ok(None);
     }
     for (k, i) in kernel.instructions.iter().enumerate() {
         for (n, r) in i.reductions().iter().enumerate() {
-            let over_blocks = r.inames.iter().any(|i| kernel.tag(i).block_axis().is_some());
+            let over_blocks = r.inames.iter().any(|i| kernel.tag(i).is_over_blocks());
             if !over_blocks {
                 continue;
             }
@@ -102,7 +103,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         .help(kernel.forgotten_commutes(&operator).unwrap_or_else(|| "leave the iname sequential".into())));
     }
     let (on_grid, rest): (Vec<Name>, Vec<Name>) =
-        reduce.inames.iter().cloned().partition(|i| kernel.tag(i).block_axis().is_some());
+        reduce.inames.iter().cloned().partition(|i| kernel.tag(i).is_over_blocks());
     let state = analysis.reduction_types(number)?[n].state.clone();
 
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
@@ -143,7 +144,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
     // Threads with results of their own store and join neighbouring cells; otherwise the threads
     // that join go over the blocks.
     let within = instruction.within.as_slice();
-    let neighbours = within.iter().any(|i| matches!(kernel.tag(i), Tag::Thread(0) | Tag::Lane | Tag::Vec));
+    let neighbours =
+        within.iter().any(|i| matches!(kernel.tag(i), Tag::Thread(Dim::X) | Tag::Lane | Tag::Vec));
     let ordered = |blocks: &[Name]| -> Vec<Name> {
         let (first, second) = if neighbours { (blocks, within) } else { (within, blocks) };
         first.iter().chain(second).cloned().collect()
@@ -246,8 +248,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         data.reductions.push(join_op);
         data.domains.push(Domain { inames: joined.clone(), constraints: domain });
         let mut loops = joined.clone();
-        if let (Some((axis, threads)), Some(name)) = (joining, last) {
-            let (outer, inner) = over_threads(data, &name, axis, threads)?;
+        if let (Some((dim, threads)), Some(name)) = (joining, last) {
+            let (outer, inner) = over_threads(data, &name, dim, threads)?;
             loops.pop();
             loops.push(outer.clone());
             base.pop();
@@ -274,20 +276,20 @@ fn declared(analysis: &Analysis<'_>, inames: &[Name]) -> Result<Vec<Constraint>,
 
 /// The axis of the block that nobody has results on, and how many threads there join the partial
 /// results of each result; `None` where the block is full without them.
-fn joining_threads(analysis: &Analysis<'_>, within: &[Name]) -> Option<(u8, i64)> {
+fn joining_threads(analysis: &Analysis<'_>, within: &[Name]) -> Option<(Dim, i64)> {
     let mut lengths = [1i64; 3];
     for iname in within {
-        if let Some(axis) = analysis.kernel.tag(iname).thread_axis() {
-            lengths[axis] = analysis.extents.get(iname)?.constant?.max(2);
+        if let Some(HardwareAxis::Block(dim)) = analysis.kernel.tag(iname).axis() {
+            *dim.of_mut(&mut lengths) = analysis.extents.get(iname)?.constant?.max(2);
         }
     }
-    let axis = lengths.iter().position(|length| *length == 1)?;
+    let free = Dim::ALL.iter().find(|dim| *dim.of(&lengths) == 1)?;
     let own: i64 = lengths.iter().product();
     if own == 1 {
-        return Some((0, JOINING_THREADS));
+        return Some((Dim::X, JOINING_THREADS));
     }
     let room = JOINING_BLOCK / own;
-    (room >= 2).then(|| (axis as u8, JOINING_ROWS.min(1 << room.ilog2())))
+    (room >= 2).then(|| (*free, JOINING_ROWS.min(1 << room.ilog2())))
 }
 
 /// The reduction over the joined inames, over those that stand for them.

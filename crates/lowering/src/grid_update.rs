@@ -15,7 +15,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Constraint, DType, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
+    AddressSpace, Aff, Constraint, DType, Diagnostic, Dim, Domain, Expr, Instruction, KernelData, LoopKernel,
     Name, Part, PartRef, Reduce, ReductionOp, Tree, Type, UPDATES,
 };
 
@@ -146,7 +146,7 @@ fn spread(
     first: &mut Instruction,
     bounds: Vec<Constraint>,
 ) -> Result<(), Diagnostic> {
-    let on_grid = |i: &Name| kernel.tag(i).block_axis().is_some();
+    let on_grid = |i: &Name| kernel.tag(i).is_over_blocks();
     let Some(own) = first.within.last().cloned().filter(|_| first.within.iter().all(on_grid)) else {
         return Ok(());
     };
@@ -157,7 +157,7 @@ fn spread(
         constraints.push(Constraint { kind: c.kind, aff: moved(&c.aff)? });
     }
     data.domains.push(Domain { inames: vec![name.clone()], constraints });
-    let (outer, inner) = over_threads(data, &name, 0, STARTING_THREADS)?;
+    let (outer, inner) = over_threads(data, &name, Dim::X, STARTING_THREADS)?;
     // What the results are called by in the declared kernel, by the new name.
     for d in &kernel.definitions {
         if d.value.mentions(&own) {

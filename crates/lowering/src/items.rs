@@ -1,8 +1,8 @@
 //! The body of a device kernel before it is written out: loops, parts, joins of partial results,
 //! barriers.
 
-use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
-use loopwright_legality::Presence;
+use loopwright_kernel_ir::{AxisSet, Name, Part, PartRef, Tree};
+use loopwright_legality::{Executor, Presence};
 
 use crate::{analysis::Analysis, program::Note, scan_order};
 
@@ -31,14 +31,22 @@ pub(crate) struct Join {
     pub reduction: usize,
     /// Lanes of a thread that are joined.
     pub lanes: Vec<Name>,
-    /// Axes of the block that are joined.
-    pub axes: Vec<usize>,
+    /// Who joins them: the threads of the joined axes together; on the others as the part that uses
+    /// the result.
+    pub executor: Executor,
     /// Whether all threads need the result, or the first on each joined axis.
     pub to_all: bool,
     /// The part that uses the result.
     pub consumer: usize,
     /// Whether each lane and thread gets what is joined up to it, in their order.
     pub scan: bool,
+}
+
+impl Join {
+    /// The axes of the block that are joined.
+    pub fn axes(&self) -> AxisSet {
+        self.executor.collective().collect()
+    }
 }
 
 impl Item {
@@ -67,7 +75,7 @@ impl Item {
     pub fn converges(&self) -> bool {
         match self {
             Item::Sync(_) => true,
-            Item::Join(join) => !join.axes.is_empty(),
+            Item::Join(join) => !join.axes().is_empty(),
             Item::Leaf(_) | Item::Start(_) => false,
             Item::Loop { body, .. } => body.iter().any(Item::converges),
         }
@@ -125,18 +133,22 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
             reduce.inames.iter().flat_map(|i| analysis.lookup.base_of(i).iter().cloned()).collect();
         let tag = |i: &Name| analysis.kernel.tag(i);
         let lanes: Vec<Name> = inames.iter().filter(|i| tag(i).is_jam()).cloned().collect();
-        let mut axes: Vec<usize> = inames.iter().filter_map(|i| tag(i).thread_axis()).collect();
-        axes.sort_unstable();
-        axes.dedup();
+        let on_axes = inames.iter().filter_map(|i| tag(i).axis());
+        let axes: AxisSet = on_axes.filter(|axis| axis.is_in_block()).collect();
         if lanes.is_empty() && axes.is_empty() {
             continue;
         }
-        let to_all = axes.iter().any(|a| info.execution.threads[*a] != Presence::Elected);
+        let user = &info.execution.executor;
+        let to_all = axes.iter().any(|axis| user[axis] != Presence::Elected);
+        let executor = Executor::from_fn(|axis| match axes.contains(axis) {
+            true => Presence::Collective,
+            false => user[axis].clone(),
+        });
         joins.push(Join {
             instruction: info.instruction,
             reduction: n,
             lanes,
-            axes,
+            executor,
             to_all,
             consumer: number,
             scan: instruction.scan.is_some(),

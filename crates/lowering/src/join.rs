@@ -4,7 +4,7 @@
 //! by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then through
 //! shared memory across them. Other shapes go through shared memory alone.
 
-use loopwright_kernel_ir::{DType, Diagnostic, Expr, Name, ReductionOp};
+use loopwright_kernel_ir::{AxisSet, DType, Diagnostic, Dim, Expr, HardwareAxis, Name, ReductionOp, Tag};
 
 use crate::{
     analysis::reduction,
@@ -36,7 +36,7 @@ impl Emitter<'_, '_> {
             for k in (0..join.lanes.len()).rev() {
                 stmts.extend(this.join_lane(&join, &operator, k, env)?);
             }
-            if !join.axes.is_empty() {
+            if !join.axes().is_empty() {
                 stmts.push(this.join_threads(&join, plan, &operator, env)?);
             }
             if !around.is_empty() && plan.uses_shared() {
@@ -89,30 +89,31 @@ impl Emitter<'_, '_> {
     }
 
     /// The thread's number in its block as a sum: axes with their factors.
-    fn thread_terms(&self) -> Vec<(usize, u32)> {
+    fn thread_terms(&self) -> Vec<(Dim, u32)> {
         let mut factor = 1;
         let mut terms = Vec::new();
-        for axis in 0..3 {
-            if self.block[axis] > 1 {
-                terms.push((axis, factor));
+        for dim in Dim::ALL {
+            let extent = *dim.of(&self.block);
+            if extent > 1 {
+                terms.push((*dim, factor));
             }
-            factor *= self.block[axis];
+            factor *= extent;
         }
         terms
     }
 
-    fn thread_sum(&self, terms: &[(usize, u32)]) -> Value {
+    fn thread_sum(&self, terms: &[(Dim, u32)]) -> Value {
         let mut sum = self.index_int(0);
-        for (axis, factor) in terms.iter().rev() {
-            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
+        for (dim, factor) in terms.iter().rev() {
+            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*dim) };
             sum = add(sum, mul(id, self.index_int(i64::from(*factor))));
         }
         sum
     }
 
     /// The greatest value of such a sum.
-    fn thread_greatest(&self, terms: &[(usize, u32)]) -> u32 {
-        terms.iter().map(|(axis, factor)| (self.block[*axis] - 1) * factor).sum()
+    fn thread_greatest(&self, terms: &[(Dim, u32)]) -> u32 {
+        terms.iter().map(|(dim, factor)| (*dim.of(&self.block) - 1) * factor).sum()
     }
 
     /// The thread's number modulo `m`.
@@ -208,7 +209,7 @@ impl Emitter<'_, '_> {
         program::Join {
             operator: operator.name.clone(),
             state: cells.iter().filter_map(variable).collect(),
-            axes: join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect(),
+            axes: dims(join.axes()).map(|dim| (dim, *dim.of(&self.block))).collect(),
             to_all: join.scan || join.to_all,
             scan: join.scan,
         }
@@ -303,12 +304,12 @@ impl Emitter<'_, '_> {
                 let mut base = self.index_int(0);
                 let mut stride = 1u32;
                 let mut joined = Vec::new();
-                for axis in 0..3 {
-                    let extent = self.block[axis];
-                    if join.axes.contains(&axis) {
+                for dim in Dim::ALL {
+                    let extent = *dim.of(&self.block);
+                    if join.axes().contains(HardwareAxis::Block(*dim)) {
                         joined.push((extent, stride));
                     } else if extent > 1 {
-                        let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(axis as u8) };
+                        let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*dim) };
                         base = add(base, mul(id, self.index_int(i64::from(stride))));
                     }
                     stride *= extent;
@@ -318,9 +319,9 @@ impl Emitter<'_, '_> {
                     body.extend(rest);
                 } else {
                     let mut cond = None;
-                    for axis in &join.axes {
-                        if self.block[*axis] > 1 {
-                            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
+                    for dim in dims(join.axes()) {
+                        if *dim.of(&self.block) > 1 {
+                            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(dim) };
                             cond = Some(and(cond, Value::binary(BinOp::Eq, id, self.index_int(0))));
                         }
                     }
@@ -438,14 +439,16 @@ impl JoinPlan {
 }
 
 /// How the threads of these axes of a block are joined, by warps of so many threads.
-pub(crate) fn plan(block: [u32; 3], axes: &[usize], warp: u32) -> JoinPlan {
+pub(crate) fn plan(block: [u32; 3], axes: AxisSet, warp: u32) -> JoinPlan {
     let threads: u32 = block.iter().product();
-    let group: u32 = axes.iter().map(|a| block[*a]).product();
+    let group: u32 = axes.iter().filter_map(|axis| axis.extent_in(&block)).product();
     if group == 1 {
         return JoinPlan::Nothing;
     }
-    let last = axes.iter().copied().filter(|a| block[*a] > 1).max().unwrap_or(0);
-    let contiguous = (0..last).all(|a| block[a] == 1 || axes.contains(&a));
+    let wide = |axis: &HardwareAxis| axis.extent_in(&block).is_some_and(|extent| extent > 1);
+    let last = axes.iter().filter(wide).last();
+    let mut inner = HardwareAxis::all().filter(|axis| wide(axis) && Some(*axis) < last);
+    let contiguous = inner.all(|axis| axes.contains(axis));
     let full_warps = threads.is_multiple_of(warp) || (threads < warp && threads.is_power_of_two());
     if contiguous && full_warps && group <= warp && group.is_power_of_two() {
         JoinPlan::Butterfly(group)
@@ -458,10 +461,18 @@ pub(crate) fn plan(block: [u32; 3], axes: &[usize], warp: u32) -> JoinPlan {
 
 /// The axes that a join goes over, as they are tagged.
 pub(crate) fn axis_names(join: &Join) -> String {
-    join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>().join(", ")
+    dims(join.axes()).map(|dim| Tag::Thread(dim).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The dimensions of a block among these axes.
+fn dims(axes: AxisSet) -> impl Iterator<Item = Dim> {
+    axes.iter().filter_map(|axis| match axis {
+        HardwareAxis::Block(dim) => Some(dim),
+        HardwareAxis::Grid(_) => None,
+    })
 }
 
 /// Whether a join goes through shared memory.
 pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
-    !join.axes.is_empty() && plan(block, &join.axes, warp).uses_shared()
+    !join.axes().is_empty() && plan(block, join.axes(), warp).uses_shared()
 }

@@ -19,7 +19,7 @@
 //! What the check finds, once a barrier is taken away:
 //!
 //! ```
-//! use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree};
+//! use loopwright_kernel_ir::{Diagnostic, Dim, LoopKernel, Name, Part, PartRef, Tag, Tree};
 //! use loopwright_lowering::{LowerOptions, lower, program::Stmt, verify::{Finding, verify}};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +32,8 @@
 //! ")?;
 //! // tag_inames(b: block.x, t: thread.x, u: thread.x)
 //! let kernel = declared.edit(|data| {
-//!     let tags = [("b", Tag::Block(0)), ("t", Tag::Thread(0)), ("u", Tag::Thread(0))];
+//!     let x = Dim::X;
+//!     let tags = [("b", Tag::Block(x)), ("t", Tag::Thread(x)), ("u", Tag::Thread(x))];
 //!     data.tags = tags.map(|(iname, tag)| (Name::new(iname), tag)).into_iter().collect();
 //!     let leaf = |id: &str| Tree::Leaf(PartRef { instruction: Name::new(id), part: Part::Whole });
 //!     data.tree = vec![leaf("load"), leaf("store")];

@@ -9,8 +9,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name, Tag};
-use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
+use loopwright_legality::owner;
 use loopwright_poly::System;
 
 use crate::analysis::{Analysis, PartInfo};
@@ -19,11 +19,10 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     let kernel = analysis.kernel;
     for temporary in &kernel.temporaries {
         let name = &temporary.name;
-        let whose = |tag: Tag| match temporary.space {
-            AddressSpace::Private => tag.is_hardware() || tag.is_jam(),
-            AddressSpace::Shared => tag.block_axis().is_some(),
-            AddressSpace::Global => false,
-        };
+        let owner = owner(temporary.space);
+        let of_lanes = temporary.space == AddressSpace::Private;
+        let whose =
+            |tag: Tag| tag.axis().is_some_and(|axis| owner.contains(axis)) || (of_lanes && tag.is_jam());
         if temporary.space == AddressSpace::Global {
             continue;
         }
@@ -116,7 +115,7 @@ fn foreign(
     let tag = analysis.kernel.tag(iname);
     let (who, remedy) = match space {
         AddressSpace::Private if tag.is_jam() => ("lane", "read it inside the same iname".to_string()),
-        AddressSpace::Private if tag.thread_axis().is_some() => (
+        AddressSpace::Private if tag.is_in_block() => (
             "thread",
             format!(
                 "make `{name}` shared with one element for each `{iname}`, or leave `{iname}` sequential"
@@ -215,9 +214,9 @@ fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array:
         rows.push(Constraint::equal(s.as_ref()?, &prime(t.as_ref()?)?).ok()?);
     }
     // A value belongs to its thread or its block.
-    for coordinate in THREAD_COORDINATES.iter().chain(&BLOCK_COORDINATES) {
-        rows.push(Constraint::nonneg(Aff::var(*coordinate)));
-        rows.push(Constraint::equal(&Aff::var(*coordinate), &Aff::var(format!("{coordinate}'"))).ok()?);
+    for position in HardwareAxis::all().map(HardwareAxis::position) {
+        rows.push(Constraint::nonneg(position.clone()));
+        rows.push(Constraint::equal(&position, &prime(&position)?).ok()?);
     }
     let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
     let value = |aff: &Aff, primed: bool| {

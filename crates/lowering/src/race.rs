@@ -25,8 +25,8 @@ impl Conflicts<'_, '_> {
             .filter(|i| {
                 let tag = analysis.kernel.tag(i);
                 match self.meeting {
-                    Meeting::Threads => tag.thread_axis().is_some(),
-                    Meeting::Blocks => tag.block_axis().is_some(),
+                    Meeting::Threads => tag.is_in_block(),
+                    Meeting::Blocks => tag.is_over_blocks(),
                     Meeting::Lanes => tag.is_jam(),
                     Meeting::Any => false,
                 }

@@ -2,7 +2,7 @@
 //! blocks.
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, Name, Part, PartRef, Tag, Tree,
+    Aff, Constraint, Definition, Diagnostic, Dim, Domain, KernelData, Name, Part, PartRef, Tag, Tree,
 };
 
 /// A name like this one that nothing in the kernel has.
@@ -27,7 +27,7 @@ pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
 pub(crate) fn over_threads(
     data: &mut KernelData,
     name: &Name,
-    axis: u8,
+    dim: Dim,
     threads: i64,
 ) -> Result<(Name, Name), Diagnostic> {
     let (outer, inner) = (fresh(data, &format!("{name}_outer")), fresh(data, &format!("{name}_inner")));
@@ -41,7 +41,7 @@ pub(crate) fn over_threads(
     });
     let value = Aff::var(&outer).scale(threads)?.add(&thread)?;
     data.definitions.push(Definition { iname: name.clone(), value });
-    data.tags.insert(inner.clone(), Tag::Thread(axis));
+    data.tags.insert(inner.clone(), Tag::Thread(dim));
     Ok((outer, inner))
 }
 

@@ -206,7 +206,7 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        let over = if join.axes.is_empty() { "the lanes".to_string() } else { axis_names(join) };
+        let over = if join.axes().is_empty() { "the lanes".to_string() } else { axis_names(join) };
         Ok(Stmt::Collective {
             join: self.contract(join, operator, &mine),
             body,

@@ -4,18 +4,22 @@
 //! Another order, blocks, and parts of the instruction in other loops than these are refused:
 //! nothing realises them.
 
-use loopwright_kernel_ir::{Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree};
+use loopwright_kernel_ir::{
+    Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree,
+};
 use loopwright_legality::along;
 
 use crate::{Hazards, analysis::Analysis};
 
 /// The rank of a tag in the order of a scan: loops, then threads, then lanes.
 fn rank(tag: Tag) -> Option<usize> {
-    match (tag.block_axis(), tag.thread_axis()) {
-        (Some(_), _) => None,
-        (_, Some(axis)) => Some(3 - axis.min(2)),
-        _ if tag.is_jam() => Some(4),
-        _ => Some(0),
+    match tag.axis() {
+        Some(HardwareAxis::Grid(_)) => None,
+        Some(HardwareAxis::Block(Dim::Z)) => Some(1),
+        Some(HardwareAxis::Block(Dim::Y)) => Some(2),
+        Some(HardwareAxis::Block(Dim::X)) => Some(3),
+        None if tag.is_jam() => Some(4),
+        None => Some(0),
     }
 }
 

@@ -19,10 +19,8 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
-use loopwright_legality::{
-    Access, BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, meeting_pairs,
-};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs};
 use loopwright_poly::System;
 
 use crate::{
@@ -68,8 +66,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
                 let Some(array) = analysis.lookup.array(&access.array) else { continue };
                 let relevant = match meeting {
-                    Meeting::Threads => array.space != AddressSpace::Private,
-                    Meeting::Blocks | Meeting::Any => array.space == AddressSpace::Global,
+                    Meeting::Threads => is_common_to(array.space, HardwareAxis::OF_BLOCK),
+                    Meeting::Blocks | Meeting::Any => is_common_to(array.space, HardwareAxis::OF_GRID),
                     Meeting::Lanes => true,
                 };
                 if relevant {
@@ -174,33 +172,27 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             return Ok(false);
         }
         // The axes on which two executions can differ at all.
-        let mut coordinates = Vec::new();
-        for axis in 0..3 {
-            if self.block[axis] > 1 {
-                coordinates.push((THREAD_COORDINATES[axis], Some(self.block[axis]), axis, true));
-            }
-            if analysis.block_axes[axis] {
-                coordinates.push((BLOCK_COORDINATES[axis], None, axis, false));
-            }
-        }
+        let differ = |axis: &HardwareAxis| match axis.extent_in(&self.block) {
+            Some(extent) => extent > 1,
+            None => analysis.axes.contains(*axis),
+        };
+        let axes: Vec<HardwareAxis> = HardwareAxis::all().filter(differ).collect();
         // Parts that an elected thread runs are not told apart by the subscript: ask about them one
         // by one.
         let replicated = touches.iter().any(|(p, _)| {
-            let e = &analysis.parts[*p].execution;
-            coordinates.iter().any(|(_, _, axis, threads)| {
-                (if *threads { e.threads[*axis] } else { e.blocks[*axis] }) != Presence::Iname
-            })
+            let executor = &analysis.parts[*p].execution.executor;
+            axes.iter().any(|axis| executor[*axis].iname().is_none())
         });
         if replicated {
             return Ok(false);
         }
-        let second = |n: &str| Name::new(n).followed_by("'");
         let primed = |n: &Name| (!analysis.is_parameter(n)).then(|| n.followed_by("'"));
+        let second = |axis: &HardwareAxis| axis.position().rename(&primed);
         let mut rows = analysis.context.clone();
-        for (name, extent, ..) in &coordinates {
-            for value in [Aff::var(*name), Aff::var(second(name))] {
-                if let Some(extent) = extent {
-                    rows.push(Constraint::lt(&value, &Aff::constant(i64::from(*extent)))?);
+        for axis in &axes {
+            for value in [axis.position(), second(axis)?] {
+                if let Some(extent) = axis.extent_in(&self.block) {
+                    rows.push(Constraint::lt(&value, &Aff::constant(i64::from(extent)))?);
                 }
                 rows.push(Constraint::nonneg(value));
             }
@@ -208,7 +200,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let own: BTreeMap<Name, (Aff, i64)> =
             common.iter().flat_map(Aff::names).filter_map(|n| own(&n).map(|range| (n, range))).collect();
         for (name, (lower, length)) in own {
-            for value in [Aff::var(&name), Aff::var(second(&name))] {
+            for value in [Aff::var(&name), Aff::var(name.followed_by("'"))] {
                 let value = value.sub(&lower)?;
                 rows.push(Constraint::lt(&value, &Aff::constant(length))?);
                 rows.push(Constraint::nonneg(value));
@@ -218,16 +210,13 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             rows.push(Constraint::equal(s, &s.rename(&primed)?)?);
         }
         let base = System::of(rows)?;
-        let asked =
-            coordinates.iter().filter(|(_, _, _, threads)| *threads == (self.meeting == Meeting::Threads));
-        for (name, ..) in asked {
-            let mut case = vec![Constraint::lt(&Aff::var(*name), &Aff::var(second(name)))?];
+        let of_threads = self.meeting == Meeting::Threads;
+        for axis in axes.iter().filter(|axis| axis.is_in_block() == of_threads) {
+            let mut case = vec![Constraint::lt(&axis.position(), &second(axis)?)?];
             // Two different threads of one block have the same block.
-            if self.meeting == Meeting::Threads {
-                for (other, _, _, threads) in &coordinates {
-                    if !threads {
-                        case.push(Constraint::equal(&Aff::var(*other), &Aff::var(second(other)))?);
-                    }
+            if of_threads {
+                for other in axes.iter().filter(|axis| !axis.is_in_block()) {
+                    case.push(Constraint::equal(&other.position(), &second(other)?)?);
                 }
             }
             if !base.is_empty_with(&case)? {

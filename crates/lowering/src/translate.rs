@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Number, Precision,
-    TypeTable, Typed, TypedKind, UnaryOp,
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Kind, Name, Number,
+    Precision, TypeTable, Typed, TypedKind, UnaryOp,
 };
 
 use crate::{
@@ -461,9 +461,5 @@ fn is_name(e: &Typed) -> bool {
 
 /// The builtin of a coordinate.
 fn builtin(name: &str) -> Option<ValueKind> {
-    use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
-    let axis = |names: [&str; 3]| names.iter().position(|n| *n == name).and_then(|a| u8::try_from(a).ok());
-    axis(THREAD_COORDINATES)
-        .map(ValueKind::ThreadIdx)
-        .or_else(|| axis(BLOCK_COORDINATES).map(ValueKind::BlockIdx))
+    HardwareAxis::of_coordinate(name).map(ValueKind::of_axis)
 }

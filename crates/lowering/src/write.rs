@@ -8,8 +8,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, Name, Part, PartRef};
-use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
+use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef};
 
 use crate::{
     LowerOptions,
@@ -177,28 +176,21 @@ impl Writing<'_, '_> {
                 let index = self.shared.index;
                 let host = self.host_env(&plan.around)?;
                 let mut env = host.inside(place);
-                let mut extents = [const { None }; 3];
-                for (axis, (thread, block_coordinate)) in
-                    THREAD_COORDINATES.iter().zip(BLOCK_COORDINATES).enumerate()
-                {
-                    let of = |fixed: bool, kind| match fixed {
-                        true => Value::int(index, 0),
-                        false => Value { dtype: index, kind },
+                for axis in HardwareAxis::all() {
+                    let has_one = match axis {
+                        HardwareAxis::Block(dim) => *dim.of(block) <= 1,
+                        HardwareAxis::Grid(dim) => !grid.contains_key(&dim),
                     };
-                    let axis_number = axis as u8;
-                    env.set(Name::new(thread), of(block[axis] <= 1, ValueKind::ThreadIdx(axis_number)));
-                    let extent = grid.get(axis).and_then(Option::as_ref);
-                    let value = of(extent.is_none(), ValueKind::BlockIdx(axis_number));
-                    env.set(Name::new(block_coordinate), value);
-                    extents[axis] = extent;
+                    let value = match has_one {
+                        true => Value::int(index, 0),
+                        false => Value { dtype: index, kind: ValueKind::of_axis(axis) },
+                    };
+                    env.set(Name::new(axis.coordinate()), value);
                 }
-                let mut values = Vec::new();
-                for extent in extents {
-                    values.push(self.grid_value(extent, &host)?);
+                let mut blocks = [(); 3].map(|()| Value::int(index, 1));
+                for (dim, extent) in grid {
+                    *dim.of_mut(&mut blocks) = self.grid_value(extent, &host)?;
                 }
-                let Ok(grid) = <[Value; 3]>::try_from(values) else {
-                    return Err(Diagnostic::new("internal", "a grid has three axes"));
-                };
                 let mut emitter = Emitter::new(analysis, &mut self.shared, *block, &plan.name);
                 emitter.relevant = relevant(analysis, &plan.parts);
                 let mut body = emitter.lets(&mut env)?;
@@ -210,16 +202,15 @@ impl Writing<'_, '_> {
                 let kept = Stmt::given(&draft.body, &self.shared.leaves);
                 self.leave_out(&given, &kept);
                 let of = (analysis, self.shared.globals.as_slice());
-                draft.kernel((plan.name.clone(), grid, *block), of, &plan.around.around, exchanged)
+                draft.kernel((plan.name.clone(), blocks, *block), of, &plan.around.around, exchanged)
             }
         };
         self.kernels.push(DeviceKernel { notes: plan.notes.clone(), ..kernel });
         Ok(())
     }
 
-    fn grid_value(&mut self, extent: Option<&GridExtent>, env: &Env) -> Result<Value, Diagnostic> {
+    fn grid_value(&mut self, extent: &GridExtent, env: &Env) -> Result<Value, Diagnostic> {
         let one = Value::int(self.shared.index, 1);
-        let Some(extent) = extent else { return Ok(one) };
         let mut blocks: Option<Value> = None;
         for uppers in &extent.uppers {
             let mut emitter = Emitter::new(self.analysis, &mut self.shared, [1; 3], "");

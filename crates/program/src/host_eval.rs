@@ -154,7 +154,10 @@ mod tests {
         assert_eq!(with_n(&Value::binary(BinOp::FloorDiv, int(1), param("n")), 0), None);
         assert_eq!(with_n(&Value::binary(BinOp::FloorDiv, param("n"), int(-1)), i64::MIN), None);
         assert_eq!(with_n(&param("m"), 1), None);
-        assert_eq!(with_n(&Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) }, 1), None);
+        assert_eq!(
+            with_n(&Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(loopwright_kernel_ir::Dim::X) }, 1),
+            None
+        );
         let narrow = Value { dtype: DType::I64, kind: ValueKind::Param(Name::new("n")) }.cast(DType::I32);
         assert_eq!(with_n(&narrow, 1 << 31), None);
         assert_eq!(with_n(&narrow, -(1 << 31)), Some(-(1 << 31)));

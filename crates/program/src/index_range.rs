@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Diagnostic, Expr, FAR_SCALAR, Fact, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name};
 
 use crate::{
     BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
@@ -308,10 +308,10 @@ impl<'a> Checker<'a> {
 
     fn launch(&mut self, kernel: &'a DeviceKernel) {
         self.kernel = Some(kernel);
-        for axis in 0..3 {
-            let grid = self.index(&kernel.grid[axis], "the grid");
+        for dim in Dim::ALL {
+            let grid = self.index(dim.of(&kernel.grid), "the grid");
             let blocks = grid.map_or(self.index_limits().1, |g| g.high);
-            self.blocks[axis] = Range::new(0, (blocks - 1).max(0));
+            *dim.of_mut(&mut self.blocks) = Range::new(0, (blocks - 1).max(0));
         }
         // Ranges of variables assigned in loops grow with each pass, and become unknown if they do
         // not converge.
@@ -456,9 +456,9 @@ impl<'a> Checker<'a> {
                 .copied()
                 .or_else(|| (self.scalars)(name).map(Range::constant))
                 .or_else(|| Range::of_type(value.dtype)),
-            ValueKind::BlockIdx(axis) => self.blocks.get(usize::from(*axis)).copied(),
-            ValueKind::ThreadIdx(axis) => {
-                let threads = self.kernel.and_then(|k| k.block.get(usize::from(*axis)).copied()).unwrap_or(1);
+            ValueKind::BlockIdx(dim) => Some(*dim.of(&self.blocks)),
+            ValueKind::ThreadIdx(dim) => {
+                let threads = self.kernel.map_or(1, |k| *dim.of(&k.block));
                 Some(Range::new(0, i128::from(threads.max(1)) - 1))
             }
             ValueKind::Load(element) => {

@@ -37,7 +37,7 @@ pub use effects::Accessed;
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
-pub use loopwright_legality::Presence;
+pub use loopwright_legality::{Executor, Presence};
 pub use loopwright_target::{Language, Target};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};

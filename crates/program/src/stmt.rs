@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, Name, PartRef, Role, has_update};
-use loopwright_legality::Presence;
+use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, has_update};
+use loopwright_legality::Executor;
 
 use crate::{MemRef, Note, Value, VarId};
 
@@ -50,10 +50,8 @@ pub struct Instances {
     pub allowed: Vec<Constraint>,
     /// Inames that are lanes of a thread.
     pub lanes: Vec<Name>,
-    /// How the part stands to the axes of the block.
-    pub threads: [Presence; 3],
-    /// How it stands to the axes of the grid.
-    pub blocks: [Presence; 3],
+    /// Who runs the part.
+    pub executor: Executor<()>,
     /// Whether a condition on data decides besides.
     pub conditional: bool,
     /// The values of the part that statements have to give: see [`Purpose::Value`]. A value of a
@@ -122,8 +120,8 @@ pub struct Join {
     pub operator: Name,
     /// The accumulators, one a value of the operator's state: partial before, joined after.
     pub state: Vec<VarId>,
-    /// The axes of the block (0 to 2) whose threads are joined, and how many there are on each.
-    pub axes: Vec<(u8, u32)>,
+    /// The axes of the block whose threads are joined, and how many there are on each.
+    pub axes: Vec<(Dim, u32)>,
     /// Whether every thread of the group has the joined value afterwards; otherwise only the first
     /// on each joined axis.
     pub to_all: bool,

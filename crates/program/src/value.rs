@@ -1,6 +1,6 @@
 //! Typed values.
 
-use loopwright_kernel_ir::{DType, Name, Precision};
+use loopwright_kernel_ir::{DType, Dim, HardwareAxis, Name, Precision};
 
 use super::VarId;
 
@@ -125,10 +125,10 @@ pub enum ValueKind {
     Var(VarId),
     /// A scalar argument or a host variable, by name.
     Param(Name),
-    /// The block index on this axis of the grid (0 to 2), of the index type.
-    BlockIdx(u8),
-    /// The thread index on this axis of the block (0 to 2), of the index type.
-    ThreadIdx(u8),
+    /// The block index on this axis of the grid, of the index type.
+    BlockIdx(Dim),
+    /// The thread index on this axis of the block, of the index type.
+    ThreadIdx(Dim),
     /// The value of an element.
     Load(MemRef),
     /// An operation on one operand of the same type.
@@ -177,6 +177,14 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
+    /// The coordinate on an axis.
+    pub fn of_axis(axis: HardwareAxis) -> ValueKind {
+        match axis {
+            HardwareAxis::Block(dim) => ValueKind::ThreadIdx(dim),
+            HardwareAxis::Grid(dim) => ValueKind::BlockIdx(dim),
+        }
+    }
+
     /// Whether it is an exchange in which all lanes of a warp take part.
     pub fn joins_lanes(&self) -> bool {
         matches!(self, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Since { .. })

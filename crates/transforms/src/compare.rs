@@ -142,7 +142,7 @@ impl Pipeline {
     /// tag_inames(i_inner_inner: thread.x)
     /// ")?;
     /// // Which step brought in the threads?
-    /// let found = steps.bisect(&kernel, |k| Ok(!k.tags.values().any(|t| t.thread_axis().is_some())))?;
+    /// let found = steps.bisect(&kernel, |k| Ok(!k.tags.values().any(|t| t.is_in_block())))?;
     /// let Bisection::Found(culprit) = found else { panic!("{found:?}") };
     /// assert_eq!((culprit.number, culprit.step.as_str()), (3, "tag_inames(i_inner_inner: thread.x)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -147,7 +147,7 @@ fn steps_of_a_user_compose_print_and_load_like_ours() {
         .step(Step::user(BlockOf(64)));
     assert_eq!(by_hand, pipeline, "a user's steps are equal if their texts are");
     assert_eq!(by_hand.apply(&segmented_sum()).unwrap(), done);
-    assert_eq!(done.tag("i_inner"), Tag::Thread(0));
+    assert_eq!(done.tag("i_inner"), Tag::Thread(Dim::X));
 
     let loaded: Pipeline = serde_json::from_str(&serde_json::to_string(&pipeline).unwrap()).unwrap();
     let refusal = loaded.apply(&segmented_sum()).unwrap_err();

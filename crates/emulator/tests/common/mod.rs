@@ -1,7 +1,7 @@
 //! Helpers for writing lowered programs by hand.
 #![allow(dead_code, missing_docs)]
 
-use loopwright_kernel_ir::{DType, Name, Part, PartRef, Role};
+use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, Role};
 use loopwright_program::*;
 
 pub const I: DType = DType::I32;
@@ -20,10 +20,10 @@ pub fn param(name: &str) -> Value {
     Value { dtype: I, kind: ValueKind::Param(Name::new(name)) }
 }
 pub fn tid(axis: u8) -> Value {
-    Value { dtype: I, kind: ValueKind::ThreadIdx(axis) }
+    Value { dtype: I, kind: ValueKind::ThreadIdx(Dim::try_from(axis).unwrap()) }
 }
 pub fn bid(axis: u8) -> Value {
-    Value { dtype: I, kind: ValueKind::BlockIdx(axis) }
+    Value { dtype: I, kind: ValueKind::BlockIdx(Dim::try_from(axis).unwrap()) }
 }
 pub fn bin(op: BinOp, a: Value, b: Value) -> Value {
     Value::binary(op, a, b)

@@ -220,13 +220,6 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        // Text has three axes only; data from elsewhere may contain anything.
-        if let crate::Tag::Block(axis @ 3..) | crate::Tag::Thread(axis @ 3..) = tag {
-            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is on axis {axis}, and there are three"))
-                .help("the axes are 0, 1 and 2, for x, y and z");
-            check.add(item, iname, d);
-            continue;
-        }
         if let crate::Tag::Flat(flat) = tag
             && let Some(wrong) = flat.wrong()
         {
@@ -235,16 +228,13 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        // The number of threads, lanes and copies of a statement has to be known before the kernel
-        // runs.
-        let counted = tag.thread_axis().is_some() || tag.is_jam() || *tag == crate::Tag::Unroll;
         let loaded = data.domains[domain]
             .constraints
             .iter()
             .filter(|c| c.aff.mentions(iname))
             .flat_map(|c| c.names())
             .find(|n| check.lookup.temporary(n).is_some());
-        if let (true, Some(loaded)) = (counted, loaded) {
+        if let (true, Some(loaded)) = (tag.has_constant_length(), loaded) {
             let d = Diagnostic::new(
                 "wrong-tag",
                 format!("`{iname}` is tagged {tag}, but its length is read from data (`{loaded}`)"),

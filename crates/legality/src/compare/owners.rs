@@ -1,6 +1,6 @@
 //! Ownership of an array's cells in both forms.
 //!
-//! An owner (see [`Model`]) is identified by the values of the inames on the owning axes and of the
+//! An owner (see [`owner`]) is identified by the values of the inames on the owning axes and of the
 //! lanes. Executions with different owners never touch the same cell. If a step refines ownership,
 //! as a thread tag does for a private temporary, pairs with different owners no longer conflict;
 //! but then no value may have passed between them (see [`Comparison::flows_stay`]). Any other
@@ -8,11 +8,11 @@
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, HardwareAxis, Name};
 use loopwright_poly::{Result, System};
 
 use super::Comparison;
-use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common};
+use crate::{ModelPart, Presence, Touch, conflict::primed, order::common, owner};
 
 /// How the owners of an array's cells changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,7 @@ impl Comparison<'_, '_> {
     /// Inames whose values own the cells that a part touches: first by axis, then lanes.
     fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
         let mut found: BTreeSet<Name> = BTreeSet::new();
-        for axis in Model::owner_axes(space) {
-            if let Coordinate::Iname(n) = &part.place[axis] {
-                found.insert(n.clone());
-            }
-        }
+        found.extend(owner(space).iter().filter_map(|axis| part.executor[axis].iname()).cloned());
         if space == AddressSpace::Private {
             found.extend(part.lanes.iter().cloned());
         }
@@ -82,24 +78,24 @@ impl Comparison<'_, '_> {
         let space = self.new.space(array);
         let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
         let mut equal = Vec::new();
-        for axis in Model::owner_axes(space) {
-            match (&a.place[axis], &b.place[axis]) {
-                (Coordinate::Iname(m), Coordinate::Iname(n)) if m == n => {
+        for axis in owner(space).iter() {
+            match (&a.executor[axis], &b.executor[axis]) {
+                (Presence::At(m), Presence::At(n)) if m == n => {
                     equal.push((Aff::var(m), Aff::var(n)));
                 }
-                (Coordinate::Iname(m), Coordinate::Iname(n)) => {
+                (Presence::At(m), Presence::At(n)) => {
                     let (m, n) = (m.clone(), n.clone());
                     if let (Some(x), Some(y)) = (self.lower(true, &m)?, self.lower(true, &n)?) {
                         equal.push((Aff::var(&m).sub(&x)?, Aff::var(&n).sub(&y)?));
                     }
                 }
-                (Coordinate::Iname(m), Coordinate::First) => {
+                (Presence::At(m), Presence::Elected) => {
                     let m = m.clone();
                     if let Some(x) = self.lower(true, &m)? {
                         equal.push((Aff::var(&m), x));
                     }
                 }
-                (Coordinate::First, Coordinate::Iname(n)) => {
+                (Presence::Elected, Presence::At(n)) => {
                     let n = n.clone();
                     if let Some(y) = self.lower(true, &n)? {
                         equal.push((y, Aff::var(&n)));
@@ -128,11 +124,9 @@ impl Comparison<'_, '_> {
         let writes: Vec<(usize, usize)> =
             touches.iter().copied().filter(|(p, k)| new.parts[*p].events[*k].touch != Touch::Read).collect();
         // Axes on which writers differ; on the other axes every thread has all values.
-        let axes: Vec<usize> = Model::owner_axes(space)
-            .filter(|axis| {
-                writes.iter().any(|(p, _)| matches!(new.parts[*p].place[*axis], Coordinate::Iname(_)))
-            })
-            .collect();
+        let differs =
+            |axis: &HardwareAxis| writes.iter().any(|(p, _)| new.parts[*p].executor[*axis].iname().is_some());
+        let axes: Vec<HardwareAxis> = owner(space).iter().filter(differs).collect();
         let lanes: BTreeSet<&Name> = match space {
             AddressSpace::Private => writes.iter().flat_map(|(p, _)| &new.parts[*p].lanes).collect(),
             _ => BTreeSet::new(),
@@ -141,9 +135,9 @@ impl Comparison<'_, '_> {
             let reader = &new.parts[q];
             let mut owners: Vec<Name> = Vec::new();
             for axis in &axes {
-                match &reader.place[*axis] {
-                    Coordinate::Iname(n) => owners.push(n.clone()),
-                    _ => return Ok(false),
+                match reader.executor[*axis].iname() {
+                    Some(n) => owners.push(n.clone()),
+                    None => return Ok(false),
                 }
             }
             for lane in &lanes {
@@ -173,7 +167,7 @@ impl Comparison<'_, '_> {
         array: &Name,
         (p, k): (usize, usize),
         (q, l): (usize, usize),
-        axes: &[usize],
+        axes: &[HardwareAxis],
         owners: &[Name],
     ) -> Result<bool> {
         let new = self.new;
@@ -194,7 +188,7 @@ impl Comparison<'_, '_> {
         if position != Ordering::Less || !owners.iter().all(|n| loops.contains(n) || own_already(n)) {
             return Ok(false);
         }
-        if axes.iter().any(|axis| writer.place[*axis] != reader.place[*axis]) {
+        if axes.iter().any(|axis| writer.executor[*axis] != reader.executor[*axis]) {
             return Ok(false);
         }
         // The writer's execution with the reader's iname values, if the writer has no other inames.

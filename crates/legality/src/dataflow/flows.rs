@@ -14,7 +14,7 @@ use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
 use loopwright_poly::{Access, Map, Sources, Table, flow};
 
 use super::{Checked, why};
-use crate::{Model, ModelPart, Touch, model::Coordinate, roles::PartRole, value::written};
+use crate::{Model, ModelPart, Presence, Touch, owner, roles::PartRole, value::written};
 
 /// Maximum length of a chain of copies that is followed.
 pub(super) const HOPS: usize = 4;
@@ -48,11 +48,6 @@ pub(super) struct Flows<'a, 'k> {
     lowers: Table<Name, Aff>,
     context: Vec<Constraint>,
     pub questions: usize,
-}
-
-fn coordinate(axis: usize) -> Name {
-    let names = [crate::THREAD_COORDINATES, crate::BLOCK_COORDINATES].concat();
-    Name::new(names.get(axis).copied().unwrap_or("axis"))
 }
 
 pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
@@ -111,16 +106,14 @@ impl<'a, 'k> Flows<'a, 'k> {
     /// The dimensions of a part's executions: its inames, then the axes on which every thread runs
     /// it.
     pub fn dims(part: &ModelPart) -> Vec<Name> {
-        let every = (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every).map(coordinate);
+        let every = part.executor.everywhere().map(|axis| Name::new(axis.coordinate()));
         part.inames.iter().cloned().chain(every).collect()
     }
 
     pub fn domain(&self, part: &ModelPart) -> Checked<Vec<Constraint>> {
         let mut rows = self.context.clone();
         rows.extend(part.constraints.iter().cloned());
-        for axis in (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every) {
-            rows.push(Constraint::nonneg(Aff::var(coordinate(axis))));
-        }
+        rows.extend(part.executor.everywhere().map(|axis| Constraint::nonneg(axis.position())));
         let dims = Self::dims(part);
         for name in part.constraints.iter().flat_map(Constraint::names) {
             if !dims.contains(&name) && !self.model.is_parameter(&name) {
@@ -147,11 +140,11 @@ impl<'a, 'k> Flows<'a, 'k> {
         let event = &part.events[k];
         let mut cell = Vec::new();
         let space = model.space(&event.array);
-        for axis in Model::owner_axes(space) {
-            cell.push(match &part.place[axis] {
-                Coordinate::Iname(n) => Aff::var(n).sub(&self.lower(n)?)?,
-                Coordinate::First => Aff::constant(0),
-                Coordinate::Every => Aff::var(coordinate(axis)),
+        for axis in owner(space).iter() {
+            cell.push(match &part.executor[axis] {
+                Presence::At(n) => Aff::var(n).sub(&self.lower(n)?)?,
+                Presence::Elected => Aff::constant(0),
+                Presence::Replicated | Presence::Collective => axis.position(),
             });
         }
         match model.owning_lanes(&event.array) {

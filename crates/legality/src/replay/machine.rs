@@ -9,14 +9,14 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef, Reduce};
+use loopwright_kernel_ir::{AddressSpace, Arg, AxisSet, Name, Part, PartRef, Reduce};
 
 use super::{
     CellName, Failure, Instance, Parameters, Stop, Token,
     schedule::{Access, Execution, Ready, executions, instance, prepare},
     value::{Evaluation, consumed, hash_of},
 };
-use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
+use crate::{Model, Touch, accumulator, owner, roles::PartRole};
 
 /// A cell: its array, its owner, and its subscripts.
 pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
@@ -39,18 +39,16 @@ pub struct Run {
 }
 
 /// For each reduction, the axes that its inames are on.
-fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
-    let mut shared: HashMap<Name, [bool; AXES]> = HashMap::new();
+fn shared_axes(model: &Model<'_>) -> HashMap<Name, AxisSet> {
+    let mut shared: HashMap<Name, AxisSet> = HashMap::new();
     for part in &model.parts {
         let Part::Update(n) = part.part.part else { continue };
         let init = PartRef { instruction: part.part.instruction.clone(), part: Part::Init(n) };
         let around = model.numbers.get(&init).map(|k| &model.parts[*k].inames);
         let mine = shared.entry(accumulator(&part.part.instruction, n)).or_default();
-        for (axis, c) in part.place.iter().enumerate() {
-            if let Coordinate::Iname(i) = c
-                && around.is_none_or(|a| !a.contains(i))
-            {
-                mine[axis] = true;
+        for (axis, presence) in part.executor.iter() {
+            if presence.iname().is_some_and(|i| around.is_none_or(|a| !a.contains(i))) {
+                mine.insert(axis);
             }
         }
     }
@@ -100,31 +98,29 @@ pub(super) struct Machine<'a, 'k> {
     pub failures: Vec<Failure>,
     lanes: HashMap<Name, Vec<Name>>,
     /// For each accumulator, the axes that the inames of its reduction are on.
-    shared: HashMap<Name, [bool; AXES]>,
+    shared: HashMap<Name, AxisSet>,
     arguments: Vec<Name>,
 }
 
 impl Machine<'_, '_> {
     fn key(&self, x: &Execution, a: &Access, index: Vec<i64>) -> Key {
         let part = &self.model.parts[x.part];
-        let mut owner = Vec::new();
+        let mut mine = Vec::new();
         if a.accumulator {
             // Each thread that runs the whole reduction itself has its own accumulator; threads
             // that share the reduction combine theirs.
             let shared = &self.shared[&a.array];
-            owner.extend((0..AXES).filter(|axis| !shared[*axis]).map(|axis| x.place[axis]));
+            mine.extend(x.place.iter().filter(|(axis, _)| !shared.contains(*axis)).map(|(_, at)| *at));
         } else {
-            for axis in Model::owner_axes(self.model.space(&a.array)) {
-                owner.push(x.place[axis]);
-            }
+            mine.extend(owner(self.model.space(&a.array)).iter().map(|axis| x.place[axis]));
             if self.model.space(&a.array) == AddressSpace::Private {
                 for l in self.lanes.get(&a.array).into_iter().flatten() {
                     // Outside the lanes there is no copy.
-                    owner.push(part.inames.iter().position(|i| i == l).map_or(i64::MIN, |k| x.values[k]));
+                    mine.push(part.inames.iter().position(|i| i == l).map_or(i64::MIN, |k| x.values[k]));
                 }
             }
         }
-        (a.array.clone(), owner, index)
+        (a.array.clone(), mine, index)
     }
 
     pub(super) fn initial(&self, cell: &CellName) -> Held {

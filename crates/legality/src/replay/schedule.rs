@@ -8,13 +8,13 @@
 
 use std::collections::HashMap;
 
-use loopwright_kernel_ir::{Aff, Name, Part, PartRef};
+use loopwright_kernel_ir::{Aff, Name, Part, PartRef, PerAxis};
 
 use super::{
     Instance, Parameters, Stop,
     points::{Function, Row, points, rows},
 };
-use crate::{Coordinate, Model, Touch, model::AXES, roles::PartRole};
+use crate::{Model, Touch, roles::PartRole};
 
 /// One access of a part, ready to run.
 pub(super) struct Access {
@@ -50,7 +50,7 @@ pub(super) struct Ready {
 pub(super) struct Execution {
     pub part: usize,
     pub values: Vec<i64>,
-    pub place: [i64; AXES],
+    pub place: PerAxis<i64>,
     pub time: Vec<i64>,
 }
 
@@ -135,15 +135,15 @@ fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
 /// All executions, in the order in which they run.
 pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
     let mut found = Vec::new();
-    let mut extents = [1i64; AXES];
+    let mut extents = PerAxis::from_fn(|_| 1i64);
     // The origin of the coordinates. If it is not one function of the parameters, it is the least
     // value that occurs.
     let mut lowers: HashMap<Name, i64> = HashMap::new();
     let mut runs = Vec::with_capacity(model.parts.len());
     for part in &model.parts {
         let points = points(&part.constraints, &part.inames, fixed, LIMIT)?;
-        for c in &part.place {
-            let Coordinate::Iname(n) = c else { continue };
+        for (_, presence) in part.executor.iter() {
+            let Some(n) = presence.iname() else { continue };
             let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
             let mut least = points.iter().map(|values| values[k]).min();
             if !lowers.contains_key(n) {
@@ -157,9 +157,9 @@ pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ex
     }
     for (number, (part, points)) in model.parts.iter().zip(runs).enumerate() {
         for values in points {
-            let mut place = [0; AXES];
-            for (axis, c) in part.place.iter().enumerate() {
-                if let Coordinate::Iname(n) = c {
+            let mut place = PerAxis::default();
+            for (axis, presence) in part.executor.iter() {
+                if let Some(n) = presence.iname() {
                     let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
                     place[axis] = values[k] - lowers[n];
                     extents[axis] = extents[axis].max(place[axis] + 1);
@@ -183,19 +183,17 @@ pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ex
     for x in found {
         let part = &model.parts[x.part];
         let mut places = vec![x.place];
-        for axis in 0..AXES {
-            if part.place[axis] == Coordinate::Every {
-                places = places
-                    .into_iter()
-                    .flat_map(|p| {
-                        (0..extents[axis]).map(move |v| {
-                            let mut q = p;
-                            q[axis] = v;
-                            q
-                        })
+        for axis in part.executor.everywhere() {
+            places = places
+                .into_iter()
+                .flat_map(|p| {
+                    (0..extents[axis]).map(move |v| {
+                        let mut q = p;
+                        q[axis] = v;
+                        q
                     })
-                    .collect();
-            }
+                })
+                .collect();
         }
         for place in places {
             all.push(Execution { part: x.part, values: x.values.clone(), place, time: x.time.clone() });

@@ -45,7 +45,7 @@ mod warp;
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    DType, Diagnostic, Expr, Flat, Instruction, Name, Part, PartRef, Reduce, ReductionOp,
+    DType, Diagnostic, Dim, Expr, Flat, Instruction, Name, Part, PartRef, Reduce, ReductionOp,
 };
 use loopwright_legality::FlatNest;
 use loopwright_target::Target as Device;
@@ -294,11 +294,11 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     }
 
     fn thread(&self) -> Value {
-        Value { dtype: self.emitter.index(), kind: ValueKind::ThreadIdx(0) }
+        Value { dtype: self.emitter.index(), kind: ValueKind::ThreadIdx(Dim::X) }
     }
 
     fn block(&self) -> Value {
-        Value { dtype: self.emitter.index(), kind: ValueKind::BlockIdx(0) }
+        Value { dtype: self.emitter.index(), kind: ValueKind::BlockIdx(Dim::X) }
     }
 
     /// Names an index that stays as it is.

@@ -12,8 +12,8 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Diagnostic, Name, Term};
-use loopwright_legality::{THREAD_COORDINATES, evaluated};
+use loopwright_kernel_ir::{Aff, Diagnostic, HardwareAxis, Name, Term};
+use loopwright_legality::evaluated;
 
 use super::{Counter, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner, spoken::Spoken};
 use crate::{
@@ -184,7 +184,8 @@ fn sum(
     if whole {
         rest = rest.add_constant(canonical.constant_term())?;
     }
-    if converges && rest.names().iter().any(|n| THREAD_COORDINATES.contains(&n.as_str())) {
+    let of_thread = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
+    if converges && rest.names().iter().any(of_thread) {
         return Ok(None);
     }
     // Parts of the rest that are less than a step.
@@ -234,7 +235,7 @@ pub(crate) fn converges(nodes: &[Node]) -> bool {
     let mut found = false;
     Node::visit(nodes, &mut |node| match node {
         Node::Sync(_) => found = true,
-        Node::Join { join, .. } => found |= !join.axes.is_empty(),
+        Node::Join { join, .. } => found |= !join.axes().is_empty(),
         _ => {}
     });
     found

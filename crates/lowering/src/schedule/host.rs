@@ -11,8 +11,10 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Flat, Name, Tag, Tree};
-use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Constraint, Diagnostic, Dim, Flat, HardwareAxis, Name, Tag, Tree,
+};
+use loopwright_legality::{Meeting, Time, flat_nest};
 use loopwright_poly::System;
 use loopwright_target::Target;
 
@@ -403,48 +405,45 @@ impl Host<'_, '_> {
     }
 
     /// What is known where a kernel begins, and its grid.
-    #[allow(clippy::type_complexity)]
     fn begin(
         &self,
         parts: &[usize],
         block: [u32; 3],
         around: &HostPlace,
-    ) -> Result<(Place, Vec<Option<super::GridExtent>>), Diagnostic> {
+    ) -> Result<(Place, BTreeMap<Dim, super::GridExtent>), Diagnostic> {
         let analysis = self.analysis;
         let host = around.place(analysis)?;
         let mut place = host.clone();
         let mut known = around.known.clone();
         let mut fixed = BTreeMap::new();
-        for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
-            let name = Name::new(coordinate);
-            let value = Aff::var(&name);
-            known.push(Constraint::lt(&value, &Aff::constant(i64::from(block[axis])))?);
+        for dim in Dim::ALL {
+            let (axis, extent) = (HardwareAxis::Block(*dim), *dim.of(&block));
+            let (name, value) = (Name::new(axis.coordinate()), axis.position());
+            known.push(Constraint::lt(&value, &Aff::constant(i64::from(extent)))?);
             known.push(Constraint::nonneg(value));
-            if block[axis] <= 1 {
+            if extent <= 1 {
                 fixed.insert(name.clone(), Aff::constant(0));
             }
             place.bound.insert(name);
         }
-        let mut grid = Vec::new();
-        for (axis, coordinate) in BLOCK_COORDINATES.iter().enumerate() {
+        let mut grid = BTreeMap::new();
+        for dim in Dim::ALL {
+            let axis = HardwareAxis::Grid(*dim);
             let inames: BTreeSet<Name> = parts
                 .iter()
                 .flat_map(|p| analysis.parts[*p].inames.iter())
-                .filter(|i| analysis.kernel.tag(i).block_axis() == Some(axis))
+                .filter(|i| analysis.kernel.tag(i).axis() == Some(axis))
                 .cloned()
                 .collect();
-            let name = Name::new(coordinate);
-            let value = Aff::var(&name);
+            let (name, value) = (Name::new(axis.coordinate()), axis.position());
             known.push(Constraint::nonneg(value.clone()));
             if inames.is_empty() {
                 fixed.insert(name.clone(), Aff::constant(0));
                 known.push(Constraint::zero(value));
-                grid.push(None);
             } else {
-                let (extent, own) =
-                    grid_extent(analysis, &host, (&inames, coordinate), parts, &around.around)?;
+                let (extent, own) = grid_extent(analysis, &host, (&inames, axis), parts, &around.around)?;
                 known.extend(own);
-                grid.push(Some(extent));
+                grid.insert(*dim, extent);
             }
             place.bound.insert(name);
         }

@@ -19,7 +19,7 @@ impl Planner<'_, '_> {
         let instruction = &kernel.instructions[join.instruction];
         let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
         let operator = self.analysis.operator(&reduce.op)?;
-        let plan = plan(self.block, &join.axes, self.target.warp_size);
+        let plan = plan(self.block, join.axes(), self.target.warp_size);
         if !join.scan && !operator.commutes {
             return Err(Diagnostic::new(
                 "does-not-commute",

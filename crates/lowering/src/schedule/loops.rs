@@ -6,8 +6,7 @@
 //! implied by others and by what is known at that place are dropped. A loop of one iteration becomes
 //! its body; one without iterations is left out.
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, Tag};
-use loopwright_legality::THREAD_COORDINATES;
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name, Part, Tag};
 use loopwright_poly::{Bound, System};
 
 use super::{Counter, Loop, Node, place::Place, planner::Planner};
@@ -129,10 +128,10 @@ impl Planner<'_, '_> {
                 system.add(&g.canonical)?;
             }
             // The coordinates' ranges matter where they are eliminated.
-            for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
-                let value = Aff::var(*coordinate);
-                if place.bound.contains(*coordinate) {
-                    system.add(&Constraint::lt(&value, &Aff::constant(i64::from(self.block[axis])))?)?;
+            for axis in HardwareAxis::all().filter(|axis| place.bound.contains(axis.coordinate())) {
+                if let Some(extent) = axis.extent_in(&self.block) {
+                    let value = axis.position();
+                    system.add(&Constraint::lt(&value, &Aff::constant(i64::from(extent)))?)?;
                     system.add(&Constraint::nonneg(value))?;
                 }
             }
@@ -222,12 +221,12 @@ impl Planner<'_, '_> {
         let names: Vec<Name> =
             info.execution.constraints.iter().filter(bounding).flat_map(Constraint::names).collect();
         let load = info.execution.loads.iter().find(|l| names.contains(&l.name))?;
-        let own = |n: &Name| THREAD_COORDINATES.contains(&n.as_str());
+        let own = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
         let coordinate = load.arguments.iter().flat_map(Aff::names).find(own)?;
-        let thread = info.inames.iter().find(|i| {
-            let axis = self.analysis.kernel.tag(i).thread_axis();
-            axis.is_some_and(|axis| coordinate == *THREAD_COORDINATES[axis])
-        })?;
+        let on_axis = |i: &&Name| {
+            self.analysis.kernel.tag(i).axis().is_some_and(|axis| coordinate == *axis.coordinate())
+        };
+        let thread = info.inames.iter().find(on_axis)?;
         let least = self.analysis.extents.get(thread)?.lower.as_constant()?;
         let cell = |value: i64| -> Option<String> {
             let index: Option<Vec<String>> = load

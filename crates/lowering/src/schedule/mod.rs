@@ -25,7 +25,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Name};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name};
 use loopwright_poly::Bound;
 
 use crate::{
@@ -102,7 +102,8 @@ pub(crate) enum KernelBody {
 /// A kernel of nodes.
 pub(crate) struct Body {
     pub block: [u32; 3],
-    pub grid: Vec<Option<GridExtent>>,
+    /// How many blocks there are on the axes of the grid; one on those that it does not have.
+    pub grid: BTreeMap<Dim, GridExtent>,
     /// What is known where the kernel begins.
     pub place: Place,
     pub nodes: Vec<Node>,

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, Part};
-use loopwright_legality::{Presence, THREAD_COORDINATES};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part};
+use loopwright_legality::Presence;
 use loopwright_target::Target;
 
 use super::{Which, place::Place};
@@ -68,15 +68,16 @@ impl<'a, 'k> Planner<'a, 'k> {
     /// Whether a function has the same value for all threads of a block.
     pub fn uniform(&self, aff: &Aff) -> bool {
         aff.names().iter().all(|n| {
-            if THREAD_COORDINATES.contains(&n.as_str()) {
+            if HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block) {
                 return false;
             }
             if self.analysis.lookup.array(n).is_none() {
                 return true;
             }
-            self.analysis
-                .writers(n)
-                .all(|(_, p)| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
+            self.analysis.writers(n).all(|(_, p)| {
+                let executor = &p.execution.executor;
+                HardwareAxis::OF_BLOCK.iter().all(|axis| executor[*axis] == Presence::Replicated)
+            })
         })
     }
 }

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Kind, Name, Reduce};
-use loopwright_legality::BLOCK_COORDINATES;
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce};
 
 use super::{
     Body, Counter, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow, Loop, Node, Schedule,
@@ -77,10 +76,9 @@ impl Text<'_, '_> {
                 let Body { block, grid, nodes, .. } = body.as_ref();
                 let threads: Vec<String> = block.iter().map(u32::to_string).collect();
                 self.plain(depth, &format!("kernel {}: block {}", plan.name, threads.join(" x ")));
-                for (extent, coordinate) in grid.iter().zip(BLOCK_COORDINATES) {
-                    if let Some(extent) = extent {
-                        self.plain(depth + 1, &grid_text(extent, coordinate)?);
-                    }
+                for (dim, extent) in grid {
+                    let coordinate = HardwareAxis::Grid(*dim).coordinate();
+                    self.plain(depth + 1, &grid_text(extent, coordinate)?);
                 }
                 self.storage(plan, depth + 1)?;
                 self.nodes(nodes, depth + 1)?;

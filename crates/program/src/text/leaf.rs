@@ -3,16 +3,24 @@
 use std::fmt::Write;
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Name, Role,
+    Aff, Constraint, HardwareAxis, Name, Role,
     syntax::{Parse, Parser, Tok, did_you_mean, text_of_constraints},
 };
-use loopwright_legality::Presence;
+use loopwright_legality::{Executor, Presence};
 
 use super::note::{quoted, read_quoted};
 use crate::{Instances, Leaf, Purpose};
 
-const PRESENCES: [(Presence, &str); 3] =
-    [(Presence::Iname, "iname"), (Presence::Elected, "elected"), (Presence::Replicated, "replicated")];
+const PRESENCES: &[(Presence, &str)] = &[
+    (Presence::At(()), "iname"),
+    (Presence::Elected, "elected"),
+    (Presence::Replicated, "replicated"),
+    (Presence::Collective, "collective"),
+];
+
+/// The lines that say who runs a part, with their axes.
+const EXECUTORS: &[(&str, &[HardwareAxis])] =
+    &[("threads", HardwareAxis::OF_BLOCK), ("blocks", HardwareAxis::OF_GRID)];
 
 /// The lines of [`Instances`].
 const LINES: &[&str] = &["runs", "allowed", "lanes", "threads", "blocks", "conditional", "values"];
@@ -61,7 +69,7 @@ pub(super) fn text_of(leaf: &Leaf, earlier: &[Leaf]) -> String {
 }
 
 fn lines(text: &mut String, instances: &Instances) {
-    let Instances { constraints, allowed, lanes, threads, blocks, conditional, values } = instances;
+    let Instances { constraints, allowed, lanes, executor, conditional, values } = instances;
     let mut line = |word: &str, rest: String| {
         let _ = writeln!(text, "    {word} {rest}");
     };
@@ -72,9 +80,9 @@ fn lines(text: &mut String, instances: &Instances) {
     if !lanes.is_empty() {
         line("lanes", lanes.iter().map(Name::as_str).collect::<Vec<_>>().join(", "));
     }
-    for (word, axes) in [("threads", threads), ("blocks", blocks)] {
-        let axes = axes.map(|axis| spelt(&PRESENCES, &axis));
-        line(word, axes.join(", "));
+    for (word, axes) in EXECUTORS {
+        let presences: Vec<&str> = axes.iter().map(|axis| spelt(PRESENCES, &executor[*axis])).collect();
+        line(word, presences.join(", "));
     }
     if !values.is_empty() {
         line("values", values.iter().map(u8::to_string).collect::<Vec<_>>().join(", "));
@@ -151,7 +159,7 @@ fn read_instances(p: &mut Parser) -> Parse<Instances> {
     p.enter()?;
     let (mut runs, mut allowed, mut values) = (None, None, Vec::new());
     let (mut lanes, mut conditional) = (Vec::new(), false);
-    let (mut threads, mut blocks) = (None, None);
+    let (mut executor, mut of_threads, mut of_blocks) = (Executor::default(), false, false);
     loop {
         p.begin_statement();
         if p.eat("}") {
@@ -167,9 +175,11 @@ fn read_instances(p: &mut Parser) -> Parse<Instances> {
                 lanes.push(p.name("an iname")?);
             }
         } else if p.eat_word("threads") {
-            threads = Some(presences(p)?);
+            of_threads = true;
+            presences(p, &mut executor, HardwareAxis::OF_BLOCK)?;
         } else if p.eat_word("blocks") {
-            blocks = Some(presences(p)?);
+            of_blocks = true;
+            presences(p, &mut executor, HardwareAxis::OF_GRID)?;
         } else if p.eat_word("values") {
             values.push(small(p)?);
             while p.eat(",") {
@@ -188,14 +198,14 @@ fn read_instances(p: &mut Parser) -> Parse<Instances> {
         p.end_statement()?;
     }
     p.leave();
-    let (Some(constraints), Some(threads), Some(blocks)) = (runs, threads, blocks) else {
+    let (Some(constraints), true, true) = (runs, of_threads, of_blocks) else {
         return Err(p
             .diagnostic(start.start..p.last_end(), "syntax", "the instances of a part are not said")
             .help("say `runs`, `threads` and `blocks`, each on a line; or leave out the braces")
             .into());
     };
     let allowed = allowed.unwrap_or_else(|| constraints.clone());
-    Ok(Instances { constraints, allowed, lanes, threads, blocks, conditional, values })
+    Ok(Instances { constraints, allowed, lanes, executor, conditional, values })
 }
 
 fn constraints(p: &mut Parser) -> Parse<Vec<Constraint>> {
@@ -204,12 +214,14 @@ fn constraints(p: &mut Parser) -> Parse<Vec<Constraint>> {
     Ok(constraints)
 }
 
-fn presences(p: &mut Parser) -> Parse<[Presence; 3]> {
-    let x = word(p, &PRESENCES)?;
-    p.expect(",")?;
-    let y = word(p, &PRESENCES)?;
-    p.expect(",")?;
-    Ok([x, y, word(p, &PRESENCES)?])
+fn presences(p: &mut Parser, executor: &mut Executor<()>, axes: &[HardwareAxis]) -> Parse<()> {
+    for (k, axis) in axes.iter().enumerate() {
+        if k > 0 {
+            p.expect(",")?;
+        }
+        executor[*axis] = word(p, PRESENCES)?;
+    }
+    Ok(())
 }
 
 fn word<T: Copy>(p: &mut Parser, table: &[(T, &'static str)]) -> Parse<T> {

@@ -2,10 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    note,
-    print_value::{ValuePrinter, axis},
-};
+use super::{note, print_value::ValuePrinter};
 use crate::{Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
 
 /// The names of updates.
@@ -114,7 +111,7 @@ impl StmtPrinter<'_> {
     /// `sum(acc) along(x: 32) to_all scan`
     fn join(&self, join: &Join) -> String {
         let state: Vec<&str> = join.state.iter().map(|v| self.values.variable(*v)).collect();
-        let axes: Vec<String> = join.axes.iter().map(|(a, n)| format!("{}: {n}", axis(*a))).collect();
+        let axes: Vec<String> = join.axes.iter().map(|(dim, n)| format!("{dim}: {n}")).collect();
         let to_all = if join.to_all { " to_all" } else { "" };
         let scan = if join.scan { " scan" } else { "" };
         format!("{}({}) along({}){to_all}{scan}", join.operator, state.join(", "), axes.join(", "))

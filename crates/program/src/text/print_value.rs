@@ -10,13 +10,6 @@ use super::{
 };
 use crate::{MemRef, ShuffleMode, UnOp, Value, ValueKind, Var, VarId};
 
-/// The axes of a grid and of a block.
-pub(super) const AXES: [&str; 3] = ["x", "y", "z"];
-
-pub(super) fn axis(number: u8) -> &'static str {
-    AXES.get(usize::from(number)).copied().unwrap_or("?")
-}
-
 /// The names of shuffles.
 pub(super) const SHUFFLES: [(ShuffleMode, &str); 4] = [
     (ShuffleMode::Xor, "shuffle_xor"),
@@ -132,8 +125,8 @@ impl ValuePrinter<'_> {
             ValueKind::Var(var) => write!(out, "{}", self.variable(*var)),
             ValueKind::Param(name) if self.is_strange(name) => write!(out, "param({name}: {})", v.dtype),
             ValueKind::Param(name) => write!(out, "{name}"),
-            ValueKind::BlockIdx(number) => write!(out, "blockIdx.{}", axis(*number)),
-            ValueKind::ThreadIdx(number) => write!(out, "threadIdx.{}", axis(*number)),
+            ValueKind::BlockIdx(dim) => write!(out, "blockIdx.{dim}"),
+            ValueKind::ThreadIdx(dim) => write!(out, "threadIdx.{dim}"),
             ValueKind::Load(element) => {
                 self.access(out, element);
                 Ok(())

@@ -1,11 +1,11 @@
 //! Statements from text.
 
 use loopwright_kernel_ir::{
-    Name,
+    Dim, Name,
     syntax::{Parse, did_you_mean},
 };
 
-use super::{note, print_stmt::UPDATES, print_value::AXES, read::Reader};
+use super::{note, print_stmt::UPDATES, read::Reader};
 use crate::{Join, LeafId, Scope, Step, Stmt, VarId};
 
 /// The words that statements begin with.
@@ -167,11 +167,11 @@ impl Reader {
     }
 
     /// `x`, `y` or `z`
-    pub(super) fn axis(&mut self) -> Parse<u8> {
-        let found = (0..).zip(AXES).find(|(_, name)| self.p.at_word(name));
-        let Some((axis, _)) = found else { return Err(self.p.unexpected("an axis: `x`, `y` or `z`")) };
+    pub(super) fn axis(&mut self) -> Parse<Dim> {
+        let found = Dim::ALL.iter().find(|dim| self.p.at_word(&dim.to_string()));
+        let Some(dim) = found else { return Err(self.p.unexpected("an axis: `x`, `y` or `z`")) };
         self.p.advance();
-        Ok(axis)
+        Ok(*dim)
     }
 
     fn variable_name(&mut self) -> Parse<VarId> {

@@ -1,7 +1,7 @@
 //! Values of the text as affine functions, conditions as constraints.
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
-use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name};
+use loopwright_legality::Load;
 use loopwright_poly::Result;
 
 use super::{
@@ -17,8 +17,8 @@ impl Reading<'_> {
         Ok(match &value.kind {
             ValueKind::Int(v) => Some(Aff::constant(*v)),
             ValueKind::Param(name) => Some(Aff::var(name)),
-            ValueKind::BlockIdx(axis) => BLOCK_COORDINATES.get(usize::from(*axis)).map(|n| Aff::var(*n)),
-            ValueKind::ThreadIdx(axis) => THREAD_COORDINATES.get(usize::from(*axis)).map(|n| Aff::var(*n)),
+            ValueKind::BlockIdx(dim) => Some(HardwareAxis::Grid(*dim).position()),
+            ValueKind::ThreadIdx(dim) => Some(HardwareAxis::Block(*dim).position()),
             ValueKind::Var(var) => self.variable(var.0),
             // Whether the type holds it is asked of all index arithmetic (see `index_range`).
             ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => self.aff(a)?,

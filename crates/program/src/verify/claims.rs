@@ -3,7 +3,7 @@
 //! The final check holds statements to the instances that their leaves state. Lowering states them,
 //! so that one mistake there could spoil the program and its specification alike. Here both are held
 //! to the transformed kernel, by code of its own that shares definitions with lowering (`Lookup`,
-//! [`presence`]) and no result of an analysis:
+//! [`executor`]) and no result of an analysis:
 //!
 //! 1. Assumptions and facts are the kernel's.
 //! 2. An iname on an axis is the axis's coordinate plus a function of the parameters, and a part has
@@ -20,10 +20,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part,
-    PartRef, ReductionOp, Role, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
+    Name, Part, PartRef, ReductionOp, Role, Tag, Tree,
 };
-use loopwright_legality::{Presence, context, coordinate_name, flat_nest, presence};
+use loopwright_legality::{Executor, Presence, context, executor, flat_nest};
 use loopwright_poly::System;
 
 use crate::{Instances, Leaf, Program};
@@ -84,10 +84,10 @@ impl<'k> Claims<'k> {
     /// Whether the values of inames on axes are those of the axes' coordinates, moved.
     fn coordinates(&self) -> Option<Diagnostic> {
         for (iname, tag) in &self.kernel.tags {
-            let Some(coordinate) = coordinate_name(*tag) else { continue };
+            let Some(axis) = tag.axis() else { continue };
             // An iname of parts that have no instances needs no value.
             let Some(value) = self.coordinate(iname) else { continue };
-            let moved = value.sub(&Aff::var(coordinate));
+            let moved = value.sub(&axis.position());
             let is_moved = moved.is_ok_and(|by| !by.mentions_any(&|n| !self.lookup.is_scalar(n)));
             if !is_moved {
                 let message = format!("`{iname}` is not the coordinate of `{tag}`, moved, but {value}");
@@ -150,8 +150,8 @@ impl<'k> Claims<'k> {
         let Some(claim) = &leaf.instances else {
             return Ok(Some("does not say for which executions it has to run".into()));
         };
-        let axes: Vec<&str> =
-            stated.inames.iter().filter_map(|i| coordinate_name(self.kernel.tag(i))).collect();
+        let axes: Vec<HardwareAxis> =
+            stated.inames.iter().filter_map(|i| self.kernel.tag(i).axis()).collect();
         if axes.iter().enumerate().any(|(k, axis)| axes[..k].contains(axis)) {
             return Ok(Some("has two inames on one axis".into()));
         }
@@ -162,9 +162,9 @@ impl<'k> Claims<'k> {
         if claim.conditional != stated.instruction.predicate.is_some() {
             return Ok(Some("has a predicate in one of program and kernel only".into()));
         }
-        let (threads, blocks) =
-            presence(self.kernel, &self.lookup, stated.instruction, leaf.part.part, &stated.inames);
-        if claim.threads != threads || !self.blocks(leaf, claim, blocks) {
+        let executor =
+            executor(self.kernel, &self.lookup, stated.instruction, leaf.part.part, &stated.inames);
+        if !self.runs_as_stated(leaf, claim, &executor.unnamed()) {
             return Ok(Some("runs in other threads or blocks than in the kernel".into()));
         }
         if let Some(why) = self.instances(leaf, claim, &stated)? {
@@ -175,12 +175,15 @@ impl<'k> Claims<'k> {
         Ok(forgotten.map(|number| format!("does not give its value number {number}")))
     }
 
-    /// Whether a leaf runs in the blocks that the kernel says, or where all that reads its scalar
-    /// runs in one block, in that one.
-    fn blocks(&self, leaf: &Leaf, claim: &Instances, stated: [Presence; 3]) -> bool {
-        claim.blocks.iter().zip(stated).enumerate().all(|(axis, (claimed, stated))| {
-            if *claimed == stated {
+    /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that reads
+    /// its scalar runs in one block, in that one.
+    fn runs_as_stated(&self, leaf: &Leaf, claim: &Instances, stated: &Executor<()>) -> bool {
+        claim.executor.iter().all(|(axis, claimed)| {
+            if *claimed == stated[axis] {
                 return true;
+            }
+            if axis.is_in_block() {
+                return false;
             }
             let Some(instruction) = self.lookup.instruction(&leaf.part.instruction) else { return false };
             let [target] = instruction.targets.as_slice() else { return false };
@@ -190,10 +193,11 @@ impl<'k> Claims<'k> {
                 let reader = self.lookup.instruction(&other.part.instruction);
                 reader.is_some_and(|r| r.id != instruction.id && reads(r).contains(&target.array))
             };
-            let elected =
-                |other: &Leaf| other.instances.as_ref().is_some_and(|i| i.blocks[axis] == Presence::Elected);
+            let elected = |other: &Leaf| {
+                other.instances.as_ref().is_some_and(|i| i.executor[axis] == Presence::Elected)
+            };
             *claimed == Presence::Elected
-                && stated == Presence::Replicated
+                && stated[axis] == Presence::Replicated
                 && is_scalar
                 && !self.bounds_mention(&target.array)
                 && self.program.leaves.iter().filter(reads).all(elected)
@@ -215,8 +219,8 @@ impl<'k> Claims<'k> {
         own.extend(self.lanes_of_accumulator(&leaf.part, &stated.inames)?);
         // The axes that the part is on have coordinates from 0 on.
         let mut known = self.context.clone();
-        for coordinate in stated.inames.iter().filter_map(|i| coordinate_name(self.kernel.tag(i))) {
-            known.push(Constraint::nonneg(Aff::var(coordinate)));
+        for axis in stated.inames.iter().filter_map(|i| self.kernel.tag(i).axis()) {
+            known.push(Constraint::nonneg(axis.position()));
         }
         let follows = |from: &[Constraint], what: &[Constraint]| -> Result<Option<Constraint>, Diagnostic> {
             let system = System::new(&[known.as_slice(), from].concat())?;

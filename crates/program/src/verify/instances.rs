@@ -21,8 +21,8 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, Part, PartRef};
-use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part, PartRef};
+use loopwright_legality::{Presence, is_coordinate};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::reading::{Named, Reading, Scope, ScopeId};
@@ -146,13 +146,12 @@ impl<'r, 'p> Coverage<'r, 'p> {
     ) -> Result<Vec<Constraint>> {
         let mut rows = context.to_vec();
         rows.extend(instances.constraints.iter().cloned());
-        let axes = instances.threads.iter().zip(THREAD_COORDINATES);
-        for (presence, name) in axes.chain(instances.blocks.iter().zip(BLOCK_COORDINATES)) {
+        for (axis, presence) in instances.executor.iter() {
             match presence {
-                Presence::Iname => {}
-                Presence::Elected => rows.push(Constraint::zero(Aff::var(name))),
-                Presence::Replicated => {
-                    let own = |c: &&Constraint| c.aff.mentions(name);
+                Presence::At(()) => {}
+                Presence::Elected => rows.push(Constraint::zero(axis.position())),
+                Presence::Replicated | Presence::Collective => {
+                    let own = |c: &&Constraint| c.aff.mentions(axis.coordinate());
                     rows.extend(reading.iter().flat_map(|r| r.scopes[0].rows.iter().filter(own)).cloned());
                 }
             }
@@ -213,9 +212,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 return Ok(Some(misfit));
             }
         }
-        let axes = instances.threads.iter().zip(THREAD_COORDINATES);
-        let axes = axes.chain(instances.blocks.iter().zip(BLOCK_COORDINATES));
-        let every: Vec<&str> = axes.filter(|(p, _)| **p == Presence::Replicated).map(|(_, n)| n).collect();
+        let every: Vec<&str> = instances.executor.everywhere().map(HardwareAxis::coordinate).collect();
         for either in &scope.either {
             // As many blocks as there are run it.
             if either.iter().all(|c| every.iter().any(|n| c.aff.mentions(n))) {
@@ -318,16 +315,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         let mut premises = self.context.to_vec();
         premises.extend(scope.rows.iter().cloned());
         let mut allowed = instances.allowed.clone();
-        for (presence, name) in instances.threads.iter().zip(THREAD_COORDINATES) {
-            if *presence == Presence::Elected {
-                allowed.push(Constraint::zero(Aff::var(name)));
-            }
-        }
-        for (presence, name) in instances.blocks.iter().zip(BLOCK_COORDINATES) {
-            if *presence == Presence::Elected {
-                allowed.push(Constraint::zero(Aff::var(name)));
-            }
-        }
+        let elected = instances.executor.iter().filter(|(_, presence)| **presence == Presence::Elected);
+        allowed.extend(elected.map(|(axis, _)| Constraint::zero(axis.position())));
         // Inames that no loop counts here: lanes that are done together, and those of one value.
         let reading = self.reading;
         let bound: BTreeSet<Name> = premises.iter().flat_map(Constraint::names).collect();

@@ -18,10 +18,8 @@
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
-use loopwright_legality::{
-    BLOCK_COORDINATES, Load, THREAD_COORDINATES, facts_exclude, is_coordinate, primed,
-};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
+use loopwright_legality::{Load, facts_exclude, is_coordinate, primed};
 use loopwright_poly::{Result, System, Table};
 
 use super::{
@@ -156,15 +154,12 @@ impl<'r, 'p> Order<'r, 'p> {
     /// The axes on which two threads of a block (two blocks) can differ.
     fn axes(&self, who: Who) -> Vec<Name> {
         let kernel = self.reading.kernel;
-        let differs = |axis: &usize| match who {
-            Who::Threads => kernel.block[*axis] > 1,
-            Who::Blocks => kernel.grid[*axis].as_int() != Some(1),
+        let differs = |axis: &HardwareAxis| match (who, *axis) {
+            (Who::Threads, HardwareAxis::Block(dim)) => *dim.of(&kernel.block) > 1,
+            (Who::Blocks, HardwareAxis::Grid(dim)) => dim.of(&kernel.grid).as_int() != Some(1),
+            (Who::Threads, HardwareAxis::Grid(_)) | (Who::Blocks, HardwareAxis::Block(_)) => false,
         };
-        let names = match who {
-            Who::Threads => THREAD_COORDINATES,
-            Who::Blocks => BLOCK_COORDINATES,
-        };
-        (0..3).filter(differs).map(|axis| Name::new(names[axis])).collect()
+        HardwareAxis::all().filter(differs).map(|axis| Name::new(axis.coordinate())).collect()
     }
 
     /// Two threads (blocks) that touch one cell in all of these accesses, by subscripts that all of
@@ -218,7 +213,7 @@ impl<'r, 'p> Order<'r, 'p> {
             return Ok(true);
         }
         let (Some(both), [_, 1, 1]) = (both, self.reading.kernel.block) else { return Ok(false) };
-        let x = Name::new(THREAD_COORDINATES[0]);
+        let x = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let lanes = i64::from(self.reading.program.target.warp_size);
         let warp = |name: Name| Aff::var(name).floor_div(lanes);
         let (own, other) = (warp(x.clone())?, warp(primed(&x))?);
@@ -453,5 +448,5 @@ impl<'r, 'p> Order<'r, 'p> {
 
 /// Whether both executions have the same value: two threads of one block have its coordinates.
 fn shared_name(name: &Name, who: Who) -> bool {
-    who == Who::Threads && BLOCK_COORDINATES.contains(&name.as_str())
+    who == Who::Threads && HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
 }

@@ -13,8 +13,8 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
-use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordinate};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, Fact, HardwareAxis, Name};
+use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, Table};
 
 use super::integers::Asked;
@@ -270,10 +270,10 @@ impl<'p> Reading<'p> {
 
     /// The ranges of blocks and threads.
     fn coordinates(&mut self) -> Result<()> {
-        for axis in 0..3 {
-            let thread = Aff::var(THREAD_COORDINATES[axis]);
-            let block = Aff::var(BLOCK_COORDINATES[axis]);
-            let mut rows = match self.kernel.block[axis] {
+        for dim in Dim::ALL {
+            let thread = HardwareAxis::Block(*dim).position();
+            let block = HardwareAxis::Grid(*dim).position();
+            let mut rows = match *dim.of(&self.kernel.block) {
                 0 | 1 => vec![Constraint::zero(thread)],
                 extent => vec![
                     Constraint::lt(&thread, &Aff::constant(i64::from(extent)))?,
@@ -282,7 +282,7 @@ impl<'p> Reading<'p> {
             };
             rows.push(Constraint::nonneg(block.clone()));
             let mut rows = Rows { all: rows, either: Vec::new() };
-            let exact = self.below(&block, &self.kernel.grid[axis], &mut rows)?;
+            let exact = self.below(&block, dim.of(&self.kernel.grid), &mut rows)?;
             self.restrict(rows, exact);
         }
         Ok(())

@@ -8,8 +8,8 @@
 
 use std::collections::HashSet;
 
-use loopwright_kernel_ir::{Aff, Constraint};
-use loopwright_legality::{THREAD_COORDINATES, is_coordinate};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
+use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
 use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
@@ -100,12 +100,12 @@ impl<'p> Varying<'p> {
     fn varies(&self, value: &Value) -> bool {
         let of_warp = self.among == SyncScope::Warp;
         match &value.kind {
-            ValueKind::ThreadIdx(axis) => self.kernel.block.get(usize::from(*axis)).is_none_or(|b| *b > 1),
+            ValueKind::ThreadIdx(dim) => *dim.of(&self.kernel.block) > 1,
             // The number of the warp.
             ValueKind::Binary(BinOp::TruncDiv | BinOp::FloorDiv, a, b)
                 if of_warp
                     && self.kernel.block[1..] == [1, 1]
-                    && a.kind == ValueKind::ThreadIdx(0)
+                    && a.kind == ValueKind::ThreadIdx(Dim::X)
                     && b.as_int()
                         .is_some_and(|b| b > 0 && b % i64::from(self.program.target.warp_size) == 0) =>
             {
@@ -182,7 +182,7 @@ impl Reading<'_> {
         context: &[Constraint],
         questions: &mut usize,
     ) -> Result<Option<Option<System>>> {
-        let mine = |n: &loopwright_kernel_ir::Name| THREAD_COORDINATES.contains(&n.as_str());
+        let mine = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
         let other = |aff: &Aff| aff.substitute(&|n| mine(n).then(|| Aff::var(format!("{n}'"))));
         // Pairs of constraints of which the first thread fulfils one and the second one the other.
         let mut cases: Vec<Vec<Constraint>> = Vec::new();

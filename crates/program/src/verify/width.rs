@@ -10,7 +10,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{DType, Dim, Name};
 
 use crate::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
 
@@ -27,8 +27,8 @@ pub(super) enum WrongIndex {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Factor {
     Var(usize),
-    ThreadIdx(u8),
-    BlockIdx(u8),
+    ThreadIdx(Dim),
+    BlockIdx(Dim),
     Param(Name),
     /// Anything else, by its text.
     Other(String),
@@ -51,8 +51,8 @@ fn polynomial(value: &Value) -> Option<Polynomial> {
         ValueKind::Binary(BinOp::Sub, a, b) => sum(polynomial(a)?, &polynomial(b)?, -1),
         ValueKind::Binary(BinOp::Mul, a, b) => product(&polynomial(a)?, &polynomial(b)?),
         ValueKind::Var(var) => one(Factor::Var(var.0)),
-        ValueKind::ThreadIdx(axis) => one(Factor::ThreadIdx(*axis)),
-        ValueKind::BlockIdx(axis) => one(Factor::BlockIdx(*axis)),
+        ValueKind::ThreadIdx(dim) => one(Factor::ThreadIdx(*dim)),
+        ValueKind::BlockIdx(dim) => one(Factor::BlockIdx(*dim)),
         ValueKind::Param(name) => one(Factor::Param(name.clone())),
         kind => one(Factor::Other(format!("{kind:?}"))),
     }

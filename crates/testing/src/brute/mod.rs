@@ -23,8 +23,8 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Arg, BinaryOp, Constraint, Expr, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
-    Reduce, Tree, UnaryOp,
+    AddressSpace, Arg, AxisSet, BinaryOp, Constraint, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
+    Name, Part, PartRef, PerAxis, Reduce, Tree, UnaryOp,
 };
 
 use points::{own_lower, points};
@@ -73,8 +73,6 @@ pub struct Outcome {
 /// The most executions of a run.
 const LIMIT: usize = 40_000;
 
-const AXES: usize = 6;
-
 /// A cell of one owner: its array, the owner, its subscripts.
 type Key = (Name, Vec<i64>, Vec<i64>);
 
@@ -108,7 +106,7 @@ struct Leaf<'k> {
 struct Execution {
     leaf: usize,
     values: Vec<i64>,
-    place: [i64; AXES],
+    place: PerAxis<i64>,
     time: Vec<i64>,
 }
 
@@ -166,9 +164,8 @@ struct Done {
 }
 
 impl<'k> Machine<'k> {
-    fn axis(&self, iname: &Name) -> Option<usize> {
-        let tag = self.kernel.tag(iname);
-        tag.thread_axis().or_else(|| tag.block_axis().map(|a| a + 3))
+    fn axis(&self, iname: &Name) -> Option<HardwareAxis> {
+        self.kernel.tag(iname).axis()
     }
 
     fn executions(&self) -> Result<Vec<Execution>, Stop> {
@@ -192,10 +189,10 @@ impl<'k> Machine<'k> {
             }
             of_leaf.push(found);
         }
-        let mut extent = [1; AXES];
+        let mut extent = PerAxis::from_fn(|_| 1);
         for (k, leaf) in self.leaves.iter().enumerate() {
             for values in std::mem::take(&mut of_leaf[k]) {
-                let mut place = [0; AXES];
+                let mut place = PerAxis::default();
                 for (n, v) in leaf.inames.iter().zip(&values) {
                     if let Some(axis) = self.axis(n) {
                         place[axis] = v - least[n];
@@ -213,10 +210,8 @@ impl<'k> Machine<'k> {
         let mut spread = Vec::with_capacity(all.len());
         for x in all {
             let mut places = vec![x.place];
-            for (axis, extent) in
-                extent.iter().enumerate().filter(|(axis, _)| self.is_replicated(x.leaf, *axis))
-            {
-                let at = |p: &[i64; AXES], v| std::array::from_fn(|k| if k == axis { v } else { p[k] });
+            for (axis, extent) in extent.iter().filter(|(axis, _)| self.is_replicated(x.leaf, *axis)) {
+                let at = |p: &PerAxis<i64>, v| PerAxis::from_fn(|k| if k == axis { v } else { p[k] });
                 places = places.iter().flat_map(|p| (0..*extent).map(move |v| at(p, v))).collect();
             }
             spread.extend(places.into_iter().map(|place| Execution {
@@ -236,7 +231,7 @@ impl<'k> Machine<'k> {
     }
 
     /// Whether all places of an axis run a part, independently.
-    fn is_replicated(&self, leaf: usize, axis: usize) -> bool {
+    fn is_replicated(&self, leaf: usize, axis: HardwareAxis) -> bool {
         let leaf = &self.leaves[leaf];
         if leaf.inames.iter().any(|n| self.axis(n) == Some(axis)) {
             return false;
@@ -252,7 +247,7 @@ impl<'k> Machine<'k> {
         let spaces = leaf.instruction.targets.iter().filter_map(|t| Some(self.lookup.array(&t.array)?.space));
         match spaces.max() {
             Some(AddressSpace::Global) => false,
-            Some(AddressSpace::Shared) => axis >= 3,
+            Some(AddressSpace::Shared) => !axis.is_in_block(),
             _ => true,
         }
     }
@@ -260,8 +255,8 @@ impl<'k> Machine<'k> {
     fn key(&self, x: &Execution, array: &Name, index: Vec<i64>) -> Key {
         let leaf = &self.leaves[x.leaf];
         let mut owner = match self.lookup.array(array).map(|a| a.space) {
-            Some(AddressSpace::Private) => x.place.to_vec(),
-            Some(AddressSpace::Shared) => x.place[3..].to_vec(),
+            Some(AddressSpace::Private) => HardwareAxis::all().map(|axis| x.place[axis]).collect(),
+            Some(AddressSpace::Shared) => HardwareAxis::OF_GRID.iter().map(|axis| x.place[*axis]).collect(),
             _ => Vec::new(),
         };
         for lane in self.lanes.get(array).into_iter().flatten() {
@@ -281,14 +276,15 @@ impl<'k> Machine<'k> {
     fn sum(&self, x: &Execution, number: usize) -> Sum {
         let leaf = &self.leaves[x.leaf];
         let init = self.lookup.inames_of(leaf.instruction, Part::Init(number));
-        let mut shared = [false; AXES];
+        let mut shared = AxisSet::default();
         let update = self.lookup.inames_of(leaf.instruction, Part::Update(number));
         for n in update.iter().filter(|n| !init.contains(n)) {
             if let Some(axis) = self.axis(n) {
-                shared[axis] = true;
+                shared.insert(axis);
             }
         }
-        let mut owner: Vec<i64> = (0..AXES).filter(|a| !shared[*a]).map(|a| x.place[a]).collect();
+        let mut owner: Vec<i64> =
+            HardwareAxis::all().filter(|a| !shared.contains(*a)).map(|a| x.place[a]).collect();
         owner.extend(
             init.iter().map(|n| leaf.inames.iter().position(|m| m == n).map_or(i64::MIN, |k| x.values[k])),
         );
@@ -457,7 +453,7 @@ impl<'k> Machine<'k> {
         for (sum, terms) in added {
             self.sums.entry(sum).or_default().extend(terms);
         }
-        let mut touched: HashMap<&Key, BTreeSet<(bool, [i64; AXES])>> = HashMap::new();
+        let mut touched: HashMap<&Key, BTreeSet<(bool, PerAxis<i64>)>> = HashMap::new();
         for (x, done) in group.iter().zip(&all) {
             let keys =
                 done.reads.iter().map(|k| (k, false)).chain(done.writes.iter().map(|(k, _)| (k, true)));

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use loopwright_kernel_ir::{DType, Name, Part, PartRef, Precision, Role};
+use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, Precision, Role};
 use loopwright_program::*;
 
 /// A program of one kernel: arrays as parameters, followed by scalars.
@@ -113,11 +113,11 @@ pub fn load(dtype: DType, from: MemRef) -> Value {
 }
 
 pub fn thread(index: DType) -> Value {
-    Value { dtype: index, kind: ValueKind::ThreadIdx(0) }
+    Value { dtype: index, kind: ValueKind::ThreadIdx(Dim::X) }
 }
 
 pub fn block(index: DType) -> Value {
-    Value { dtype: index, kind: ValueKind::BlockIdx(0) }
+    Value { dtype: index, kind: ValueKind::BlockIdx(Dim::X) }
 }
 
 pub fn store(to: MemRef, value: Value) -> Stmt {

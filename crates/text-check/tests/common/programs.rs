@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, DeviceFunction, Precision, Role};
+use loopwright_kernel_ir::{DType, DeviceFunction, Dim, Precision, Role};
 use loopwright_program::*;
 use loopwright_text_check::Arguments;
 
@@ -114,10 +114,10 @@ pub fn shuffles(shape: [u32; 3]) -> Case {
     let name = format!("shuffles_{threads}");
     let mut b = Builder::new(&name, I, shape);
     let (mut arguments, mut expected) = (Arguments::new(), vec![]);
-    let axis = |a| Value { dtype: I, kind: ValueKind::ThreadIdx(a) };
+    let axis = |dim| Value { dtype: I, kind: ValueKind::ThreadIdx(dim) };
     let t = b.var("t", I, false);
-    let row = add(mul(axis(2), int(shape[1].into())), axis(1));
-    b.push(let_(t, add(mul(row, int(shape[0].into())), axis(0))));
+    let row = add(mul(axis(Dim::Z), int(shape[1].into())), axis(Dim::Y));
+    b.push(let_(t, add(mul(row, int(shape[0].into())), axis(Dim::X))));
     for dtype in DType::ALL {
         let size = dtype.bytes();
         let x = format!("x_{dtype}");
@@ -396,8 +396,13 @@ pub fn statements() -> Case {
     };
     let lane = || elements(lanes, vec![v(l)]);
     let x_at = |index: Value| load(f, at(x, index));
-    let join =
-        Join { operator: "max".into(), state: vec![acc], axes: vec![(0, 64)], to_all: true, scan: false };
+    let join = Join {
+        operator: "max".into(),
+        state: vec![acc],
+        axes: vec![(Dim::X, 64)],
+        to_all: true,
+        scan: false,
+    };
     let u = |value| Value::int(DType::U32, value);
     let body = vec![
         let_(t, thread(I)),

@@ -78,7 +78,7 @@ pub(crate) fn site(
     let within: Vec<Name> = inames.iter().filter(|n| depends(n) || loops.contains(n)).cloned().collect();
     for iname in &within {
         let tag = data.tag(iname);
-        if space == AddressSpace::Shared && (tag.thread_axis().is_some() || tag.is_jam()) {
+        if space == AddressSpace::Shared && (tag.is_in_block() || tag.is_jam()) {
             return Err(Diagnostic::new(
                 "prefetch-thread-base",
                 format!("the part of `{array}` that is copied would differ between threads of a block: it depends on `{iname}: {tag}`"),

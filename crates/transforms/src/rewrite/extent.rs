@@ -7,7 +7,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
+    Aff, Constraint, Diagnostic, Dim, HardwareAxis, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
 };
 use loopwright_poly::{Bound, System};
 use loopwright_target::Target;
@@ -190,9 +190,7 @@ impl<'k> Extents<'k> {
 
     /// Refuses a tag that the length of the iname does not allow.
     pub fn check_tag(&self, iname: &Name, tag: Tag) -> Result<(), Diagnostic> {
-        let constant =
-            matches!(tag, Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Thread(_) | Tag::Warp | Tag::Lane);
-        if !constant {
+        if !tag.has_constant_length() {
             return Ok(());
         }
         let Some(length) = self.constant_length(iname)? else {
@@ -224,13 +222,13 @@ pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Di
 }
 
 /// The threads of a block on each axis in use: the greatest constant length among the inames on it.
-pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<usize, i64>, Diagnostic> {
+pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<Dim, i64>, Diagnostic> {
     let extents = Extents::new(data);
     let mut shape = BTreeMap::new();
     for (iname, tag) in &data.tags {
-        let Some(axis) = tag.thread_axis() else { continue };
+        let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
         if let Some(length) = extents.constant_length(iname)? {
-            let known = shape.entry(axis).or_insert(1);
+            let known = shape.entry(dim).or_insert(1);
             *known = length.max(*known);
         }
     }

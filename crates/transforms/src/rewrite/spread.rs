@@ -6,7 +6,7 @@
 //! has one axis and the tile's last one is shorter, or because the block has more axes than the
 //! tile, the axes are joined and dealt out.
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Dim, LoopKernel, Name, Tag};
 
 use crate::{
     JoinInames, SplitIname, TagInames, Transform,
@@ -23,14 +23,10 @@ fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagno
     TagInames { tags: vec![(iname.clone(), tag)] }.apply(kernel)
 }
 
-fn thread_tag(axis: usize) -> Tag {
-    Tag::Thread(u8::try_from(axis).unwrap_or(0))
-}
-
 /// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order
 /// of `fetch` before.
 fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
-    let shape: Vec<(usize, i64)> =
+    let shape: Vec<(Dim, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
     if shape.is_empty() {
         return Ok(kernel.clone());
@@ -51,10 +47,10 @@ fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diag
     }
     // A tile of one axis: what is left of it after one axis of threads goes to the next.
     let chain = fetch.len() == 1;
-    for (axis, threads) in &shape {
+    for (dim, threads) in &shape {
         let Some((iname, length)) = fetch.pop() else { break };
         if length <= *threads {
-            kernel = tag(&kernel, &iname, thread_tag(*axis))?;
+            kernel = tag(&kernel, &iname, Tag::Thread(*dim))?;
             if chain {
                 break;
             }
@@ -63,10 +59,10 @@ fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diag
         let outer = fresh(&kernel, &format!("{iname}_outer"));
         let inner = fresh(&kernel, &format!("{iname}_inner"));
         kernel = SplitIname::new(&iname, *threads).named(outer.clone(), inner.clone()).apply(&kernel)?;
-        kernel = tag(&kernel, &inner, thread_tag(*axis))?;
+        kernel = tag(&kernel, &inner, Tag::Thread(*dim))?;
         // Rounded up; `length + threads - 1` may go past 64 bits.
         let left = length / threads + i64::from(length % threads != 0);
-        let last = shape.last().is_some_and(|(a, _)| a == axis);
+        let last = shape.last().is_some_and(|(d, _)| d == dim);
         if chain && !last {
             fetch.push((outer, left));
         } else if left <= UNROLL_LIMIT {

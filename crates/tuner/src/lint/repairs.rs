@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Arg, Name, Tag, Tree};
+use loopwright_kernel_ir::{Arg, Dim, HardwareAxis, Name, Tag, Tree};
 use loopwright_program::Target;
 use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
 
@@ -24,10 +24,10 @@ pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) ->
     let all = match &finding.kind {
         Kind::BankConflicts(array) => padded(pipeline, m, array),
         Kind::Uncoalesced(_) => coalesced(pipeline, m),
-        Kind::IdleLanes => other_lengths(pipeline, m, &|tag| tag.thread_axis().is_some(), Side::Inner),
+        Kind::IdleLanes => other_lengths(pipeline, m, &|tag| tag.is_in_block(), Side::Inner),
         Kind::BytesInFlight => more_in_flight(pipeline, m),
         Kind::FewBlocks => {
-            let mut all = other_lengths(pipeline, m, &|tag| tag.block_axis().is_some(), Side::Outer);
+            let mut all = other_lengths(pipeline, m, &|tag| tag.is_over_blocks(), Side::Outer);
             all.extend(chunks(pipeline, m));
             all
         }
@@ -83,17 +83,15 @@ fn padded(pipeline: &Pipeline, m: &Measured, array: &Name) -> Vec<Proposal> {
 /// Threads along another iname, tiles through shared memory, and both.
 fn coalesced(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let mut turned: Vec<(String, Pipeline)> = vec![(String::new(), pipeline.clone())];
-    let swap = |a: u8, b: u8| {
+    let swap = |a: Dim, b: Dim| {
         change_tags(pipeline, &|tag| match tag {
             Tag::Thread(x) if x == a => Tag::Thread(b),
             Tag::Thread(x) if x == b => Tag::Thread(a),
             other => other,
         })
     };
-    let names = ["x", "y", "z"];
-    for (a, b) in [(0u8, 1u8), (0, 2)] {
-        let what = format!("swap thread.{} and thread.{}", names[usize::from(a)], names[usize::from(b)]);
-        turned.push((what, swap(a, b)));
+    for (a, b) in [(Dim::X, Dim::Y), (Dim::X, Dim::Z)] {
+        turned.push((format!("swap thread.{a} and thread.{b}"), swap(a, b)));
     }
     for inner in loops(m) {
         turned.extend(along(pipeline, m, &inner));
@@ -119,8 +117,8 @@ fn coalesced(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
 
 /// Moves the lanes of a warp to a sequential loop; their present iname gets as many fewer threads.
 fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pipeline)> {
-    let (now, _) = m.kernel.tags.iter().find(|(_, tag)| tag.thread_axis() == Some(0))?;
-    if m.kernel.tags.values().any(|tag| tag.thread_axis() == Some(1)) {
+    let (now, _) = m.kernel.tags.iter().find(|(_, tag)| tag.axis() == Some(HardwareAxis::Block(Dim::X)))?;
+    if m.kernel.tags.values().any(|tag| tag.axis() == Some(HardwareAxis::Block(Dim::Y))) {
         return None;
     }
     let lanes = i64::from(Target::default().warp_size);
@@ -134,8 +132,9 @@ fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pip
         other => other.clone(),
     });
     let changed: Pipeline = steps.collect();
-    let changed =
-        change_tags(&changed, &|tag| if tag.thread_axis() == Some(0) { Tag::Thread(1) } else { tag });
+    let changed = change_tags(&changed, &|tag| {
+        if tag.axis() == Some(HardwareAxis::Block(Dim::X)) { Tag::Thread(Dim::Y) } else { tag }
+    });
     let added = format!("split_iname({inner}, {lanes})\ntag_inames({inner}_inner: thread.x)");
     found.then_some(())?;
     Some((format!("put thread.x along `{inner}`"), with_steps(&changed, &added)?))
@@ -165,7 +164,7 @@ fn change_tags(pipeline: &Pipeline, change: &dyn Fn(Tag) -> Tag) -> Pipeline {
 fn tiles(m: &Measured) -> Vec<(Name, Vec<Name>)> {
     let within = |name: &Name| {
         let tag = m.kernel.tag(name);
-        tag.thread_axis().is_some() || tag.is_jam() || tag == Tag::Unroll
+        tag.has_constant_length()
     };
     let mut all: Vec<(Name, Vec<Name>)> = Vec::new();
     for instruction in &m.kernel.instructions {
@@ -236,10 +235,8 @@ fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
 
 /// Pieces of a sequential loop for blocks of their own.
 fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
-    let free =
-        (0..3u8).find(|axis| !m.kernel.tags.values().any(|t| t.block_axis() == Some(usize::from(*axis))));
-    let Some(axis) = free else { return Vec::new() };
-    let axis = ["x", "y", "z"][usize::from(axis)];
+    let used = |dim: Dim| m.kernel.tags.values().any(|t| t.axis() == Some(HardwareAxis::Grid(dim)));
+    let Some(axis) = Dim::ALL.iter().find(|dim| !used(**dim)) else { return Vec::new() };
     let mut all = Vec::new();
     for name in loops(m) {
         for length in [4, 16, 64] {

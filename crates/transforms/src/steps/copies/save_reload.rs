@@ -294,7 +294,7 @@ impl Transform for SaveReload {
             writer.within.iter().filter(|n| kernel.tag(n).is_parallel()).cloned().collect();
         let owners: Vec<Name> = match array.space {
             AddressSpace::Private => parallel.clone(),
-            _ => parallel.iter().filter(|n| kernel.tag(n).block_axis().is_some()).cloned().collect(),
+            _ => parallel.iter().filter(|n| kernel.tag(n).is_over_blocks()).cloned().collect(),
         };
         let mut axes = Vec::new();
         let mut place_of = Vec::new();

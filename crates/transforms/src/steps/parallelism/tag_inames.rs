@@ -188,8 +188,7 @@ fn check_axes(data: &KernelData) -> Result<(), Diagnostic> {
         for (k, a) in inames.iter().enumerate() {
             for b in &inames[..k] {
                 let (x, y) = (data.tag(a), data.tag(b));
-                let same = |f: fn(Tag) -> Option<usize>| f(x).is_some() && f(x) == f(y);
-                if same(Tag::thread_axis) || same(Tag::block_axis) {
+                if x.axis().is_some() && x.axis() == y.axis() {
                     return Err(Diagnostic::new(
                         "axis-twice",
                         format!("`{part}` would have two inames on one axis: `{b}: {y}` and `{a}: {x}`"),

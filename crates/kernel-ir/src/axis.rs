@@ -1,0 +1,312 @@
+//! The axes of the hardware: along what executions are spread over threads and blocks.
+//!
+//! An axis is named, not numbered: each question about axes is an exhaustive match, so that a new
+//! one (lanes, warps, clusters) is a variant here and whatever the compiler then asks for. Its
+//! coordinate is an affine function of the numbers that the hardware gives a thread
+//! ([`HardwareAxis::position`]).
+
+use std::{
+    fmt,
+    ops::{Index, IndexMut},
+};
+
+use loopwright_poly::Aff;
+use serde::{Deserialize, Serialize};
+
+/// A dimension of a grid or of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum Dim {
+    /// The dimension in which neighbouring threads are neighbours in a warp.
+    X,
+    /// The second dimension.
+    Y,
+    /// The third dimension.
+    Z,
+}
+
+impl Dim {
+    /// All of them, in the order in which threads are numbered.
+    pub const ALL: &[Dim] = &[Dim::X, Dim::Y, Dim::Z];
+
+    /// The number of this dimension in a triple of x, y and z, as CUDA takes them.
+    pub fn of<T>(self, [x, y, z]: &[T; 3]) -> &T {
+        match self {
+            Dim::X => x,
+            Dim::Y => y,
+            Dim::Z => z,
+        }
+    }
+
+    /// As [`Self::of`], to be changed.
+    pub fn of_mut<T>(self, [x, y, z]: &mut [T; 3]) -> &mut T {
+        match self {
+            Dim::X => x,
+            Dim::Y => y,
+            Dim::Z => z,
+        }
+    }
+}
+
+impl From<Dim> for u8 {
+    fn from(dim: Dim) -> u8 {
+        match dim {
+            Dim::X => 0,
+            Dim::Y => 1,
+            Dim::Z => 2,
+        }
+    }
+}
+
+impl TryFrom<u8> for Dim {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Dim, String> {
+        match number {
+            0 => Ok(Dim::X),
+            1 => Ok(Dim::Y),
+            2 => Ok(Dim::Z),
+            _ => Err(format!("there is no dimension {number}: they are 0, 1 and 2, for x, y and z")),
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dim::X => "x",
+            Dim::Y => "y",
+            Dim::Z => "z",
+        })
+    }
+}
+
+/// An axis along which executions run at the same time, in different threads. Inner axes come
+/// first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HardwareAxis {
+    /// The threads of a block.
+    Block(Dim),
+    /// The blocks of a grid.
+    Grid(Dim),
+}
+
+impl HardwareAxis {
+    /// The axes of a block.
+    pub const OF_BLOCK: &[HardwareAxis] =
+        &[HardwareAxis::Block(Dim::X), HardwareAxis::Block(Dim::Y), HardwareAxis::Block(Dim::Z)];
+
+    /// The axes of the grid.
+    pub const OF_GRID: &[HardwareAxis] =
+        &[HardwareAxis::Grid(Dim::X), HardwareAxis::Grid(Dim::Y), HardwareAxis::Grid(Dim::Z)];
+
+    /// All axes, in order.
+    pub fn all() -> impl Iterator<Item = HardwareAxis> + Clone {
+        HardwareAxis::OF_BLOCK.iter().chain(HardwareAxis::OF_GRID).copied()
+    }
+
+    /// The name of its coordinate in constraints. No name of a kernel has a dot.
+    pub fn coordinate(self) -> &'static str {
+        match self {
+            HardwareAxis::Block(Dim::X) => "threadIdx.x",
+            HardwareAxis::Block(Dim::Y) => "threadIdx.y",
+            HardwareAxis::Block(Dim::Z) => "threadIdx.z",
+            HardwareAxis::Grid(Dim::X) => "blockIdx.x",
+            HardwareAxis::Grid(Dim::Y) => "blockIdx.y",
+            HardwareAxis::Grid(Dim::Z) => "blockIdx.z",
+        }
+    }
+
+    /// The axis whose coordinate has this name.
+    pub fn of_coordinate(name: &str) -> Option<HardwareAxis> {
+        HardwareAxis::all().find(|axis| axis.coordinate() == name)
+    }
+
+    /// The coordinate along the axis, of a thread: a function of what the hardware numbers.
+    pub fn position(self) -> Aff {
+        match self {
+            HardwareAxis::Block(_) | HardwareAxis::Grid(_) => Aff::var(self.coordinate()),
+        }
+    }
+
+    /// Whether it lies within a block: whether threads that differ on it alone can wait for each
+    /// other.
+    pub fn is_in_block(self) -> bool {
+        match self {
+            HardwareAxis::Block(_) => true,
+            HardwareAxis::Grid(_) => false,
+        }
+    }
+
+    /// How many threads a block of this shape has along it; `None` for an axis outside of the
+    /// block, whose length the launch decides.
+    pub fn extent_in(self, block: &[u32; 3]) -> Option<u32> {
+        match self {
+            HardwareAxis::Block(dim) => Some(*dim.of(block)),
+            HardwareAxis::Grid(_) => None,
+        }
+    }
+}
+
+/// Three values, by dimension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct PerDim<T> {
+    x: T,
+    y: T,
+    z: T,
+}
+
+impl<T> PerDim<T> {
+    fn from_fn(mut of: impl FnMut(Dim) -> T) -> Self {
+        PerDim { x: of(Dim::X), y: of(Dim::Y), z: of(Dim::Z) }
+    }
+
+    fn get(&self, dim: Dim) -> &T {
+        match dim {
+            Dim::X => &self.x,
+            Dim::Y => &self.y,
+            Dim::Z => &self.z,
+        }
+    }
+
+    fn get_mut(&mut self, dim: Dim) -> &mut T {
+        match dim {
+            Dim::X => &mut self.x,
+            Dim::Y => &mut self.y,
+            Dim::Z => &mut self.z,
+        }
+    }
+}
+
+/// A value for each axis of the hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PerAxis<T> {
+    block: PerDim<T>,
+    grid: PerDim<T>,
+}
+
+impl<T> PerAxis<T> {
+    /// What `of` says of each axis, asked in their order.
+    pub fn from_fn(mut of: impl FnMut(HardwareAxis) -> T) -> Self {
+        PerAxis {
+            block: PerDim::from_fn(|dim| of(HardwareAxis::Block(dim))),
+            grid: PerDim::from_fn(|dim| of(HardwareAxis::Grid(dim))),
+        }
+    }
+
+    /// The axes with their values, in the order of the axes.
+    pub fn iter(&self) -> impl Iterator<Item = (HardwareAxis, &T)> {
+        HardwareAxis::all().map(|axis| (axis, &self[axis]))
+    }
+}
+
+impl<T> Index<HardwareAxis> for PerAxis<T> {
+    type Output = T;
+
+    fn index(&self, axis: HardwareAxis) -> &T {
+        match axis {
+            HardwareAxis::Block(dim) => self.block.get(dim),
+            HardwareAxis::Grid(dim) => self.grid.get(dim),
+        }
+    }
+}
+
+impl<T> IndexMut<HardwareAxis> for PerAxis<T> {
+    fn index_mut(&mut self, axis: HardwareAxis) -> &mut T {
+        match axis {
+            HardwareAxis::Block(dim) => self.block.get_mut(dim),
+            HardwareAxis::Grid(dim) => self.grid.get_mut(dim),
+        }
+    }
+}
+
+/// A set of axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AxisSet(PerAxis<bool>);
+
+impl AxisSet {
+    /// Whether the axis is in the set.
+    pub fn contains(&self, axis: HardwareAxis) -> bool {
+        self.0[axis]
+    }
+
+    /// Adds an axis.
+    pub fn insert(&mut self, axis: HardwareAxis) {
+        self.0[axis] = true;
+    }
+
+    /// Whether it has no axis.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Its axes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = HardwareAxis> + use<> {
+        let set = *self;
+        HardwareAxis::all().filter(move |axis| set.contains(*axis))
+    }
+}
+
+impl FromIterator<HardwareAxis> for AxisSet {
+    fn from_iter<I: IntoIterator<Item = HardwareAxis>>(axes: I) -> Self {
+        let mut set = AxisSet::default();
+        axes.into_iter().for_each(|axis| set.insert(axis));
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_axis_occurs_once_in_order_and_has_a_coordinate_of_its_own() {
+        let all: Vec<HardwareAxis> = HardwareAxis::all().collect();
+        assert!(all.is_sorted() && all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        let counted = PerAxis::from_fn(|_| 1).iter().map(|(_, one)| one).sum::<usize>();
+        assert_eq!(counted, all.len());
+        for axis in &all {
+            assert_eq!(HardwareAxis::of_coordinate(axis.coordinate()), Some(*axis));
+        }
+        assert_eq!(HardwareAxis::of_coordinate("threadIdx"), None);
+    }
+
+    #[test]
+    fn a_value_per_axis_is_that_of_its_axis() {
+        let mut names = PerAxis::from_fn(|axis| axis.coordinate());
+        assert!(names.iter().all(|(axis, name)| *name == axis.coordinate()));
+        names[HardwareAxis::Grid(Dim::Y)] = "changed";
+        let changed: Vec<HardwareAxis> =
+            names.iter().filter(|(axis, name)| **name != axis.coordinate()).map(|(axis, _)| axis).collect();
+        assert_eq!(changed, [HardwareAxis::Grid(Dim::Y)]);
+    }
+
+    #[test]
+    fn a_set_has_the_axes_that_were_put_in() {
+        let set: AxisSet = [HardwareAxis::Grid(Dim::X), HardwareAxis::Block(Dim::Z)].into_iter().collect();
+        assert_eq!(
+            set.iter().collect::<Vec<_>>(),
+            [HardwareAxis::Block(Dim::Z), HardwareAxis::Grid(Dim::X)],
+            "in the order of the axes"
+        );
+        assert!(set.contains(HardwareAxis::Grid(Dim::X)) && !set.contains(HardwareAxis::Block(Dim::X)));
+        assert!(AxisSet::default().is_empty() && !set.is_empty());
+    }
+
+    #[test]
+    fn only_axes_of_a_block_have_extents_in_it() {
+        let block = [32, 4, 2];
+        let extents: Vec<Option<u32>> = HardwareAxis::all().map(|axis| axis.extent_in(&block)).collect();
+        assert_eq!(extents, [Some(32), Some(4), Some(2), None, None, None]);
+        assert!(HardwareAxis::all().all(|axis| axis.is_in_block() == axis.extent_in(&block).is_some()));
+    }
+
+    #[test]
+    fn dimensions_are_numbers_in_data_and_letters_in_text() {
+        for (number, dim) in (0u8..).zip(Dim::ALL) {
+            assert_eq!((u8::from(*dim), Dim::try_from(number)), (number, Ok(*dim)));
+            assert_eq!(*dim.of(&["x", "y", "z"]), dim.to_string());
+        }
+        assert!(Dim::try_from(3).is_err());
+    }
+}
