@@ -164,18 +164,17 @@ mod tests {
     const ROWS: &str = "\
 kernel rows(x: f32[n, 128], y: f32[n], n: i32)
 assume 1 <= n
-domain { [i, j] : 0 <= i < n and 0 <= j < 128 }
+domain { [i, j, k] : 0 <= i < n and 0 <= j < 128 and 0 <= k < 128 }
 temp own: f32
 temp row: f32[128] shared
 temp lone: f32[1] shared
 temp all: f32[n] global
 lone[0] = x[0, 0] {id=lone}
-for i
-    row[j] = x[i, j] {id=fill}
-    own = x[i, 0] {id=own}
-    row[0] = x[i, 0] {id=first}
-    all[i] = x[i, 0] {id=all}
-    y[i] = sum(j, row[j]) {id=add}
+row[j] = x[i, j] {id=fill}
+own = x[i, 0] {id=own}
+row[0] = x[i, 0] {id=first}
+all[i] = x[i, 0] {id=all}
+y[i] = sum(k, row[k]) {id=add}
 ";
 
     /// Who runs a part of the kernel with a block for each row, and a thread for each column.
@@ -185,6 +184,7 @@ for i
             .edit::<()>(|data| {
                 data.tags.insert("i".into(), Tag::Block(Dim::X));
                 data.tags.insert("j".into(), Tag::Thread(Dim::X));
+                data.tags.insert("k".into(), Tag::Thread(Dim::X));
                 Ok(())
             })
             .unwrap();
@@ -203,7 +203,7 @@ for i
             ("lone", Part::Whole, Presence::Elected, Presence::Replicated),
             ("all", Part::Whole, Presence::Elected, at("i")),
             ("add", Part::Init(0), Presence::Replicated, at("i")),
-            ("add", Part::Update(0), at("j"), at("i")),
+            ("add", Part::Update(0), at("k"), at("i")),
             ("add", Part::Finish, Presence::Elected, at("i")),
         ] {
             let found = of(id, part);
