@@ -6,7 +6,7 @@ use std::sync::Arc;
 use common::*;
 use half::f16;
 use loopwright_emulator::{Arguments, Counters, Options, run};
-use loopwright_kernel_ir::{Buffer, DType, DeviceFunction, Name, Number};
+use loopwright_kernel_ir::{Buffer, DType, DeviceFunction, Dim, Name, Number};
 use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
@@ -207,7 +207,7 @@ fn shuffle_sum(threads: u32, width: u32) -> Program {
             join: Join {
                 operator: Name::new("sum"),
                 state: vec![VarId(0)],
-                axes: vec![(0, width)],
+                axes: vec![(Dim::X, width)],
                 to_all: true,
                 scan: false,
             },

@@ -1,6 +1,6 @@
 //! Typed values.
 
-use loopwright_kernel_ir::{DType, Dim, HardwareAxis, Name, Precision};
+use loopwright_kernel_ir::{AddressSpace, DType, Dim, HardwareAxis, Name, Precision};
 
 use super::VarId;
 
@@ -89,7 +89,7 @@ pub enum ShuffleMode {
 }
 
 /// An array, by memory space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
     /// Index in [`crate::Program::globals`].
     Global(usize),
@@ -97,6 +97,17 @@ pub enum Memory {
     Shared(usize),
     /// Index in [`crate::DeviceKernel::private`].
     Private(usize),
+}
+
+impl Memory {
+    /// Where the array lies.
+    pub fn space(self) -> AddressSpace {
+        match self {
+            Memory::Global(_) => AddressSpace::Global,
+            Memory::Shared(_) => AddressSpace::Shared,
+            Memory::Private(_) => AddressSpace::Private,
+        }
+    }
 }
 
 /// One element of an array.

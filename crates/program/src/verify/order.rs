@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
-use loopwright_legality::{Load, facts_exclude, is_coordinate, primed};
+use loopwright_legality::{Load, facts_exclude, is_common_to, is_coordinate, primed};
 use loopwright_poly::{Result, System, Table};
 
 use super::{
@@ -104,21 +104,19 @@ impl<'r, 'p> Order<'r, 'p> {
     /// The first pair that nothing orders.
     pub fn check(&mut self) -> Result<Option<Meeting>> {
         let reading = self.reading;
-        let mut arrays: BTreeMap<(u8, usize), Vec<TouchId>> = BTreeMap::new();
+        let common = |memory: Memory, axes: &[HardwareAxis]| is_common_to(memory.space(), axes);
+        let mut arrays: BTreeMap<Memory, Vec<TouchId>> = BTreeMap::new();
         for (id, touch) in self.reading.touches.iter().enumerate() {
-            let key = match touch.memory {
-                Memory::Global(n) => (0, n),
-                Memory::Shared(n) => (1, n),
-                Memory::Private(_) => continue,
-            };
-            arrays.entry(key).or_default().push(id);
+            if common(touch.memory, HardwareAxis::OF_BLOCK) {
+                arrays.entry(touch.memory).or_default().push(id);
+            }
         }
         let mut of_warps = HashSet::new();
-        for ((space, _), touches) in arrays {
+        for (memory, touches) in arrays {
             if !touches.iter().any(|t| self.touch(*t).write) {
                 continue;
             }
-            if space == 0 {
+            if common(memory, HardwareAxis::OF_GRID) {
                 let both = self.alike(&touches, Who::Blocks)?;
                 if !self.apart(both, Who::Blocks)? {
                     self.blocks(&touches)?;
@@ -129,8 +127,8 @@ impl<'r, 'p> Order<'r, 'p> {
             }
             let both = self.alike(&touches, Who::Threads)?;
             if !self.apart(both, Who::Threads)? {
-                let memory = self.touch(touches[0]).memory;
-                match space == 1 && reading.joins_lanes && self.warps_apart(both)? {
+                let of_block = !common(memory, HardwareAxis::OF_GRID);
+                match of_block && reading.joins_lanes && self.warps_apart(both)? {
                     true => of_warps.insert(memory),
                     false => self.shared.insert(memory),
                 };
