@@ -4,7 +4,7 @@
 mod common;
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, LoopKernel, Name};
-use loopwright_lowering::{LowerOptions, lower, realized};
+use loopwright_lowering::{LowerOptions, Target, lower, realized};
 use loopwright_program::{
     Instances, Presence, Program,
     verify::{Finding, verify_kernel},
@@ -70,7 +70,7 @@ fn claims_that_differ_from_the_kernel_are_refused() {
     ];
     let mut asked = 0;
     for example in common::examples() {
-        let kernel = realized(&example.transformed()).unwrap();
+        let kernel = realized(&example.transformed(), &Target::default()).unwrap().kernel().clone();
         let program = example.program();
         let found = verify_kernel(&kernel, &program);
         assert!(matches!(found, Finding::Proved { .. }), "{}: {found}", example.name());
@@ -137,7 +137,7 @@ z[i] = x[i] {id=copy}
 fn inames_are_the_coordinates_of_their_axes() {
     let mut asked = 0;
     for example in common::examples() {
-        let kernel = realized(&example.transformed()).unwrap();
+        let kernel = realized(&example.transformed(), &Target::default()).unwrap().kernel().clone();
         let program = example.program();
         for k in 0..program.coordinates.len() {
             for change in [|a: &Aff| a.add_constant(1), |a: &Aff| a.scale(2)] {

@@ -84,6 +84,11 @@ impl Array {
             waves: None,
         }
     }
+
+    /// Its axes from the slowest in storage to the densest.
+    pub fn storage_order(&self) -> Vec<usize> {
+        if self.order.len() == self.axes.len() { self.order.clone() } else { (0..self.axes.len()).collect() }
+    }
 }
 
 /// Stores in waves. A wave consists of windows of consecutive elements in storage; the L2 cache

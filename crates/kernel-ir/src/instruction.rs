@@ -42,6 +42,70 @@ pub enum Role {
         /// The array that is copied.
         source: Name,
     },
+    /// It does a share of the declared instruction with this id, which several instructions realise
+    /// together. Only the realisations before lowering make such instructions.
+    Realizes {
+        /// The declared instruction.
+        of: Name,
+        /// What this one does of it.
+        share: Share,
+    },
+}
+
+/// What one of several instructions that realise a declared reduction together does of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Share {
+    /// Each of its instances reduces the points of one block, and stores the operator's state.
+    Partial,
+    /// It combines the states that all blocks have stored, and writes the declared result.
+    Join,
+    /// It writes the operator's neutral element where results will be.
+    Start,
+    /// Each of its instances reduces the points of one block, and combines the result with the
+    /// target by an atomic update.
+    Update,
+    /// It computes by how many elements a row is misaligned. The reduction along the row counts its
+    /// points from the aligned address before the row.
+    Alignment,
+}
+
+impl Share {
+    /// All of them, with the words by which texts call them, as in `{id=out_partial, reduces=out}`.
+    pub const WORDS: [(Share, &'static str); 5] = [
+        (Share::Partial, "reduces"),
+        (Share::Join, "joins"),
+        (Share::Start, "starts"),
+        (Share::Update, "updates"),
+        (Share::Alignment, "aligns"),
+    ];
+
+    /// Its word in texts.
+    pub fn word(self) -> &'static str {
+        Share::WORDS.iter().find(|(share, _)| *share == self).map_or("does", |(_, word)| word)
+    }
+
+    /// The share with this word.
+    pub fn of_word(word: &str) -> Option<Share> {
+        Share::WORDS.iter().find(|(_, known)| *known == word).map(|(share, _)| *share)
+    }
+}
+
+impl Role {
+    /// The declared instruction that it does, or does a share of; `None` for a copy.
+    pub fn declared(&self) -> Option<&Name> {
+        match self {
+            Role::Does(id) | Role::Realizes { of: id, .. } => Some(id),
+            Role::Copies { .. } => None,
+        }
+    }
+
+    /// Its share of a declared instruction, if it does no more of it.
+    pub fn share(&self) -> Option<Share> {
+        match self {
+            Role::Realizes { share, .. } => Some(*share),
+            Role::Does(_) | Role::Copies { .. } => None,
+        }
+    }
 }
 
 /// One instruction: `target = value` for each instance of its inames, where its predicate holds.

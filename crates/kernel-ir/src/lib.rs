@@ -68,7 +68,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use function::DeviceFunction;
-pub use instruction::{Access, Instruction, Role, UPDATES, has_update};
+pub use instruction::{Access, Instruction, Role, Share, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
 pub use laws::{Law, Laws};
 pub use lookup::Lookup;

@@ -315,6 +315,7 @@ fn check_reads(
                 continue;
             }
             PartRole::Joins(..) => continue,
+            PartRole::Realizes(id) => return why(format!("`{}` does a share of `{id}`", part.part)),
         };
         if matches!(here, Part::Init(_)) {
             continue;

@@ -29,7 +29,7 @@ pub struct Access {
 
 /// A value that an execution reads from an array that the kernel does not write, as a function of
 /// the execution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The name that denotes it in constraints and subscripts.
     pub name: Name,

@@ -63,6 +63,7 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
         match (a, b) {
             (Role::Does(a), Role::Does(b)) => a == b,
             (Role::Copies { source: a }, Role::Copies { source: b }) => a == b,
+            (Role::Realizes { .. }, Role::Realizes { .. }) => a == b,
             _ => false,
         }
     };
@@ -122,7 +123,7 @@ fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
 }
 
 /// Whether the values map the new part's executions injectively to executions of the old one.
-fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
+pub(crate) fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
     let preimage: Vec<Constraint> =
         p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
     let same = |a: &[Constraint], b: &[Constraint]| a.iter().all(|c| b.contains(c));
@@ -224,7 +225,7 @@ fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool
 }
 
 /// Whether two events do the same to the same cell.
-fn same_event(old: &Model<'_>, new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
+pub(crate) fn same_event(old: &Model<'_>, new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
     if a.touch != b.touch || a.bound != b.bound {
         return Ok(false);
     }

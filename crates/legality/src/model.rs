@@ -241,11 +241,12 @@ impl<'k> Model<'k> {
         &self.kernel.instructions[part.instruction]
     }
 
-    /// The declared instruction whose instances the part does; `None` for a copy.
+    /// The declared instruction whose instances the part does; `None` for a copy, and for what does
+    /// only a share of one.
     pub fn does(&self, part: &ModelPart) -> Option<&'k Name> {
         match &self.instruction(part).role {
             Role::Does(id) => Some(id),
-            Role::Copies { .. } => None,
+            Role::Copies { .. } | Role::Realizes { .. } => None,
         }
     }
 

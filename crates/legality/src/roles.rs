@@ -19,6 +19,9 @@ pub enum PartRole {
     Joins(Name, usize),
     /// It copies a cell to another.
     Copies,
+    /// It belongs to an instruction that does a share of this declared instruction; see
+    /// [`crate::realized`] for how these are judged.
+    Realizes(Name),
 }
 
 /// For each reduction of a transformed instruction, the number of the declared reduction and
@@ -65,7 +68,11 @@ pub(crate) fn reductions(
 impl Model<'_> {
     /// The role of a part with respect to the declared kernel.
     pub fn role(&self, part: &ModelPart) -> PartRole {
-        let Some(does) = self.does(part) else { return PartRole::Copies };
+        let does = match &self.instruction(part).role {
+            Role::Does(id) => id,
+            Role::Copies { .. } => return PartRole::Copies,
+            Role::Realizes { of, .. } => return PartRole::Realizes(of.clone()),
+        };
         let here = part.part.part;
         let (Part::Init(n) | Part::Update(n)) = here else { return PartRole::Does(does.clone(), here) };
         let Some(declared) = self.kernel.declared().instruction(does) else {
@@ -175,6 +182,9 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
     };
     for instruction in &model.kernel.instructions {
         let Role::Does(id) = &instruction.role else {
+            if let Role::Realizes { of, .. } = &instruction.role {
+                return Some(format!("`{}` does a share of `{of}`, as only lowering asks for it", instruction.id));
+            }
             if !matches!(instruction.value, Expr::Subscript(_) | Expr::Name(_))
                 || instruction.targets.len() != 1
             {

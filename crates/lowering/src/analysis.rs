@@ -14,7 +14,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     Access as Element, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
+    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tag, Tree, TypeTable,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, axes_in_use, context, evaluated, executor,
@@ -132,8 +132,6 @@ pub(crate) struct Analysis<'k> {
     pub data: BTreeSet<Name>,
     /// The axes on which the kernel has an iname.
     pub axes: AxisSet,
-    /// Instructions of which several blocks write one element at the end, by updates of this kind.
-    pub updates: BTreeMap<Name, Atomic>,
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
     /// For indices of 32 and of 64 bits.
@@ -171,8 +169,15 @@ impl<'k> Analysis<'k> {
 
     /// The kind of update by which a part writes its target, if it is one.
     pub fn update(&self, info: &PartInfo) -> Option<Atomic> {
-        let part = &info.execution.part;
-        self.updates.get(&part.instruction).copied().filter(|_| part.part == Part::Finish)
+        let instruction = self.instruction(info);
+        if info.execution.part.part != Part::Finish || instruction.role.share() != Some(Share::Update) {
+            return None;
+        }
+        let reductions = instruction.reductions();
+        let operator = &reductions.first()?.op;
+        [("sum", Atomic::Add), ("min", Atomic::Min), ("max", Atomic::Max)]
+            .into_iter()
+            .find_map(|(name, atomic)| (**operator == *name).then_some(atomic))
     }
 
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
@@ -187,7 +192,6 @@ impl<'k> Analysis<'k> {
             context: context(kernel),
             data: BTreeSet::new(),
             axes: axes_in_use(kernel),
-            updates: BTreeMap::new(),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
             types: Default::default(),

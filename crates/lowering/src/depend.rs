@@ -1,7 +1,7 @@
 //! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and
 //! when the declared kernel runs both.
 
-use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef, Role};
+use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef};
 use loopwright_legality::{Time, primed};
 
 use crate::{
@@ -53,12 +53,8 @@ impl Conflicts<'_, '_> {
         let instruction = analysis.instruction(info);
         let own = &info.execution.part;
         let (lookup, paths) = analysis.declared();
-        let does = match &instruction.role {
-            Role::Does(id) => {
-                lookup.instruction(id).map(|_| PartRef { instruction: id.clone(), part: own.part })
-            }
-            Role::Copies { .. } => None,
-        };
+        let does = instruction.role.declared().filter(|id| lookup.instruction(id).is_some());
+        let does = does.map(|id| PartRef { instruction: id.clone(), part: own.part });
         let Some(does) = does else {
             let mut instance = Vec::new();
             for iname in &info.inames {

@@ -452,7 +452,7 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let is_copy = |p: &usize| {
             let instruction = analysis.instruction(&analysis.parts[*p]);
-            !matches!(instruction.role, loopwright_kernel_ir::Role::Does(_))
+            instruction.role.declared().is_none()
         };
         let mut parts = parts.to_vec();
         parts.sort_by_key(|p| (is_copy(p), *p));

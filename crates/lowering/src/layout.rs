@@ -10,12 +10,12 @@ use crate::{
 
 /// How many elements of a type the widest access has.
 pub(crate) fn widest(dtype: DType, target: &Target) -> i64 {
-    i64::try_from(dtype.bytes()).map_or(1, |bytes| (i64::from(target.widest_access) / bytes).max(1))
+    i64::try_from(target.widest_elements(dtype.bytes())).unwrap_or(1)
 }
 
 /// The axes of an array from the slowest to the densest.
 pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
-    if array.order.len() == array.axes.len() { array.order.clone() } else { (0..array.axes.len()).collect() }
+    array.storage_order()
 }
 
 /// The constant length of each axis with its padding, in storage order; `None` where one is not

@@ -4,6 +4,9 @@
 //! [`lower`] first decides order, bounds, guards, barriers, kernel boundaries and storage
 //! ([`schedule()`] prints that), then writes the program out:
 //!
+//! 0. Instructions that no single part of a program does are realised by several, from kernel to
+//!    kernel ([`realized`]): reductions over blocks, and reductions along misaligned rows. Each such
+//!    rewrite has a verdict of its own, and a kernel for which one is not proved is refused.
 //! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and
 //!    parameters (`analysis`).
 //! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one
@@ -74,8 +77,6 @@ mod env;
 mod flat;
 mod fold;
 mod grid;
-mod grid_reduce;
-mod grid_update;
 mod guards;
 mod items;
 mod join;
@@ -83,12 +84,10 @@ mod layout;
 mod loop_bounds;
 mod names;
 mod paths;
-mod peel;
 mod private;
 mod race;
 mod ranges;
 mod reduce;
-mod rewrite;
 mod scan;
 mod scan_order;
 mod schedule;
@@ -97,12 +96,11 @@ mod sync;
 mod translate;
 mod write;
 
-use std::collections::BTreeMap;
-
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 /// The lowered program, which has a crate of its own.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
+use loopwright_realize::{Realized, Wanted, realize};
 /// What a program is written for.
 pub use loopwright_target::{Language, Target};
 
@@ -126,11 +124,13 @@ impl Default for LowerOptions {
 /// Errors: races that nothing can synchronise, values of private or shared temporaries that other
 /// threads or blocks read, loops whose bounds differ between threads that have to meet inside,
 /// shapes that are not constant where they have to be, vectors that do not begin at a multiple of
-/// their bytes; and what [`verify::verify`] finds in the finished program.
+/// their bytes; realisations that are not proved; and what [`verify::verify`] finds in the finished
+/// program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let realized = Realized::of(kernel, options, Hazards::Refused)?;
-    let program = realized.lower(kernel, options, Hazards::Refused)?;
-    match verify::verify_kernel(&realized.kernel, &program) {
+    let realized = realized_for(kernel, options, Hazards::Refused)?;
+    realized.check().map_err(|d| kernel.locate(d))?;
+    let program = written(kernel, &realized, options, Hazards::Refused)?;
+    match verify::verify_kernel(realized.kernel(), &program) {
         verify::Finding::Proved { .. } => Ok(program),
         // What the user has vouched for may rest on what cannot be shown.
         verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
@@ -138,10 +138,11 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
     }
 }
 
-/// As [`lower`], without the final check of the finished program. For measurements of what that
-/// costs.
+/// As [`lower`], without the verdicts on realisations and the final check of the finished program.
+/// For measurements of what these cost.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    Realized::of(kernel, options, Hazards::Refused)?.lower(kernel, options, Hazards::Refused)
+    let realized = realized_for(kernel, options, Hazards::Refused)?;
+    written(kernel, &realized, options, Hazards::Refused)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
@@ -149,7 +150,8 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 /// by one, and the finished program is not asked about. For tests that show, by running it, that
 /// what was refused really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    Realized::of(kernel, options, Hazards::Left)?.lower(kernel, options, Hazards::Left)
+    let realized = realized_for(kernel, options, Hazards::Left)?;
+    written(kernel, &realized, options, Hazards::Left)
 }
 
 /// What [`lower`] decides for a kernel, as text: launches with their blocks and grids, where
@@ -177,16 +179,24 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
 ///
 /// Errors: those of [`lower`], but for what the check of the finished program finds.
 pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
-    Realized::of(kernel, options, Hazards::Refused)?.schedule(kernel, options)
+    let realized = realized_for(kernel, options, Hazards::Refused)?;
+    let text = || {
+        let analysis = analysed(realized.kernel())?;
+        let schedule = schedule::host::schedule(&analysis, &options.target, Hazards::Refused)?;
+        schedule::show::text(&schedule, &analysis)
+    };
+    text().map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
-/// The kernel whose parts a lowered program runs: with reductions over blocks in two, and rows that
-/// begin anywhere counted from the last multiple of a vector before them. What a program says of its
-/// parts is held to it ([`verify::verify_kernel`]).
+/// The kernel whose parts a lowered program runs, with the rewrites that led to it: a reduction over
+/// blocks is one of several instructions, and a reduction along a misaligned row counts its points
+/// from an aligned address. What a program says of its parts is held to this kernel
+/// ([`verify::verify_kernel`]), and this kernel to the transformed one ([`Realized::judged`]).
 ///
-/// Errors: reductions over blocks that cannot be taken apart.
-pub fn realized(kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-    Realized::of(kernel, LowerOptions::default(), Hazards::Refused).map(|realized| realized.kernel)
+/// Errors: reductions over blocks that nothing realises, and scans in an order that nothing
+/// realises.
+pub fn realized(kernel: &LoopKernel, target: &Target) -> Result<Realized, Diagnostic> {
+    realized_for(kernel, LowerOptions { target: *target, ..LowerOptions::default() }, Hazards::Refused)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their
@@ -199,59 +209,41 @@ pub(crate) enum Hazards {
     Left,
 }
 
-/// A kernel as it is written down: see [`realized`].
-struct Realized {
-    kernel: LoopKernel,
-    /// The instructions by which blocks change one element after another.
-    updates: BTreeMap<Name, program::Atomic>,
+fn realized_for(
+    kernel: &LoopKernel,
+    options: LowerOptions,
+    hazards: Hazards,
+) -> Result<Realized, Diagnostic> {
+    let wanted = match hazards {
+        Hazards::Refused => Wanted::All,
+        Hazards::Left => Wanted::Needed,
+    };
+    let realized =
+        scan_order::check(kernel, hazards).and_then(|()| realize(kernel, &options.target, wanted));
+    realized.map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
-impl Realized {
-    fn of(kernel: &LoopKernel, options: LowerOptions, hazards: Hazards) -> Result<Self, Diagnostic> {
-        let locate = |diagnostic| kernel.locate(diagnostic);
-        scan_order::check(kernel, hazards).map_err(locate)?;
-        // Where rows begin anywhere, a reduction can begin its vectors before them.
-        let shifted = match hazards {
-            Hazards::Refused => peel::rows_from_multiples(kernel, &options.target)?,
-            Hazards::Left => None,
-        };
-        let shifted = shifted.unwrap_or_else(|| kernel.clone());
-        Ok(match grid_reduce::take_apart(&shifted).map_err(locate)? {
-            Some(apart) => Realized { kernel: apart.kernel, updates: apart.updates },
-            None => Realized { kernel: shifted, updates: BTreeMap::new() },
-        })
-    }
+/// The program of a realised kernel. `kernel` is the one that the user knows, in whose text places
+/// are.
+fn written(
+    kernel: &LoopKernel,
+    realized: &Realized,
+    options: LowerOptions,
+    hazards: Hazards,
+) -> Result<program::Program, Diagnostic> {
+    let program = || {
+        names::check(realized.kernel(), options.target.language)?;
+        let analysis = analysed(realized.kernel())?;
+        let schedule = schedule::host::schedule(&analysis, &options.target, hazards)?;
+        write::program(&analysis, &schedule, options)
+    };
+    program().map_err(|diagnostic| kernel.locate(diagnostic))
+}
 
-    /// `kernel` is the one that the user knows, in whose text places are.
-    fn lower(
-        &self,
-        kernel: &LoopKernel,
-        options: LowerOptions,
-        hazards: Hazards,
-    ) -> Result<program::Program, Diagnostic> {
-        let locate = |diagnostic| kernel.locate(diagnostic);
-        names::check(&self.kernel, options.target.language).map_err(locate)?;
-        let analysis = self.analysis().map_err(locate)?;
-        let schedule = schedule::host::schedule(&analysis, &options.target, hazards).map_err(locate)?;
-        write::program(&analysis, &schedule, options).map_err(locate)
-    }
-
-    /// The schedule, as text.
-    fn schedule(&self, kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
-        let text = || {
-            let analysis = self.analysis()?;
-            let schedule = schedule::host::schedule(&analysis, &options.target, Hazards::Refused)?;
-            schedule::show::text(&schedule, &analysis)
-        };
-        text().map_err(|diagnostic| kernel.locate(diagnostic))
-    }
-
-    /// What follows from the kernel, before anything is decided.
-    fn analysis(&self) -> Result<analysis::Analysis<'_>, Diagnostic> {
-        let mut analysis = analysis::Analysis::new(&self.kernel)?;
-        elect::elect_writers(&mut analysis);
-        accumulate::fill_partial_tiles(&mut analysis)?;
-        analysis.updates = self.updates.clone();
-        Ok(analysis)
-    }
+/// What follows from a realised kernel, before anything is decided.
+fn analysed(kernel: &LoopKernel) -> Result<analysis::Analysis<'_>, Diagnostic> {
+    let mut analysis = analysis::Analysis::new(kernel)?;
+    elect::elect_writers(&mut analysis);
+    accumulate::fill_partial_tiles(&mut analysis)?;
+    Ok(analysis)
 }

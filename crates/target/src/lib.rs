@@ -84,6 +84,15 @@ impl Target {
         Target { architecture: "rdna", warp_size: 32, thread_registers: 256, ..Target::hip_cdna() }
     }
 
+    /// How many elements of so many bytes the widest access has; at least one.
+    pub const fn widest_elements(&self, bytes: usize) -> usize {
+        let elements = (self.widest_access as usize).checked_div(bytes);
+        match elements {
+            Some(0) | None => 1,
+            Some(elements) => elements,
+        }
+    }
+
     /// The target of this architecture, by its name in texts.
     pub fn named(architecture: &str) -> Option<Target> {
         Target::NAMED.into_iter().find(|target| target.architecture == architecture)

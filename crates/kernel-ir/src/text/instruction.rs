@@ -1,7 +1,7 @@
 //! Instructions and their options.
 
 use crate::{
-    AddressSpace, Array, BinaryOp, Expr, Instruction, Name, Role, Type,
+    AddressSpace, Array, BinaryOp, Expr, Instruction, Name, Role, Share, Type,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -128,7 +128,7 @@ impl Parser {
             self.advance();
             const OURS: [&str; 10] =
                 ["id", "dep", "inames", "if", "scan", "join", "does", "copies", "by", "map"];
-            if !OURS.contains(&key.as_str()) {
+            if !OURS.contains(&key.as_str()) && Share::of_word(&key).is_none() {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
                         Some("barriers follow from the dependences: leave it out".into())
@@ -144,7 +144,10 @@ impl Parser {
                             .into(),
                     ),
                     "tags" => Some("instructions are matched by their ids: leave it out".into()),
-                    _ => crate::suggest::did_you_mean(&key, OURS),
+                    _ => {
+                        let shares = Share::WORDS.map(|(_, word)| word);
+                        crate::suggest::did_you_mean(&key, OURS.into_iter().chain(shares))
+                    }
                 };
                 let mut error = self.diagnostic(
                     span,
@@ -181,6 +184,9 @@ impl Parser {
                 }
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },
+                word if let Some(share) = Share::of_word(word) => {
+                    instruction.role = Role::Realizes { of: self.name("an id")?, share };
+                }
                 "by" => instruction.made_by = Some(self.name("the name of a transform")?),
                 _ => {
                     self.open("[")?;

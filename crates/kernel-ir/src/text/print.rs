@@ -230,6 +230,9 @@ impl Printer<'_> {
             Role::Copies { source } => {
                 let _ = write!(text, ", copies={source}");
             }
+            Role::Realizes { of, share } => {
+                let _ = write!(text, ", {}={of}", share.word());
+            }
         }
         if let Some(by) = &i.made_by {
             let _ = write!(text, ", by={by}");

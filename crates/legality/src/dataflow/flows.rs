@@ -254,6 +254,9 @@ impl<'a, 'k> Flows<'a, 'k> {
                     unite(&mut view, Seen::Definition(id, target), map.then(&declared)?)?;
                 }
                 PartRole::Joins(..) => return why(format!("`{}` writes an array", part.part)),
+                PartRole::Realizes(id) => {
+                    return why(format!("`{}` does a share of `{id}`", part.part));
+                }
             }
         }
         if !sources.none.is_empty()? {

@@ -63,6 +63,9 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
     let mut ready = Vec::new();
     for part in &model.parts {
         let role = model.role(part);
+        if let PartRole::Realizes(id) = &role {
+            return Err(Stop::Other(format!("`{}` does a share of `{id}`", part.part)));
+        }
         let mut names: Vec<Name> = Vec::new();
         if let PartRole::Does(id, _) | PartRole::Joins(id, _) = &role
             && let Some(instruction) = declared.instruction(id)
@@ -212,7 +215,7 @@ pub(super) fn instance(ready: &Ready, x: &Execution) -> Instance {
     let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
     match &ready.role {
         PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
-        PartRole::Joins(id, _) => Instance { instruction: id.clone(), part: Part::Whole, point },
+        PartRole::Joins(id, _) | PartRole::Realizes(id) => Instance { instruction: id.clone(), part: Part::Whole, point },
         PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
     }
 }

@@ -6,9 +6,9 @@
 //! the constraints and assumptions (such as `assume len % 4 = 0`); what cannot be proved remains an
 //! access per lane, as with `ilp`. If the first element is misaligned for some instance and some
 //! values of the parameters, the kernel is refused with these (`unaligned`): a `vec` that costs
-//! single accesses is not what was asked for. A reduction along rows that begin anywhere has been
-//! rewritten before, to count from the multiple before each row (`peel`); where guards separate the
-//! lanes of a vector, whole and partial vectors are written one after the other (`pieces`). That
+//! single accesses is not what was asked for. A reduction along misaligned rows has been realised as
+//! one that counts from the multiple before each row (`loopwright_realize`); where guards separate
+//! the lanes of a vector, whole and partial vectors are written one after the other (`pieces`). That
 //! arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,7 +231,7 @@ impl Planner<'_, '_> {
         Ok(true)
     }
 
-    /// Whether the loop goes over positions from the last multiple before the row on (`peel`).
+    /// Whether the loop goes over positions from the last multiple before the row on (`loopwright_realize`).
     fn is_shifted(
         &self,
         access: &Access,
@@ -244,7 +244,7 @@ impl Planner<'_, '_> {
         let mut shifts = names.iter().filter(|n| analysis.data.contains(*n));
         let (Some(shift), None) = (shifts.next(), shifts.next()) else { return Ok(false) };
         let Some(iname) =
-            crate::peel::from_multiple(analysis.kernel, &analysis.lookup, access, lane, lanes, shift)
+            loopwright_realize::aligned_iname(analysis.kernel, &analysis.lookup, access, lane, lanes, shift)
         else {
             return Ok(false);
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, HardwareAxis, Name, Role,
+    Aff, Constraint, HardwareAxis, Name, Role, Share,
     syntax::{Parse, Parser, Tok, did_you_mean, text_of_constraints},
 };
 use loopwright_legality::{Executor, Presence};
@@ -48,6 +48,7 @@ pub(super) fn text_of(leaf: &Leaf, earlier: &[Leaf]) -> String {
         Role::Does(id) if *id == leaf.part.instruction => Ok(()),
         Role::Does(id) => write!(text, " does {id}"),
         Role::Copies { source } => write!(text, " copies {source}"),
+        Role::Realizes { of, share } => write!(text, " {} {of}", share.word()),
     };
     own(&mut text);
     if let Some(step) = &leaf.made_by {
@@ -119,6 +120,9 @@ pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
         Role::Does(p.name("the id of an instruction")?)
     } else if p.eat_word("copies") {
         Role::Copies { source: p.name("an array")? }
+    } else if let Some((share, _)) = Share::WORDS.iter().find(|(_, word)| p.at_word(word)) {
+        p.advance();
+        Role::Realizes { of: p.name("the id of an instruction")?, share: *share }
     } else {
         Role::Does(part.instruction.clone())
     };

@@ -1,8 +1,10 @@
-//! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of
-//! blocks.
+//! What realisations share: new names, leaves in their place, bounds of blocks.
+
+use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Definition, Diagnostic, Dim, Domain, KernelData, Name, Part, PartRef, Tag, Tree,
+    Aff, Constraint, Definition, Diagnostic, Dim, Domain, Expr, KernelData, Name, Part, PartRef, Reduce, Tag,
+    Tree,
 };
 
 /// A name like this one that nothing in the kernel has.
@@ -20,6 +22,25 @@ pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
         k += 1;
     }
     Name::from(name)
+}
+
+/// A name like this one that no operator has.
+pub(crate) fn fresh_operator(kernel: &KernelData, like: &str) -> Name {
+    let mut name = like.to_string();
+    let mut k = 1;
+    while kernel.operator(&name).is_some() {
+        name = format!("{like}_{k}");
+        k += 1;
+    }
+    Name::from(name)
+}
+
+/// An expression with a reduction replaced.
+pub(crate) fn with_reduction(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
+    match e {
+        Expr::Reduce(r) if r == reduce => by.clone(),
+        _ => e.map_children(&mut |c| with_reduction(c, reduce, by)),
+    }
 }
 
 /// Spreads an iname that has bounds over so many threads of an axis of the block: the inames of

@@ -1,35 +1,34 @@
-//! Reductions over blocks: partial results in global memory, joined by a second device kernel in a
-//! fixed order.
+//! Reductions over blocks in two stages: partial results in global memory, which a second device
+//! kernel joins in a fixed order.
 //!
-//! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes, before anything else is
-//! lowered,
+//! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes
 //!
 //! ```text
 //! out_partial[s, b] = sum(t, e)              # each block its own; the state of the operator, not its result
 //! out[s] = sum(b_join, out_partial[s, b_join])
 //! ```
 //!
-//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two
-//! (`sync`). Its iname goes over threads of one block: of the x axis, or of another where that has
+//! The second instruction reads what other blocks wrote, so lowering puts a kernel boundary between
+//! the two. Its iname goes over threads of one block: of the x axis, or of another where that has
 //! results of its own. Where neighbouring threads have results of their own, the blocks' axes of
 //! the partial results come first, so that neighbours lie side by side. They are combined in an
-//! order that does not depend on timing. Where the instruction asks for it, blocks change the
-//! result itself (`grid_update`).
+//! order that does not depend on timing. Where the instruction asks for it, blocks update the
+//! result itself ([`crate::updates`]).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Dim, Domain, Expr, HardwareAxis,
-    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag,
-    Tree,
+    Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Diagnostic, Dim, Domain, Expr, HardwareAxis,
+    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Role, Share, StateType,
+    StateVar, Tag, Tree, TypeTable,
 };
+use loopwright_legality::Model;
 use loopwright_poly::System;
 
 use crate::{
-    analysis::Analysis,
-    grid_update::by_updates,
-    program::Atomic,
-    rewrite::{bound_blocks, fresh, over_threads},
+    Realization,
+    rewrite::{bound_blocks, fresh, fresh_operator, over_threads, with_reduction},
+    updates::by_updates,
 };
 
 /// Threads that join the partial results of one result where the x axis is free.
@@ -40,24 +39,13 @@ const JOINING_BLOCK: i64 = 256;
 /// through shared memory.
 const JOINING_ROWS: i64 = 16;
 
-/// The kernel with its reductions over blocks taken apart, or `None` where there are none.
-pub(crate) fn take_apart(kernel: &LoopKernel) -> Result<Option<Apart>, Diagnostic> {
-    let mut apart: Option<Apart> = None;
-    while let Some((instruction, reduction)) = find(apart.as_ref().map_or(kernel, |a| &a.kernel))? {
-        let Apart { kernel: current, mut updates } =
-            apart.unwrap_or_else(|| Apart { kernel: kernel.clone(), updates: BTreeMap::new() });
-        let (next, update) = one(&current, instruction, reduction)?;
-        updates.extend(update.map(|atomic| (current.instructions[instruction].id.clone(), atomic)));
-        apart = Some(Apart { kernel: next, updates });
-    }
-    Ok(apart)
-}
-
-/// A kernel without reductions over blocks.
-pub(crate) struct Apart {
-    pub kernel: LoopKernel,
-    /// The instructions by which blocks change one element after another.
-    pub updates: BTreeMap<Name, Atomic>,
+/// The kernel with its first reduction over blocks realised by two instructions, or `None` where
+/// there is none.
+///
+/// Errors: several reductions in an instruction, one of them over blocks; operators that do not
+/// commute; partial results that cannot be indexed; updates that do not exist.
+pub(crate) fn first(kernel: &LoopKernel) -> Result<Option<Realization>, Diagnostic> {
+    find(kernel)?.map(|(instruction, reduction)| one(kernel, instruction, reduction)).transpose()
 }
 
 /// The first reduction over an iname that is tagged to the grid.
@@ -84,8 +72,8 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
     Ok(None)
 }
 
-fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
-    let analysis = Analysis::new(kernel)?;
+fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diagnostic> {
+    let model = Model::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
     let reduce = instruction
         .reductions()
@@ -104,7 +92,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
     }
     let (on_grid, rest): (Vec<Name>, Vec<Name>) =
         reduce.inames.iter().cloned().partition(|i| kernel.tag(i).is_over_blocks());
-    let state = analysis.reduction_types(number)?[n].state.clone();
+    let state = state_types(kernel, &instruction, n)?;
 
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
     let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };
@@ -113,13 +101,15 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
     // among those.
     let mut least = Vec::new();
     for iname in instruction.within.iter().chain(&on_grid) {
-        if let Some(extent) = analysis.extents.get(iname) {
-            least.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
+        if kernel.tag(iname) != Tag::Seq
+            && let Some(lower) = model.lower(iname)?
+        {
+            least.push(Constraint::le(&lower, &Aff::var(iname))?);
         }
     }
-    let points = declared(&analysis, &analysis.lookup.part_inames(&update))?;
-    let system = System::new(&[analysis.context.as_slice(), &points, &least].concat())?;
-    let parameter = |name: &Name| analysis.is_parameter(name);
+    let points = declared(&model, &model.lookup.part_inames(&update))?;
+    let system = System::new(&[model.context.as_slice(), &points, &least].concat())?;
+    let parameter = |name: &Name| model.is_parameter(name);
     let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
     let kept = system.keep_only(&|name: &Name| {
         parameter(name) || instruction.within.contains(name) || on_grid.contains(name)
@@ -137,7 +127,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
     }
     if instruction.atomic {
         // Those of the reduction's own points would leave out results of none.
-        let bounds = declared(&analysis, &instruction.within)?;
+        let bounds = declared(&model, &instruction.within)?;
         let operator = (operator, state.first().copied());
         return by_updates(kernel, number, operator, [&on_grid, &rest], [blocks, bounds]);
     }
@@ -152,8 +142,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
     };
     // There is room for all that is stored, which may be more than has points: what the blocks are
     // counted by leaves out what only data say.
-    let results = declared(&analysis, &instruction.within)?;
-    let stored = System::new(&[analysis.context.as_slice(), &results, &least, &blocks].concat())?;
+    let results = declared(&model, &instruction.within)?;
+    let stored = System::new(&[model.context.as_slice(), &results, &least, &blocks].concat())?;
     let mut axes = Vec::new();
     for iname in &ordered(&on_grid) {
         let bounds = stored.bounds(iname, &parameter)?;
@@ -222,6 +212,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         predicate: instruction.predicate.clone(),
         scan: None,
         atomic: false,
+        role: share(&instruction, Share::Partial),
         made_by: Some(Name::new("reduction over blocks")),
         ..instruction.clone()
     };
@@ -233,8 +224,12 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
             .map(|p| Expr::Subscript(Access { array: p.clone(), index: subscripts(&joined) }))
             .collect(),
     }));
-    let second = Instruction { value: replace(&instruction.value, &reduce, &join), ..instruction.clone() };
-    let joining = joining_threads(&analysis, &instruction.within);
+    let second = Instruction {
+        value: with_reduction(&instruction.value, &reduce, &join),
+        role: share(&instruction, Share::Join),
+        ..instruction.clone()
+    };
+    let joining = joining_threads(&model, &instruction.within)?;
     let last = joined.last().cloned();
     // Reductions name base inames: those of the rounds before those of the threads.
     let mut base: Vec<Name> = joined.clone();
@@ -265,31 +260,80 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         data.instructions[number + 1].value = over_base(&value, &joined, &base);
         Ok::<(), Diagnostic>(())
     })?;
-    Ok((edited, None))
+    let (results, over) = (names(&partials), names(&on_grid));
+    Ok(Realization {
+        name: "two_stages",
+        instruction: instruction.id.clone(),
+        what: format!(
+            "each block of `{}` stores a partial result in {results} over {over}; `{}` joins them in a kernel of its own",
+            instruction.id, instruction.id
+        ),
+        kernel: edited,
+    })
+}
+
+fn names(names: &[Name]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What an instruction becomes that does a share of another.
+pub(crate) fn share(of: &Instruction, share: Share) -> Role {
+    match of.role.declared() {
+        Some(declared) => Role::Realizes { of: declared.clone(), share },
+        None => of.role.clone(),
+    }
+}
+
+/// The types of the state of a reduction.
+fn state_types(kernel: &LoopKernel, i: &Instruction, n: usize) -> Result<Vec<DType>, Diagnostic> {
+    let table = TypeTable::new(kernel).or_else(DType::I32);
+    let wanted: Vec<DType> = i.targets.iter().filter_map(|t| table.element(&t.array)?.known()).collect();
+    let types = table.reduction_types(&i.value, &wanted)?;
+    let state = types.get(n).map(|t| t.state.clone());
+    state.ok_or_else(|| Diagnostic::new("internal", "a reduction that does not exist"))
 }
 
 /// What is declared of instances over these inames, over base inames.
-fn declared(analysis: &Analysis<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagnostic> {
-    let over_base = |c: Constraint| Ok(Constraint { kind: c.kind, aff: analysis.lookup.expand(&c.aff)? });
-    analysis.lookup.instances(inames).into_iter().map(over_base).collect()
+fn declared(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagnostic> {
+    let over_base = |c: &Constraint| Ok(model.lookup.expand_constraint(c)?);
+    model.lookup.instances(inames).iter().map(over_base).collect()
 }
 
 /// The axis of the block that nobody has results on, and how many threads there join the partial
-/// results of each result; `None` where the block is full without them.
-fn joining_threads(analysis: &Analysis<'_>, within: &[Name]) -> Option<(Dim, i64)> {
+/// results of each result; `None` where the block is full without them, or its size is not known.
+fn joining_threads(model: &Model<'_>, within: &[Name]) -> Result<Option<(Dim, i64)>, Diagnostic> {
     let mut lengths = [1i64; 3];
     for iname in within {
-        if let Some(HardwareAxis::Block(dim)) = analysis.kernel.tag(iname).axis() {
-            *dim.of_mut(&mut lengths) = analysis.extents.get(iname)?.constant?.max(2);
+        if let Some(HardwareAxis::Block(dim)) = model.kernel.tag(iname).axis() {
+            let Some(length) = length(model, iname)? else { return Ok(None) };
+            *dim.of_mut(&mut lengths) = length.max(2);
         }
     }
-    let free = Dim::ALL.iter().find(|dim| *dim.of(&lengths) == 1)?;
+    let Some(free) = Dim::ALL.iter().find(|dim| *dim.of(&lengths) == 1) else { return Ok(None) };
     let own: i64 = lengths.iter().product();
     if own == 1 {
-        return Some((Dim::X, JOINING_THREADS));
+        return Ok(Some((Dim::X, JOINING_THREADS)));
     }
     let room = JOINING_BLOCK / own;
-    (room >= 2).then(|| (*free, JOINING_ROWS.min(1 << room.ilog2())))
+    Ok((room >= 2).then(|| (*free, JOINING_ROWS.min(1 << room.ilog2()))))
+}
+
+/// The number of coordinates that an iname takes, if it is constant.
+fn length(model: &Model<'_>, iname: &Name) -> Result<Option<i64>, Diagnostic> {
+    let Some(lower) = model.lower(iname)? else { return Ok(None) };
+    let from_lower = Aff::var(iname).sub(&lower)?;
+    let mut most = Some(1);
+    let mut seen: Vec<&[Constraint]> = Vec::new();
+    for part in model.parts.iter().filter(|p| p.inames.contains(iname)) {
+        let own = &part.constraints[..part.from_domains];
+        if !seen.contains(&own) {
+            seen.push(own);
+            let system = System::new(&[model.context.as_slice(), own].concat())?;
+            let last = system.constant_range(&from_lower)?.1;
+            most = most.zip(last).map(|(most, last)| most.max(last.saturating_add(1)));
+        }
+    }
+    Ok(most)
 }
 
 /// The reduction over the joined inames, over those that stand for them.
@@ -299,13 +343,6 @@ fn over_base(e: &Expr, joined: &[Name], base: &[Name]) -> Expr {
             Expr::Reduce(Arc::new(Reduce { op: r.op.clone(), inames: base.to_vec(), args: r.args.clone() }))
         }
         _ => e.map_children(&mut |c| over_base(c, joined, base)),
-    }
-}
-
-fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
-    match e {
-        Expr::Reduce(r) if r == reduce => by.clone(),
-        _ => e.map_children(&mut |c| replace(c, reduce, by)),
     }
 }
 
@@ -336,14 +373,4 @@ fn retree(trees: &[Tree], id: &Name, partial: &Name, n: usize, loops: &[Name]) -
         }
     }
     result
-}
-
-fn fresh_operator(kernel: &LoopKernel, like: &str) -> Name {
-    let mut name = like.to_string();
-    let mut k = 1;
-    while kernel.operator(&name).is_some() {
-        name = format!("{like}_{k}");
-        k += 1;
-    }
-    Name::from(name)
 }

@@ -1,7 +1,6 @@
 //! Reductions over blocks whose partial results are joined by atomic updates of the result.
 //!
-//! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes, before anything
-//! else is lowered,
+//! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes
 //!
 //! ```text
 //! out[s] = 0                 # in a launch of its own, 128 results a block
@@ -16,18 +15,19 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, DType, Diagnostic, Dim, Domain, Expr, Instruction, KernelData, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionOp, Tree, Type, UPDATES,
+    Name, Part, PartRef, Reduce, ReductionOp, Share, Tree, Type, UPDATES, has_update,
 };
 
 use crate::{
-    program::Atomic,
+    Realization,
     rewrite::{before_init, bound_blocks, fresh, over_threads},
+    two_stages::share,
 };
 
 /// Threads of a block that give results their first values.
 const STARTING_THREADS: i64 = 128;
 
-/// The kernel with the reduction of an instruction taken apart, and the kind of update. `operator`
+/// The kernel with the reduction of an instruction realised by atomic updates. `operator`
 /// comes with the type of its state, the inames are those on the grid and the others; `blocks`
 /// bounds those on the grid, `bounds` those of the results.
 pub(crate) fn by_updates(
@@ -36,7 +36,7 @@ pub(crate) fn by_updates(
     (operator, state): (ReductionOp, Option<DType>),
     [on_grid, rest]: [&[Name]; 2],
     [blocks, bounds]: [Vec<Constraint>; 2],
-) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
+) -> Result<Realization, Diagnostic> {
     let instruction = &kernel.instructions[number];
     let id = &instruction.id;
     let ([target], Expr::Reduce(reduce)) = (instruction.targets.as_slice(), &instruction.value) else {
@@ -60,9 +60,7 @@ pub(crate) fn by_updates(
         )
         .help(format!("`make_global({})` moves it there", target.array)));
     }
-    let kinds = [("sum", Atomic::Add), ("min", Atomic::Min), ("max", Atomic::Max)];
-    let kind = kinds.into_iter().find(|(name, _)| *operator.name == **name);
-    let Some((_, atomic)) = kind.filter(|(_, atomic)| dtype.is_some_and(|t| atomic.takes(t))) else {
+    if !dtype.is_some_and(|t| has_update(&operator.name, t)) {
         let dtype = dtype.map_or_else(|| "this type".to_owned(), |t| t.to_string());
         return Err(Diagnostic::new(
             "atomic-type",
@@ -72,7 +70,7 @@ pub(crate) fn by_updates(
             ),
         )
         .help(UPDATES));
-    };
+    }
     if state != dtype {
         let of = |t: Option<DType>| t.map_or_else(|| "?".to_owned(), |t| t.to_string());
         return Err(Diagnostic::new(
@@ -92,12 +90,14 @@ pub(crate) fn by_updates(
         value: operator.neutral.first().cloned().unwrap_or(Expr::Int(0)),
         scan: None,
         atomic: false,
+        role: share(instruction, Share::Start),
         made_by: Some(Name::new("join_atomically")),
         ..instruction.clone()
     };
     let second = Instruction {
         value: Expr::Reduce(Arc::new(Reduce { inames: rest.to_vec(), ..(**reduce).clone() })),
         within: instruction.within.iter().chain(on_grid).cloned().collect(),
+        role: share(instruction, Share::Update),
         ..instruction.clone()
     };
     let owner = PartRef { instruction: id.clone(), part: Part::Init(0) };
@@ -123,7 +123,15 @@ pub(crate) fn by_updates(
         }
         Ok(())
     })?;
-    Ok((edited, Some(atomic)))
+    Ok(Realization {
+        name: "updates",
+        instruction: id.clone(),
+        what: format!(
+            "`{start}` gives `{}` the neutral element, and each block of `{id}` updates it atomically",
+            target.array
+        ),
+        kernel: edited,
+    })
 }
 
 /// Puts a leaf before all that is in the same body as another; whether that is there.

@@ -1,4 +1,4 @@
-//! Rows that begin anywhere, read by whole vectors.
+//! Reductions along misaligned rows, read by whole vectors.
 //!
 //! `vec` asks for neighbours whose first one lies at a multiple of the vector's bytes. Rows of odd
 //! length begin anywhere, so that it would be refused (`unaligned`). A reduction may take its
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! so that all vectors but the first and the last of a row lie inside it and at such multiples,
-//! whatever `s` and `len` are. `vectorize` moves whole ones by vector accesses; the elements of the
-//! first and the last, the peeled ones, are read one by one.
+//! whatever `s` and `len` are. Lowering moves whole vectors by vector accesses; the elements of the
+//! first and the last are read one by one.
 //!
 //! That changes which thread, lane and iteration takes a point. It is done where nothing can tell:
 //! the operator commutes and is no scan; all loops that the iname was split into belong to the
@@ -23,19 +23,19 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
-    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Tag,
+    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Share, Tag,
 };
-
 use loopwright_legality::context;
 use loopwright_poly::System;
 use loopwright_target::Target;
 
 use crate::{
-    layout::{storage_order, widest},
-    rewrite::{before_init, fresh},
+    Realization,
+    rewrite::{before_init, fresh, with_reduction},
+    two_stages::share,
 };
 
-/// A reduction that can go over shifted positions.
+/// A reduction that can count its points from an aligned address.
 struct Row {
     /// The number of the instruction.
     instruction: usize,
@@ -50,22 +50,17 @@ struct Row {
     lanes: i64,
 }
 
-/// The kernel whose vectors begin at multiples of their bytes; `None` where no reduction allows it.
-pub(crate) fn rows_from_multiples(
+/// The next kernel with a reduction that counts its points from aligned addresses: that of the
+/// first instruction, from this number on, which allows it; with the number to go on from.
+pub(crate) fn first(
     kernel: &LoopKernel,
+    from: usize,
     target: &Target,
-) -> Result<Option<LoopKernel>, Diagnostic> {
-    let mut edited: Option<LoopKernel> = None;
-    // Instructions that are put in, one before each that is changed, move the others behind.
-    let mut inserted = 0;
-    for number in 0..kernel.instructions.len() {
-        let current = edited.as_ref().unwrap_or(kernel);
-        if let Some(row) = row(current, number + inserted, target) {
-            edited = Some(shifted(current, &row)?);
-            inserted += 1;
-        }
-    }
-    Ok(edited)
+) -> Result<Option<(Realization, usize)>, Diagnostic> {
+    let mut rows = (from..kernel.instructions.len()).filter_map(|number| row(kernel, number, target));
+    let Some(row) = rows.next() else { return Ok(None) };
+    // The instruction that is put in before it moves it behind.
+    Ok(Some((aligned(kernel, &row)?, row.instruction + 2)))
 }
 
 fn row(kernel: &LoopKernel, instruction: usize, target: &Target) -> Option<Row> {
@@ -134,7 +129,7 @@ fn start_of(kernel: &KernelData, lookup: &Lookup<'_>, access: &Access, lane: &Na
     if array.space != AddressSpace::Global || array.axes.iter().any(|a| a.stride.is_some()) {
         return None;
     }
-    let order = storage_order(array);
+    let order = array.storage_order();
     let (dense, outer) = order.split_last()?;
     let dense = access.index.get(*dense)?.to_aff()?;
     let names = dense.names();
@@ -179,7 +174,7 @@ fn begins_at_multiple(
     lanes: i64,
 ) -> Option<bool> {
     let is_multiple = |aff: &Aff| known.implies(&Constraint::zero(aff.modulo(lanes).ok()?)).ok();
-    let order = storage_order(array);
+    let order = array.storage_order();
     let (dense, outer) = order.split_last()?;
     let rest = access.index.get(*dense)?.to_aff()?.sub(&Aff::var(iname)).ok()?;
     if !is_multiple(&rest)? {
@@ -202,15 +197,16 @@ fn begins_at_multiple(
     Some(true)
 }
 
-/// What says how many elements a row begins behind a multiple of so many.
-fn beside(start: Expr, lanes: i64) -> Expr {
+/// The misalignment of a row that begins at this element: how many elements it begins behind a
+/// multiple of `lanes`, a power of two.
+fn misalignment(start: Expr, lanes: i64) -> Expr {
     Expr::binary(BinaryOp::BitAnd, start, Expr::Int(lanes - 1))
 }
 
-/// The iname along which an access reads its row, if the loop over it goes over positions from the
-/// last multiple of `lanes` elements before the row on, because `shift`, which the subscript takes
-/// off, was computed so.
-pub(crate) fn from_multiple(
+/// The iname along which an access reads its row, if the loop over it counts from the last multiple
+/// of `lanes` elements before the row, because `shift`, which the subscript takes off, was computed
+/// so.
+pub fn aligned_iname(
     kernel: &LoopKernel,
     lookup: &Lookup<'_>,
     access: &Access,
@@ -219,7 +215,7 @@ pub(crate) fn from_multiple(
     shift: &Name,
 ) -> Option<Name> {
     let array = kernel.array(&access.array)?;
-    let order = storage_order(array);
+    let order = array.storage_order();
     let dense = *order.last()?;
     let mut unshifted = access.clone();
     let position = access.index.get(dense)?.to_aff()?.add(&Aff::var(shift)).ok()?;
@@ -230,16 +226,16 @@ pub(crate) fn from_multiple(
     let (iname, start) = start_of(kernel, lookup, &unshifted, lane)?;
     let mut writers = kernel.instructions.iter().filter(|i| i.targets.iter().any(|t| t.array == *shift));
     match (writers.next(), writers.next()) {
-        (Some(Instruction { value, .. }), None) if *value == beside(start, lanes) => Some(iname),
+        (Some(Instruction { value, .. }), None) if *value == misalignment(start, lanes) => Some(iname),
         _ => None,
     }
 }
 
-fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
+fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
     let shift = fresh(kernel, &format!("beside_{}", row.iname));
     let id = fresh(kernel, &format!("find_{shift}"));
     let last = row.lanes - 1;
-    kernel.edit(|data| {
+    let edited = kernel.edit(|data| -> Result<(), Diagnostic> {
         data.temporaries.push(Array::new(&shift, DType::I32, Vec::new(), AddressSpace::Private));
         let position = Aff::var(&row.iname).sub(&Aff::var(&shift))?;
         for domain in data.domains.iter_mut().filter(|d| d.inames.contains(&row.iname)) {
@@ -268,30 +264,39 @@ fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
                 .collect(),
         };
         let own = &mut data.instructions[row.instruction];
-        own.value = replace(&own.value, &row.reduce, &Expr::Reduce(Arc::new(moved)));
+        own.value = with_reduction(&own.value, &row.reduce, &Expr::Reduce(Arc::new(moved)));
         let within = own.within.clone();
         let owner = PartRef { instruction: own.id.clone(), part: Part::Init(row.number) };
         let find = Instruction {
             id: id.clone(),
             targets: vec![Access { array: shift.clone(), index: Vec::new() }],
-            value: beside(row.start.clone(), row.lanes),
+            value: misalignment(row.start.clone(), row.lanes),
             predicate: None,
             within,
             map: BTreeMap::new(),
             scan: None,
             atomic: false,
             after: Vec::new(),
+            role: share(own, Share::Alignment),
             ..own.clone()
         };
         data.instructions.insert(row.instruction, find);
         data.tree = before_init(&data.tree, &owner, &id);
         Ok(())
+    })?;
+    let own = &kernel.instructions[row.instruction].id;
+    Ok(Realization {
+        name: "alignment",
+        instruction: own.clone(),
+        what: format!(
+            "`{own}` counts `{}` from the last multiple of {} elements before its row, which `{id}` finds",
+            row.iname, row.lanes
+        ),
+        kernel: edited,
     })
 }
 
-fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
-    match e {
-        Expr::Reduce(r) if r == reduce => by.clone(),
-        _ => e.map_children(&mut |c| replace(c, reduce, by)),
-    }
+/// How many elements of a type the widest access has.
+fn widest(dtype: DType, target: &Target) -> i64 {
+    i64::try_from(target.widest_elements(dtype.bytes())).unwrap_or(1)
 }
