@@ -26,6 +26,8 @@ mod rewrite;
 mod two_stages;
 mod updates;
 
+use std::fmt;
+
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::{Verdict, judge_realization};
 use loopwright_target::Target;
@@ -43,6 +45,12 @@ pub struct Realization {
     pub what: String,
     /// The kernel after it.
     pub kernel: LoopKernel,
+}
+
+impl fmt::Display for Realization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}): {}", self.name, self.instruction, self.what)
+    }
 }
 
 /// A kernel and its realisations, in order.

@@ -1,7 +1,7 @@
 //! `explain` and `compare`
 
 use clap::Args as ClapArgs;
-use loopwright::prelude::*;
+use loopwright::{lowering::realized, prelude::*, transforms::TextDiff};
 
 use crate::check::lowered;
 use crate::input::{Binding, Failure, Form, read_pipeline};
@@ -67,8 +67,27 @@ impl Explain {
         }
         match refusal {
             Some(refusal) => Err(refusal.into()),
-            None => Ok(()),
+            None => self.realizations(explained.kernel().and_then(Result::ok).unwrap_or(&declared)),
         }
+    }
+
+    /// What lowering does to the kernel before it decides about loops, guards and barriers, with the
+    /// verdicts. A kernel with open types has none yet: they are bound with the arguments.
+    fn realizations(&self, kernel: &LoopKernel) -> Result<(), Failure> {
+        let realized = match realized(kernel, &Target::default()) {
+            Ok(realized) => realized,
+            Err(refusal) if refusal.code == "open-type" => return Ok(()),
+            Err(refusal) => return Err(refusal.into()),
+        };
+        let mut before = kernel.to_string();
+        for (step, verdict) in realized.judged() {
+            let after = step.kernel.to_string();
+            let shown = if self.whole { after.clone() } else { TextDiff::of(&before, &after).to_string() };
+            let shown: String = shown.lines().map(|line| format!("   | {line}\n")).collect();
+            report::say(&format!("lowering: {step}\n   {verdict}\n{shown}"))?;
+            before = after;
+        }
+        Ok(())
     }
 }
 

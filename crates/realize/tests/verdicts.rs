@@ -1,0 +1,436 @@
+//! Realisations are proved, and what differs from them is not: each premise of each theorem is
+//! broken by hand.
+
+use std::sync::Arc;
+
+use loopwright_kernel_ir::{
+    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Reduce,
+    Role, Share, Tag, Tree,
+};
+use loopwright_legality::{Verdict, judge_realization};
+use loopwright_realize::{Wanted, realize};
+use loopwright_target::Target;
+use loopwright_transforms::Pipeline;
+
+fn transformed(declared: &str, steps: &str) -> LoopKernel {
+    let declared = LoopKernel::parse(declared).unwrap_or_else(|d| panic!("{d}"));
+    Pipeline::parse(steps).unwrap().apply(&declared).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// The kernel and its only realisation, which is proved.
+fn realized(name: &str, declared: &str, steps: &str) -> (LoopKernel, LoopKernel) {
+    let before = transformed(declared, steps);
+    let realized = realize(&before, &Target::default(), Wanted::All).unwrap();
+    let [step] = realized.steps() else { panic!("{name}: {} realisations", realized.steps().len()) };
+    assert_eq!(step.name, name);
+    let verdict = judge_realization(&before, &step.kernel);
+    assert!(matches!(verdict, Verdict::Proved { .. }), "{name}: {verdict}\n{}", step.kernel);
+    (before, step.kernel.clone())
+}
+
+type Change = (&'static str, &'static dyn Fn(&mut KernelData), &'static str);
+
+/// Each change of the realised kernel is noticed, for the reason that it breaks.
+fn each_is_noticed(before: &LoopKernel, after: &LoopKernel, changes: &[Change]) {
+    for (what, change, reason) in changes {
+        let other = after
+            .edit(|data| {
+                change(data);
+                Ok::<(), Diagnostic>(())
+            })
+            .unwrap();
+        assert_ne!(other, *after, "{what} changes nothing");
+        match judge_realization(before, &other) {
+            Verdict::Unknown { reason: found, .. } => {
+                assert!(found.contains(reason), "{what}: {found}\n{other}");
+            }
+            verdict => panic!("{what}: {verdict}\n{other}"),
+        }
+    }
+}
+
+fn instruction<'a>(data: &'a mut KernelData, id: &str) -> &'a mut Instruction {
+    data.instructions.iter_mut().find(|i| *i.id == *id).unwrap()
+}
+
+/// The value of an instruction that is one reduction, changed.
+fn reduction(data: &mut KernelData, id: &str, change: impl FnOnce(&mut Reduce)) {
+    let instruction = instruction(data, id);
+    let Expr::Reduce(reduce) = &instruction.value else { panic!("{id} is no reduction") };
+    let mut reduce = (**reduce).clone();
+    change(&mut reduce);
+    instruction.value = Expr::Reduce(Arc::new(reduce));
+}
+
+/// The last constraint of the domain of an iname, which says where it ends, changed.
+fn end(data: &mut KernelData, iname: &str, change: impl Fn(&Aff) -> Aff) {
+    let domain = data.domains.iter_mut().find(|d| d.inames.iter().any(|i| **i == *iname)).unwrap();
+    for c in domain.constraints.iter_mut().filter(|c| c.aff.coefficient(&Name::new(iname)) < 0) {
+        *c = Constraint { kind: c.kind, aff: change(&c.aff) };
+    }
+}
+
+fn renamed(e: &Expr, from: &str, to: &Expr) -> Expr {
+    e.substitute(&|n| (**n == *from).then(|| to.clone()))
+}
+
+fn one_more(name: &str) -> Expr {
+    Expr::binary(BinaryOp::Add, Expr::name(name), Expr::Int(1))
+}
+
+const SUM: &str = "\
+kernel k(x: f32[m, n], w: f32[m], out: f32[m], n: i32, m: i32)
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [r] : 0 <= r < m }
+out[s] = 2.0 * sum(i, x[s, i]) if s % 2 == 0 {id=total}
+w[r] = 1.0 {id=other}
+";
+
+const BLOCKS: &str = "\
+split_iname(i, 256)
+tag_inames(s: block.x, i_outer: block.y, i_inner: thread.x, r: block.x)
+";
+
+#[test]
+fn reductions_in_two_stages() {
+    let (before, after) = realized("two_stages", SUM, BLOCKS);
+    each_is_noticed(&before, &after, &[
+        (
+            "the last block is not joined",
+            &|data| {
+                let joined = data.domains.iter().flat_map(|d| &d.inames).find(|i| i.ends_with("_join"));
+                let joined = joined.unwrap().clone();
+                end(data, &joined, |aff| aff.add_constant(-256).unwrap());
+            },
+            "does not read each cell",
+        ),
+        (
+            "a block is joined twice",
+            &|data| {
+                let one = data.definitions.iter_mut().find(|d| d.iname.ends_with("_join")).unwrap();
+                let inner = one.value.names().into_iter().find(|n| n.ends_with("_inner")).unwrap();
+                one.value = one.value.sub(&Aff::var(&inner)).unwrap();
+            },
+            "does not read each cell",
+        ),
+        (
+            "results of other rows are joined",
+            &|data| {
+                let own = instruction(data, "total");
+                own.value = own.value.substitute(&|_| None);
+                let Expr::Binary(op, a, sum) = own.value.clone() else { panic!() };
+                let Expr::Reduce(reduce) = &*sum else { panic!() };
+                let mut reduce = (**reduce).clone();
+                reduce.args = reduce.args.iter().map(|e| renamed(e, "s", &one_more("s"))).collect();
+                own.value = Expr::Binary(op, a, Expr::Reduce(Arc::new(reduce)).into());
+            },
+            "reads results of others",
+        ),
+        (
+            "the last point is lost",
+            &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
+            "has other executions",
+        ),
+        (
+            "a point beyond the row is read",
+            &|data| reduction(data, "total_partial", |r| r.args = vec![renamed(&r.args[0], "i", &one_more("i"))]),
+            "does not reduce what",
+        ),
+        (
+            "the partial results begin elsewhere",
+            &|data| {
+                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_partial").unwrap();
+                op.neutral = vec![Expr::Int(1)];
+            },
+            "does not reduce what",
+        ),
+        (
+            "the join begins elsewhere",
+            &|data| {
+                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
+                op.neutral = vec![Expr::Int(1)];
+            },
+            "does not join what",
+        ),
+        (
+            "the join adds what it reads twice",
+            &|data| {
+                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
+                op.lift = vec![Expr::binary(BinaryOp::Add, op.lift[0].clone(), op.lift[0].clone())];
+            },
+            "does not join what",
+        ),
+        (
+            "partial results lose digits",
+            &|data| {
+                let array = data.temporaries.iter_mut().find(|t| *t.name == *"out_partial").unwrap();
+                array.dtype = DType::F16.into();
+            },
+            "in other types",
+        ),
+        (
+            "all blocks store in one cell",
+            &|data| instruction(data, "total_partial").targets[0].index[1] = Expr::Int(0),
+            "is not an iname",
+        ),
+        (
+            "two rows store in one cell",
+            &|data| {
+                let target = &mut instruction(data, "total_partial").targets[0];
+                target.index[0] = target.index[1].clone();
+            },
+            "several results",
+        ),
+        (
+            "partial results of all rows",
+            &|data| instruction(data, "total_partial").predicate = None,
+            "does not reduce what",
+        ),
+        (
+            "what is joined is used otherwise",
+            &|data| {
+                let own = instruction(data, "total");
+                own.value = Expr::binary(BinaryOp::Add, own.value.clone(), Expr::Int(1));
+            },
+            "does not join what",
+        ),
+        (
+            "it is joined before it is stored",
+            &|data| {
+                let at = position(&data.tree, "total_partial.finish");
+                let stored = data.tree.remove(at);
+                data.tree.push(stored);
+            },
+            "the loop tree",
+        ),
+        ("another instruction", &|data| instruction(data, "other").value = Expr::Int(2), "not one instruction"),
+        ("another place", &|data| data.tags.retain(|iname, _| **iname != *"r"), "has a name that is taken"),
+        ("another shape", &|data| end(data, "r", |aff| aff.add_constant(-1).unwrap()), "`other`"),
+        (
+            "an assumption",
+            &|data| data.assumptions.push(Constraint::nonneg(Aff::var("n").add_constant(-1).unwrap())),
+            "an assumption",
+        ),
+        (
+            "a share of nothing",
+            &|data| instruction(data, "total_partial").role = Role::Does(Name::new("total")),
+            "says of no instruction",
+        ),
+        (
+            "a share of another instruction",
+            &|data| {
+                let role = Role::Realizes { of: Name::new("other"), share: Share::Partial };
+                instruction(data, "total_partial").role = role;
+            },
+            "does a share of `other`",
+        ),
+    ]);
+}
+
+/// The place of a leaf among the roots.
+fn position(trees: &[Tree], part: &str) -> usize {
+    trees.iter().position(|t| matches!(t, Tree::Leaf(p) if p.to_string() == part)).unwrap()
+}
+
+const ATOMIC: &str = "\
+kernel k(x: f32[m, n], y: f32[m], out: f32[m], n: i32, m: i32)
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [r] : 0 <= r < m }
+y[r] = 1.0 {id=other}
+out[s] = sum(i, x[s, i]) {id=total, join=atomic}
+";
+
+#[test]
+fn reductions_by_updates() {
+    let (before, after) = realized("updates", ATOMIC, BLOCKS);
+    each_is_noticed(&before, &after, &[
+        (
+            "results begin with one",
+            &|data| instruction(data, "total_start").value = Expr::Int(1),
+            "neutral element",
+        ),
+        (
+            "the last result has no first value",
+            &|data| end(data, "s_start", |aff| aff.add_constant(-1).unwrap()),
+            "does not write each cell",
+        ),
+        (
+            "a result more has a first value",
+            &|data| end(data, "s_start", |aff| aff.add_constant(1).unwrap()),
+            "does not write each cell",
+        ),
+        (
+            "the first values go elsewhere",
+            &|data| instruction(data, "total_start").targets[0].index[0] = one_more("s_start"),
+            "writes other cells",
+        ),
+        (
+            "only some results have a first value",
+            &|data| {
+                let even = Expr::binary(BinaryOp::Mod, Expr::name("s_start"), Expr::Int(2));
+                let even = Expr::binary(BinaryOp::Eq, even, Expr::Int(0));
+                instruction(data, "total_start").predicate = Some(even);
+            },
+            "under another condition",
+        ),
+        (
+            "first values come last",
+            &|data| {
+                let at = position(&data.tree, "total_start");
+                let start = data.tree.remove(at);
+                data.tree.push(start);
+            },
+            "does not stand before",
+        ),
+        (
+            "other cells are updated",
+            &|data| instruction(data, "total").targets[0].index[0] = one_more("s"),
+            "does not reduce what",
+        ),
+        (
+            "the last point is lost",
+            &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
+            "has other points",
+        ),
+        (
+            "another operator",
+            &|data| reduction(data, "total", |r| r.op = Name::new("max")),
+            "does not reduce what",
+        ),
+        (
+            "blocks that do not update",
+            &|data| {
+                let role = Role::Realizes { of: Name::new("total"), share: Share::Partial };
+                instruction(data, "total").role = role;
+            },
+            "is to update what",
+        ),
+    ]);
+}
+
+/// What touches the result in between is put there by hand: validated kernels and steps leave it in
+/// its place.
+#[test]
+fn nothing_comes_between_first_values_and_updates() {
+    let text = ATOMIC.replace("y[r] = 1.0 {id=other}\n", "out[r] = 1.0 {id=other}\n");
+    let (before, after) = realized("updates", &text, BLOCKS);
+    each_is_noticed(&before, &after, &[(
+        "the first value is written too early",
+        &|data| {
+            let at = position(&data.tree, "total_start");
+            let start = data.tree.remove(at);
+            data.tree.insert(0, start);
+        },
+        "between the first value and the updates",
+    )]);
+}
+
+const ROWS: &str = "\
+kernel k(x: f32[m, n], y: f32[m, n], out: f32[m], n: i32, m: i32)
+assume 1 <= n
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [r] : 0 <= r < m }
+out[s] = sum(i, x[s, i]) {id=total}
+y[r, 0] = 1.0 {id=other}
+";
+
+const VECTORS: &str = "\
+split_iname(i, 128, outer=i_tile, inner=i_rest)
+split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)
+";
+
+#[test]
+fn reductions_along_misaligned_rows() {
+    let (before, after) = realized("alignment", ROWS, VECTORS);
+    let changes: [Change; 10] = [
+        (
+            "the row ends where it ended",
+            &|data| end(data, "i", |_| Aff::var("n").sub(&Aff::var("i")).unwrap().add_constant(-1).unwrap()),
+            "has other points",
+        ),
+        (
+            "the row begins at the aligned address",
+            &|data| {
+                let domain = data.domains.iter_mut().find(|d| d.inames.iter().any(|i| **i == *"i")).unwrap();
+                domain.constraints.retain(|c| c.aff.coefficient(&Name::new("i")) < 0);
+                domain.constraints.push(Constraint::nonneg(Aff::var("i")));
+            },
+            "has other points",
+        ),
+        (
+            "the row is read at the position",
+            &|data| reduction(data, "total", |r| r.args = vec![renamed(&r.args[0], "beside_i", &Expr::Int(0))]),
+            "more than one iname",
+        ),
+        (
+            "more than a vector may be taken off",
+            &|data| {
+                let Expr::Binary(_, start, _) = &instruction(data, "find_beside_i").value else { panic!() };
+                let more = Expr::Binary(BinaryOp::BitAnd, start.clone(), Expr::Int(7).into());
+                instruction(data, "find_beside_i").value = more;
+            },
+            "has other points",
+        ),
+        (
+            "the number is not small",
+            &|data| instruction(data, "find_beside_i").value = Expr::name("s"),
+            "does not compute a small number",
+        ),
+        (
+            "the row is read that is written",
+            &|data| instruction(data, "other").targets[0].array = Name::new("x"),
+            "not one instruction",
+        ),
+        (
+            "it is found after the reduction has begun",
+            &|data| {
+                let at = position(&data.tree, "find_beside_i");
+                data.tree.swap(at, at + 1);
+            },
+            "the loop tree",
+        ),
+        (
+            "another operator",
+            &|data| reduction(data, "total", |r| r.op = Name::new("max")),
+            "does not reduce what",
+        ),
+        (
+            "tiles that overlap",
+            &|data| {
+                let tile = data.definitions.iter_mut().find(|d| *d.iname == *"i").unwrap();
+                tile.value = tile.value.sub(&Aff::var("i_tile")).unwrap();
+            },
+            "a split has changed",
+        ),
+        (
+            "threads that share what is found",
+            &|data| instruction(data, "find_beside_i").within.clear(),
+            "one number for each result",
+        ),
+    ];
+    each_is_noticed(&before, &after, &changes);
+}
+
+/// Where the premises are not fulfilled nothing is rewritten: another instruction along the row, an
+/// operator that does not commute, a row that the kernel writes.
+#[test]
+fn rows_that_have_to_stay() {
+    let count = |text: &str| {
+        let kernel = transformed(text, VECTORS);
+        realize(&kernel, &Target::default(), Wanted::All).unwrap().steps().len()
+    };
+    assert_eq!(count(ROWS), 1);
+    assert_eq!(count(&ROWS.replace("y[r, 0] = 1.0", "x[r, 0] = 1.0")), 0);
+    assert_eq!(count(&ROWS.replace("f32[m, n], y", "f32[m, 4*n], y")), 0);
+    let kernel = transformed(ROWS, VECTORS);
+    assert_eq!(realize(&kernel, &Target::default(), Wanted::Needed).unwrap().steps().len(), 0);
+    let scalar = kernel.edit(|data| {
+        data.tags.insert(Name::new("i_vec"), Tag::Ilp);
+        Ok::<(), Diagnostic>(())
+    });
+    assert_eq!(realize(&scalar.unwrap(), &Target::default(), Wanted::All).unwrap().steps().len(), 0);
+}
