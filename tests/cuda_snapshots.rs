@@ -53,7 +53,7 @@ fn every_barrier_and_boundary_names_its_dependence() {
         assert!(launches + 1 >= program.kernels.len(), "{}", example.name());
         for entry in entries {
             let why = entry.reason.trim_start_matches("among the threads of a warp: ");
-            let said = entry.place == Place::Copy || text.contains(&plain(why));
+            let said = matches!(entry.place, Place::Copy | Place::Claim) || text.contains(&plain(why));
             assert!(said, "{}: `{why}` is not in the text", example.name());
             match entry.place {
                 Place::Barrier if why.contains("partial results") => {}
@@ -71,6 +71,10 @@ fn every_barrier_and_boundary_names_its_dependence() {
                     assert!(!line.contains("the other way round"), "{}: {line}", example.name());
                 }
                 Place::Copy => assert!(why.contains("made by `"), "{}: {why}", example.name()),
+                Place::Claim => {
+                    assert!(why.contains("also runs for padding"), "{}: {why}", example.name());
+                    assert!(entry.details[0].len() > "without a guard for ".len(), "{}", example.name());
+                }
                 Place::Guard => assert!(!why.is_empty()),
             }
         }

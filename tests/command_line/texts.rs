@@ -95,6 +95,43 @@ trisolv_1
     assert!(text.contains(" before copy[j="), "{text}");
 }
 
+/// What lowering rewrites comes after the pipeline's steps, each with its verdict.
+#[test]
+fn explain_shows_what_lowering_rewrites() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let explained = |pipeline: &str, options: &[&str]| {
+        let pipeline = example(&format!("pipelines/segmented_sum/{pipeline}.pipe"));
+        out(&call(&[&["explain"], options, &[&kernel, &pipeline]].concat()))
+    };
+    let text = explained("grid_per_segment", &[]);
+    let (steps, lowering) = text.split_once("\nlowering: ").unwrap();
+    assert!(steps.contains("\n3. tag_inames("), "{steps}");
+    let expected = "\
+two_stages(total): each block of `total` stores a partial result in `out_partial` over `i_chunk`; `total` joins them in a kernel of its own
+   proved: each block reduces its own points, and each partial result is joined once
+";
+    assert!(lowering.starts_with(expected), "{lowering}");
+    assert!(lowering.contains("   | + out_partial[s, i_chunk] = sum_partial("), "{lowering}");
+    assert!(lowering.contains(", reduces=total, ") && lowering.contains(", joins=total}"), "{lowering}");
+    let text = explained("grid_atomic", &[]);
+    assert!(text.contains("\nlowering: updates(total): `total_start` gives `out` the neutral element"), "{text}");
+    assert!(text.contains("\n   proved: a result begins with the neutral element"), "{text}");
+    // Most kernels are lowered as they are.
+    assert!(!explained("block_per_segment", &[]).contains("lowering: "));
+    let whole = explained("grid_atomic", &["--whole"]);
+    let kernels = whole.lines().filter(|l| l.starts_with("   | kernel segmented_sum(")).count();
+    assert_eq!(kernels, 6, "the declared kernel, four steps and the realised one: {whole}");
+    // Padding that a reduction runs over without a guard is claimed to change nothing.
+    let text = out(&call(&[
+        "explain",
+        "--lowered",
+        &example("kernels/matmul.lw"),
+        &example("pipelines/matmul/tiled_16.pipe"),
+    ]));
+    assert!(text.contains(".update also runs for padding, whose terms change no result"), "{text}");
+    assert!(text.contains("without a guard for "), "{text}");
+}
+
 #[test]
 fn compare_and_bisect_name_a_step() {
     let kernel = example("kernels/transpose.lw");

@@ -1,11 +1,11 @@
 //! Why a program looks as it does: the dependence behind every barrier, kernel boundary and host
-//! loop, and the step behind every guard and copy.
+//! loop, the step behind every guard and copy, and what it claims where it runs without a guard.
 
 use std::{collections::BTreeSet, fmt};
 
-use loopwright_kernel_ir::Role;
+use loopwright_kernel_ir::{Part, PartRef, Role, syntax::text_of_constraints};
 
-use super::{HostStmt, LeafId, Note, Program, Reason, Scope, Stmt};
+use super::{HostStmt, Leaf, LeafId, Note, Program, Reason, Scope, Stmt};
 
 /// The kind of construct that is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub enum Place {
     Guard,
     /// A copy that a step introduced.
     Copy,
+    /// A claim on which a part rests that runs for more than its instances.
+    Claim,
 }
 
 /// A construct with its reason.
@@ -46,7 +48,8 @@ pub struct ProgramExplanation {
 }
 
 impl Program {
-    /// Why every barrier, kernel boundary, host loop, guard and copy is there.
+    /// Why every barrier, kernel boundary, host loop, guard and copy is there, and what is claimed
+    /// of the parts that run without a guard.
     pub fn explain(&self) -> ProgramExplanation {
         let kernels = self.kernels.iter().map(|k| k.name.to_string()).collect();
         let mut explanation = ProgramExplanation { kernels, entries: Vec::new() };
@@ -75,6 +78,7 @@ impl ProgramExplanation {
             self.note(Place::Boundary, Some(number), note);
         }
         let mut copied: BTreeSet<LeafId> = BTreeSet::new();
+        let mut claimed: BTreeSet<PartRef> = BTreeSet::new();
         Stmt::visit(&kernel.body, &mut |stmt| match stmt {
             Stmt::Sync { scope, note } => {
                 let text = match scope {
@@ -87,6 +91,12 @@ impl ProgramExplanation {
             stmt => {
                 let Some(leaf) = stmt.leaf().filter(|id| copied.insert(*id)) else { return };
                 let Some(copy) = program.leaves.get(leaf.0) else { return };
+                if let Some((reason, details)) = padding(copy)
+                    && claimed.insert(copy.part.clone())
+                {
+                    let kernel = Some(number);
+                    self.entries.push(Explained { place: Place::Claim, kernel, reason, details });
+                }
                 if let Role::Copies { source } = &copy.role {
                     let step =
                         copy.made_by.as_ref().map_or("declared so".into(), |s| format!("made by `{s}`"));
@@ -118,6 +128,18 @@ impl ProgramExplanation {
     }
 }
 
+/// What is claimed of an update that has no guard for the padding of its buffers, and its instances.
+fn padding(leaf: &Leaf) -> Option<(String, Vec<String>)> {
+    let instances = leaf.instances.as_ref()?;
+    if !matches!(leaf.part.part, Part::Update(_)) || instances.allowed == instances.constraints {
+        return None;
+    }
+    let dropped = instances.constraints.iter().filter(|c| !instances.allowed.contains(c));
+    let dropped: Vec<_> = dropped.cloned().collect();
+    let reason = format!("{} also runs for padding, whose terms change no result that is written", leaf.part);
+    Some((reason, vec![format!("without a guard for {}", text_of_constraints(&dropped))]))
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -126,6 +148,7 @@ impl fmt::Display for Place {
             Place::Barrier => "barrier",
             Place::Guard => "guard",
             Place::Copy => "copy",
+            Place::Claim => "claim",
         })
     }
 }

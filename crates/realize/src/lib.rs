@@ -88,6 +88,12 @@ pub fn realize(kernel: &LoopKernel, target: &Target, wanted: Wanted) -> Result<R
 }
 
 impl Realized {
+    /// A kernel with rewrites that another tool has made of it, to be judged as those of [`realize`]
+    /// are.
+    pub fn of(start: LoopKernel, steps: Vec<Realization>) -> Realized {
+        Realized { start, steps }
+    }
+
     /// The kernel after all of them.
     pub fn kernel(&self) -> &LoopKernel {
         self.steps.last().map_or(&self.start, |step| &step.kernel)
@@ -108,12 +114,14 @@ impl Realized {
     /// premise that its theorem does not need.
     pub fn check(&self) -> Result<(), Diagnostic> {
         for (step, verdict) in self.judged() {
-            if let Verdict::Proved { .. } = verdict {
-                continue;
-            }
+            let reason = match verdict {
+                Verdict::Proved { .. } => continue,
+                Verdict::Unknown { reason, .. } => reason,
+                refuted @ Verdict::Refuted(_) => refuted.to_string(),
+            };
             return Err(Diagnostic::new(
                 "unproved-realization",
-                format!("`{}` of `{}` is not known to be right: {verdict}", step.name, step.instruction),
+                format!("`{}` of `{}` is not known to be right: {reason}", step.name, step.instruction),
             )
             .help("report it with the kernel and its pipeline: what a pipeline asks for should be proved"));
         }

@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{
     Role, Share, Tag, Tree,
 };
 use loopwright_legality::{Verdict, judge_realization};
-use loopwright_realize::{Wanted, realize};
+use loopwright_realize::{Realized, Wanted, realize};
 use loopwright_target::Target;
 use loopwright_transforms::Pipeline;
 
@@ -413,6 +413,27 @@ fn reductions_along_misaligned_rows() {
         ),
     ];
     each_is_noticed(&before, &after, &changes);
+}
+
+/// What is not proved is refused, with the rewrite and the premise.
+#[test]
+fn what_is_not_proved_is_refused() {
+    let before = transformed(ATOMIC, BLOCKS);
+    let realized = realize(&before, &Target::default(), Wanted::All).unwrap();
+    assert!(realized.check().is_ok());
+    let mut step = realized.steps()[0].clone();
+    step.kernel = step
+        .kernel
+        .edit(|data| {
+            instruction(data, "total_start").value = Expr::Int(1);
+            Ok::<(), Diagnostic>(())
+        })
+        .unwrap();
+    let refusal = Realized::of(before, vec![step]).check().unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "error[unproved-realization]: `updates` of `total` is not known to be right: `total_start` does not begin with the neutral element\n  help: report it with the kernel and its pipeline: what a pipeline asks for should be proved"
+    );
 }
 
 /// Where the premises are not fulfilled nothing is rewritten: another instruction along the row, an
