@@ -35,6 +35,9 @@ use crate::{
     two_stages::share,
 };
 
+/// The name of the realisation.
+const NAME: &str = "alignment";
+
 /// A reduction that can count its points from an aligned address.
 struct Row {
     /// The number of the instruction.
@@ -278,6 +281,7 @@ fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
             atomic: false,
             after: Vec::new(),
             role: share(own, Share::Alignment),
+            made_by: Some(Name::new(NAME)),
             ..own.clone()
         };
         data.instructions.insert(row.instruction, find);
@@ -286,7 +290,7 @@ fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
     })?;
     let own = &kernel.instructions[row.instruction].id;
     Ok(Realization {
-        name: "alignment",
+        name: NAME,
         instruction: own.clone(),
         what: format!(
             "`{own}` counts `{}` from the last multiple of {} elements before its row, which `{id}` finds",

@@ -31,6 +31,8 @@ use crate::{
     updates::by_updates,
 };
 
+/// The name of the realisation.
+const NAME: &str = "two_stages";
 /// Threads that join the partial results of one result where the x axis is free.
 const JOINING_THREADS: i64 = 128;
 /// Threads of a block that join partial results where some have results of their own, at most.
@@ -213,7 +215,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         scan: None,
         atomic: false,
         role: share(&instruction, Share::Partial),
-        made_by: Some(Name::new("reduction over blocks")),
+        made_by: Some(Name::new(NAME)),
         ..instruction.clone()
     };
     let join = Expr::Reduce(Arc::new(Reduce {
@@ -262,7 +264,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
     })?;
     let (results, over) = (names(&partials), names(&on_grid));
     Ok(Realization {
-        name: "two_stages",
+        name: NAME,
         instruction: instruction.id.clone(),
         what: format!(
             "each block of `{}` stores a partial result in {results} over {over}; `{}` joins them in a kernel of its own",

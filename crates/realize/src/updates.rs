@@ -24,6 +24,8 @@ use crate::{
     two_stages::share,
 };
 
+/// The name of the realisation.
+const NAME: &str = "updates";
 /// Threads of a block that give results their first values.
 const STARTING_THREADS: i64 = 128;
 
@@ -91,7 +93,7 @@ pub(crate) fn by_updates(
         scan: None,
         atomic: false,
         role: share(instruction, Share::Start),
-        made_by: Some(Name::new("join_atomically")),
+        made_by: Some(Name::new(NAME)),
         ..instruction.clone()
     };
     let second = Instruction {
@@ -124,7 +126,7 @@ pub(crate) fn by_updates(
         Ok(())
     })?;
     Ok(Realization {
-        name: "updates",
+        name: NAME,
         instruction: id.clone(),
         what: format!(
             "`{start}` gives `{}` the neutral element, and each block of `{id}` updates it atomically",

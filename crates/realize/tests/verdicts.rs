@@ -25,6 +25,9 @@ fn realized(name: &str, declared: &str, steps: &str) -> (LoopKernel, LoopKernel)
     assert_eq!(step.name, name);
     let verdict = judge_realization(&before, &step.kernel);
     assert!(matches!(verdict, Verdict::Proved { .. }), "{name}: {verdict}\n{}", step.kernel);
+    // It is a kernel as others are, and its text gives it back.
+    let again = LoopKernel::parse(&step.kernel.to_text()).unwrap_or_else(|d| panic!("{d}"));
+    assert_eq!(again, step.kernel);
     (before, step.kernel.clone())
 }
 
