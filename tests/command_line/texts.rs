@@ -114,13 +114,25 @@ two_stages(total): each block of `total` stores a partial result in `out_partial
     assert!(lowering.contains("   | + out_partial[s, i_chunk] = sum_partial("), "{lowering}");
     assert!(lowering.contains(", reduces=total, ") && lowering.contains(", joins=total}"), "{lowering}");
     let text = explained("grid_atomic", &[]);
-    assert!(text.contains("\nlowering: updates(total): `total_start` gives `out` the neutral element"), "{text}");
+    assert!(
+        text.contains("\nlowering: updates(total): `total_start` gives `out` the neutral element"),
+        "{text}"
+    );
     assert!(text.contains("\n   proved: a result begins with the neutral element"), "{text}");
     // Most kernels are lowered as they are.
     assert!(!explained("block_per_segment", &[]).contains("lowering: "));
     let whole = explained("grid_atomic", &["--whole"]);
     let kernels = whole.lines().filter(|l| l.starts_with("   | kernel segmented_sum(")).count();
     assert_eq!(kernels, 6, "the declared kernel, four steps and the realised one: {whole}");
+    // What cannot be lowered is said, and the steps are explained all the same.
+    let folder = Folder::new("lowering");
+    let two = folder.file(
+        "two.lw",
+        "kernel two(x: f32[n], y: f32[1], n: i32)\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n }\ny[0] = sum(i, x[i]) / sum(j, x[j])\n",
+    );
+    let steps = folder.file("two.pipe", "tag_inames(i: block.x)\n");
+    let text = out(&call(&["explain", &two, &steps]));
+    assert!(text.contains("\nlowering: refused\n   error[grid-reduction]: "), "{text}");
     // Padding that a reduction runs over without a guard is claimed to change nothing.
     let text = out(&call(&[
         "explain",

@@ -123,7 +123,12 @@ fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
 }
 
 /// Whether the values map the new part's executions injectively to executions of the old one.
-pub(crate) fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
+pub(crate) fn is_injection(
+    p: &ModelPart,
+    new: &Model<'_>,
+    part: &ModelPart,
+    link: &mut Link,
+) -> Result<bool> {
     let preimage: Vec<Constraint> =
         p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
     let same = |a: &[Constraint], b: &[Constraint]| a.iter().all(|c| b.contains(c));
@@ -225,7 +230,13 @@ fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool
 }
 
 /// Whether two events do the same to the same cell.
-pub(crate) fn same_event(old: &Model<'_>, new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
+pub(crate) fn same_event(
+    old: &Model<'_>,
+    new: &Model<'_>,
+    link: &Link,
+    a: &Event,
+    b: &Event,
+) -> Result<bool> {
     if a.touch != b.touch || a.bound != b.bound {
         return Ok(false);
     }

@@ -19,8 +19,8 @@ pub enum PartRole {
     Joins(Name, usize),
     /// It copies a cell to another.
     Copies,
-    /// It belongs to an instruction that does a share of this declared instruction; see
-    /// [`crate::realized`] for how these are judged.
+    /// It belongs to an instruction that does a share of this declared instruction; these are
+    /// judged by [`crate::judge_realization`].
     Realizes(Name),
 }
 
@@ -183,7 +183,10 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
     for instruction in &model.kernel.instructions {
         let Role::Does(id) = &instruction.role else {
             if let Role::Realizes { of, .. } = &instruction.role {
-                return Some(format!("`{}` does a share of `{of}`, as only lowering asks for it", instruction.id));
+                return Some(format!(
+                    "`{}` does a share of `{of}`, as only lowering asks for it",
+                    instruction.id
+                ));
             }
             if !matches!(instruction.value, Expr::Subscript(_) | Expr::Name(_))
                 || instruction.targets.len() != 1

@@ -1,12 +1,11 @@
 //! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis
 //! read.
 //!
-//! [`lower`] first decides order, bounds, guards, barriers, kernel boundaries and storage
-//! ([`schedule()`] prints that), then writes the program out:
+//! [`lower`] begins with instructions that need several: reductions over blocks, and reductions along
+//! misaligned rows. They are rewritten from kernel to kernel ([`realized`]); each rewrite has a
+//! verdict of its own, and one that is not proved is refused. It then decides order, bounds, guards,
+//! barriers, kernel boundaries and storage ([`schedule()`] prints that), and writes the program out:
 //!
-//! 0. Instructions that no single part of a program does are realised by several, from kernel to
-//!    kernel ([`realized`]): reductions over blocks, and reductions along misaligned rows. Each such
-//!    rewrite has a verdict of its own, and a kernel for which one is not proved is refused.
 //! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and
 //!    parameters (`analysis`).
 //! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one
@@ -218,8 +217,7 @@ fn realized_for(
         Hazards::Refused => Wanted::All,
         Hazards::Left => Wanted::Needed,
     };
-    let realized =
-        scan_order::check(kernel, hazards).and_then(|()| realize(kernel, &options.target, wanted));
+    let realized = scan_order::check(kernel, hazards).and_then(|()| realize(kernel, &options.target, wanted));
     realized.map_err(|diagnostic| kernel.locate(diagnostic))
 }
 

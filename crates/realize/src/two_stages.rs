@@ -92,7 +92,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         )
         .help(kernel.forgotten_commutes(&operator).unwrap_or_else(|| "leave the iname sequential".into())));
     }
-    let (on_grid, rest): (Vec<Name>, Vec<Name>) =
+    let (on_grid, within_blocks): (Vec<Name>, Vec<Name>) =
         reduce.inames.iter().cloned().partition(|i| kernel.tag(i).is_over_blocks());
     let state = state_types(kernel, &instruction, n)?;
 
@@ -131,7 +131,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         // Those of the reduction's own points would leave out results of none.
         let bounds = declared(&model, &instruction.within)?;
         let operator = (operator, state.first().copied());
-        return by_updates(kernel, number, operator, [&on_grid, &rest], [blocks, bounds]);
+        return by_updates(kernel, number, operator, [&on_grid, &within_blocks], [blocks, bounds]);
     }
     // Threads with results of their own store and join neighbouring cells; otherwise the threads
     // that join go over the blocks.
@@ -207,7 +207,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         targets: partials.iter().map(|p| Access { array: p.clone(), index: subscripts(&on_grid) }).collect(),
         value: Expr::Reduce(Arc::new(Reduce {
             op: partial_op.name.clone(),
-            inames: rest,
+            inames: within_blocks,
             args: reduce.args.clone(),
         })),
         within: instruction.within.iter().chain(&on_grid).cloned().collect(),

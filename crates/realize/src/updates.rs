@@ -36,7 +36,7 @@ pub(crate) fn by_updates(
     kernel: &LoopKernel,
     number: usize,
     (operator, state): (ReductionOp, Option<DType>),
-    [on_grid, rest]: [&[Name]; 2],
+    [on_grid, within_blocks]: [&[Name]; 2],
     [blocks, bounds]: [Vec<Constraint>; 2],
 ) -> Result<Realization, Diagnostic> {
     let instruction = &kernel.instructions[number];
@@ -97,7 +97,7 @@ pub(crate) fn by_updates(
         ..instruction.clone()
     };
     let second = Instruction {
-        value: Expr::Reduce(Arc::new(Reduce { inames: rest.to_vec(), ..(**reduce).clone() })),
+        value: Expr::Reduce(Arc::new(Reduce { inames: within_blocks.to_vec(), ..(**reduce).clone() })),
         within: instruction.within.iter().chain(on_grid).cloned().collect(),
         role: share(instruction, Share::Update),
         ..instruction.clone()

@@ -98,137 +98,153 @@ tag_inames(s: block.x, i_outer: block.y, i_inner: thread.x, r: block.x)
 #[test]
 fn reductions_in_two_stages() {
     let (before, after) = realized("two_stages", SUM, BLOCKS);
-    each_is_noticed(&before, &after, &[
-        (
-            "the last block is not joined",
-            &|data| {
-                let joined = data.domains.iter().flat_map(|d| &d.inames).find(|i| i.ends_with("_join"));
-                let joined = joined.unwrap().clone();
-                end(data, &joined, |aff| aff.add_constant(-256).unwrap());
-            },
-            "does not read each cell",
-        ),
-        (
-            "a block is joined twice",
-            &|data| {
-                let one = data.definitions.iter_mut().find(|d| d.iname.ends_with("_join")).unwrap();
-                let inner = one.value.names().into_iter().find(|n| n.ends_with("_inner")).unwrap();
-                one.value = one.value.sub(&Aff::var(&inner)).unwrap();
-            },
-            "does not read each cell",
-        ),
-        (
-            "results of other rows are joined",
-            &|data| {
-                let own = instruction(data, "total");
-                own.value = own.value.substitute(&|_| None);
-                let Expr::Binary(op, a, sum) = own.value.clone() else { panic!() };
-                let Expr::Reduce(reduce) = &*sum else { panic!() };
-                let mut reduce = (**reduce).clone();
-                reduce.args = reduce.args.iter().map(|e| renamed(e, "s", &one_more("s"))).collect();
-                own.value = Expr::Binary(op, a, Expr::Reduce(Arc::new(reduce)).into());
-            },
-            "reads results of others",
-        ),
-        (
-            "the last point is lost",
-            &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
-            "has other executions",
-        ),
-        (
-            "a point beyond the row is read",
-            &|data| reduction(data, "total_partial", |r| r.args = vec![renamed(&r.args[0], "i", &one_more("i"))]),
-            "does not reduce what",
-        ),
-        (
-            "the partial results begin elsewhere",
-            &|data| {
-                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_partial").unwrap();
-                op.neutral = vec![Expr::Int(1)];
-            },
-            "does not reduce what",
-        ),
-        (
-            "the join begins elsewhere",
-            &|data| {
-                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
-                op.neutral = vec![Expr::Int(1)];
-            },
-            "does not join what",
-        ),
-        (
-            "the join adds what it reads twice",
-            &|data| {
-                let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
-                op.lift = vec![Expr::binary(BinaryOp::Add, op.lift[0].clone(), op.lift[0].clone())];
-            },
-            "does not join what",
-        ),
-        (
-            "partial results lose digits",
-            &|data| {
-                let array = data.temporaries.iter_mut().find(|t| *t.name == *"out_partial").unwrap();
-                array.dtype = DType::F16.into();
-            },
-            "in other types",
-        ),
-        (
-            "all blocks store in one cell",
-            &|data| instruction(data, "total_partial").targets[0].index[1] = Expr::Int(0),
-            "is not an iname",
-        ),
-        (
-            "two rows store in one cell",
-            &|data| {
-                let target = &mut instruction(data, "total_partial").targets[0];
-                target.index[0] = target.index[1].clone();
-            },
-            "several results",
-        ),
-        (
-            "partial results of all rows",
-            &|data| instruction(data, "total_partial").predicate = None,
-            "does not reduce what",
-        ),
-        (
-            "what is joined is used otherwise",
-            &|data| {
-                let own = instruction(data, "total");
-                own.value = Expr::binary(BinaryOp::Add, own.value.clone(), Expr::Int(1));
-            },
-            "does not join what",
-        ),
-        (
-            "it is joined before it is stored",
-            &|data| {
-                let at = position(&data.tree, "total_partial.finish");
-                let stored = data.tree.remove(at);
-                data.tree.push(stored);
-            },
-            "the loop tree",
-        ),
-        ("another instruction", &|data| instruction(data, "other").value = Expr::Int(2), "not one instruction"),
-        ("another place", &|data| data.tags.retain(|iname, _| **iname != *"r"), "has a name that is taken"),
-        ("another shape", &|data| end(data, "r", |aff| aff.add_constant(-1).unwrap()), "`other`"),
-        (
-            "an assumption",
-            &|data| data.assumptions.push(Constraint::nonneg(Aff::var("n").add_constant(-1).unwrap())),
-            "an assumption",
-        ),
-        (
-            "a share of nothing",
-            &|data| instruction(data, "total_partial").role = Role::Does(Name::new("total")),
-            "says of no instruction",
-        ),
-        (
-            "a share of another instruction",
-            &|data| {
-                let role = Role::Realizes { of: Name::new("other"), share: Share::Partial };
-                instruction(data, "total_partial").role = role;
-            },
-            "does a share of `other`",
-        ),
-    ]);
+    each_is_noticed(
+        &before,
+        &after,
+        &[
+            (
+                "the last block is not joined",
+                &|data| {
+                    let joined = data.domains.iter().flat_map(|d| &d.inames).find(|i| i.ends_with("_join"));
+                    let joined = joined.unwrap().clone();
+                    end(data, &joined, |aff| aff.add_constant(-256).unwrap());
+                },
+                "does not read each cell",
+            ),
+            (
+                "a block is joined twice",
+                &|data| {
+                    let one = data.definitions.iter_mut().find(|d| d.iname.ends_with("_join")).unwrap();
+                    let inner = one.value.names().into_iter().find(|n| n.ends_with("_inner")).unwrap();
+                    one.value = one.value.sub(&Aff::var(&inner)).unwrap();
+                },
+                "does not read each cell",
+            ),
+            (
+                "results of other rows are joined",
+                &|data| {
+                    let own = instruction(data, "total");
+                    own.value = own.value.substitute(&|_| None);
+                    let Expr::Binary(op, a, sum) = own.value.clone() else { panic!() };
+                    let Expr::Reduce(reduce) = &*sum else { panic!() };
+                    let mut reduce = (**reduce).clone();
+                    reduce.args = reduce.args.iter().map(|e| renamed(e, "s", &one_more("s"))).collect();
+                    own.value = Expr::Binary(op, a, Expr::Reduce(Arc::new(reduce)).into());
+                },
+                "reads results of others",
+            ),
+            (
+                "the last point is lost",
+                &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
+                "has other executions",
+            ),
+            (
+                "a point beyond the row is read",
+                &|data| {
+                    reduction(data, "total_partial", |r| {
+                        r.args = vec![renamed(&r.args[0], "i", &one_more("i"))]
+                    })
+                },
+                "does not reduce what",
+            ),
+            (
+                "the partial results begin elsewhere",
+                &|data| {
+                    let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_partial").unwrap();
+                    op.neutral = vec![Expr::Int(1)];
+                },
+                "does not reduce what",
+            ),
+            (
+                "the join begins elsewhere",
+                &|data| {
+                    let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
+                    op.neutral = vec![Expr::Int(1)];
+                },
+                "does not join what",
+            ),
+            (
+                "the join adds what it reads twice",
+                &|data| {
+                    let op = data.reductions.iter_mut().find(|o| *o.name == *"sum_join").unwrap();
+                    op.lift = vec![Expr::binary(BinaryOp::Add, op.lift[0].clone(), op.lift[0].clone())];
+                },
+                "does not join what",
+            ),
+            (
+                "partial results lose digits",
+                &|data| {
+                    let array = data.temporaries.iter_mut().find(|t| *t.name == *"out_partial").unwrap();
+                    array.dtype = DType::F16.into();
+                },
+                "in other types",
+            ),
+            (
+                "all blocks store in one cell",
+                &|data| instruction(data, "total_partial").targets[0].index[1] = Expr::Int(0),
+                "is not an iname",
+            ),
+            (
+                "two rows store in one cell",
+                &|data| {
+                    let target = &mut instruction(data, "total_partial").targets[0];
+                    target.index[0] = target.index[1].clone();
+                },
+                "several results",
+            ),
+            (
+                "partial results of all rows",
+                &|data| instruction(data, "total_partial").predicate = None,
+                "does not reduce what",
+            ),
+            (
+                "what is joined is used otherwise",
+                &|data| {
+                    let own = instruction(data, "total");
+                    own.value = Expr::binary(BinaryOp::Add, own.value.clone(), Expr::Int(1));
+                },
+                "does not join what",
+            ),
+            (
+                "it is joined before it is stored",
+                &|data| {
+                    let at = position(&data.tree, "total_partial.finish");
+                    let stored = data.tree.remove(at);
+                    data.tree.push(stored);
+                },
+                "the loop tree",
+            ),
+            (
+                "another instruction",
+                &|data| instruction(data, "other").value = Expr::Int(2),
+                "not one instruction",
+            ),
+            (
+                "another place",
+                &|data| data.tags.retain(|iname, _| **iname != *"r"),
+                "has a name that is taken",
+            ),
+            ("another shape", &|data| end(data, "r", |aff| aff.add_constant(-1).unwrap()), "`other`"),
+            (
+                "an assumption",
+                &|data| data.assumptions.push(Constraint::nonneg(Aff::var("n").add_constant(-1).unwrap())),
+                "an assumption",
+            ),
+            (
+                "a share of nothing",
+                &|data| instruction(data, "total_partial").role = Role::Does(Name::new("total")),
+                "says of no instruction",
+            ),
+            (
+                "a share of another instruction",
+                &|data| {
+                    let role = Role::Realizes { of: Name::new("other"), share: Share::Partial };
+                    instruction(data, "total_partial").role = role;
+                },
+                "does a share of `other`",
+            ),
+        ],
+    );
 }
 
 /// The place of a leaf among the roots.
@@ -248,69 +264,73 @@ out[s] = sum(i, x[s, i]) {id=total, join=atomic}
 #[test]
 fn reductions_by_updates() {
     let (before, after) = realized("updates", ATOMIC, BLOCKS);
-    each_is_noticed(&before, &after, &[
-        (
-            "results begin with one",
-            &|data| instruction(data, "total_start").value = Expr::Int(1),
-            "neutral element",
-        ),
-        (
-            "the last result has no first value",
-            &|data| end(data, "s_start", |aff| aff.add_constant(-1).unwrap()),
-            "does not write each cell",
-        ),
-        (
-            "a result more has a first value",
-            &|data| end(data, "s_start", |aff| aff.add_constant(1).unwrap()),
-            "does not write each cell",
-        ),
-        (
-            "the first values go elsewhere",
-            &|data| instruction(data, "total_start").targets[0].index[0] = one_more("s_start"),
-            "writes other cells",
-        ),
-        (
-            "only some results have a first value",
-            &|data| {
-                let even = Expr::binary(BinaryOp::Mod, Expr::name("s_start"), Expr::Int(2));
-                let even = Expr::binary(BinaryOp::Eq, even, Expr::Int(0));
-                instruction(data, "total_start").predicate = Some(even);
-            },
-            "under another condition",
-        ),
-        (
-            "first values come last",
-            &|data| {
-                let at = position(&data.tree, "total_start");
-                let start = data.tree.remove(at);
-                data.tree.push(start);
-            },
-            "does not stand before",
-        ),
-        (
-            "other cells are updated",
-            &|data| instruction(data, "total").targets[0].index[0] = one_more("s"),
-            "does not reduce what",
-        ),
-        (
-            "the last point is lost",
-            &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
-            "has other points",
-        ),
-        (
-            "another operator",
-            &|data| reduction(data, "total", |r| r.op = Name::new("max")),
-            "does not reduce what",
-        ),
-        (
-            "blocks that do not update",
-            &|data| {
-                let role = Role::Realizes { of: Name::new("total"), share: Share::Partial };
-                instruction(data, "total").role = role;
-            },
-            "is to update what",
-        ),
-    ]);
+    each_is_noticed(
+        &before,
+        &after,
+        &[
+            (
+                "results begin with one",
+                &|data| instruction(data, "total_start").value = Expr::Int(1),
+                "neutral element",
+            ),
+            (
+                "the last result has no first value",
+                &|data| end(data, "s_start", |aff| aff.add_constant(-1).unwrap()),
+                "does not write each cell",
+            ),
+            (
+                "a result more has a first value",
+                &|data| end(data, "s_start", |aff| aff.add_constant(1).unwrap()),
+                "does not write each cell",
+            ),
+            (
+                "the first values go elsewhere",
+                &|data| instruction(data, "total_start").targets[0].index[0] = one_more("s_start"),
+                "writes other cells",
+            ),
+            (
+                "only some results have a first value",
+                &|data| {
+                    let even = Expr::binary(BinaryOp::Mod, Expr::name("s_start"), Expr::Int(2));
+                    let even = Expr::binary(BinaryOp::Eq, even, Expr::Int(0));
+                    instruction(data, "total_start").predicate = Some(even);
+                },
+                "under another condition",
+            ),
+            (
+                "first values come last",
+                &|data| {
+                    let at = position(&data.tree, "total_start");
+                    let start = data.tree.remove(at);
+                    data.tree.push(start);
+                },
+                "does not stand before",
+            ),
+            (
+                "other cells are updated",
+                &|data| instruction(data, "total").targets[0].index[0] = one_more("s"),
+                "does not reduce what",
+            ),
+            (
+                "the last point is lost",
+                &|data| end(data, "i", |aff| aff.add_constant(-1).unwrap()),
+                "has other points",
+            ),
+            (
+                "another operator",
+                &|data| reduction(data, "total", |r| r.op = Name::new("max")),
+                "does not reduce what",
+            ),
+            (
+                "blocks that do not update",
+                &|data| {
+                    let role = Role::Realizes { of: Name::new("total"), share: Share::Partial };
+                    instruction(data, "total").role = role;
+                },
+                "is to update what",
+            ),
+        ],
+    );
 }
 
 /// What touches the result in between is put there by hand: validated kernels and steps leave it in
@@ -319,15 +339,19 @@ fn reductions_by_updates() {
 fn nothing_comes_between_first_values_and_updates() {
     let text = ATOMIC.replace("y[r] = 1.0 {id=other}\n", "out[r] = 1.0 {id=other}\n");
     let (before, after) = realized("updates", &text, BLOCKS);
-    each_is_noticed(&before, &after, &[(
-        "the first value is written too early",
-        &|data| {
-            let at = position(&data.tree, "total_start");
-            let start = data.tree.remove(at);
-            data.tree.insert(0, start);
-        },
-        "between the first value and the updates",
-    )]);
+    each_is_noticed(
+        &before,
+        &after,
+        &[(
+            "the first value is written too early",
+            &|data| {
+                let at = position(&data.tree, "total_start");
+                let start = data.tree.remove(at);
+                data.tree.insert(0, start);
+            },
+            "between the first value and the updates",
+        )],
+    );
 }
 
 const ROWS: &str = "\
@@ -366,7 +390,9 @@ fn reductions_along_misaligned_rows() {
         ),
         (
             "the row is read at the position",
-            &|data| reduction(data, "total", |r| r.args = vec![renamed(&r.args[0], "beside_i", &Expr::Int(0))]),
+            &|data| {
+                reduction(data, "total", |r| r.args = vec![renamed(&r.args[0], "beside_i", &Expr::Int(0))])
+            },
             "more than one iname",
         ),
         (

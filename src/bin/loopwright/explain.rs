@@ -77,7 +77,11 @@ impl Explain {
         let realized = match realized(kernel, &Target::default()) {
             Ok(realized) => realized,
             Err(refusal) if refusal.code == "open-type" => return Ok(()),
-            Err(refusal) => return Err(refusal.into()),
+            Err(refusal) => {
+                let why: String = refusal.to_string().lines().map(|line| format!("   {line}\n")).collect();
+                report::say(&format!("lowering: refused\n{why}"))?;
+                return Ok(());
+            }
         };
         let mut before = kernel.to_string();
         for (step, verdict) in realized.judged() {

@@ -18,7 +18,8 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, BinaryOp, Constraint, Expr, Instruction, Name, Part, PartRef, Reduce, Role, Share, Tree,
+    AddressSpace, Aff, BinaryOp, Constraint, Expr, Instruction, Name, Part, PartRef, Reduce, Role, Share,
+    Tree,
 };
 use loopwright_poly::{Set, System};
 
@@ -84,13 +85,19 @@ impl Shift {
         };
         let args: Vec<Expr> = reduce.args.iter().map(moved).collect();
         let base = pair.old.lookup.base_of(&iname).to_vec();
-        let otherwise = reduce.args.iter().flat_map(Expr::names).any(|n| {
-            n != iname && pair.old.lookup.base_of(&n).iter().any(|b| base.contains(b))
-        });
+        let otherwise = reduce
+            .args
+            .iter()
+            .flat_map(Expr::names)
+            .any(|n| n != iname && pair.old.lookup.base_of(&n).iter().any(|b| base.contains(b)));
         let expected = Reduce { args, ..(*reduce).clone() };
         let value = with_reduction(&is.value, &shifted, &Expr::Reduce(reduce.clone()));
         let as_was = Instruction { value, ..(*is).clone() };
-        if *shifted != expected || shifted_op != operator || as_was != **was || otherwise || was.predicate.is_some()
+        if *shifted != expected
+            || shifted_op != operator
+            || as_was != **was
+            || otherwise
+            || was.predicate.is_some()
         {
             return why(format!("`{}` does not reduce what it did at other positions", is.id));
         }

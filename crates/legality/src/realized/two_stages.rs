@@ -126,7 +126,8 @@ fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         (point, part(new, partial, Part::Update(0))?),
         (part(old, was, Part::Finish)?, part(new, join, Part::Finish)?),
     ] {
-        if !pair.same_executions(a, b, questions)? || accesses(old, a) != accesses(new, b) {
+        let same = accesses(old, a) == accesses(new, b) && unchanged::same_executor(pair, a, b);
+        if !same || !pair.same_executions(a, b, questions)? {
             return why(format!("`{}` has other executions or accesses than `{}` had", b.part, a.part));
         }
     }
@@ -148,13 +149,8 @@ fn cells(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         let (Some(read), None) = (reads.next(), reads.next()) else {
             return why(format!("`{}` does not read `{}` once", join.id, write.array));
         };
-        let mut link = Link {
-            old: 0,
-            values: Default::default(),
-            identity: false,
-            onto: false,
-            same: Vec::new(),
-        };
+        let mut link =
+            Link { old: 0, values: Default::default(), identity: false, onto: false, same: Vec::new() };
         for (subscript, value) in write.cell.iter().zip(&read.cell) {
             let (Some(iname), Some(value)) = (subscript.as_ref().and_then(Aff::as_var), value) else {
                 return why(format!("a subscript of `{}` is not an iname", write.array));

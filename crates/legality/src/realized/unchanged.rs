@@ -9,6 +9,7 @@
 use loopwright_kernel_ir::{Name, Tree};
 
 use super::{Checked, Pair, why};
+use crate::{ModelPart, Presence, axes_in_use};
 
 /// Whether all is as it was, if `undone` gives the loop tree without what has been put in.
 pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> Checked<()> {
@@ -24,7 +25,7 @@ pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> 
             return why(format!("`{}` is nowhere in the loop tree", part.part));
         };
         let same = part.events == is.events
-            && part.place == is.place
+            && same_executor(pair, part, is)
             && part.lanes == is.lanes
             && part.loads == is.loads
             && pair.same_executions(part, is, questions)?;
@@ -33,6 +34,18 @@ pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> 
         }
     }
     Ok(())
+}
+
+/// Whether the same threads run two parts, besides copies on an axis that the old kernel does not
+/// use: there it has one coordinate, and in the new kernel each coordinate has cells of its own for
+/// what it writes, which get the same values as those of the first. Who reads such a cell has one at
+/// its own coordinate.
+pub(super) fn same_executor(pair: &Pair<'_>, was: &ModelPart, is: &ModelPart) -> bool {
+    let used = axes_in_use(pair.old.kernel);
+    was.executor.iter().all(|(axis, presence)| {
+        let copies = *presence == Presence::Elected && is.executor[axis] == Presence::Replicated;
+        is.executor[axis] == *presence || copies && !used.contains(axis)
+    })
 }
 
 /// Whether what is declared is what was declared, and names that were free.

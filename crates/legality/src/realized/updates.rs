@@ -39,7 +39,10 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
     let (own, own_op) = only_reduction(pair.new.kernel, update)?;
     let share = |share| was.role.declared().cloned().map(|of| Role::Realizes { of, share });
     if Some(&update.role) != share(Share::Update).as_ref() || !was.atomic {
-        return why(format!("`{}` is to update what `{}` writes, and does something else", update.id, was.id));
+        return why(format!(
+            "`{}` is to update what `{}` writes, and does something else",
+            update.id, was.id
+        ));
     }
     let on_grid: Vec<Name> = update.within.iter().filter(|n| !was.within.contains(n)).cloned().collect();
     let value = Reduce { inames: reduce.inames.clone(), ..(*own).clone() };
@@ -112,9 +115,7 @@ fn starts(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         link.values.insert(n.clone(), new.lookup.expand(&named(n))?);
     }
     link.identity = result.inames == first.inames;
-    let renamed = |e: &Expr| {
-        e.substitute(&|n| result.inames.contains(n).then(|| Expr::from_aff(&named(n))))
-    };
+    let renamed = |e: &Expr| e.substitute(&|n| result.inames.contains(n).then(|| Expr::from_aff(&named(n))));
     if start.predicate != was.predicate.as_ref().map(renamed) {
         return why(format!("`{}` runs under another condition than `{}` did", start.id, was.id));
     }
@@ -159,9 +160,8 @@ fn nothing_between(pair: &Pair<'_>, between: &[PartRef]) -> Checked<()> {
             }
         }
     }
-    let written = |e: &&crate::Event| {
-        update.targets.iter().any(|t| t.array == e.array) && e.touch == Touch::Read
-    };
+    let written =
+        |e: &&crate::Event| update.targets.iter().any(|t| t.array == e.array) && e.touch == Touch::Read;
     match first.events.iter().find(written) {
         Some(e) => why(format!("`{}` reads `{}`, which it writes", start.id, e.array)),
         None => Ok(()),

@@ -215,7 +215,9 @@ pub(super) fn instance(ready: &Ready, x: &Execution) -> Instance {
     let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
     match &ready.role {
         PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
-        PartRole::Joins(id, _) | PartRole::Realizes(id) => Instance { instruction: id.clone(), part: Part::Whole, point },
+        PartRole::Joins(id, _) | PartRole::Realizes(id) => {
+            Instance { instruction: id.clone(), part: Part::Whole, point }
+        }
         PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
     }
 }
