@@ -247,6 +247,22 @@ fn reductions_in_two_stages() {
     );
 }
 
+/// The threads that join partial results are on an axis that the kernel did not use: what other
+/// instructions keep in private cells has copies there.
+#[test]
+fn other_instructions_get_copies_on_a_new_axis() {
+    let text = "\
+kernel k(x: f32[n], y: f32[1], z: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+domain { [r] : 0 <= r < n }
+temp own: f32 private
+own = x[r] {id=load}
+z[r] = own {id=store}
+y[0] = sum(i, x[i]) {id=total}
+";
+    realized("two_stages", text, "split_iname(i, 4)\ntag_inames(i_outer: block.x)");
+}
+
 /// The place of a leaf among the roots.
 fn position(trees: &[Tree], part: &str) -> usize {
     trees.iter().position(|t| matches!(t, Tree::Leaf(p) if p.to_string() == part)).unwrap()

@@ -145,7 +145,8 @@ fn points(pair: &Pair<'_>, shift: &Shift, questions: &mut usize) -> Checked<()> 
     let Pair { old, new, was, is, .. } = pair;
     for p in [Part::Init(0), Part::Finish] {
         let (a, b) = (part(old, was, p)?, part(new, is, p)?);
-        if !pair.same_executions(a, b, questions)? || accesses(old, a) != accesses(new, b) {
+        let same = accesses(old, a) == accesses(new, b) && unchanged::same_executor(pair, a, b);
+        if !same || !pair.same_executions(a, b, questions)? {
             return why(format!("`{}` has other executions or accesses than before", b.part));
         }
     }
