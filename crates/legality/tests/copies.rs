@@ -62,6 +62,30 @@ fn a_tile_needs_its_halo_and_the_right_cells() {
     );
 }
 
+#[test]
+fn a_tile_of_another_array_is_no_copy() {
+    let other = |text: &str| text.replace("out: f32[n]", "b: f32[n + 2], out: f32[n]");
+    let copied =
+        other(&blur(5, "")).replace("= a[4*io + c]", "= b[4*io + c]").replace("copies=a", "copies=b");
+    let found = verdict(&copied, &other(BLUR));
+    assert!(found.starts_with("wrong-cell: blur[i=0] must read a[0]; blur[i=0] reads b[0]"), "{found}");
+}
+
+/// Thread `t - 5` reads its private cell, which thread `p - 4` has filled: `a[t - 1]`.
+#[test]
+fn a_private_copy_belongs_to_the_thread_with_its_coordinate() {
+    let of = |read: &str| {
+        let head = "kernel k(a: f32[12], out: f32[12])\ndomain { [t] : 5 <= t < 12 }\n";
+        let transformed = format!(
+            "{head}domain {{ [p] : 4 <= p < 12 }}\ntemp b: f32 private\ntag p: thread.x\ntag t: thread.x\n\
+             b = a[p] {{id=fetch, inames=p, copies=a}}\nout[t] = b {{id=put, inames=t}}\ntree {{\nfetch\nput\n}}\n"
+        );
+        verdict(&transformed, &format!("{head}out[t] = {read} {{id=put}}\n"))
+    };
+    assert_eq!(of("a[t - 1]"), "proved");
+    assert!(of("a[t]").starts_with("wrong-cell: "), "{}", of("a[t]"));
+}
+
 /// What nobody needs is copied too, from beside the array or to beside the buffer.
 #[test]
 fn a_copy_stays_inside_of_its_arrays() {

@@ -115,6 +115,10 @@ fn sets_and_maps_of_other_spaces_are_refused() {
             }
         }
     }
+    // A parameter of the set with the name of a dimension of the map.
+    for other in ["[i] -> { A[k] : k < i }", "[j] -> { A[k] : k < j }"] {
+        assert!(matches!(m.intersect_domain(&set(other)), Err(Error::Space(_))), "{other}");
+    }
     assert!(
         m.intersect_domain(&set("{ A[i] : i = 2 }")).unwrap().is_equal(&map("{ A[2] -> B[2] }")).unwrap()
     );
