@@ -86,6 +86,71 @@ fn a_private_copy_belongs_to_the_thread_with_its_coordinate() {
     assert!(of("a[t]").starts_with("wrong-cell: "), "{}", of("a[t]"));
 }
 
+/// `t[i]` is twice `x[i]`, and no copy of it.
+#[test]
+fn what_is_computed_is_no_copy() {
+    let head =
+        "kernel k(x: f32[n], t: f32[n], y: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let kernel = |read: &str| {
+        format!(
+            "{head}t[i] = 2.0*x[i] {{id=twice, inames=i}}\ny[i] = {read} {{id=put, inames=i}}\ntree {{\nfor i {{\ntwice\nput\n}}\n}}\n"
+        )
+    };
+    assert_eq!(verdict(&kernel("x[i]"), &kernel("x[i]")), "proved");
+    let found = verdict(&kernel("t[i]"), &kernel("x[i]"));
+    assert!(!found.starts_with("proved"), "{found}");
+}
+
+/// A copy that is only made for some parameters or in some rounds is there only then.
+#[test]
+fn a_copy_under_a_condition_is_made_only_there() {
+    let of = |condition: &str| {
+        let head = "kernel k(a: f32[n, 8], out: f32[n, 8], n: i32, m: i32)\nassume 1 <= n and 0 <= m\ndomain { [i] : 0 <= i < n }\ndomain { [t] : 0 <= t < 8 }\n";
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c < 8{condition} }}\ntemp b: f32[8] shared\ntag c: thread.x\ntag t: thread.x\n\
+             b[c] = a[i, c] {{id=fetch, inames=i:c, copies=a}}\nout[i, t] = b[7 - t] {{id=put, inames=i:t}}\n\
+             tree {{\nfor i {{\nfetch\nput\n}}\n}}\n"
+        );
+        verdict(&transformed, &format!("{head}out[i, t] = a[i, 7 - t] {{id=put}}\n"))
+    };
+    assert_eq!(of(""), "proved");
+    assert_eq!(of(" and 0 <= m"), "proved");
+    for condition in [" and 1 <= m", " and 1 <= i", " and i < m"] {
+        let found = of(condition);
+        assert!(!found.starts_with("proved"), "{condition}: {found}");
+    }
+}
+
+/// Elements that are found by data are compared as they are written.
+#[test]
+fn elements_found_by_other_data_are_others() {
+    let head = "kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)\nassume 1 <= n\nfact 0 <= p < n\ndomain { [i] : 0 <= i < n }\n";
+    let kernel = |read: &str| format!("{head}y[i] = x[{read}] {{id=put}}\n");
+    assert_eq!(verdict(&kernel("p[i]"), &kernel("p[i]")), "proved");
+    for other in ["p[n - 1 - i]", "p[0]", "i"] {
+        let found = verdict(&kernel(other), &kernel("p[i]"));
+        assert!(!found.starts_with("proved"), "{other}: {found}");
+    }
+}
+
+/// An argument that the declared kernel leaves alone keeps its elements.
+#[test]
+fn an_argument_is_no_buffer() {
+    let head =
+        "kernel k(a: f32[n], b: f32[n], out: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let declared = format!("{head}out[i] = a[i] {{id=put}}\n");
+    let of = |buffer: &str, temporary: &str| {
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c < n }}\n{temporary}{buffer}[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
+             out[i] = {buffer}[i] {{id=put, inames=i}}\ntree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
+        );
+        verdict(&transformed, &declared)
+    };
+    assert_eq!(of("t", "temp t: f32[n] global\n"), "proved");
+    let found = of("b", "");
+    assert!(!found.starts_with("proved"), "{found}");
+}
+
 /// What nobody needs is copied too, from beside the array or to beside the buffer.
 #[test]
 fn a_copy_stays_inside_of_its_arrays() {

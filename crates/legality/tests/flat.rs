@@ -21,8 +21,11 @@ out[s, 0] = sum(i, x[0, i]) {id=total}
 /// The code and the message of the refusal where a piece of the text is another.
 fn refused(from: &str, to: &str) -> Option<String> {
     assert!(SUM.contains(from), "{from}");
-    let text = SUM.replace(from, to);
-    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    refusal(&SUM.replace(from, to))
+}
+
+fn refusal(text: &str) -> Option<String> {
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}\n{text}"));
     flat_nest(&kernel, &Name::new("s")).err().map(|d| format!("{}: {}", d.code, d.message))
 }
 
@@ -84,4 +87,46 @@ fn scalars_are_not_read_elsewhere() {
     let more = "{id=total}\nout[r, 1] = cast(f32, lo) {id=other, inames=r}";
     let found = refused("{id=total}", more);
     assert!(found.is_some_and(|d| d.contains("`lo` is read outside of the nest")));
+}
+
+/// Loops of the host may be around it, whose rounds write elements of their own.
+#[test]
+fn a_nest_of_each_round_of_the_host_is_flat() {
+    let declared = SUM
+        .replace("{id=load_lo}", "{id=load_lo, inames=r:s}")
+        .replace("{id=load_hi}", "{id=load_hi, inames=r:s}")
+        .replace(
+            "out[s, 0] = sum(i, x[0, i]) {id=total}",
+            "out[s + r, 0] = sum(i, x[r, i]) {id=total, inames=r:s}",
+        )
+        .replace("out: f32[nseg, 4]", "out: f32[nseg + m, 4]");
+    let inside = "load_lo\nload_hi\ntotal.init\nfor i {\ntotal.update\n}\ntotal.finish\n";
+    let tagged = |tag: &str| {
+        let text = declared.replace("temp lo", &format!("{tag}temp lo"));
+        refusal(&format!(
+            "{text}tree {{\nfor r {{\nfor s {{\n{inside}}}\n}}\n}}\ndeclared {{\n{declared}}}\n"
+        ))
+    };
+    assert_eq!(tagged("tag r: host\n"), None);
+    assert!(tagged("").is_some_and(|d| d.contains("the loop over `r` is around it")));
+}
+
+#[test]
+fn only_global_memory_is_read() {
+    let nest = |space: &str| {
+        let table = format!("domain {{ [q] : 0 <= q < 4 }}\ntemp table: f32[4] {space}\n");
+        let text = SUM
+            .replace("temp lo", &format!("{table}temp lo"))
+            .replace("lo = ", "table[q] = 1.0 {id=fill}\nlo = ")
+            .replace("x[0, i])", "x[0, i] * table[0])");
+        refusal(&text)
+    };
+    for space in ["shared", "private"] {
+        let found = nest(space);
+        assert!(
+            found.as_ref().is_some_and(|d| d.contains("reads `table`, which is not in global memory")),
+            "{found:?}"
+        );
+    }
+    assert_eq!(nest("global"), None);
 }

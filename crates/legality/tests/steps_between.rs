@@ -129,3 +129,15 @@ fn what_reads_its_condition_keeps_its_place() {
     let after = "kernel k(x: f32[65])\ndomain { [r] : 0 <= r < 64 }\ndomain { [i] }\nlet i = 63 - r\nx[i] = 0.0 if x[i + 1] > 1.0 {id=clear, inames=r}\ntree {\nfor r {\nclear\n}\n}\n";
     assert!(!proved(declared, after, declared));
 }
+
+/// A private cell that lanes write has a copy for each of them, and none outside of them.
+#[test]
+fn what_lanes_write_is_read_in_the_lanes() {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[8], y: f32[1])\ndomain {{ [i] : 0 <= i < 8 }}\n{tag}temp t: f32 private\nt = x[i] {{id=load, inames=i}}\ny[0] = t {{id=store}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for i {\nload\n}\nstore\n");
+    assert!(!proved(&declared, &kernel("tag i: ilp\n", "load\nstore\n"), &declared));
+}
