@@ -59,6 +59,17 @@ fn a_function_has_a_value_where_all_of_its_names_have() {
 }
 
 #[test]
+fn one_name_is_replaced_everywhere() {
+    let by = v("k").add_constant(-1).unwrap();
+    let found = mixed().substitute_one("n", &by).unwrap();
+    let quotient = v("i").add(&by).unwrap().floor_div(3).unwrap();
+    let expected =
+        mixed().add(&v("i").add(&v("n")).unwrap().floor_div(3).unwrap().scale(2).unwrap()).unwrap();
+    assert_eq!(found, expected.sub(&quotient.scale(2).unwrap()).unwrap());
+    assert_eq!(mixed().substitute_one("m", &by).unwrap(), mixed());
+}
+
+#[test]
 fn names_are_compared_with_text() {
     let n = Name::new("n");
     assert!(n == *"n" && n == "n");
@@ -81,6 +92,8 @@ fn a_map_consists_of_systems() {
         })
     };
     assert_eq!([at(3, 4), at(5, 0), at(5, 6), at(3, 0)], [Some(true), Some(true), Some(false), Some(false)]);
+    assert_eq!(m.is_empty(), Ok(false));
+    assert_eq!(map("{ [i] -> [j] : i < j < i }").is_empty(), Ok(true));
     let back = m.reverse();
     assert_eq!(back.tuples(), (Some(&Name::new("B")), Some(&Name::new("A"))));
     assert_eq!(back.ins(), m.outs());
@@ -89,6 +102,22 @@ fn a_map_consists_of_systems() {
     let point = |values: &[(&str, i64)]| Some(values.iter().map(|(n, v)| (Name::new(n), *v)).collect());
     assert_eq!(m.sample(&fixed), Ok(point(&[("i", 0), ("j", 0), ("n", 0)])));
     assert_eq!(map("{ [i] -> [j] : i < j < i }").sample(&BTreeMap::new()), Ok(None));
+}
+
+#[test]
+fn injective_maps_have_single_valued_inverses() {
+    for (text, single, injective) in [
+        ("{ A[i] -> B[2i + 1] }", true, true),
+        ("{ [i, j] -> [i + j] }", true, false),
+        ("{ [i] -> [j] : i <= 2j <= i + 1 }", true, false),
+        ("{ [i] -> [j] : i <= 2j and 2j <= i + 2 and i mod 2 = 0 }", false, false),
+        ("{ [i] -> [j] : 2i <= j <= 2i + 1 }", false, true),
+    ] {
+        let m = map(text);
+        assert_eq!((m.is_single_valued(), m.is_injective()), (Ok(single), Ok(injective)), "{text}");
+    }
+    assert_eq!(set("{ A[i] : i = 2 }").tuple(), Some(&Name::new("A")));
+    assert_eq!(set("{ [i] : i = 2 }").tuple(), None);
 }
 
 #[test]
@@ -123,6 +152,14 @@ fn sets_and_maps_of_other_spaces_are_refused() {
         m.intersect_domain(&set("{ A[i] : i = 2 }")).unwrap().is_equal(&map("{ A[2] -> B[2] }")).unwrap()
     );
     assert!(m.intersect_range(&set("{ B[i] : i = 2 }")).unwrap().is_equal(&map("{ A[2] -> B[2] }")).unwrap());
+    // The dimension of a set is renamed to that of the side.
+    let next = map("{ A[i] -> B[j] : j = i + 1 }");
+    assert!(
+        next.intersect_range(&set("{ B[i] : i = 2 }")).unwrap().is_equal(&map("{ A[1] -> B[2] }")).unwrap()
+    );
+    assert!(
+        next.intersect_domain(&set("{ A[j] : j = 2 }")).unwrap().is_equal(&map("{ A[2] -> B[3] }")).unwrap()
+    );
 }
 
 /// An equality decides about the constraints parallel to it, and about no others.

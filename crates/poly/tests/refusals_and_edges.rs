@@ -341,6 +341,27 @@ fn extremes_of_plain_boxes_are_plain() {
     let least = with_budget(1, || pairs.lexmin()).unwrap();
     let expected = map("[n] -> { [i] -> [a, b] : a = i and b = 2i and i < n and 2i <= n }");
     assert!(least.is_equal(&expected).unwrap(), "{least}");
+    let pairs = map("[n] -> { [i] -> [a, b] : 0 <= a <= i and a <= b and b <= a + n }");
+    let greatest = with_budget(1, || pairs.lexmax()).unwrap();
+    let expected = map("[n] -> { [i] -> [a, b] : a = i and b = i + n and 0 <= i and 0 <= n }");
+    assert!(greatest.is_equal(&expected).unwrap(), "{greatest}");
+}
+
+/// Of two lower bounds, the one that follows from the other and the constraints on other names is
+/// left out; the first value may be a function of these.
+#[test]
+fn a_bound_that_follows_is_none() {
+    let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
+    let system =
+        System::new(&[le(k(3), v("n")), le(k(0), v("i")), le(v("n"), v("i")), le(v("i"), v("m"))]).unwrap();
+    let i = Name::new("i");
+    let keep = |n: &Name| *n != "i";
+    let bounds = system.bounds(&i, &keep).unwrap();
+    assert_eq!((bounds.lower.len(), bounds.upper.len()), (1, 1));
+    assert_eq!(bounds.lower[0].ceil().unwrap(), v("n"));
+    assert_eq!(bounds.upper[0].floor().unwrap(), v("m"));
+    let system = System::new(&[le(v("n"), v("i")), le(v("i"), v("m"))]).unwrap();
+    assert_eq!(system.least_value(&i, &keep).unwrap(), Some(v("n")));
 }
 
 #[test]
@@ -353,5 +374,12 @@ fn unions_of_two_are_joined_and_separated() {
         let at = |_: &Name| Some(i);
         let holding = both.disjuncts().iter().filter(|s| s.holds(&at) == Some(true)).count();
         assert_eq!(holding, usize::from((0..9).contains(&i)), "{i}: {both}");
+    }
+    let three = set("{ [i] : 0 <= i < 5 or 5 <= i < 9 or 7 <= i < 12 }");
+    assert_eq!(three.coalesce().unwrap().disjuncts().len(), 1);
+    let apart = three.make_disjoint().unwrap();
+    for i in -1..13 {
+        let holding = apart.disjuncts().iter().filter(|s| s.holds(&|_: &Name| Some(i)) == Some(true)).count();
+        assert_eq!(holding, usize::from((0..12).contains(&i)), "{i}: {apart}");
     }
 }
