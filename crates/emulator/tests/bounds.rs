@@ -155,6 +155,104 @@ fn a_vector_ends_with_its_row() {
     assert_eq!(copied(0, 2), outside(0, 2));
 }
 
+/// The second axis has one element, and the vector lies along the first.
+#[test]
+fn a_vector_may_lie_along_another_axis() {
+    let copied = |row: i64| {
+        let to = cell(X, vec![int(row), int(0)], &[int(1), int(1)]);
+        let copy = Stmt::VectorCopy { to, from: at(Memory::Private(0), int(0)), lanes: 2, leaf: None };
+        let own = |n: i64| store(at(Memory::Private(0), int(n)), float(F, 1.0), 0);
+        let mut k = kernel([int(1), int(1), int(1)], [1, 1, 1], vec![own(0), own(1), copy]);
+        k.private = vec![local("r", F, &[2])];
+        let p = program(vec![global("x", F, vec![int(8), int(1)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 8));
+        run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
+    };
+    assert_eq!(copied(2), None);
+    assert_eq!(copied(6), None);
+    assert_eq!(copied(8), outside(8, 0));
+}
+
+/// Where axes are not looked at, all of a vector has still to be in the storage.
+#[test]
+fn a_vector_ends_with_the_storage() {
+    for (offset, fits) in [(0, true), (2, true), (4, false), (6, false)] {
+        let to = at(Memory::Shared(0), int(offset));
+        let copy = Stmt::VectorCopy { to, from: at(Memory::Private(0), int(0)), lanes: 2, leaf: None };
+        let own = |n: i64| store(at(Memory::Private(0), int(n)), float(F, 1.0), 0);
+        let mut k = kernel([int(1), int(1), int(1)], [1, 1, 1], vec![own(0), own(1), copy]);
+        k.private = vec![local("r", F, &[2])];
+        k.shared = vec![local("s", F, &[5])];
+        let p = program(vec![global("x", F, vec![int(1)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 1));
+        let found = run(&p, &mut args, &Options { checks: Checks::NONE, ..Options::default() })
+            .err()
+            .map(|fault| fault.kind);
+        assert_eq!(found, (!fits).then_some(FaultKind::OutOfBounds), "at {offset}");
+    }
+}
+
+/// An offset into a private array that is the same for all threads, where no axis is looked at.
+#[test]
+fn private_storage_has_an_end() {
+    let stored = |offset: i64| {
+        let to = at(Memory::Private(0), var(I, 0));
+        let body = vec![let_(0, add(param("n"), int(offset))), store(to, float(F, 2.0), 0)];
+        let mut k = kernel([int(1), int(1), int(1)], [4, 1, 1], body);
+        k.vars = vec![variable("o", I, false)];
+        k.private = vec![local("r", F, &[6])];
+        let p = program(vec![global("x", F, vec![int(1)])], &["n"], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 1)).scalar("n", 0i32);
+        run(&p, &mut args, &Options { checks: Checks::NONE, ..Options::default() })
+            .err()
+            .map(|fault| fault.kind)
+    };
+    assert_eq!([stored(0), stored(5)], [None, None]);
+    for offset in [6, 7, 100, -1] {
+        assert_eq!(stored(offset), Some(FaultKind::OutOfBounds), "{offset}");
+    }
+}
+
+/// The storage may go on behind the axis.
+#[test]
+fn an_axis_ends_before_its_storage() {
+    for threads in [1, 2] {
+        for (first, fits) in [(0, true), (1, true), (3, false), (5, false)] {
+            let to = at(X, add(mul(tid(0), int(0)), int(first)));
+            let guard = bin(BinOp::Eq, tid(0), int(0));
+            let body = vec![if_(guard, vec![store(to, float(F, 1.0), 0)])];
+            let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], body);
+            let mut p = program(vec![global("x", F, vec![int(3)])], &[], k);
+            p.globals[0].size = int(10);
+            let mut args = Arguments::new().array("x", Buffer::zeros(F, 10));
+            let found = run(&p, &mut args, &Options::default()).err().map(|fault| fault.kind);
+            assert_eq!(found, (!fits).then_some(FaultKind::OutOfBounds), "{threads} threads, {first}");
+        }
+    }
+}
+
+/// Elements of 64 bits, which every thread copies to the same place of its own array.
+#[test]
+fn vectors_of_wide_elements_keep_their_order() {
+    let y = Memory::Global(1);
+    let from = cell(X, vec![mul(tid(0), int(2))], &[int(1)]);
+    let copy = Stmt::VectorCopy { to: at(Memory::Private(0), int(0)), from, lanes: 2, leaf: None };
+    let back = |n: i64| {
+        let to = at(y, add(mul(tid(0), int(2)), int(1 - n)));
+        store(to, load(DType::F64, at(Memory::Private(0), int(n))), 0)
+    };
+    let mut k = kernel([int(1), int(1), int(1)], [4, 1, 1], vec![copy, back(0), back(1)]);
+    k.private = vec![local("r", DType::F64, &[2])];
+    let array = |name: &str| global(name, DType::F64, vec![int(8)]);
+    let p = program(vec![array("x"), array("y")], &[], k);
+    let x: Vec<f64> = (0..8).map(f64::from).collect();
+    let zeros = Buffer::zeros(DType::F64, 8);
+    let mut args = Arguments::new().array("x", Buffer::from_slice(&x)).array("y", zeros);
+    run(&p, &mut args, &Options::default()).unwrap();
+    let expected = [1.0f64, 0.0, 3.0, 2.0, 5.0, 4.0, 7.0, 6.0];
+    assert_eq!(args.buffer("y"), Some(&Buffer::from_slice(&expected)));
+}
+
 /// One store by a warp of 4-byte values: sectors of 32 bytes, each of which can hold 8 of them.
 #[test]
 fn traffic_of_one_access() {
@@ -171,5 +269,19 @@ fn traffic_of_one_access() {
         // 128 bytes need only four sectors.
         let expected = (1, sectors, sectors - 4, 32, 128);
         assert_eq!((t.requests, t.passes, t.excess, t.active_lanes, t.bytes), expected, "{apart} apart");
+    }
+}
+
+/// The lanes of a warp that an access leaves idle.
+#[test]
+fn lanes_are_active_or_idle() {
+    for threads in [1u32, 4, 32, 40] {
+        let k =
+            kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(at(X, tid(0)), float(F, 1.0), 0)]);
+        let p = program(vec![global("x", F, vec![int(64)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 64));
+        let total = run(&p, &mut args, &Options::default()).unwrap().total;
+        let (active, lanes) = (u64::from(threads), u64::from(threads.div_ceil(32)) * 32);
+        assert_eq!((total.active_lanes, total.idle_lanes), (active, lanes - active), "{threads} threads");
     }
 }

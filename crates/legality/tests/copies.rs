@@ -62,6 +62,95 @@ fn a_tile_needs_its_halo_and_the_right_cells() {
     );
 }
 
+#[test]
+fn a_tile_of_another_array_is_no_copy() {
+    let other = |text: &str| text.replace("out: f32[n]", "b: f32[n + 2], out: f32[n]");
+    let copied =
+        other(&blur(5, "")).replace("= a[4*io + c]", "= b[4*io + c]").replace("copies=a", "copies=b");
+    let found = verdict(&copied, &other(BLUR));
+    assert!(found.starts_with("wrong-cell: blur[i=0] must read a[0]; blur[i=0] reads b[0]"), "{found}");
+}
+
+/// Thread `t - 5` reads its private cell, which thread `p - 4` has filled: `a[t - 1]`.
+#[test]
+fn a_private_copy_belongs_to_the_thread_with_its_coordinate() {
+    let of = |read: &str| {
+        let head = "kernel k(a: f32[12], out: f32[12])\ndomain { [t] : 5 <= t < 12 }\n";
+        let transformed = format!(
+            "{head}domain {{ [p] : 4 <= p < 12 }}\ntemp b: f32 private\ntag p: thread.x\ntag t: thread.x\n\
+             b = a[p] {{id=fetch, inames=p, copies=a}}\nout[t] = b {{id=put, inames=t}}\ntree {{\nfetch\nput\n}}\n"
+        );
+        verdict(&transformed, &format!("{head}out[t] = {read} {{id=put}}\n"))
+    };
+    assert_eq!(of("a[t - 1]"), "proved");
+    assert!(of("a[t]").starts_with("wrong-cell: "), "{}", of("a[t]"));
+}
+
+/// `t[i]` is twice `x[i]`, and no copy of it.
+#[test]
+fn what_is_computed_is_no_copy() {
+    let head =
+        "kernel k(x: f32[n], t: f32[n], y: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let kernel = |read: &str| {
+        format!(
+            "{head}t[i] = 2.0*x[i] {{id=twice, inames=i}}\ny[i] = {read} {{id=put, inames=i}}\ntree {{\nfor i {{\ntwice\nput\n}}\n}}\n"
+        )
+    };
+    assert_eq!(verdict(&kernel("x[i]"), &kernel("x[i]")), "proved");
+    let found = verdict(&kernel("t[i]"), &kernel("x[i]"));
+    assert!(!found.starts_with("proved"), "{found}");
+}
+
+/// A copy that is only made for some parameters or in some rounds is there only then.
+#[test]
+fn a_copy_under_a_condition_is_made_only_there() {
+    let of = |condition: &str| {
+        let head = "kernel k(a: f32[n, 8], out: f32[n, 8], n: i32, m: i32)\nassume 1 <= n and 0 <= m\ndomain { [i] : 0 <= i < n }\ndomain { [t] : 0 <= t < 8 }\n";
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c < 8{condition} }}\ntemp b: f32[8] shared\ntag c: thread.x\ntag t: thread.x\n\
+             b[c] = a[i, c] {{id=fetch, inames=i:c, copies=a}}\nout[i, t] = b[7 - t] {{id=put, inames=i:t}}\n\
+             tree {{\nfor i {{\nfetch\nput\n}}\n}}\n"
+        );
+        verdict(&transformed, &format!("{head}out[i, t] = a[i, 7 - t] {{id=put}}\n"))
+    };
+    assert_eq!(of(""), "proved");
+    assert_eq!(of(" and 0 <= m"), "proved");
+    for condition in [" and 1 <= m", " and 1 <= i", " and i < m"] {
+        let found = of(condition);
+        assert!(!found.starts_with("proved"), "{condition}: {found}");
+    }
+}
+
+/// Elements that are found by data are compared as they are written.
+#[test]
+fn elements_found_by_other_data_are_others() {
+    let head = "kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)\nassume 1 <= n\nfact 0 <= p < n\ndomain { [i] : 0 <= i < n }\n";
+    let kernel = |read: &str| format!("{head}y[i] = x[{read}] {{id=put}}\n");
+    assert_eq!(verdict(&kernel("p[i]"), &kernel("p[i]")), "proved");
+    for other in ["p[n - 1 - i]", "p[0]", "i"] {
+        let found = verdict(&kernel(other), &kernel("p[i]"));
+        assert!(!found.starts_with("proved"), "{other}: {found}");
+    }
+}
+
+/// An argument that the declared kernel leaves alone keeps its elements.
+#[test]
+fn an_argument_is_no_buffer() {
+    let head =
+        "kernel k(a: f32[n], b: f32[n], out: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let declared = format!("{head}out[i] = a[i] {{id=put}}\n");
+    let of = |buffer: &str, temporary: &str| {
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c < n }}\n{temporary}{buffer}[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
+             out[i] = {buffer}[i] {{id=put, inames=i}}\ntree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
+        );
+        verdict(&transformed, &declared)
+    };
+    assert_eq!(of("t", "temp t: f32[n] global\n"), "proved");
+    let found = of("b", "");
+    assert!(!found.starts_with("proved"), "{found}");
+}
+
 /// What nobody needs is copied too, from beside the array or to beside the buffer.
 #[test]
 fn a_copy_stays_inside_of_its_arrays() {

@@ -65,6 +65,8 @@ fn expressions_that_differ_in_one_place_differ() {
         ("w[i] = i", "w[i] = o"),
         ("w[i] = i", "w[i] = 4*r + o"),
         ("w[i] = 7", "w[i] = 8"),
+        ("w[i] = i", "w[i] = cast(i32, 7)"),
+        ("w[i] = m", "w[i] = cast(i32, 4)"),
         ("w[i] = i // 2", "w[i] = i // 3"),
         ("w[i] = i // 2", "w[i] = i % 2"),
         ("w[i] = i", "w[i] = (65536*i) // 65536"),

@@ -265,6 +265,24 @@ fn leaves_of_one_nest_keep_their_order() {
     assert!(found.starts_with("dependence-violated: "), "{found}");
 }
 
+/// The last of eight values stays, and is read afterwards.
+#[test]
+fn what_lanes_leave_is_read() {
+    let kernel = |lanes: &str, inames: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[n, 8], y: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [j] : 0 <= j < n }}\n{lanes}temp t: f32[n] global\nt[j] = x[j, i] {{id=last, inames={inames}}}\ny[j] = t[j] {{id=read, inames=j}}\ntree {{\nfor j {{\n{tree}read\n}}\n}}\n"
+        )
+    };
+    let declared = kernel("domain { [i] : 0 <= i < 8 }\n", "j:i", "for i {\nlast\n}\n");
+    let after = |value: &str| {
+        let lanes = format!("domain {{ [l] : 0 <= l < 8 }}\ndomain {{ [i] }}\nlet i = {value}\ntag l: ilp\n");
+        verdict(&kernel(&lanes, "j:l", "last\n"), &declared)
+    };
+    assert_eq!(after("l"), "order");
+    let found = after("7 - l");
+    assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
+}
+
 /// `v = 4*o + r` takes the values 0, 2, 1, 3 if `o` is the outer loop of `r`, which is negative in
 /// its second iteration.
 #[test]
@@ -308,6 +326,11 @@ y[i] = sum(j, x[j]) {{id=prefix}}
         found.map(|inames| inames.len()).map_err(|d| d.code)
     };
     assert_eq!(kernel("0 <= r < 4 and 0 <= 4*o + r < 4"), Ok(2));
+    // Five values of `r` for each step of four.
+    assert_eq!(
+        kernel("0 <= o <= 1 and 0 <= r <= 4").map_err(|code| code.to_string()),
+        Err("scan-iname".into())
+    );
     let overlapping = "0 <= o <= 1 and 0 <= 4*o + r < 4 and (r - o) % 2 = 0";
     assert_eq!(kernel(overlapping).map_err(|code| code.to_string()), Err("scan-iname".into()));
 }

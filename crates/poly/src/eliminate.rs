@@ -388,10 +388,10 @@ fn fourier_motzkin(
     for &l in &step.lower {
         for &u in &step.upper {
             let (a, b) = (rows.row(l)[column], rows.row(u)[column].checked_neg().ok_or(Error::Overflow)?);
-            let kind = match pair_kind(rows, out, column, l, u) {
-                Pair::Exact => Pair::Exact,
-                _ if shadow == Shadow::Rational => Pair::Inexact,
-                kind => kind,
+            // Whether a rational shadow is exact interests nobody.
+            let kind = match shadow {
+                Shadow::Rational => Pair::Inexact,
+                Shadow::Real | Shadow::Dark => pair_kind(rows, out, column, l, u),
             };
             match kind {
                 Pair::Exact | Pair::Inexact => {

@@ -100,14 +100,9 @@ impl Rows {
 
     /// Appends rows of the same width.
     pub(crate) fn extend(&mut self, other: &Rows) {
-        if other.width == self.width {
-            self.data.extend_from_slice(&other.data);
-            self.eq.extend_from_slice(&other.eq);
-        } else {
-            for i in 0..other.len() {
-                self.push(other.eq[i], other.row(i));
-            }
-        }
+        debug_assert_eq!(other.width, self.width);
+        self.data.extend_from_slice(&other.data);
+        self.eq.extend_from_slice(&other.eq);
     }
 
     /// Pads every row with zeros to `width` entries.

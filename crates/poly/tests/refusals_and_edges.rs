@@ -1,7 +1,7 @@
 //! Refusals, and answers that only one code path gives: distant ends, pieces of unions, large
 //! coefficients.
 
-use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_isl_only};
+use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_budget, with_isl_only};
 
 fn v(name: &str) -> Aff {
     Aff::var(name)
@@ -248,5 +248,138 @@ fn the_simplest_of_equal_constraints_is_kept() {
             let left = System::new(&both).unwrap().gist(&context).unwrap();
             assert_eq!(left, std::slice::from_ref(&simple), "{longer}");
         }
+    }
+}
+
+/// The exact projection without a name, with too small a budget for isl to have a part in it.
+fn without(name: &str, constraints: &[Constraint]) -> Vec<String> {
+    let system = System::new(constraints).unwrap();
+    let found = with_budget(1, || system.eliminate(&[Name::new(name)])).unwrap();
+    assert!(found.exact, "{system}: {}", found.system);
+    found.system.constraints().iter().map(Constraint::to_string).collect()
+}
+
+fn sum(terms: &[(i64, &str)], constant: i64) -> Aff {
+    let add = |sum: Aff, (c, name): &(i64, &str)| sum.add(&v(name).scale(*c).unwrap()).unwrap();
+    terms.iter().fold(k(constant), add)
+}
+
+/// Pairs of bounds whose real shadow is the projection, each with the plainest form of it.
+#[test]
+fn exact_pairs_leave_their_real_shadow() {
+    let nonneg = |terms: &[(i64, &str)], constant: i64| Constraint::nonneg(sum(terms, constant));
+    // A unit coefficient, however large the other one is.
+    let far = 1 << 41;
+    let pair = [nonneg(&[(1, "x"), (-1, "y")], 0), nonneg(&[(-far, "x"), (1, "n")], 0)];
+    assert_eq!(without("x", &pair), [format!("{far}*y <= n")]);
+    // -y <= 2x and 3x <= 2y + 1 is 7y >= -2, and the dark shadow 7y >= 0 has the same integers.
+    let pair = [nonneg(&[(2, "x"), (1, "y")], 0), nonneg(&[(-3, "x"), (2, "y")], 1)];
+    assert_eq!(without("x", &pair), ["0 <= y"]);
+    // Of three consecutive numbers one is a multiple of three.
+    let pair = [nonneg(&[(3, "x"), (1, "y")], 0), nonneg(&[(-3, "x"), (-1, "y")], 2)];
+    assert!(without("x", &pair).is_empty());
+}
+
+/// A floor of kept names makes a pair exact; the inequalities that define it are not constraints.
+#[test]
+fn floors_of_kept_names_are_not_defined_in_a_projection() {
+    let pair = [
+        Constraint::nonneg(sum(&[(-4, "x"), (1, "n")], 0)),
+        Constraint::nonneg(sum(&[(3, "x"), (-1, "m")], 0)),
+    ];
+    let left = without("x", &pair);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].contains("floor("), "{left:?}");
+}
+
+/// `b` goes first, which has unit coefficients: 3a <= b <= 2a + n leaves a <= n.
+#[test]
+fn what_goes_exactly_goes_first() {
+    let list = [
+        Constraint::nonneg(sum(&[(-3, "a"), (1, "b")], 0)),
+        Constraint::nonneg(sum(&[(2, "a"), (-1, "b"), (1, "n")], 0)),
+        Constraint::nonneg(sum(&[(5, "a"), (-1, "m")], 0)),
+    ];
+    let system = System::new(&list).unwrap();
+    let found = with_budget(1, || system.eliminate(&[Name::new("a"), Name::new("b")])).unwrap();
+    assert!(found.exact, "{}", found.system);
+    let expected = System::new(&[Constraint::nonneg(sum(&[(5, "n"), (-1, "m")], 0))]).unwrap();
+    assert!(found.system.implies_all(expected.constraints()).unwrap());
+    assert!(expected.implies_all(found.system.constraints()).unwrap());
+}
+
+/// Neither name goes exactly, and the dark shadow of `x` has the point y = 1 alone: 2y - 2 >= 0.
+#[test]
+fn a_point_of_the_dark_shadow_is_a_point() {
+    let system = System::new(&[
+        Constraint::nonneg(sum(&[(3, "x"), (-2, "y")], 0)),
+        Constraint::nonneg(sum(&[(-5, "x"), (4, "y")], 2)),
+        Constraint::nonneg(v("y")),
+        Constraint::nonneg(sum(&[(-1, "y")], 1)),
+    ]);
+    assert_eq!(with_budget(1, || system.unwrap().is_empty()), Ok(false));
+}
+
+/// -2^63*y >= 0 is y <= 0, and has no coefficient that cannot change sides.
+#[test]
+fn the_least_number_is_no_coefficient() {
+    let far = 1 << 62;
+    let pair = [
+        Constraint::nonneg(sum(&[(1, "x"), (-far, "y")], 0)),
+        Constraint::nonneg(sum(&[(-1, "x"), (-far, "y")], 0)),
+    ];
+    match System::new(&pair).unwrap().eliminate(&[Name::new("x")]) {
+        Ok(found) => assert_eq!(found.system.to_string(), "y <= 0"),
+        Err(e) => assert!(matches!(e, Error::Overflow | Error::Isl(_)), "{e}"),
+    }
+}
+
+/// The lexicographically least point where each output has one lower bound needs no isl.
+#[test]
+fn extremes_of_plain_boxes_are_plain() {
+    let pairs = map("[n] -> { [i] -> [a, b] : i <= a < n and a + i <= b <= n }");
+    let least = with_budget(1, || pairs.lexmin()).unwrap();
+    let expected = map("[n] -> { [i] -> [a, b] : a = i and b = 2i and i < n and 2i <= n }");
+    assert!(least.is_equal(&expected).unwrap(), "{least}");
+    let pairs = map("[n] -> { [i] -> [a, b] : 0 <= a <= i and a <= b and b <= a + n }");
+    let greatest = with_budget(1, || pairs.lexmax()).unwrap();
+    let expected = map("[n] -> { [i] -> [a, b] : a = i and b = i + n and 0 <= i and 0 <= n }");
+    assert!(greatest.is_equal(&expected).unwrap(), "{greatest}");
+}
+
+/// Of two lower bounds, the one that follows from the other and the constraints on other names is
+/// left out; the first value may be a function of these.
+#[test]
+fn a_bound_that_follows_is_none() {
+    let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
+    let system =
+        System::new(&[le(k(3), v("n")), le(k(0), v("i")), le(v("n"), v("i")), le(v("i"), v("m"))]).unwrap();
+    let i = Name::new("i");
+    let keep = |n: &Name| *n != "i";
+    let bounds = system.bounds(&i, &keep).unwrap();
+    assert_eq!((bounds.lower.len(), bounds.upper.len()), (1, 1));
+    assert_eq!(bounds.lower[0].ceil().unwrap(), v("n"));
+    assert_eq!(bounds.upper[0].floor().unwrap(), v("m"));
+    let system = System::new(&[le(v("n"), v("i")), le(v("i"), v("m"))]).unwrap();
+    assert_eq!(system.least_value(&i, &keep).unwrap(), Some(v("n")));
+}
+
+#[test]
+fn unions_of_two_are_joined_and_separated() {
+    let two = set("{ [i] : 0 <= i < 5 or 5 <= i < 9 }");
+    assert_eq!(two.disjuncts().len(), 2);
+    assert_eq!(two.coalesce().unwrap().to_string(), "{ [i] : 0 <= i and i <= 8 }");
+    let both = set("{ [i] : 0 <= i < 6 or 3 <= i < 9 }").make_disjoint().unwrap();
+    for i in -1..10 {
+        let at = |_: &Name| Some(i);
+        let holding = both.disjuncts().iter().filter(|s| s.holds(&at) == Some(true)).count();
+        assert_eq!(holding, usize::from((0..9).contains(&i)), "{i}: {both}");
+    }
+    let three = set("{ [i] : 0 <= i < 5 or 5 <= i < 9 or 7 <= i < 12 }");
+    assert_eq!(three.coalesce().unwrap().disjuncts().len(), 1);
+    let apart = three.make_disjoint().unwrap();
+    for i in -1..13 {
+        let holding = apart.disjuncts().iter().filter(|s| s.holds(&|_: &Name| Some(i)) == Some(true)).count();
+        assert_eq!(holding, usize::from((0..12).contains(&i)), "{i}: {apart}");
     }
 }

@@ -16,6 +16,11 @@ fn same(left: &str, right: &str) {
 }
 
 #[test]
+fn signs_may_stand_before_numbers_and_names() {
+    same("{ [i] : +i <= +3 and -i <= - -2 }", "{ [i] : -2 <= i <= 3 }");
+}
+
+#[test]
 fn what_is_printed_parses_back_equal() {
     for text in [
         "{ [i] }",

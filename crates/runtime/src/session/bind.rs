@@ -168,7 +168,18 @@ fn check_device_array(
         )
         .help("upload it to the device of the kernel"));
     }
-    if !array.layout().same_places(layout) || array.layout().size < layout.size {
+    if array.layout().same_places(layout) && array.layout().size < layout.size {
+        return Err(Diagnostic::new(
+            "argument-strides",
+            format!(
+                "`{name}` is {} elements of memory and the kernel expects {}, the padding behind the last row included",
+                array.layout().size,
+                layout.size
+            ),
+        )
+        .help("give memory with the padding, or a tensor of the host, which is laid out as the kernel expects"));
+    }
+    if !array.layout().same_places(layout) {
         return Err(Diagnostic::new(
             "argument-strides",
             format!(

@@ -249,6 +249,7 @@ mod tests {
             ("-n // 2", -4),
             ("n // -2", -4),
             ("-n // 7", -1),
+            ("-2*n // 7", -2),
             ("n // -7", -1),
             ("-n // -2", 3),
             ("-n % 4", 1),
@@ -275,8 +276,44 @@ mod tests {
                 assert_eq!(value(&text), Some(if holds { 1 } else { 2 }), "{text}");
             }
         }
-        for text in ["far + 1", "-far - 2", "far * 2", "n // 0", "n % 0", "unknown", "1.5"] {
+        for text in ["far + 1", "-far - 2", "far * 2", "n // 0", "n % 0", "unknown", "1.5", "abs(n)"] {
             assert_eq!(value(text), None, "{text}");
+        }
+    }
+
+    /// The program of a host loop over `t` around a kernel over `i`.
+    fn rounds(domains: &str) -> Program {
+        let text = format!(
+            "kernel k(x: f32[n], n: i32, first: i32, rounds: i32)\nassume 0 <= n\n{domains}\nx[i] = 0.0 {{inames=t:i}}\ntree {{\n    for t {{\n        for i {{\n            k\n        }}\n    }}\n}}\n"
+        )
+        .replace("{inames", "{id=k, inames");
+        let kernel = loopwright_kernel_ir::LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let steps = "split_iname(i, 32)\ntag_inames(t: host, i_outer: block.x, i_inner: thread.x)";
+        let steps = loopwright_transforms::Pipeline::parse(steps).and_then(|p| p.apply(&kernel));
+        let kernel = steps.unwrap_or_else(|d| panic!("{text}{d}"));
+        loopwright_lowering::lower(&kernel, Default::default()).unwrap_or_else(|d| panic!("{text}{d}"))
+    }
+
+    /// A loop that launches nothing is given up after [`MOST`] rounds, whatever value it begins
+    /// with; one whose first rounds launch nothing is not.
+    #[test]
+    fn loops_that_launch_nothing_are_not_waited_for() {
+        let launched = |program: &Program, n: i64, first: i64, rounds: i64| {
+            let scalars = [("n", n), ("first", first), ("rounds", rounds)].map(|(k, v)| (Name::new(k), v));
+            launches(program, &Integers::from(scalars)).map(|s| s.len()).map_err(|d| d.message)
+        };
+        let all = "domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n }";
+        let all = rounds(all);
+        let most = MOST as i64;
+        assert_eq!(launched(&all, 0, 0, most + 1), Ok(0));
+        let refusal = format!("the host's loop over `t` runs {} times", most + 2);
+        assert_eq!(launched(&all, 0, 0, most + 2), Err(refusal.clone()));
+        assert_eq!(launched(&all, 0, -most, most + 2), Err(refusal));
+        // Round `t` has `t - first - 3` elements.
+        let later = "domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n and i + first + 3 < t }";
+        let later = rounds(later);
+        for first in [0, -7, most + 5] {
+            assert_eq!(launched(&later, 4, first, 10), Ok(6), "{first}");
         }
     }
 }

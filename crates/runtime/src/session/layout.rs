@@ -163,6 +163,8 @@ mod tests {
         assert!(injective(&[side, side], &[side, 1], side * side));
         assert!(injective(&[side, side], &[1, side], side * side));
         assert!(injective(&[side, side], &[2 * side, 1], 2 * side * side));
+        // The stride of an axis with one element means nothing.
+        assert!(injective(&[1, side, side], &[0, side, 1], side * side));
         let layout = Layout { shape: vec![side, side], strides: vec![side - 1, 1], size: side * side };
         assert_eq!(layout.is_injective(&Name::new("a")).unwrap_err().code, "layout-unknown");
     }
@@ -183,6 +185,7 @@ mod tests {
         let rows = [1u8, 2, 3, 4, 5, 6];
         assert_eq!(*padded.pack(&rows, 1), [1, 2, 3, 0, 4, 5, 6, 0]);
         assert_eq!(padded.unpack(&padded.pack(&rows, 1), 1), rows);
+        assert_eq!(padded.unpack(&[1, 2, 3, 0, 4], 1), [1, 2, 3, 4, 0, 0], "what is not there is zero");
         let columns = Layout { shape: vec![2, 3], strides: vec![1, 2], size: 6 };
         assert_eq!(*columns.pack(&rows, 1), [1, 4, 2, 5, 3, 6]);
         assert_eq!(columns.unpack(&columns.pack(&rows, 1), 1), rows);

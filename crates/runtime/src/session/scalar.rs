@@ -138,5 +138,9 @@ mod tests {
             assert_eq!(number(value.into(), dtype), Err("scalar-range".into()), "{value} as {dtype}");
         }
         assert_eq!(number(0.5.into(), DType::I32), Err("scalar-type".into()));
+        // Lengths of the host, whose own type means nothing.
+        assert_eq!(number(255usize.into(), DType::U8), is(Number::U8(255)));
+        assert_eq!(number(256usize.into(), DType::U8), Err("scalar-range".into()));
+        assert_eq!(number(3usize.into(), DType::F32), is(Number::F32(3.0)));
     }
 }

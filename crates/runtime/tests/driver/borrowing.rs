@@ -124,7 +124,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let stream = device.default_stream();
     let back = Arc::new(AtomicUsize::new(0));
-    let memory = upload(&device, &[0.0; 12])?;
+    let memory = upload(&device, &[0.0; 16])?;
     let address = memory.device_address().unwrap_or(0);
     let borrow = |data, kind, strides| -> Result<DeviceTensor, Diagnostic> {
         // SAFETY: the memory outlives everything made from it.
@@ -182,6 +182,24 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     refused(
         bind(&piece(4)?, &piece(32)?),
         "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector accesses need\n  help: give memory that begins there, or a kernel without vector accesses to it",
+    )?;
+    // Three elements behind each row, the last one's too, belong to the array.
+    let padded = ok(LoopKernel::parse(
+        "kernel padded(x: f32[2, n pad 3], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[1, i]",
+    ))?;
+    let threads = ok(Pipeline::parse("split_iname(i, 32)\ntag_inames(i_outer: block.x, i_inner: thread.x)"))?;
+    driver.kernel("padded", &[8, 8, 4], twice);
+    let padded = ok(device.compile(&ok(threads.apply(&padded))?))?;
+    let rows = |length: usize| {
+        let strides = Some(vec![length + 3, 1]);
+        let array = RawArray { address, dtype: DType::F32, shape: vec![2, length], strides };
+        // SAFETY: as above.
+        let x = ok(unsafe { device.borrow_raw(&array, &stream, back.clone()) })?;
+        Ok::<_, Failed>(padded.bind(&Args::new().device_tensor("x", &x)))
+    };
+    refused(
+        rows(5)?,
+        "error[argument-strides]: `x` is 13 elements of memory and the kernel expects 16, the padding behind the last row included\n  help: give memory with the padding, or a tensor of the host, which is laid out as the kernel expects",
     )?;
     // Pieces of one array may be the same memory without being the same array object.
     refused(

@@ -102,14 +102,14 @@ domain { [j, i] : 0 <= j < 2 and 0 <= i < m }
 out[j, i] = idx[j, i]
 ";
     let compiled = ok(device.compile(&elementwise(text)))?;
-    let wrong = ok(Tensor::from_slice(&[2, 3], &[0, 1, 2, 3, 10, 5]))?;
+    let wrong = ok(Tensor::from_slice(&[2, 3], &[0, 1, 2, 3, 4, 10]))?;
     let there = ok(device.upload(&wrong))?;
     let (host, on_device) = (Args::new().tensor("idx", &wrong), Args::new().device_tensor("idx", &there));
     for args in [host.clone(), host.clone().check_facts(), on_device.clone().check_facts()] {
         refused(
             compiled.bind(&args),
             &format!(
-                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1, 1] is 10, declared are 0 to 9{HELP}"
+                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1, 2] is 10, declared are 0 to 9{HELP}"
             ),
         )?;
     }

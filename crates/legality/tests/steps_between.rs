@@ -1,0 +1,143 @@
+//! Verdicts on one form of a kernel given another: what links executions of the two, and what
+//! belongs to whom in both.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Verdict, judge};
+
+fn parsed(text: &str) -> LoopKernel {
+    LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}\n{text}"))
+}
+
+/// Whether the second of two forms of a declared kernel is proved, given the first.
+fn proved(before: &str, after: &str, declared: &str) -> bool {
+    let form = |text: &str| parsed(&format!("{text}declared {{\n{declared}}}\n"));
+    matches!(judge(&form(before), &form(after)), Verdict::Proved { .. })
+}
+
+const ADD: &str = "\
+kernel k(x: f32[n, n], y: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < n }
+y[i] = y[i] + x[i, j] {id=add, inames=i:j}
+tree {
+    for i {
+        for j {
+            add
+        }
+    }
+}
+";
+
+/// The statement of [`ADD`] in other loops.
+fn added(domains: &str, inames: &str) -> bool {
+    let loops: Vec<&str> = inames.split(':').collect();
+    let (open, close): (String, String) =
+        (loops.iter().map(|n| format!("for {n} {{\n")).collect(), "}\n".repeat(loops.len()));
+    let after = format!(
+        "kernel k(x: f32[n, n], y: f32[n], n: i32)\n{domains}\ny[i] = y[i] + x[i, j] {{id=add, inames={inames}}}\ntree {{\n{open}add\n{close}}}\n"
+    );
+    let kernel = parsed(&format!("{after}declared {{\n{ADD}}}\n"));
+    matches!(judge(kernel.declared(), &kernel), Verdict::Proved { .. })
+}
+
+/// Every execution of the old form has one in the new form, and only one.
+#[test]
+fn executions_are_linked_one_to_one() {
+    let (i, j) = ("domain { [i] : 0 <= i < n }\n", "domain { [j] : 0 <= j < n }\n");
+    assert!(added(&format!("{i}{j}"), "i:j"));
+    assert!(added(&format!("{i}domain {{ [r] : 0 <= r < n }}\ndomain {{ [j] }}\nlet j = r"), "i:r"));
+    // Four times each.
+    assert!(!added(&format!("{i}{j}domain {{ [r] : 0 <= r < 4 }}"), "i:j:r"));
+    // The diagonal only, and all but the last of each row.
+    assert!(!added(&format!("{i}domain {{ [j] }}\nlet j = i"), "i"));
+    assert!(!added(&format!("{i}domain {{ [j] : 0 <= j < n - 1 }}"), "i:j"));
+}
+
+/// Lanes of one thread write one after the other, and threads in any order; no loop tells them
+/// apart.
+#[test]
+fn lanes_that_become_threads_lose_their_order() {
+    let declared = "kernel k(x: f32[8], y: f32[1])\ndomain { [i] : 0 <= i < 8 }\ny[0] = x[i] {id=last}\n";
+    let on = |tag: &str| {
+        format!(
+            "kernel k(x: f32[8], y: f32[1])\ndomain {{ [i] : 0 <= i < 8 }}\ntag i: {tag}\ny[0] = x[i] {{id=last, inames=i}}\ntree {{\n    last\n}}\n"
+        )
+    };
+    assert!(proved(declared, &on("ilp"), declared));
+    assert!(!proved(&on("ilp"), &on("thread.x"), declared));
+    assert!(!proved(&on("ilp"), &on("block.x"), declared));
+}
+
+/// A private cell belongs to the thread with its coordinate, which is counted from the least value
+/// of the iname on the axis: the value that `i = 8` loads is stored by `j = 0`.
+#[test]
+fn threads_are_counted_from_the_least_value() {
+    let declared = "\
+kernel k(x: f32[16], y: f32[16])
+domain { [i] : 8 <= i < 16 }
+domain { [j] : 0 <= j < 8 }
+temp t: f32[8]
+t[i - 8] = x[i] {id=load}
+y[j] = t[j] {id=store}
+";
+    let threads = |leaves: &str| {
+        format!(
+            "\
+kernel k(x: f32[16], y: f32[16])
+domain {{ [i] : 8 <= i < 16 }}
+domain {{ [j] : 0 <= j < 8 }}
+temp t: f32 private
+tag i: thread.x
+tag j: thread.x
+t = x[i] {{id=load, inames=i}}
+y[j] = t {{id=store, inames=j}}
+tree {{
+{leaves}}}
+"
+        )
+    };
+    assert!(proved(&threads("load\nstore\n"), &threads("load\nstore\n"), declared));
+    assert!(!proved(&threads("load\nstore\n"), &threads("store\nload\n"), declared));
+}
+
+/// `load` fills a private cell or row, `store` reads it; what passes from one round of `i` to the
+/// next is lost where each round has its own.
+fn own_row(load: &str, store: &str) -> bool {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [i] : 0 <= i < n }}\n{tag}temp t: f32[2] private\n{load} {{id=load, inames=i}}\n{store} {{id=store, inames=i}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for i {\nload\nstore\n}\n");
+    proved(&declared, &kernel("tag i: block.x\n", "load\nstore\n"), &declared)
+}
+
+#[test]
+fn what_passes_between_rounds_needs_a_common_cell() {
+    assert!(own_row("t[i % 2] = x[i]", "z[i] = t[i % 2]"));
+    // The value of the round before.
+    assert!(!own_row("t[i % 2] = x[i]", "z[i] = t[(i + 1) % 2] if i >= 1"));
+    // A round that loads nothing reads what an earlier one has loaded.
+    assert!(!own_row("t[0] = x[i] if x[i] > 0.0", "z[i] = t[0]"));
+}
+
+/// A write whose value is the same everywhere may go before another one, not before a read.
+#[test]
+fn what_reads_its_condition_keeps_its_place() {
+    let declared =
+        "kernel k(x: f32[65])\ndomain { [i] : 0 <= i < 64 }\nx[i] = 0.0 if x[i + 1] > 1.0 {id=clear}\n";
+    let after = "kernel k(x: f32[65])\ndomain { [r] : 0 <= r < 64 }\ndomain { [i] }\nlet i = 63 - r\nx[i] = 0.0 if x[i + 1] > 1.0 {id=clear, inames=r}\ntree {\nfor r {\nclear\n}\n}\n";
+    assert!(!proved(declared, after, declared));
+}
+
+/// A private cell that lanes write has a copy for each of them, and none outside of them.
+#[test]
+fn what_lanes_write_is_read_in_the_lanes() {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[8], y: f32[1])\ndomain {{ [i] : 0 <= i < 8 }}\n{tag}temp t: f32 private\nt = x[i] {{id=load, inames=i}}\ny[0] = t {{id=store}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for i {\nload\n}\nstore\n");
+    assert!(!proved(&declared, &kernel("tag i: ilp\n", "load\nstore\n"), &declared));
+}
