@@ -35,6 +35,9 @@ enum Atom {
     CeilDiv(Int, Int),
 }
 
+/// Products with more terms are refused: sizes of arrays have a few.
+const MOST_TERMS: usize = 256;
+
 impl From<i64> for Int {
     fn from(value: i64) -> Self {
         Int(Repr::Const(value))
@@ -119,6 +122,9 @@ impl Int {
                 let entry = product.entry(atoms).or_insert(0);
                 let term = c.checked_mul(*d).ok_or(Error::Overflow)?;
                 *entry = entry.checked_add(term).ok_or(Error::Overflow)?;
+            }
+            if product.len() > MOST_TERMS {
+                return Err(Error::Overflow);
             }
         }
         Ok(Int::of(product))

@@ -79,11 +79,14 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout> {
 fn by_stride(modes: &mut [Placed]) -> bool {
     for k in 1..modes.len() {
         for j in (0..k).rev() {
-            match modes[j].stride.at_most(&modes[j + 1].stride) {
-                Some(true) => break,
-                Some(false) => modes.swap(j, j + 1),
-                None => return false,
+            let (a, b) = (&modes[j].stride, &modes[j + 1].stride);
+            if a.at_most(b) == Some(true) {
+                break;
             }
+            if b.at_most(a) != Some(true) {
+                return false;
+            }
+            modes.swap(j, j + 1);
         }
     }
     true

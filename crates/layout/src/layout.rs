@@ -15,6 +15,7 @@ use std::fmt;
 
 use crate::{
     Error, Int, IntTuple, Result,
+    fit::LIMIT,
     tuple::{constants, crd2idx, digits, weighted},
 };
 
@@ -180,6 +181,9 @@ impl Layout {
     /// All indices, in the order of the domain.
     pub fn values(&self) -> Result<Vec<i64>> {
         let known = self.known("layout")?;
+        if known.size > LIMIT {
+            return Err(Error::TooLarge { operation: "layout", points: known.size });
+        }
         (0..known.size).map(|i| known.at(i)).collect()
     }
 

@@ -37,10 +37,12 @@ mod divide;
 mod error;
 pub mod eval;
 mod fit;
+mod instruction;
 mod int;
 mod interpolate;
 mod inverse;
 mod layout;
+mod picture;
 mod recast;
 mod simplify;
 mod slice;
@@ -54,9 +56,11 @@ pub use divide::{
     tile_to_shape, tiled_divide, tiled_product, zipped_divide, zipped_product,
 };
 pub use error::{Error, Result};
+pub use instruction::{Held, Holder, Instruction, TiledInstruction, instruction_names};
 pub use int::Int;
 pub use inverse::{left_inverse, max_common_layout, max_common_vector, nullspace, right_inverse};
 pub use layout::{Known, Layout};
+pub use picture::Picture;
 pub use recast::{downcast, recast, upcast};
 pub use slice::Coordinate;
 pub use swizzle::{ComposedLayout, Swizzle};

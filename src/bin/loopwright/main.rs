@@ -16,6 +16,7 @@ mod cuda;
 mod explain;
 mod export;
 mod input;
+mod layout;
 mod limits;
 mod lint;
 mod program;
@@ -97,6 +98,8 @@ enum Command {
     /// Find what is slow from the emulator's counts, each finding with a number and a repair that
     /// was tried.
     Lint(Box<lint::Lint>),
+    /// Evaluate layouts in CuTe's notation, draw them, or run a file of cases.
+    Layout(layout::Layout),
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,
 }
@@ -142,6 +145,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Tune(tune) => tune.run(),
         Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
+        Command::Layout(layout) => layout.layout(),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
         }

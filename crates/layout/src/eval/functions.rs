@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::{
-    Coordinate, Error, Int, IntTuple, Layout, Result, Tiler, blocked_product, collision, complement,
+    Coordinate, Error, Instruction, Int, IntTuple, Layout, Result, TiledInstruction, Tiler, blocked_product, collision, complement,
     downcast, flat_divide, flat_product, left_inverse, logical_divide, logical_product,
     max_common_layout, max_common_vector, nullspace, ordered, raked_product, recast, right_inverse,
     tile_to_shape, tiled_divide, tiled_product, upcast, zipped_divide, zipped_product,
@@ -71,6 +71,9 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "max_common_layout(A, B)", what: "R with A(R(i)) = B(R(i)) = i" },
     Function { call: "max_common_vector(A, B)", what: "its size" },
     Function { call: "is_injective(L)", what: "whether no two indices have one value" },
+    Function { call: "thread_values(L, S)", what: "for pictures: a layout of (thread, value) in a tile" },
+    Function { call: "mma(S, T, A, B, C)", what: "for pictures: an instruction by its extents and layouts" },
+    Function { call: "tiled_mma(I, L)", what: "the instruction repeated; tiled_mma(I, L, tile)" },
 ];
 
 struct Arguments<'a> {
@@ -210,6 +213,10 @@ fn of_several(args: &Arguments) -> Option<Result<Value>> {
             };
             tile_to_shape(&args.layout(0)?, &args.tuple(1)?, order.as_deref())
         })()),
+        "thread_values" => args.count(2..=2).and_then(|()| {
+            Ok(Value::ThreadValues { layout: args.layout(0)?, tile: args.tuple(1)? })
+        }),
+        "mma" | "tiled_mma" => args.instruction(),
         _ => return None,
     })
 }
@@ -354,6 +361,25 @@ impl Arguments<'_> {
         } else {
             [&modes[..first], &[Layout::Tuple(middle)], &modes[last..]].concat()
         })))
+    }
+
+    /// `mma` and `tiled_mma`
+    fn instruction(&self) -> Result<Value> {
+        let tiled = if self.name == "mma" {
+            self.count(5..=5)?;
+            let shape = constants(&self.tuple(0)?)?;
+            let shape = shape.try_into().map_err(|_| self.refuse(0, "the extents (m, n, k)"))?;
+            let operands = [self.layout(2)?, self.layout(3)?, self.layout(4)?];
+            TiledInstruction::alone(Instruction::new("mma", shape, self.layout(1)?, operands)?)?
+        } else {
+            self.count(2..=3)?;
+            let Some(Value::Instruction(atom)) = self.values.first() else {
+                return Err(self.refuse(0, "an instruction"));
+            };
+            let tile = if self.values.len() == 3 { Some(self.tiler(2)?) } else { None };
+            TiledInstruction::new(atom.instruction.clone(), &self.layout(1)?, tile.as_ref())?
+        };
+        Ok(Value::Instruction(Box::new(tiled)))
     }
 
     /// `make_layout` of a shape, of shape and stride, or of layouts.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Located, Value, functions};
-use crate::{Error, Int, Layout, Swizzle};
+use crate::{Error, Instruction, Int, Layout, Swizzle, TiledInstruction};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
@@ -228,7 +228,7 @@ impl Parser {
         Ok((parts, comma))
     }
 
-    /// What begins with a name: a swizzle, a call, or a size.
+    /// What begins with a name: a swizzle, a call, an instruction, or a size.
     fn named(&mut self, first: usize, name: &str) -> Read<Value> {
         let mut chosen = Vec::new();
         if self.accept('<') {
@@ -244,6 +244,10 @@ impl Parser {
         } else if *self.peek() != Token::Sign('(') {
             if name == "o" {
                 return syntax("`o` composes two layouts", self.since(first));
+            }
+            if let Some(instruction) = Instruction::named(name) {
+                let alone = self.located(first, TiledInstruction::alone(instruction))?;
+                return Ok(Value::Instruction(Box::new(alone)));
             }
             return Ok(Value::Int(Int::name(name)));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ComposedLayout, Coordinate, Error, Int, IntTuple, Layout, Result, Swizzle, Tiler};
+use crate::{ComposedLayout, Coordinate, Error, Int, IntTuple, Layout, Result, Swizzle, TiledInstruction, Tiler};
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,15 @@ pub enum Value {
     Swizzle(Swizzle),
     /// A layout behind a swizzle.
     Composed(ComposedLayout),
+    /// A layout of (thread, value) in a tile.
+    ThreadValues {
+        /// The layout.
+        layout: Layout,
+        /// Rows and columns.
+        tile: IntTuple,
+    },
+    /// A tensor-core instruction, alone or repeated.
+    Instruction(Box<TiledInstruction>),
 }
 
 impl From<&IntTuple> for Value {
@@ -122,6 +131,16 @@ impl fmt::Display for Value {
             Value::Layout(layout) => write!(f, "{layout}"),
             Value::Swizzle(swizzle) => write!(f, "{swizzle}"),
             Value::Composed(composed) => write!(f, "{composed}"),
+            Value::ThreadValues { layout, tile } => write!(f, "thread_values({layout}, {tile})"),
+            Value::Instruction(tiled) => {
+                let [a, b, c] = &tiled.instruction.operands;
+                let [m, n, k] = &tiled.permutations;
+                write!(
+                    f,
+                    "{}: threads {}, A {a}, B {b}, C {c}; atoms {}, tile <{m}, {n}, {k}>",
+                    tiled.instruction.name, tiled.instruction.threads, tiled.atoms
+                )
+            }
             Value::Tuple(parts) => {
                 let texts: Vec<String> = parts.iter().map(Value::to_string).collect();
                 // Numbers are a tuple as CuTe prints it; other values a tiler.
