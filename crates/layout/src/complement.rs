@@ -5,8 +5,8 @@
 //! the size that is to be covered. The result `R` is increasing, shares only index 0 with `L`, is
 //! jointly injective with it (without its modes of stride 0), and together they reach that size.
 //!
-//! If modes overlap, but the layout is injective, there are no gaps to be filled: the complement
-//! repeats the whole at multiples of its cosize.
+//! Where that cannot be had, because modes overlap or a gap is no multiple of what fills it, but the
+//! layout is injective, the complement repeats the whole at multiples of its cosize.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -48,7 +48,12 @@ pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
         current = shape.mul(stride)?;
     }
     leaves.push((cotarget.ceil_div(&current)?, current));
-    Layout::from_leaves(leaves).coalesce()
+    let result = Layout::from_leaves(leaves).coalesce()?;
+    // Gaps that are filled in part may leave the end short of the size.
+    match (result.cosize()?.add(&layout.cosize()?)?.as_const(), cotarget.as_const()) {
+        (Some(both), Some(size)) if both - 1 < size => around(layout, cotarget),
+        _ => Ok(result),
+    }
 }
 
 /// Sorts modes by stride, then by size.
@@ -78,7 +83,7 @@ fn compare(a: &Int, b: &Int) -> Option<Ordering> {
     }
 }
 
-/// The complement of a layout whose modes overlap: the whole repeats.
+/// The complement of a layout whose gaps are not filled: the whole repeats.
 fn around(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     let filtered = layout.filter()?;
     if let Some((i, j, value)) = collision(&filtered)? {

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use loopwright_poly::Name;
+use loopwright_poly::{Aff, Name};
 
 use crate::{Error, Result};
 
@@ -203,6 +203,27 @@ impl Int {
         }
         let constant = shifted.get(&Vec::new()).copied().unwrap_or(0);
         (constant < 0 && shifted.values().all(|c| *c <= 0)).then_some(false)
+    }
+
+    /// The number as an affine function of the sizes.
+    pub fn to_aff(&self) -> Result<Aff> {
+        let refuse = || Error::not_known("affine form", format!("that {self} is linear in the sizes"));
+        let mut sum = Aff::constant(0);
+        for (monomial, coefficient) in self.terms() {
+            let term = match monomial.as_slice() {
+                [] => Aff::constant(1),
+                [Atom::Name(name)] => Aff::var(name),
+                [Atom::CeilDiv(a, b)] => {
+                    // ceil(a / b) = floor((a + b - 1) / b)
+                    let b = b.as_const().ok_or_else(refuse)?;
+                    let top = a.to_aff()?.add_constant(b - 1);
+                    top.and_then(|top| top.floor_div(b)).map_err(|_| Error::Overflow)?
+                }
+                _ => return Err(refuse()),
+            };
+            sum = term.scale(coefficient).and_then(|term| sum.add(&term)).map_err(|_| Error::Overflow)?;
+        }
+        Ok(sum)
     }
 
     /// The value for given sizes.

@@ -30,6 +30,8 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod bits;
+mod bridge;
 pub mod cases;
 mod complement;
 mod compose;
@@ -49,6 +51,7 @@ mod slice;
 mod swizzle;
 mod tuple;
 
+pub use bits::BitMap;
 pub use complement::{collision, complement};
 pub use compose::{Tiler, compose_tiler, composition};
 pub use divide::{
