@@ -56,20 +56,21 @@ pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     }
 }
 
-/// Sorts modes by stride, then by size.
+/// Sorts modes by stride, then by size, by insertion: an order that is not known for all sizes is no
+/// order that a library's sort could rely on.
 fn sort(modes: &mut [(Int, Int)]) -> Result<()> {
-    let mut open = None;
-    modes.sort_by(|(s, d), (t, e)| {
-        let order = compare(d, e).and_then(|o| if o == Ordering::Equal { compare(s, t) } else { Some(o) });
-        order.unwrap_or_else(|| {
-            open = Some(format!("the order of the modes {s}:{d} and {t}:{e}"));
-            Ordering::Equal
-        })
-    });
-    match open {
-        Some(what) => Err(Error::not_known(NAME, what)),
-        None => Ok(()),
+    for k in 1..modes.len() {
+        for j in (0..k).rev() {
+            let ((s, d), (t, e)) = (&modes[j], &modes[j + 1]);
+            let order = compare(d, e).and_then(|o| if o == Ordering::Equal { compare(s, t) } else { Some(o) });
+            match order {
+                Some(Ordering::Greater) => modes.swap(j, j + 1),
+                Some(_) => break,
+                None => return Err(Error::not_known(NAME, format!("the order of the modes {s}:{d} and {t}:{e}"))),
+            }
+        }
     }
+    Ok(())
 }
 
 fn compare(a: &Int, b: &Int) -> Option<Ordering> {

@@ -246,8 +246,9 @@ impl Arguments<'_> {
         } else {
             format!("{} to {}", range.start(), range.end())
         };
+        let noun = if *range.end() == 1 { "argument" } else { "arguments" };
         let found = self.values.len();
-        Err(Error::Call(format!("{} takes {count} arguments and was given {found}", self.name)))
+        Err(Error::Call(format!("{} takes {count} {noun} and was given {found}", self.name)))
     }
 
     fn refuse(&self, k: usize, what: &str) -> Error {

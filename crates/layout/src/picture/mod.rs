@@ -109,7 +109,7 @@ impl Picture {
         let [threads, values] = layout.modes().try_into().map_err(|_| {
             Error::Profile(format!("{layout} is no layout of (threads, values)"))
         })?;
-        few(rows.saturating_mul(columns).saturating_mul(1))?;
+        few(rows.saturating_mul(columns))?;
         let (threads, values) = (threads.known("picture")?.size, values.known("picture")?.size);
         few(threads.saturating_mul(values))?;
         let mut cells = vec![vec![Cell { label: Vec::new(), shade: 0 }; index(columns)?]; index(rows)?];
