@@ -64,12 +64,16 @@ impl Layout {
             let (Some(size), Some(stride)) = (shape.as_const(), stride.as_const()) else {
                 return Err(Error::open("bit map", self));
             };
-            let (Ok(size), Ok(stride)) = (u64::try_from(size), u64::try_from(stride)) else { return Ok(None) };
+            let (Ok(size), Ok(stride)) = (u64::try_from(size), u64::try_from(stride)) else {
+                return Ok(None);
+            };
             if !size.is_power_of_two() || !(stride == 0 || stride.is_power_of_two()) {
                 return Ok(None);
             }
             for b in 0..size.trailing_zeros() {
-                let Some(column) = stride.checked_shl(b).filter(|c| c >> b == stride) else { return Ok(None) };
+                let Some(column) = stride.checked_shl(b).filter(|c| c >> b == stride) else {
+                    return Ok(None);
+                };
                 if taken & column != 0 {
                     return Ok(None);
                 }
@@ -88,7 +92,8 @@ impl ComposedLayout {
             return Ok(None);
         }
         let Some(inner) = self.layout.to_bits()? else { return Ok(None) };
-        let swizzled = |c: &u64| i64::try_from(*c).ok().and_then(|c| u64::try_from(self.swizzle.apply(c)).ok());
+        let swizzled =
+            |c: &u64| i64::try_from(*c).ok().and_then(|c| u64::try_from(self.swizzle.apply(c)).ok());
         let columns: Option<Vec<u64>> = inner.columns.iter().map(swizzled).collect();
         Ok(columns.map(|columns| BitMap { columns }))
     }

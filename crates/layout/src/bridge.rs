@@ -1,10 +1,10 @@
 //! Layouts as functions that `poly` knows.
 //!
-//! A layout is one piece: `sum d_k (floor(i / p_k) mod s_k)`, the last mode without `mod`. Questions
-//! about a function of indices (equality of two layouts) go by that form. Questions about images
-//! (injectivity, disjointness) go by *natural coordinates*, a coordinate for each leaf: there the
-//! function is affine, without divisions. Strides have to be constants; sizes may come with the
-//! launch, in the first form that of the last mode only.
+//! A layout is one piece: `sum d_k (floor(i / p_k) mod s_k)`, the last mode without `mod`.
+//! Questions about a function of indices (equality of two layouts) go by that form. Questions about
+//! images (injectivity, disjointness) go by *natural coordinates*, a coordinate for each leaf:
+//! there the function is affine, without divisions. Strides have to be constants; sizes may come
+//! with the launch, in the first form that of the last mode only.
 
 use loopwright_poly::{Aff, Constraint, Map, Name};
 

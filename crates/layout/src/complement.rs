@@ -5,8 +5,8 @@
 //! the size that is to be covered. The result `R` is increasing, shares only index 0 with `L`, is
 //! jointly injective with it (without its modes of stride 0), and together they reach that size.
 //!
-//! Where that cannot be had, because modes overlap or a gap is no multiple of what fills it, but the
-//! layout is injective, the complement repeats the whole at multiples of its cosize.
+//! Where that cannot be had, because modes overlap or a gap is no multiple of what fills it, but
+//! the layout is injective, the complement repeats the whole at multiples of its cosize.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -56,17 +56,20 @@ pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     }
 }
 
-/// Sorts modes by stride, then by size, by insertion: an order that is not known for all sizes is no
-/// order that a library's sort could rely on.
+/// Sorts modes by stride, then by size, by insertion: an order that is not known for all sizes is
+/// no order that a library's sort could rely on.
 fn sort(modes: &mut [(Int, Int)]) -> Result<()> {
     for k in 1..modes.len() {
         for j in (0..k).rev() {
             let ((s, d), (t, e)) = (&modes[j], &modes[j + 1]);
-            let order = compare(d, e).and_then(|o| if o == Ordering::Equal { compare(s, t) } else { Some(o) });
+            let order =
+                compare(d, e).and_then(|o| if o == Ordering::Equal { compare(s, t) } else { Some(o) });
             match order {
                 Some(Ordering::Greater) => modes.swap(j, j + 1),
                 Some(_) => break,
-                None => return Err(Error::not_known(NAME, format!("the order of the modes {s}:{d} and {t}:{e}"))),
+                None => {
+                    return Err(Error::not_known(NAME, format!("the order of the modes {s}:{d} and {t}:{e}")));
+                }
             }
         }
     }

@@ -225,7 +225,9 @@ fn adds_up(digits: &[(Int, Int)], parts: &[Part]) -> Result<bool> {
     for (k, (size, _)) in digits.iter().enumerate().take(digits.len().saturating_sub(1)) {
         let mut most = Int::ONE;
         for part in parts.iter().filter(|p| p.digit == k) {
-            let Ok(reach) = part.size.sub(&Int::ONE).and_then(|n| n.mul(&part.step)) else { return Ok(false) };
+            let Ok(reach) = part.size.sub(&Int::ONE).and_then(|n| n.mul(&part.step)) else {
+                return Ok(false);
+            };
             let Ok(sum) = most.add(&reach) else { return Ok(false) };
             most = sum;
         }
@@ -240,7 +242,10 @@ fn adds_up(digits: &[(Int, Int)], parts: &[Part]) -> Result<bool> {
 /// digit, and then no other layout is the composition either.
 fn by_enumeration(a: &Layout, b: &Layout, result: &Layout) -> Result<()> {
     if !a.is_static() || !b.is_static() {
-        return Err(Error::not_known(NAME, format!("that the modes of {b} do not carry over between modes of {a}")));
+        return Err(Error::not_known(
+            NAME,
+            format!("that the modes of {b} do not carry over between modes of {a}"),
+        ));
     }
     let (outer, inner, composed) = (a.known(NAME)?, b.known(NAME)?, result.known(NAME)?);
     if inner.size > LIMIT {
@@ -252,7 +257,10 @@ fn by_enumeration(a: &Layout, b: &Layout, result: &Layout) -> Result<()> {
             return Err(Error::no_layout(
                 NAME,
                 format!("modes of {b} carry over between modes of {a}"),
-                format!("A(B({i})) = A({}) is {expected}, where the modes of B add up to {found}", inner.at(i)?),
+                format!(
+                    "A(B({i})) = A({}) is {expected}, where the modes of B add up to {found}",
+                    inner.at(i)?
+                ),
             ));
         }
     }

@@ -1,13 +1,14 @@
 //! Divides: a layout cut into tiles and what counts the tiles; and products: a layout repeated.
 //!
-//! `logical_divide(A, B) = A o (B, complement(B, size(A)))`: the first mode runs through a tile, the
-//! second through the tiles. `logical_product(A, B) = (A, complement(A, size(A) cosize(B)) o B)`:
-//! the first mode is `A`, the second its copies in the order of `B`. The other forms regroup modes.
+//! `logical_divide(A, B) = A o (B, complement(B, size(A)))`: the first mode runs through a tile,
+//! the second through the tiles. `logical_product(A, B) = (A, complement(A, size(A) cosize(B)) o
+//! B)`: the first mode is `A`, the second its copies in the order of `B`. The other forms regroup
+//! modes.
 
 use crate::{
     Error, Int, IntTuple, Layout, Result, Tiler,
-    compose::{by_mode, composition},
     complement::complement,
+    compose::{by_mode, composition},
 };
 
 /// `A` cut by a tiler: each tiled mode becomes `(tile, rest)`.
@@ -89,7 +90,10 @@ pub fn tile_to_shape(block: &Layout, shape: &IntTuple, order: Option<&[i64]>) ->
             (Some(_), Some(_)) => Error::no_layout(
                 "tile_to_shape",
                 format!("the mode {mode} of the block has size {tile}, which does not divide {size}"),
-                format!("{size} = {tile} * {} + a rest", size.as_const().unwrap_or(0) / tile.as_const().unwrap_or(1).max(1)),
+                format!(
+                    "{size} = {tile} * {} + a rest",
+                    size.as_const().unwrap_or(0) / tile.as_const().unwrap_or(1).max(1)
+                ),
             ),
             _ => Error::not_known("tile_to_shape", format!("that {tile} divides {size}")),
         })?);
@@ -104,7 +108,11 @@ pub fn ordered(sizes: &[Int], order: Option<&[i64]>) -> Result<Layout> {
     let mut positions: Vec<usize> = (0..sizes.len()).collect();
     if let Some(order) = order {
         if order.len() != sizes.len() {
-            return Err(Error::Profile(format!("an order of {} modes for {} sizes", order.len(), sizes.len())));
+            return Err(Error::Profile(format!(
+                "an order of {} modes for {} sizes",
+                order.len(),
+                sizes.len()
+            )));
         }
         positions.sort_by_key(|k| order.get(*k).copied());
     }

@@ -22,7 +22,9 @@ pub(crate) fn fit(size: i64, f: &dyn Fn(i64) -> Result<i64>) -> Result<std::resu
         let stride = values.get(step).copied().unwrap_or(0);
         let at = |k: usize| values.get(k * step).copied();
         let mut count = 2usize;
-        while at(count).is_some_and(|v| i64::try_from(count).ok().and_then(|c| c.checked_mul(stride)) == Some(v)) {
+        while at(count)
+            .is_some_and(|v| i64::try_from(count).ok().and_then(|c| c.checked_mul(stride)) == Some(v))
+        {
             count += 1;
         }
         let rest = values.len() / step;

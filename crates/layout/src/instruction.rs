@@ -1,26 +1,22 @@
 //! Tensor-core instructions as the layouts of their operands, and tilings of them.
 //!
-//! An operand's layout takes (thread, value) to a position in its tile, column by column: `A` is
-//! `m + M k`, `B` is `n + N k`, `C` is `m + M n`. The threads of an instruction are numbered from 0;
+//! An operand's layout takes (thread, value) to a position in its tile, column by column: `A` is `m
+//! + M k`, `B` is `n + N k`, `C` is `m + M n`. The threads of an instruction are numbered from 0;
 //! `threads` takes those numbers to lanes of a warp.
 //!
-//! A tiling repeats an instruction over threads (`atoms`, a layout of the instruction's number along
-//! m, n, k) and over values, until the tile is covered; a permutation of an extent says at which
-//! coordinate each position of the tiled instruction lies.
+//! A tiling repeats an instruction over threads (`atoms`, a layout of the instruction's number
+//! along m, n, k) and over values, until the tile is covered; a permutation of an extent says at
+//! which coordinate each position of the tiled instruction lies.
 
 use crate::{Error, Int, Layout, Result, Tiler, tiled_product, tuple::IntTuple};
 
 /// An instruction. See the module's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its name.
-    pub name: String,
-    /// The extents m, n, k.
-    pub shape: [i64; 3],
-    /// Thread number to lane.
-    pub threads: Layout,
-    /// (thread, value) to position, for `A`, `B` and `C`.
-    pub operands: [Layout; 3],
+    pub(crate) name: String,
+    shape: [i64; 3],
+    pub(crate) threads: Layout,
+    pub(crate) operands: [Layout; 3],
 }
 
 /// Name, extents, and the layouts of threads, A, B, C.
@@ -45,12 +41,7 @@ const BUILT_IN: &[Row] = &[
     (
         "SM80_16x8x8_F32F16F16F32_TN",
         [16, 8, 8],
-        [
-            "32:1",
-            "((4,8),(2,2)):((32,1),(16,8))",
-            "((4,8),2):((16,1),8)",
-            "((4,8),(2,2)):((32,1),(16,8))",
-        ],
+        ["32:1", "((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)", "((4,8),(2,2)):((32,1),(16,8))"],
     ),
     (
         "SM80_16x8x16_F32F16F16F32_TN",
@@ -65,12 +56,7 @@ const BUILT_IN: &[Row] = &[
     (
         "SM80_16x8x8_F32TF32TF32F32_TN",
         [16, 8, 8],
-        [
-            "32:1",
-            "((4,8),(2,2)):((16,1),(8,64))",
-            "((4,8),2):((8,1),32)",
-            "((4,8),(2,2)):((32,1),(16,8))",
-        ],
+        ["32:1", "((4,8),(2,2)):((16,1),(8,64))", "((4,8),2):((8,1),32)", "((4,8),(2,2)):((32,1),(16,8))"],
     ),
     (
         "SM80_8x8x4_F64F64F64F64_TN",
@@ -85,6 +71,26 @@ pub fn instruction_names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Instruction {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The extents m, n, k.
+    pub fn shape(&self) -> [i64; 3] {
+        self.shape
+    }
+
+    /// Thread number to lane.
+    pub fn threads(&self) -> &Layout {
+        &self.threads
+    }
+
+    /// (thread, value) to position, for `A`, `B` and `C`.
+    pub fn operands(&self) -> &[Layout; 3] {
+        &self.operands
+    }
+
     /// The built-in instruction with this name.
     pub fn named(name: &str) -> Option<Self> {
         let (name, shape, [threads, a, b, c]) = BUILT_IN.iter().find(|(n, ..)| *n == name)?;
@@ -125,12 +131,11 @@ impl Instruction {
 /// An instruction repeated over threads and values. See the module's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TiledInstruction {
-    /// The instruction.
-    pub instruction: Instruction,
-    /// Its number along m, n, k to its place among the threads.
-    pub atoms: Layout,
+    pub(crate) instruction: Instruction,
+    /// The instruction's number along m, n, k to its place among the threads.
+    pub(crate) atoms: Layout,
     /// For m, n, k: position in the tiled instruction to coordinate.
-    pub permutations: [Layout; 3],
+    pub(crate) permutations: [Layout; 3],
 }
 
 /// The thread and the value that hold a position.
@@ -222,7 +227,8 @@ impl TiledInstruction {
                     let j = at(y, position / extent[x], atom_y, rest_y)?;
                     let mut atom = [0; 3];
                     (atom[x], atom[y]) = (atom_x, atom_y);
-                    let lane = lanes.at_coordinate(&IntTuple::from([vec![thread], atom.to_vec()].concat()))?;
+                    let lane =
+                        lanes.at_coordinate(&IntTuple::from([vec![thread], atom.to_vec()].concat()))?;
                     let holder = (lane, value + parts[1] * (rest_x + rests(x) * rest_y));
                     let (row, column) = if transposed { (j, i) } else { (i, j) };
                     if let Some(cell) = held.get_mut(index(row)).and_then(|r| r.get_mut(index(column))) {
@@ -232,7 +238,9 @@ impl TiledInstruction {
             }
         }
         let whole = held.into_iter().map(|row| row.into_iter().collect::<Option<Vec<_>>>());
-        whole.collect::<Option<Held>>().ok_or_else(|| Error::Profile("a cell of the tile has no holder".into()))
+        whole
+            .collect::<Option<Held>>()
+            .ok_or_else(|| Error::Profile("a cell of the tile has no holder".into()))
     }
 }
 

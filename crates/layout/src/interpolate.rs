@@ -40,7 +40,8 @@ fn search(sizes: &mut Vec<i64>, product: i64, largest: i64, points: &[(i64, i64)
     all.push(largest / product + 1);
     let rows = points.iter().map(|(x, y)| (digits(*x, &all), *y)).collect();
     let Some(strides) = solve(rows, all.len()) else { return Ok(None) };
-    let layout = Layout::from_leaves(all.iter().zip(&strides).map(|(s, d)| ((*s).into(), (*d).into())).collect());
+    let layout =
+        Layout::from_leaves(all.iter().zip(&strides).map(|(s, d)| ((*s).into(), (*d).into())).collect());
     for (x, y) in points {
         if layout.at(*x)? != *y {
             return Ok(None);

@@ -2,8 +2,8 @@
 //!
 //! A layout has a shape and a stride, written `(4,8):(8,1)`: the coordinate `(i, j)` has the index
 //! `8 i + j`. Modes nest, a number counts colexicographically wherever a tuple is expected, and the
-//! operations are those of CuTe, by their names: [`composition`], [`complement`], inverses, divides,
-//! products, swizzles.
+//! operations are those of CuTe, by their names: [`composition`], [`complement`], inverses,
+//! divides, products, swizzles.
 //!
 //! Each operation succeeds exactly if its post-condition can be fulfilled, and otherwise says which
 //! mode fails and why, with indices as witness. Sizes that come with the launch are polynomials

@@ -1,7 +1,7 @@
 //! The same memory as elements of another width.
 //!
-//! `upcast(L, n)` addresses units of `n` elements: a mode of stride `d` with `n | d` keeps its size;
-//! one with `d | n` keeps a position for each unit that it enters. `downcast(L, n)` addresses
+//! `upcast(L, n)` addresses units of `n` elements: a mode of stride `d` with `n | d` keeps its
+//! size; one with `d | n` keeps a position for each unit that it enters. `downcast(L, n)` addresses
 //! `n`-ths of elements: a mode of stride 1 gets `n` times as many positions, since the parts of
 //! neighbours are neighbours.
 
@@ -26,7 +26,11 @@ pub fn upcast(layout: &Layout, n: &Int) -> Result<Layout> {
                     Error::not_known("upcast", what)
                 } else {
                     let why = format!("mode {shape}:{stride} needs {what}");
-                    Error::no_layout("upcast", why, format!("{n} elements make a unit, and it ends inside one"))
+                    Error::no_layout(
+                        "upcast",
+                        why,
+                        format!("{n} elements make a unit, and it ends inside one"),
+                    )
                 }
             };
             let within = n
@@ -46,7 +50,9 @@ pub fn upcast(layout: &Layout, n: &Int) -> Result<Layout> {
 /// The layout in `n`-ths of elements.
 pub fn downcast(layout: &Layout, n: &Int) -> Result<Layout> {
     match layout {
-        Layout::Tuple(modes) => Ok(Layout::Tuple(modes.iter().map(|m| downcast(m, n)).collect::<Result<_>>()?)),
+        Layout::Tuple(modes) => {
+            Ok(Layout::Tuple(modes.iter().map(|m| downcast(m, n)).collect::<Result<_>>()?))
+        }
         Layout::Mode { shape, stride } if stride.as_const().is_some_and(|d| d == 1 || d == -1) => {
             Ok(Layout::mode(shape.mul(n)?, stride.clone()))
         }

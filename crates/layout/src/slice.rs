@@ -23,9 +23,7 @@ impl TryFrom<&IntTuple> for Coordinate {
 
     fn try_from(tuple: &IntTuple) -> Result<Self> {
         Ok(match tuple {
-            IntTuple::Int(n) => {
-                Coordinate::Index(n.as_const().ok_or_else(|| Error::open_int("slice", n))?)
-            }
+            IntTuple::Int(n) => Coordinate::Index(n.as_const().ok_or_else(|| Error::open_int("slice", n))?),
             IntTuple::Tuple(elements) => {
                 Coordinate::Tuple(elements.iter().map(Coordinate::try_from).collect::<Result<_>>()?)
             }

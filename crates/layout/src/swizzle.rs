@@ -95,7 +95,8 @@ impl ComposedLayout {
     }
 
     fn shifted(&self, index: i64) -> Result<i64> {
-        let offset = self.offset.as_const().ok_or_else(|| Error::open_int("composed layout", &self.offset))?;
+        let offset =
+            self.offset.as_const().ok_or_else(|| Error::open_int("composed layout", &self.offset))?;
         Ok(self.swizzle.apply(index.checked_add(offset).ok_or(Error::Overflow)?))
     }
 

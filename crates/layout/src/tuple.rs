@@ -144,7 +144,10 @@ impl IntTuple {
                     let why = format!("neither of {n} and {divisor} divides the other");
                     Err(match (n.as_const(), divisor.as_const()) {
                         (Some(_), Some(_)) => Error::no_layout("shape_div", why, format!("{n} / {divisor}")),
-                        _ => Error::not_known("shape_div", format!("which of {n} and {divisor} divides the other")),
+                        _ => Error::not_known(
+                            "shape_div",
+                            format!("which of {n} and {divisor} divides the other"),
+                        ),
                     })
                 }
                 IntTuple::Tuple(elements) => {
@@ -210,7 +213,9 @@ pub fn crd2idx(coordinate: &IntTuple, shape: &IntTuple, stride: &IntTuple) -> Re
             }
             weighted(&digits(c, &sizes), &strides)
         }
-        (IntTuple::Tuple(c), IntTuple::Tuple(s), IntTuple::Tuple(d)) if c.len() == s.len() && s.len() == d.len() => {
+        (IntTuple::Tuple(c), IntTuple::Tuple(s), IntTuple::Tuple(d))
+            if c.len() == s.len() && s.len() == d.len() =>
+        {
             let mut sum = 0i64;
             for ((c, s), d) in c.iter().zip(s).zip(d) {
                 sum = sum.checked_add(crd2idx(c, s, d)?).ok_or(Error::Overflow)?;

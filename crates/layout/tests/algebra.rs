@@ -113,7 +113,10 @@ fn functions_have_their_values() {
         ("is_injective((4,8):(8,1))", "true"),
         ("is_injective((4,8):(7,1))", "false"),
         ("is_injective(Sw<2,0,2> o (4,4):(4,1))", "true"),
-        ("thread_values(((2,4),(2,2)):((8,1),(4,16)), (4,8))", "thread_values(((2,4),(2,2)):((8,1),(4,16)), (4,8))"),
+        (
+            "thread_values(((2,4),(2,2)):((8,1),(4,16)), (4,8))",
+            "thread_values(((2,4),(2,2)):((8,1),(4,16)), (4,8))",
+        ),
         (
             "mma((8,8,4), 32:1, ((4,8),1):((8,1),0), ((4,8),1):((8,1),0), ((4,8),2):((16,1),8))",
             "mma: threads 32:1, A ((4,8),1):((8,1),0), B ((4,8),1):((8,1),0), C ((4,8),2):((16,1),8); \
@@ -152,17 +155,32 @@ fn refusals_name_the_mode_and_the_reason() {
         ("4:1 ? 2", "?: `?` has no meaning in a layout (at byte 4)"),
         ("99999999999999999999:1", "99999999999999999999: an integer does not fit into 64 bits (at byte 0)"),
         ("o", "o: `o` composes two layouts (at byte 0)"),
-        ("Sw<3,4,2>", "Sw<3,4,2>: Sw<3,4,2>: the shift is at least the number of bits, or the bits would overlap"),
+        (
+            "Sw<3,4,2>",
+            "Sw<3,4,2>: Sw<3,4,2>: the shift is at least the number of bits, or the bits would overlap",
+        ),
         ("Sw<40,20,40>", "Sw<40,20,40>: Sw<40,20,40>: an index has 62 bits"),
-        ("Sw<1,1,1> o Sw<1,1,1> o 4:1", "Sw<1,1,1> o Sw<1,1,1> o 4:1: Sw<1,1,1> o Sw<1,1,1> o 0 o 4:1: a layout has one swizzle"),
+        (
+            "Sw<1,1,1> o Sw<1,1,1> o 4:1",
+            "Sw<1,1,1> o Sw<1,1,1> o 4:1: Sw<1,1,1> o Sw<1,1,1> o 0 o 4:1: a layout has one swizzle",
+        ),
         ("size()", "size(): size takes 1 argument and was given 0"),
         ("size(4, 5)", "size(4, 5): size takes 1 argument and was given 2"),
         ("size<2>((4,8):(8,1))", "size<2>((4,8):(8,1)): size<2>: (4,8):(8,1) has 2 modes"),
         ("coalesce(_)", "coalesce(_): coalesce: expected a layout, found _"),
         ("upcast(4:1)", "upcast(4:1): upcast takes a positive number: upcast<2>(L)"),
-        ("shape_div((4,6), 5)", "shape_div((4,6), 5): shape_div: no layout does this: neither of 4 and 5 divides the other"),
-        ("crd2idx((1,2,3), (4,8):(8,1))", "crd2idx((1,2,3), (4,8):(8,1)): crd2idx: (1,2,3) is no coordinate of (4,8)"),
-        ("slice((_,_,_), (4,8):(8,1))", "slice((_,_,_), (4,8):(8,1)): slice: (_,_,_) is no coordinate of (4,8):(8,1)"),
+        (
+            "shape_div((4,6), 5)",
+            "shape_div((4,6), 5): shape_div: no layout does this: neither of 4 and 5 divides the other",
+        ),
+        (
+            "crd2idx((1,2,3), (4,8):(8,1))",
+            "crd2idx((1,2,3), (4,8):(8,1)): crd2idx: (1,2,3) is no coordinate of (4,8)",
+        ),
+        (
+            "slice((_,_,_), (4,8):(8,1))",
+            "slice((_,_,_), (4,8):(8,1)): slice: (_,_,_) is no coordinate of (4,8):(8,1)",
+        ),
         (
             "composition(4:1, (2,2))",
             "composition(4:1, (2,2)): composition: the tiler has 2 modes and 4:1 has 1",
@@ -187,9 +205,18 @@ fn refusals_name_the_mode_and_the_reason() {
             "tile_to_shape((2,2):(2,1), (4,5))",
             "tile_to_shape((2,2):(2,1), (4,5)): tile_to_shape: no layout does this: the mode 2:1 of the block has size 2, which does not divide 5",
         ),
-        ("upcast<4>(2:3)", "upcast<4>(2:3): upcast: no layout does this: mode 2:3 needs that one of 3 and 4 divides the other"),
-        ("size((9223372036854775807,2):(1,1))", "size((9223372036854775807,2):(1,1)): a size or an index does not fit into 64 bits"),
-        ("values(2000000:1)", "values(2000000:1): layout: only an enumeration of 2000000 points could decide this"),
+        (
+            "upcast<4>(2:3)",
+            "upcast<4>(2:3): upcast: no layout does this: mode 2:3 needs that one of 3 and 4 divides the other",
+        ),
+        (
+            "size((9223372036854775807,2):(1,1))",
+            "size((9223372036854775807,2):(1,1)): a size or an index does not fit into 64 bits",
+        ),
+        (
+            "values(2000000:1)",
+            "values(2000000:1): layout: only an enumeration of 2000000 points could decide this",
+        ),
     ] {
         assert_eq!(refusal(text), expected, "{text}");
     }
@@ -203,7 +230,10 @@ fn refusals_name_the_mode_and_the_reason() {
 #[test]
 fn witnesses_are_values() {
     let witness = |text: &str| evaluate(text).unwrap_err().error.witness().unwrap().to_owned();
-    assert_eq!(witness("(3,4):(1,8) o 8:1"), "in A o 8:1, index 2 is 2 and index 3 is 8, a step after 3 of 8 positions");
+    assert_eq!(
+        witness("(3,4):(1,8) o 8:1"),
+        "in A o 8:1, index 2 is 2 and index 3 is 8, a step after 3 of 8 positions"
+    );
     assert_eq!(
         witness("(4,2):(1,10) o (2,2):(3,3)"),
         "A(B(3)) = A(6) is 12, where the modes of B add up to 6"

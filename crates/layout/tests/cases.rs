@@ -99,19 +99,34 @@ fn right_cases_hold() {
 fn each_wrong_expectation_is_found() {
     fn places(json: &Json, at: &str, found: &mut Vec<String>) {
         match json {
-            Json::Object(fields) => fields.iter().for_each(|(k, v)| places(v, &format!("{at}/{}", k.replace('/', "~1")), found)),
-            Json::Array(parts) => parts.iter().enumerate().for_each(|(k, v)| places(v, &format!("{at}/{k}"), found)),
+            Json::Object(fields) => {
+                fields.iter().for_each(|(k, v)| places(v, &format!("{at}/{}", k.replace('/', "~1")), found))
+            }
+            Json::Array(parts) => {
+                parts.iter().enumerate().for_each(|(k, v)| places(v, &format!("{at}/{k}"), found))
+            }
             Json::Number(_) | Json::Bool(_) => found.push(at.to_owned()),
             _ => {}
         }
     }
     let mut changed = 0;
     for case in cases() {
-        for key in ["result", "values", "by_mode_coalesced", "max_plus_1", "size", "bijective", "bijective_on_size", "involution"] {
+        for key in [
+            "result",
+            "values",
+            "by_mode_coalesced",
+            "max_plus_1",
+            "size",
+            "bijective",
+            "bijective_on_size",
+            "involution",
+        ] {
             let Some(value) = case.get(key) else { continue };
             // What is wrong on purpose is decided by the post-condition, not by what stands there.
-            let is_decided_otherwise =
-                case.pointer("/checks").and_then(Json::as_object).is_some_and(|c| c.values().any(|v| *v == false));
+            let is_decided_otherwise = case
+                .pointer("/checks")
+                .and_then(Json::as_object)
+                .is_some_and(|c| c.values().any(|v| *v == false));
             if is_decided_otherwise {
                 continue;
             }
@@ -143,7 +158,10 @@ fn checks_are_computed() {
         case["checks"][name] = value;
         render(&[case])
     };
-    assert!(with("B_in_domain_of_A", json!(false)).starts_with("case 6, composition: check B_in_domain_of_A is true"));
+    assert!(
+        with("B_in_domain_of_A", json!(false))
+            .starts_with("case 6, composition: check B_in_domain_of_A is true")
+    );
     assert!(with("R(L(i))==i", json!(true)).contains("check R(L(i))==i is unknown"));
     assert_eq!(with("exact", json!(false)), "1 passed, 0 failed\n");
 }
@@ -163,9 +181,18 @@ fn what_is_not_known_fails() {
     fails(&|c| c["args"]["layout"]["swizzle"] = json!(1), "coalesce: key swizzle is unknown");
     fails(&|c| c["checks"]["fast"] = json!(true), "coalesce: check fast is unknown");
     fails(&|c| c["error"] = json!("x"), "coalesce: it has to have one of `result` and `error`");
-    fails(&|c| _ = c.as_object_mut().unwrap().remove("result"), "coalesce: it has to have one of `result` and `error`");
-    fails(&|c| _ = c["args"].as_object_mut().unwrap().remove("profile"), "coalesce: the argument profile is missing");
-    fails(&|c| c["args"]["layout"]["shape"] = json!([2, 2]), "coalesce: shape 2 and stride (7,2) are different trees");
+    fails(
+        &|c| _ = c.as_object_mut().unwrap().remove("result"),
+        "coalesce: it has to have one of `result` and `error`",
+    );
+    fails(
+        &|c| _ = c["args"].as_object_mut().unwrap().remove("profile"),
+        "coalesce: the argument profile is missing",
+    );
+    fails(
+        &|c| c["args"]["layout"]["shape"] = json!([2, 2]),
+        "coalesce: shape 2 and stride (7,2) are different trees",
+    );
     let report = run(&json!({"cases": [], "casse": []}).to_string()).unwrap().render();
     assert_eq!(report, "section casse: unknown\n0 passed, 1 failed\n");
     assert!(run("{").is_err() && run("{}").is_err() && run("[]").is_err());
@@ -174,7 +201,8 @@ fn what_is_not_known_fails() {
 /// An error of ours does not pass where a layout exists, nor a value where it is wrong.
 #[test]
 fn errors_pass_only_where_no_layout_exists() {
-    let case = |a: Json, b: Json| json!({"id": 1, "op": "composition", "args": {"A": a, "B": b}, "error": "x"});
+    let case =
+        |a: Json, b: Json| json!({"id": 1, "op": "composition", "args": {"A": a, "B": b}, "error": "x"});
     let huge = case(layout(json!([3, 4]), json!([1, 9])), layout(json!(1i64 << 30), json!(1)));
     assert!(render(&[huge]).contains("only an enumeration of 1073741824 points could decide this"));
     let result = json!({"id": 1, "op": "complement", "args": {"layout": layout(json!([2, 2]), json!([1, 1])), "max_idx": 8},

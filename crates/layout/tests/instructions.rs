@@ -77,7 +77,8 @@ fn operands_lie_where_the_manual_says() {
     }
 }
 
-/// The plain tiling: instruction (i, j) owns block (i, j), and quadpairs follow the layout of atoms.
+/// The plain tiling: instruction (i, j) owns block (i, j), and quadpairs follow the layout of
+/// atoms.
 #[test]
 fn plain_tilings_repeat_the_instruction() {
     let atom = Instruction::named("SM70_8x8x4_F32F16F16F32_NT").unwrap();

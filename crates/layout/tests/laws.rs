@@ -307,7 +307,8 @@ proptest! {
         prop_assert_eq!(recast(&l, 8, 8 * n).unwrap(), r);
     }
 
-    /// Parts of neighbours are neighbours: all parts of all elements, if one mode runs along memory.
+    /// Parts of neighbours are neighbours: all parts of all elements, if one mode runs along
+    /// memory.
     #[test]
     fn parts_are_neighbours(l in orderly_layout(), n in 2i64..=4) {
         if Plain::of(&l).0.iter().filter(|(_, d)| *d == 1).count() != 1 {

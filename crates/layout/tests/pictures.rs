@@ -72,15 +72,15 @@ fn forms_agree() {
         let picture = picture(text);
         let mut expected: Vec<String> = cells(&picture.text()).concat();
         let svg = picture.svg();
-        let labels = svg.lines().filter(|l| l.starts_with("<text") && !l.contains("#777") && !l.contains("start"));
+        let labels =
+            svg.lines().filter(|l| l.starts_with("<text") && !l.contains("#777") && !l.contains("start"));
         let labels: Vec<&str> = labels.map(|l| l.split(['>', '<']).nth(2).unwrap()).collect();
         let lines = labels.len() / expected.len();
         let mut drawn: Vec<String> = labels.chunks(lines).map(<[&str]>::concat).collect();
         let latex = picture.latex();
         let nodes = latex.lines().filter(|l| l.starts_with("\\node[cell"));
-        let mut typeset: Vec<String> = nodes
-            .map(|l| l.rsplit_once('{').unwrap().1.trim_end_matches("};").replace("\\\\", ""))
-            .collect();
+        let mut typeset: Vec<String> =
+            nodes.map(|l| l.rsplit_once('{').unwrap().1.trim_end_matches("};").replace("\\\\", "")).collect();
         for labels in [&mut expected, &mut drawn, &mut typeset] {
             labels.sort();
         }
@@ -98,8 +98,14 @@ fn forms_agree() {
 fn what_has_no_picture_is_refused() {
     let refusal = |text: &str| Picture::of(&evaluate(text).unwrap()).unwrap_err().to_string();
     assert_eq!(refusal("Sw<3,4,3>"), "Sw<3,4,3> has no picture; a layout has one");
-    assert_eq!(refusal("(m,n):(n,1)"), "picture: all numbers of (m,n):(n,1) would have to be known for all sizes");
-    assert_eq!(refusal("(1000,1000):(1000,1)"), "picture: only an enumeration of 1000000 points could decide this");
+    assert_eq!(
+        refusal("(m,n):(n,1)"),
+        "picture: all numbers of (m,n):(n,1) would have to be known for all sizes"
+    );
+    assert_eq!(
+        refusal("(1000,1000):(1000,1)"),
+        "picture: only an enumeration of 1000000 points could decide this"
+    );
     assert_eq!(
         refusal("thread_values((8,4):(4,1), (4,4))"),
         "thread 4 holds 16 as its value 0, outside of a tile (4,4)"

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Plain, layout, tiler, values};
 use loopwright_layout::{
-    Error, Int, Layout, Result, Tiler, complement, composition, left_inverse, logical_divide, logical_product,
-    right_inverse, zipped_divide,
+    Error, Int, Layout, Result, Tiler, complement, composition, left_inverse, logical_divide,
+    logical_product, right_inverse, zipped_divide,
 };
 use loopwright_poly::{Aff, Name};
 use proptest::prelude::*;

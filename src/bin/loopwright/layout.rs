@@ -51,8 +51,8 @@ impl Layout {
             return run_cases(path);
         }
         let text = self.expression.as_deref().unwrap_or_default();
-        let value = eval::evaluate(text)
-            .map_err(|located| diagnostic(&located.error, text, Some(located.span)))?;
+        let value =
+            eval::evaluate(text).map_err(|located| diagnostic(&located.error, text, Some(located.span)))?;
         if self.picture.is_none() && self.svg.is_none() && self.latex.is_none() {
             return report::say(&format!("{value}\n"));
         }
@@ -102,11 +102,7 @@ fn diagnostic(error: &Error, text: &str, span: Option<std::ops::Range<usize>>) -
     if let Some(help) = error.help() {
         diagnostic = diagnostic.help(help);
     }
-    diagnostic.at(span.map(|span| Place {
-        origin: Arc::from("<expression>"),
-        text: Arc::from(text),
-        span,
-    }))
+    diagnostic.at(span.map(|span| Place { origin: Arc::from("<expression>"), text: Arc::from(text), span }))
 }
 
 /// The functions and instructions, for `--help`.

@@ -123,7 +123,8 @@ impl Question {
             Question::Divide(_, a, Tiler::Layout(b)) => {
                 let Answer::Layout(r) = answer else { return Err("no layout".into()) };
                 let reached = image(r)?;
-                if !values(a)?.iter().all(|v| reached.contains(v)) || composed(a, b)? != values(&mode(r, 0)?)? {
+                if !values(a)?.iter().all(|v| reached.contains(v)) || composed(a, b)? != values(&mode(r, 0)?)?
+                {
                     return Err(format!("{r} does not divide {a}"));
                 }
                 &["compatible_B_R0"]

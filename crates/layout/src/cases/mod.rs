@@ -85,9 +85,9 @@ fn judge(case: &Json) -> Result<(), String> {
         _ => return Err("it has to have one of `result` and `error`".into()),
     };
     // Checks of arguments describe the case; the others are claims about the result.
-    let is_claimed = checks.iter().all(|(name, held)| {
-        checks::is_about_arguments(name) || *held != Json::Bool(false)
-    }) && !(checks.is_empty() && question.needs_checks());
+    let is_claimed =
+        checks.iter().all(|(name, held)| checks::is_about_arguments(name) || *held != Json::Bool(false))
+            && !(checks.is_empty() && question.needs_checks());
     let answer = match question.answer() {
         Ok(answer) => answer,
         // Reported only where enumeration has found that there is none.
@@ -110,7 +110,8 @@ fn judge(case: &Json) -> Result<(), String> {
         }
     }
     for (key, value) in case {
-        if !["args", "result", "error", "checks"].contains(&key.as_str()) && !REMARKS.contains(&key.as_str()) {
+        if !["args", "result", "error", "checks"].contains(&key.as_str()) && !REMARKS.contains(&key.as_str())
+        {
             let found = question.property(key, value, &answer)?;
             if found != *value {
                 return Err(format!("{key} is {found}, expected {value}"));
@@ -123,7 +124,8 @@ fn judge(case: &Json) -> Result<(), String> {
 /// For a case without an answer: no key but those that all cases have.
 fn known_keys(case: &Map<String, Json>) -> Result<(), String> {
     let known = |key: &String| {
-        ["args", "result", "error", "checks", "values"].contains(&key.as_str()) || REMARKS.contains(&key.as_str())
+        ["args", "result", "error", "checks", "values"].contains(&key.as_str())
+            || REMARKS.contains(&key.as_str())
     };
     match case.keys().find(|key| !known(key)) {
         Some(key) => Err(format!("key {key} is unknown")),

@@ -111,7 +111,11 @@ impl Question {
         args.only(names)?;
         if let Some((operation, divides)) = tiled {
             let (a, b) = (args.layout("A")?, read::tiler(args.get("B")?)?);
-            return Ok(if divides { Question::Divide(operation, a, b) } else { Question::Product(operation, a, b) });
+            return Ok(if divides {
+                Question::Divide(operation, a, b)
+            } else {
+                Question::Product(operation, a, b)
+            });
         }
         let one: IntTuple = 1.into();
         Ok(match op {
@@ -127,21 +131,29 @@ impl Question {
             "left_inverse" => Question::LeftInverse(args.layout("layout")?),
             "right_inverse" => Question::RightInverse(args.layout("layout")?),
             "size_cosize" => Question::Sizes(args.layout("layout")?),
-            "blocked_product" => Question::ZippedProduct(blocked_product, args.layout("block")?, args.layout("tiler")?),
-            "raked_product" => Question::ZippedProduct(raked_product, args.layout("block")?, args.layout("tiler")?),
+            "blocked_product" => {
+                Question::ZippedProduct(blocked_product, args.layout("block")?, args.layout("tiler")?)
+            }
+            "raked_product" => {
+                Question::ZippedProduct(raked_product, args.layout("block")?, args.layout("tiler")?)
+            }
             "product" => Question::Tuple(|a, _| Ok(a.product()?.into()), args.tuple("a")?, one),
             "prefix_product" => Question::Tuple(|a, _| a.prefix_product(), args.tuple("a")?, one),
             "inner_product" => {
                 Question::Tuple(|a, b| Ok(a.inner_product(b)?.into()), args.tuple("a")?, args.tuple("b")?)
             }
-            "shape_div" => Question::Tuple(|a, b| a.shape_div(&b.product()?), args.tuple("a")?, args.int("b")?.into()),
+            "shape_div" => {
+                Question::Tuple(|a, b| a.shape_div(&b.product()?), args.tuple("a")?, args.int("b")?.into())
+            }
             "layout_call" => {
                 let layout = args.layout("layout")?;
                 Question::Call(args.tuple("coord")?, layout.shape(), layout.stride())
             }
             "crd2idx" => Question::Call(args.tuple("crd")?, args.tuple("shape")?, args.tuple("stride")?),
             "idx2crd" => Question::Coordinate(args.int("idx")?, args.tuple("shape")?),
-            "slice_and_offset" => Question::Slice(read::coordinate(args.get("crd")?)?, args.layout("layout")?),
+            "slice_and_offset" => {
+                Question::Slice(read::coordinate(args.get("crd")?)?, args.layout("layout")?)
+            }
             "swizzle" => Question::Swizzle(
                 Swizzle::new(args.int("B")?, args.int("M")?, args.int("S")?).map_err(|e| e.to_string())?,
                 args.ints("inputs")?,

@@ -2,10 +2,10 @@
 
 use super::Value;
 use crate::{
-    Coordinate, Error, Instruction, Int, IntTuple, Layout, Result, TiledInstruction, Tiler, blocked_product, collision, complement,
-    downcast, flat_divide, flat_product, left_inverse, logical_divide, logical_product,
-    max_common_layout, max_common_vector, nullspace, ordered, raked_product, recast, right_inverse,
-    tile_to_shape, tiled_divide, tiled_product, upcast, zipped_divide, zipped_product,
+    Coordinate, Error, Instruction, Int, IntTuple, Layout, Result, TiledInstruction, Tiler, blocked_product,
+    collision, complement, downcast, flat_divide, flat_product, left_inverse, logical_divide,
+    logical_product, max_common_layout, max_common_vector, nullspace, ordered, raked_product, recast,
+    right_inverse, tile_to_shape, tiled_divide, tiled_product, upcast, zipped_divide, zipped_product,
 };
 
 /// A function as the help shows it.
@@ -31,7 +31,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "flatten(L)", what: "all modes in one tuple" },
     Function { call: "append(L, M)", what: "M as a further mode behind those of L" },
     Function { call: "prepend(L, M)", what: "M as a further mode before those of L" },
-    Function { call: "make_layout(S)", what: "compact, first mode fastest; make_layout(S, D); make_layout(L, M, ...)" },
+    Function {
+        call: "make_layout(S)",
+        what: "compact, first mode fastest; make_layout(S, D); make_layout(L, M, ...)",
+    },
     Function { call: "make_layout_right(S)", what: "compact, last mode fastest" },
     Function { call: "make_ordered_layout(S, O)", what: "compact, modes in the order of the numbers O" },
     Function { call: "crd2idx(c, L)", what: "the value at a coordinate or index; crd2idx(c, S, D)" },
@@ -103,9 +106,11 @@ pub(super) fn call(name: &str, chosen: &[i64], values: &[Value]) -> Result<Value
         args.count(2..=2)?;
         return Ok(Value::Layout(operation(&args.layout(0)?, &args.tiler(1)?)?));
     }
-    of_numbers(&args).or_else(|| of_values(&args)).or_else(|| of_one(&args)).or_else(|| of_several(&args)).unwrap_or_else(
-        || Err(Error::Call(format!("{name} is no function of layouts"))),
-    )
+    of_numbers(&args)
+        .or_else(|| of_values(&args))
+        .or_else(|| of_one(&args))
+        .or_else(|| of_several(&args))
+        .unwrap_or_else(|| Err(Error::Call(format!("{name} is no function of layouts"))))
 }
 
 /// Functions of tuples of numbers.
@@ -118,7 +123,9 @@ fn of_numbers(args: &Arguments) -> Option<Result<Value>> {
         "shape_div" => args.two_tuples().and_then(|(s, n)| Ok(Value::from(&s.shape_div(&number(&n)?)?))),
         "ceil_div" => args.two_tuples().and_then(|(a, b)| int(number(&a)?.ceil_div(&number(&b)?))),
         "compatible" => args.two_tuples().and_then(|(s, t)| s.is_compatible(&t).map(Value::Bool)),
-        "idx2crd" => args.two_tuples().and_then(|(i, s)| Ok(Value::from(&s.coordinate(constant(&number(&i)?)?)?))),
+        "idx2crd" => {
+            args.two_tuples().and_then(|(i, s)| Ok(Value::from(&s.coordinate(constant(&number(&i)?)?)?)))
+        }
         _ => return None,
     })
 }
@@ -192,19 +199,23 @@ fn of_several(args: &Arguments) -> Option<Result<Value>> {
     Some(match args.name {
         "coalesce" => args.with_tuple(|l, profile| l.coalesce_by(profile)),
         "filter" => args.with_tuple(|l, profile| l.filter_by(profile)),
-        "complement" if args.values.len() == 1 => layout(args.layout(0).and_then(|l| complement(&l, &Int::ONE))),
+        "complement" if args.values.len() == 1 => {
+            layout(args.layout(0).and_then(|l| complement(&l, &Int::ONE)))
+        }
         "complement" => args.with_tuple(|l, n| complement(l, &n.product()?)),
         "blocked_product" => args.two_layouts(blocked_product),
         "raked_product" => args.two_layouts(raked_product),
         "max_common_layout" => args.two_layouts(max_common_layout),
-        "max_common_vector" => args.count(2..=2).and_then(|()| {
-            Ok(Value::Int(max_common_vector(&args.layout(0)?, &args.layout(1)?)?))
-        }),
+        "max_common_vector" => args
+            .count(2..=2)
+            .and_then(|()| Ok(Value::Int(max_common_vector(&args.layout(0)?, &args.layout(1)?)?))),
         "append" => args.two_layouts(|l, m| Ok(Layout::Tuple([l.modes(), vec![m.clone()]].concat()))),
         "prepend" => args.two_layouts(|l, m| Ok(Layout::Tuple([vec![m.clone()], l.modes()].concat()))),
         "make_layout" => layout(args.made()),
         "make_layout_right" => layout(args.one_tuple().and_then(|s| Layout::compact_right(&s))),
-        "make_ordered_layout" => layout(args.two_tuples().and_then(|(s, o)| ordered(&s.flatten(), Some(&constants(&o)?)))),
+        "make_ordered_layout" => {
+            layout(args.two_tuples().and_then(|(s, o)| ordered(&s.flatten(), Some(&constants(&o)?))))
+        }
         "tile_to_shape" => layout((|| {
             args.count(2..=3)?;
             let order = match args.values.len() {
@@ -213,9 +224,9 @@ fn of_several(args: &Arguments) -> Option<Result<Value>> {
             };
             tile_to_shape(&args.layout(0)?, &args.tuple(1)?, order.as_deref())
         })()),
-        "thread_values" => args.count(2..=2).and_then(|()| {
-            Ok(Value::ThreadValues { layout: args.layout(0)?, tile: args.tuple(1)? })
-        }),
+        "thread_values" => args
+            .count(2..=2)
+            .and_then(|()| Ok(Value::ThreadValues { layout: args.layout(0)?, tile: args.tuple(1)? })),
         "mma" | "tiled_mma" => args.instruction(),
         _ => return None,
     })
@@ -331,7 +342,9 @@ impl Arguments<'_> {
             ("upcast", [n]) if *n > 0 => upcast(&layout, &Int::from(*n))?,
             ("downcast", [n]) if *n > 0 => downcast(&layout, &Int::from(*n))?,
             ("recast", [from, to]) => recast(&layout, *from, *to)?,
-            ("recast", _) => return Err(Error::Call("recast takes two widths in bits: recast<16,8>(L)".into())),
+            ("recast", _) => {
+                return Err(Error::Call("recast takes two widths in bits: recast<16,8>(L)".into()));
+            }
             (name, _) => return Err(Error::Call(format!("{name} takes a positive number: {name}<2>(L)"))),
         }))
     }
@@ -388,7 +401,9 @@ impl Arguments<'_> {
         let is_layout = |v: &Value| !matches!(v, Value::Layout(_)) && v.int_tuple().is_some();
         match self.values {
             [shape] if is_layout(shape) => Layout::compact(&self.tuple(0)?),
-            [shape, stride] if is_layout(shape) && is_layout(stride) => Layout::new(&self.tuple(0)?, &self.tuple(1)?),
+            [shape, stride] if is_layout(shape) && is_layout(stride) => {
+                Layout::new(&self.tuple(0)?, &self.tuple(1)?)
+            }
             _ => Ok(Layout::Tuple((0..self.values.len()).map(|k| self.layout(k)).collect::<Result<_>>()?)),
         }
     }

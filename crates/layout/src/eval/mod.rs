@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A name that is not called is a size that comes with the launch. Static integers may be written
-//! as CuTe prints them (`_8`). `(4)` is a tuple of one mode; a layout in parentheses is that layout.
+//! as CuTe prints them (`_8`). `(4)` is a tuple of one mode; a layout in parentheses is that
+//! layout.
 
 mod functions;
 mod parse;

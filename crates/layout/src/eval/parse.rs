@@ -234,9 +234,10 @@ impl Parser {
         if self.accept('<') {
             for part in self.list('>')?.0 {
                 let number = self.number(first, &part)?;
-                chosen.push(self.located(first, number.as_const().ok_or(Error::Call(format!(
-                    "{name}<...> takes constants"
-                ))))?);
+                chosen.push(self.located(
+                    first,
+                    number.as_const().ok_or(Error::Call(format!("{name}<...> takes constants"))),
+                )?);
             }
             if let ("Sw" | "Swizzle", [bits, base, shift]) = (name, chosen.as_slice()) {
                 return Ok(Value::Swizzle(self.located(first, Swizzle::new(*bits, *base, *shift))?));

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{ComposedLayout, Coordinate, Error, Int, IntTuple, Layout, Result, Swizzle, TiledInstruction, Tiler};
+use crate::{
+    ComposedLayout, Coordinate, Error, Int, IntTuple, Layout, Result, Swizzle, TiledInstruction, Tiler,
+};
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +73,7 @@ impl Value {
             Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),
             Value::Int(n) => Some(Tiler::Layout(Layout::mode(n.clone(), 1))),
             Value::All => Some(Tiler::Keep),
-            Value::Tuple(parts) => {
-                Some(Tiler::Modes(parts.iter().map(Value::tiler).collect::<Option<_>>()?))
-            }
+            Value::Tuple(parts) => Some(Tiler::Modes(parts.iter().map(Value::tiler).collect::<Option<_>>()?)),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Pictures as LaTeX: a document of one TikZ picture, in which a cell is a filled node.
 
-use super::{Picture, Colours};
+use super::{Colours, Picture};
 
 pub(super) fn write(picture: &Picture) -> String {
     let (above, left) = picture.margins();
@@ -12,15 +12,19 @@ pub(super) fn write(picture: &Picture) -> String {
             body.push_str(&format!(
                 "\\node[anchor=west] at ({:.1},{:.1}) {{{}}};\n",
                 spot(column, -0.5),
-                -spot(row, -1.5),
+                down(row, -1.5),
                 panel.caption
             ));
         }
         for c in 0..panel.rows.first().map_or(0, Vec::len) {
-            body.push_str(&format!("\\node[number] at ({},{}) {{{c}}};\n", column + c, -spot(row, -0.8)));
+            body.push_str(&format!("\\node[number] at ({},{}) {{{c}}};\n", column + c, down(row, -0.8)));
         }
         for (r, cells) in panel.rows.iter().enumerate() {
-            body.push_str(&format!("\\node[number] at ({},{}) {{{r}}};\n", spot(column, -0.8), -spot(row + r, 0.0)));
+            body.push_str(&format!(
+                "\\node[number] at ({},{}) {{{r}}};\n",
+                spot(column, -0.8),
+                down(row + r, 0.0)
+            ));
             for (c, cell) in cells.iter().enumerate() {
                 let label = cell.label.join("\\\\");
                 body.push_str(&format!(
@@ -28,7 +32,7 @@ pub(super) fn write(picture: &Picture) -> String {
                     cell.shade % 8,
                     if dark(picture.colours, cell.shade) { ",text=white" } else { "" },
                     column + c,
-                    -spot(row + r, 0.0)
+                    down(row + r, 0.0)
                 ));
             }
         }
@@ -40,13 +44,18 @@ pub(super) fn write(picture: &Picture) -> String {
         })
         .collect();
     format!(
-        "% {}\n\\documentclass[convert]{{standalone}}\n\\usepackage{{tikz}}\n{colours}\\begin{{document}}\n\
+        "% {}\n\\documentclass{{standalone}}\n\\usepackage{{tikz}}\n{colours}\\begin{{document}}\n\
          \\begin{{tikzpicture}}[\n\
          \x20 cell/.style={{draw,minimum size=1cm,inner sep=0pt,align=center}},\n\
          \x20 number/.style={{font=\\small,text=gray}}]\n\
          {body}\\end{{tikzpicture}}\n\\end{{document}}\n",
         picture.title
     )
+}
+
+/// As [`spot`], downwards.
+fn down(cells: usize, off: f64) -> f64 {
+    0.0 - spot(cells, off)
 }
 
 /// A coordinate in cells, a little off a cell's place. A picture has few cells.

@@ -1,17 +1,13 @@
 //! Pictures of layouts, of thread-value maps and of tiled instructions.
 //!
-//! A picture is panels of cells, each with a label and a shade; it is drawn as terminal text, SVG or
-//! LaTeX (TikZ). What is drawn is decided here; the three writers know nothing of layouts.
+//! A picture is panels of cells, each with a label and a shade; it is drawn as terminal text, SVG
+//! or LaTeX (TikZ). What is drawn is decided here; the three writers know nothing of layouts.
 
 mod latex;
 mod svg;
 mod text;
 
-use crate::{
-    ComposedLayout, Error, IntTuple, Layout, Result, TiledInstruction,
-    eval::Value,
-    fit::LIMIT,
-};
+use crate::{ComposedLayout, Error, IntTuple, Layout, Result, TiledInstruction, eval::Value, fit::LIMIT};
 
 /// A cell of a panel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +102,10 @@ impl Picture {
         let [rows, columns] = sizes[..] else {
             return Err(Error::Profile(format!("a tile has rows and columns, not {tile}")));
         };
-        let [threads, values] = layout.modes().try_into().map_err(|_| {
-            Error::Profile(format!("{layout} is no layout of (threads, values)"))
-        })?;
+        let [threads, values] = layout
+            .modes()
+            .try_into()
+            .map_err(|_| Error::Profile(format!("{layout} is no layout of (threads, values)")))?;
         few(rows.saturating_mul(columns))?;
         let (threads, values) = (threads.known("picture")?.size, values.known("picture")?.size);
         few(threads.saturating_mul(values))?;
@@ -129,11 +126,7 @@ impl Picture {
             }
         }
         let panel = Panel { caption: String::new(), place: (false, false), rows: cells };
-        Ok(Picture {
-            title: format!("{layout} in {tile}"),
-            panels: vec![panel],
-            colours: Colours::Hues,
-        })
+        Ok(Picture { title: format!("{layout} in {tile}"), panels: vec![panel], colours: Colours::Hues })
     }
 
     /// A tiled instruction: `A` on the left, `B` on top, `C` between them.
@@ -173,7 +166,8 @@ impl Picture {
     /// The sizes of the panels on the left and of those on top: rows above, columns left.
     fn margins(&self) -> (usize, usize) {
         let above = self.panels.iter().filter(|p| !p.place.0).map(|p| p.rows.len()).max();
-        let left = self.panels.iter().filter(|p| !p.place.1).map(|p| p.rows.first().map_or(0, Vec::len)).max();
+        let left =
+            self.panels.iter().filter(|p| !p.place.1).map(|p| p.rows.first().map_or(0, Vec::len)).max();
         let several = self.panels.len() > 1;
         // Headings stand between panels.
         (if several { above.unwrap_or(0) + 2 } else { 0 }, if several { left.unwrap_or(0) + 2 } else { 0 })

@@ -82,7 +82,11 @@ pub fn ascending_layout() -> BoxedStrategy<Layout> {
 /// Layouts as they occur: compact in some order of the modes, with gaps that divide.
 pub fn orderly_layout() -> BoxedStrategy<Layout> {
     let sizes = prop::collection::vec(prop::sample::select(vec![1i64, 2, 3, 4, 8]), 1..=4);
-    (sizes, prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, 2, 3]), 4), any::<prop::sample::Index>())
+    (
+        sizes,
+        prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, 2, 3]), 4),
+        any::<prop::sample::Index>(),
+    )
         .prop_map(|(sizes, gaps, turn)| {
             let count = sizes.len();
             let mut strides = vec![0; count];
