@@ -36,6 +36,7 @@
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
 //! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
+//! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
 //!
 //! The [`prelude`] has what most programs need.
@@ -48,6 +49,7 @@
 pub use loopwright_cuda_target as cuda;
 pub use loopwright_emulator as emulator;
 pub use loopwright_kernel_ir as ir;
+pub use loopwright_layout as layout;
 pub use loopwright_lowering as lowering;
 pub use loopwright_poly as poly;
 pub use loopwright_program as program;

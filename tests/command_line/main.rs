@@ -2,6 +2,7 @@
 
 mod common;
 mod export;
+mod layout;
 mod output;
 mod program;
 mod refusals;

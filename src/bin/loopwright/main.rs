@@ -16,6 +16,7 @@ mod cuda;
 mod explain;
 mod export;
 mod input;
+mod layout;
 mod limits;
 mod lint;
 mod program;
@@ -109,6 +110,8 @@ enum Command {
         /// The step's name.
         name: Option<String>,
     },
+    /// Evaluate layouts in CuTe's notation, draw them, or run a file of cases.
+    Layout(layout::Layout),
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,
 }
@@ -157,6 +160,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
         Command::Steps { name } => steps::steps(name.as_deref()),
+        Command::Layout(layout) => layout.layout(),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
         }

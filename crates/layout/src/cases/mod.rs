@@ -1,0 +1,152 @@
+//! Files of cases, run: operations with their arguments and expected results.
+//!
+//! A file is a JSON object whose `cases` are objects with an `op`, its `args`, and a `result` or an
+//! `error`; a layout is `{"shape": ..., "stride": ...}`, a tuple is a list. What is expected:
+//!
+//! - A `result` whose `checks` hold has to be met exactly, and each check that holds for it has to
+//!   hold for what was computed.
+//! - Where a check is false, or an `error` stands, the post-condition decides by enumeration: a
+//!   value that fulfils it is right, and an error is right only if it says that no layout does.
+//!
+//! Everything in a case is read; an operation or key that is not known fails the case, so that
+//! nothing passes unread.
+
+mod checks;
+mod operations;
+mod read;
+
+use serde_json::{Map, Value as Json};
+
+use crate::Error;
+use operations::Answer;
+
+/// Sections of a file besides its cases, which are not run.
+const OTHER_SECTIONS: [&str; 6] =
+    ["meta", "known_divergences", "tv_layouts", "gmma_tma", "nvcute_expected", "ptx_canonical_examples"];
+
+/// Keys of a case that say where it comes from.
+const REMARKS: [&str; 4] = ["id", "op", "origin", "derived"];
+
+/// What became of the cases of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The number of cases that hold.
+    pub passed: usize,
+    /// For each case that does not: what it is, and what differs.
+    pub failed: Vec<String>,
+}
+
+impl Report {
+    /// The cases that differ, a line each, and the counts.
+    pub fn render(&self) -> String {
+        let lines: String = self.failed.iter().map(|line| format!("{line}\n")).collect();
+        format!("{lines}{} passed, {} failed\n", self.passed, self.failed.len())
+    }
+}
+
+/// Runs all cases of a file.
+pub fn run(text: &str) -> Result<Report, Error> {
+    let file: Json = serde_json::from_str(text)
+        .map_err(|e| Error::Syntax { message: format!("the file is no JSON: {e}"), offset: 0 })?;
+    let Some(cases) = file.get("cases").and_then(Json::as_array) else {
+        return Err(Error::Syntax { message: "the file has no list `cases`".into(), offset: 0 });
+    };
+    let mut report = Report::default();
+    for section in file.as_object().into_iter().flat_map(Map::keys) {
+        if section != "cases" && !OTHER_SECTIONS.contains(&section.as_str()) {
+            report.failed.push(format!("section {section}: unknown"));
+        }
+    }
+    for (k, case) in cases.iter().enumerate() {
+        let id = case.get("id").map_or_else(|| format!("#{k}"), Json::to_string);
+        let op = case.get("op").and_then(Json::as_str).unwrap_or("?");
+        match judge(case) {
+            Ok(()) => report.passed += 1,
+            Err(why) => report.failed.push(format!("case {id}, {op}: {why}")),
+        }
+    }
+    Ok(report)
+}
+
+/// Whether a case holds, or what differs.
+fn judge(case: &Json) -> Result<(), String> {
+    let case = case.as_object().ok_or("it is no object")?;
+    let op = case.get("op").and_then(Json::as_str).ok_or("it has no `op`")?;
+    let args = case.get("args").and_then(Json::as_object).ok_or("it has no `args`")?;
+    let question = operations::Question::read(op, args)?;
+    let empty = Map::new();
+    let checks = match case.get("checks") {
+        None => &empty,
+        Some(checks) => checks.as_object().ok_or("`checks` is no object")?,
+    };
+    let expected = match (case.get("result"), case.contains_key("error")) {
+        (Some(result), false) => Some(result),
+        (None, true) => None,
+        _ => return Err("it has to have one of `result` and `error`".into()),
+    };
+    // Checks of arguments describe the case; the others are claims about the result.
+    let is_claimed =
+        checks.iter().all(|(name, held)| checks::is_about_arguments(name) || *held != Json::Bool(false))
+            && !(checks.is_empty() && question.needs_checks());
+    let answer = match question.answer() {
+        Ok(answer) => answer,
+        // Reported only where enumeration has found that there is none.
+        Err(Error::NoLayout { .. }) if expected.is_none() || !is_claimed => return known_keys(case),
+        Err(error) => return Err(format!("{error}; expected {}", show(expected))),
+    };
+    if let (Some(expected), true) = (expected, is_claimed) {
+        let found = answer.to_json();
+        if found != *expected {
+            return Err(format!("found {found}, expected {expected}"));
+        }
+    } else {
+        question.post_condition(&answer)?;
+    }
+    for (name, held) in checks {
+        let found = checks::holds(name, &question, &answer)?;
+        let is_fixed = *held == Json::Bool(true) || checks::is_about_arguments(name);
+        if is_fixed && Json::Bool(found) != *held {
+            return Err(format!("check {name} is {found}, expected {held}"));
+        }
+    }
+    for (key, value) in case {
+        if !["args", "result", "error", "checks"].contains(&key.as_str()) && !REMARKS.contains(&key.as_str())
+        {
+            let found = question.property(key, value, &answer)?;
+            if found != *value {
+                return Err(format!("{key} is {found}, expected {value}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For a case without an answer: no key but those that all cases have.
+fn known_keys(case: &Map<String, Json>) -> Result<(), String> {
+    let known = |key: &String| {
+        ["args", "result", "error", "checks", "values"].contains(&key.as_str())
+            || REMARKS.contains(&key.as_str())
+    };
+    match case.keys().find(|key| !known(key)) {
+        Some(key) => Err(format!("key {key} is unknown")),
+        None => Ok(()),
+    }
+}
+
+fn show(expected: Option<&Json>) -> String {
+    expected.map_or("a value that fulfils the post-condition".into(), Json::to_string)
+}
+
+impl Answer {
+    fn to_json(&self) -> Json {
+        match self {
+            Answer::Layout(layout) => read::layout_json(layout),
+            Answer::Tuple(tuple) => read::tuple_json(tuple),
+            Answer::Values(values) => Json::from(values.clone()),
+            Answer::Sizes { size, cosize } => serde_json::json!({"size": size, "cosize": cosize}),
+            Answer::Slice { layout, offset } => {
+                serde_json::json!({"layout": read::layout_json(layout), "offset": offset})
+            }
+        }
+    }
+}

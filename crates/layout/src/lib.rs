@@ -1,0 +1,70 @@
+//! Layouts: functions from nested coordinates to indices, and the algebra on them.
+//!
+//! A layout has a shape and a stride, written `(4,8):(8,1)`: the coordinate `(i, j)` has the index
+//! `8 i + j`. Modes nest, a number counts colexicographically wherever a tuple is expected, and the
+//! operations are those of CuTe, by their names: [`composition`], [`complement`], inverses,
+//! divides, products, swizzles.
+//!
+//! Each operation succeeds exactly if its post-condition can be fulfilled, and otherwise says which
+//! mode fails and why, with indices as witness. Sizes that come with the launch are polynomials
+//! ([`Int`]); there an operation succeeds if the rules of divisibility hold for all sizes.
+//!
+//! ```
+//! use loopwright_layout::{Layout, Tiler, logical_divide};
+//!
+//! # fn main() -> loopwright_layout::Result<()> {
+//! let a: Layout = "(4,2,3):(2,1,8)".parse()?;
+//! let tile: Layout = "4:2".parse()?;
+//! assert_eq!(logical_divide(&a, &Tiler::Layout(tile))?.to_string(), "((2,2),(2,3)):((4,1),(2,8))");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`eval`] | expressions as text, by CuTe's names |
+//! | [`cases`] | files of cases, run |
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
+mod bits;
+mod bridge;
+pub mod cases;
+mod complement;
+mod compose;
+mod divide;
+mod error;
+pub mod eval;
+mod fit;
+mod instruction;
+mod int;
+mod interpolate;
+mod inverse;
+mod layout;
+mod picture;
+mod recast;
+mod simplify;
+mod slice;
+mod swizzle;
+mod tuple;
+
+pub use bits::BitMap;
+pub use complement::{collision, complement};
+pub use compose::{Tiler, compose_tiler, composition};
+pub use divide::{
+    blocked_product, flat_divide, flat_product, logical_divide, logical_product, ordered, raked_product,
+    tile_to_shape, tiled_divide, tiled_product, zipped_divide, zipped_product,
+};
+pub use error::{Error, Result};
+pub use instruction::{Held, Holder, Instruction, TiledInstruction, instruction_names};
+pub use int::Int;
+pub use inverse::{left_inverse, max_common_layout, max_common_vector, nullspace, right_inverse};
+pub use layout::{Known, Layout};
+pub use picture::Picture;
+pub use recast::{downcast, recast, upcast};
+pub use slice::Coordinate;
+pub use swizzle::{ComposedLayout, Swizzle};
+pub use tuple::{IntTuple, crd2idx};
