@@ -8,7 +8,7 @@ use loopwright::lowering::program::{ShuffleMode, Stmt, ValueKind};
 use loopwright::prelude::*;
 
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
-    lower(kernel, LowerOptions { target, ..LowerOptions::default() })
+    lower(kernel, LowerOptions::default().on(target))
 }
 
 fn transformed(text: &str, steps: &str) -> LoopKernel {

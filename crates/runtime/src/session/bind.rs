@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
-use loopwright_lowering::index_range;
-use loopwright_lowering::program::{DeviceKernel, Memory, Owner, Program, Stmt};
+use loopwright_program::{DeviceKernel, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
@@ -291,7 +290,7 @@ fn cuda_arguments(
 
 #[cfg(test)]
 mod tests {
-    use loopwright_lowering::program::{Global, HostStmt, MemRef, Target, Value};
+    use loopwright_program::{Global, HostStmt, MemRef, Target, Value};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, UnaryOp};
-use loopwright_lowering::program::{Global, HostStmt, Param, Program, Value, eval_host};
+use loopwright_program::{Global, HostStmt, Param, Program, Value, eval_host};
 
 use super::layout::Layout;
 
