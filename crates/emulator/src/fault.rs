@@ -66,7 +66,9 @@ impl FaultKind {
     /// The remedy, if it is always the same.
     fn remedy(&self) -> Option<&'static str> {
         Some(match self {
-            FaultKind::OtherTarget => "lower the kernel for `Target::cuda()`",
+            FaultKind::OtherTarget => {
+                "lower the kernel for a target whose warps the emulator runs, such as `Target::cuda()`"
+            }
             FaultKind::MissingFunction => {
                 "give it as a Rust closure with `Device::with_function`, or run on a GPU, which has its CUDA C"
             }
