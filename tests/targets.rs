@@ -76,6 +76,37 @@ fn names_are_legal_in_the_targets_language() {
     );
 }
 
+/// What a kernel declares may have a name that means something in CUDA C: what the program declares
+/// itself is renamed, what callers know is refused.
+#[test]
+fn names_are_judged_when_a_kernel_is_lowered() {
+    let text = |array: &str| {
+        format!(
+            "kernel twice(x: f32[n], {array}: f32[n], n: i32)\nassume 0 <= n\ndomain {{ [int] : 0 <= int < n }}\n\
+             temp float4: f32\nfloat4 = 2.0 * x[int] {{id=get, inames=int}}\n{array}[int] = float4 {{id=put, inames=int}}\n"
+        )
+    };
+    let kernel =
+        transformed(&text("y"), "split_iname(int, 128)\ntag_inames(int_outer: block.x, int_inner: thread.x)");
+    let program = lowered(&kernel, Target::cuda()).unwrap();
+    let printed = cuda_source(&program).unwrap().text;
+    assert!(printed.contains("int int_1 = ") && printed.contains("float4_1"), "{printed}");
+    let named = transformed(&text("a__b"), "");
+    assert_eq!(
+        refusal(lowered(&named, Target::cuda())),
+        "error[reserved-name]: `a__b` means something else in CUDA C\n |\n = help: give it another name, as `a_b`"
+    );
+}
+
+/// Lanes of a step are those of any target; lowering judges by its own.
+#[test]
+fn sixty_four_lanes_need_a_target_that_has_them() {
+    let steps = "split_iname(i, 64)\ntag_inames(s: block.x, i_inner: lane)";
+    let kernel = transformed(SUM, steps);
+    assert_eq!(widths(&lowered(&kernel, Target::hip_cdna()).unwrap()), [64]);
+    assert_eq!(lowered(&kernel, Target::cuda()).unwrap_err().code, "lane-length");
+}
+
 #[test]
 fn other_targets_are_refused_by_what_knows_only_one() {
     let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");

@@ -202,14 +202,14 @@ impl<'k> Extents<'k> {
                 "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
             )));
         };
-        // Lowering judges by the target that it is given.
-        let target = Target::default();
+        // Lowering judges by the target that it is given; here only what suits none is refused.
+        let target = Target::widest();
         if tag == Tag::Lane && !u64::try_from(length).is_ok_and(|length| target.divides_warp(length)) {
             return Err(Diagnostic::new(
                 "lane-length",
                 format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into {} lanes", target.parts_of_warps()),
             )
-            .help(format!("split it first, as split_iname({iname}, {})", target.warp_size)));
+            .help(format!("split it first, as split_iname({iname}, {})", Target::default().warp_size)));
         }
         Ok(())
     }
