@@ -153,7 +153,7 @@ fn a_barrier_that_some_threads_pass_by_is_refused() {
     assert_eq!(
         refuted(&program, "a barrier for all threads but one").to_string(),
         "\
-error[divergent-barrier]: not all threads of a block of `column` come to the barrier of `fill writes row, use reads it`
+error[divergent-barrier]: not all threads of a block of `column` reach the barrier of `fill writes row, use reads it`
   witness: thread (0, 0, 0) does and thread (63, 0, 0) does not, or not as often; block (0, 0, 0), n=1"
     );
 }

@@ -241,7 +241,8 @@ impl<const W: usize> Block<'_, W> {
                             warp.syncs += 1;
                             self.counters.warp_syncs += 1;
                             if warp.syncs >= MOST_SYNCS {
-                                let detail = "more synchronisations than the emulator can tell apart";
+                                let detail = "more synchronisations than the emulator can tell \
+                                    apart";
                                 return Err(self.too_many(detail));
                             }
                         }

@@ -148,8 +148,10 @@ impl BinaryFolder {
         let folder = folder.as_ref();
         let path = folder.join(MANIFEST);
         let damaged = |path: &Path, e: String| {
-            Diagnostic::new("binary-folder", format!("{} cannot be used: {e}", path.display()))
-                .help("copy the whole folder again, or make it again with `loopwright tune --compile-only`")
+            Diagnostic::new("binary-folder", format!("{} cannot be used: {e}", path.display())).help(
+                "copy the whole folder again, or make it again with `loopwright tune \
+                    --compile-only`",
+            )
         };
         let text = std::fs::read(&path).map_err(|e| damaged(&path, e.to_string()))?;
         let format = |value: &serde_json::Value| value.get("format").and_then(serde_json::Value::as_u64);
@@ -169,7 +171,7 @@ impl BinaryFolder {
             }
             let cubin = std::fs::read(&path).map_err(|e| damaged(&path, e.to_string()))?;
             if blake3::hash(&cubin).to_hex().as_str() != entry.blake3 {
-                return Err(damaged(&path, "it is not the file that the manifest tells of".to_owned()));
+                return Err(damaged(&path, "it is not the file that the manifest describes".to_owned()));
             }
             let binary = nvrtc::Compiled::from_parts(arch, cubin, None, entry.log.clone());
             if !binary.is_complete() {

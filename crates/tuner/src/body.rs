@@ -46,11 +46,13 @@ pub(crate) fn check(program: &Program, most: usize) -> Result<(), Diagnostic> {
         let count = statements(&kernel.body);
         if count > most {
             let message = format!(
-                "`{}` has {count} statements once its loops are unrolled, more than {most}: the compiler would take long",
+                "`{}` has {count} statements once its loops are unrolled, more than {most}: the \
+                 compiler would take long",
                 kernel.name
             );
             return Err(Diagnostic::new("body-too-long", message).help(
-                "leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher `most_statements` allows more",
+                "leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher \
+                 `most_statements` allows more",
             ));
         }
     }

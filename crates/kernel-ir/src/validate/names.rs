@@ -71,7 +71,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
 }
 
 fn bad(name: &Name, what: &str) -> Diagnostic {
-    Diagnostic::new("bad-name", format!("`{}` is no name for {what}", name.escape_debug()))
+    Diagnostic::new("bad-name", format!("`{}` is not a name for {what}", name.escape_debug()))
         .help("a name is a letter, then letters, digits and underscores, and no word of the language")
 }
 

@@ -183,7 +183,8 @@ fn check_device_array(
         return Err(Diagnostic::new(
             "argument-alignment",
             format!(
-                "`{name}` does not begin at a multiple of {alignment} bytes, as its vector accesses need"
+                "`{name}` does not begin at a multiple of {alignment} bytes, as its vector \
+                 accesses need"
             ),
         )
         .help("give memory that begins there, or a kernel without vector accesses to it"));
@@ -194,7 +195,8 @@ fn check_device_array(
             return Err(Diagnostic::new(
                 "aliased-arguments",
                 format!(
-                    "`{earlier_name}` and `{name}` are the same memory, and the kernel writes `{writes}`"
+                    "`{earlier_name}` and `{name}` are the same memory, and the kernel writes \
+                     `{writes}`"
                 ),
             )
             .help("give each written array memory of its own"));

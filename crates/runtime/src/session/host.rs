@@ -83,7 +83,8 @@ fn no_value(what: &str) -> Diagnostic {
     Diagnostic::new(
         "host-value",
         format!(
-            "{what} has no value: it overflows, divides by zero, or speaks of what the host does not know"
+            "{what} has no value: it overflows, divides by zero, or uses what the host does \
+             not know"
         ),
     )
     .help("work on smaller pieces")

@@ -131,8 +131,10 @@ pub(super) fn compile_source(
         let written = std::fs::create_dir_all(folder.join("source"))
             .and_then(|()| std::fs::write(&file, source.text.as_bytes()));
         written.map_err(|e| {
-            Diagnostic::new("write-file", format!("{} cannot be written: {e}", file.display()))
-                .help("line information needs the source in a file: set LOOPWRIGHT_CACHE to a folder that can be written to")
+            Diagnostic::new("write-file", format!("{} cannot be written: {e}", file.display())).help(
+                "line information needs the source in a file: set LOOPWRIGHT_CACHE to a \
+                    folder that can be written to",
+            )
         })?;
         nvrtc_options.name = file.display().to_string();
     }
