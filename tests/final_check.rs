@@ -228,7 +228,7 @@ fn an_index_that_is_not_what_it_stands_for_is_refused() {
     assert_eq!(
         refuted(&program, "one further").to_string(),
         "\
-error[wrong-index]: `i` in `copy` may not be what it stands for
+error[wrong-index]: `i` in `copy` may not have the value that it stands for
   witness: `i` is wrong in thread (0, 0, 0) of block (0, 0, 0), where n=1"
     );
 }

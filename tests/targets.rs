@@ -92,9 +92,10 @@ fn names_are_judged_when_a_kernel_is_lowered() {
     let printed = cuda_source(&program).unwrap().text;
     assert!(printed.contains("int int_1 = ") && printed.contains("float4_1"), "{printed}");
     let named = transformed(&text("a__b"), "");
+    let refused = lowered(&named, Target::cuda()).unwrap_err();
     assert_eq!(
-        refusal(lowered(&named, Target::cuda())),
-        "error[reserved-name]: `a__b` means something else in CUDA C\n |\n = help: give it another name, as `a_b`"
+        (refused.code, &*refused.message, refused.help.as_deref()),
+        ("reserved-name", "`a__b` means something else in CUDA C", Some("give it another name, as `a_b`"))
     );
 }
 
