@@ -102,7 +102,7 @@ z[i] = x[i] {id=copy}
     let renamed = LoopKernel::parse(&text.replace("z[i] = x[i] {id=copy}", "z[i] = x[i] {id=move}")).unwrap();
     assert_eq!(
         verify_kernel(&renamed, &program).refusal().map(|why| why.to_string()).as_deref(),
-        Some("error[wrong-claim]: copy is no part of the kernel")
+        Some("error[wrong-claim]: copy is not a part of the kernel")
     );
     let of = |from: &str, to: &str| LoopKernel::parse(&text.replace(from, to)).unwrap();
     for (from, to) in [

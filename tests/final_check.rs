@@ -153,7 +153,7 @@ fn a_barrier_that_some_threads_pass_by_is_refused() {
     assert_eq!(
         refuted(&program, "a barrier for all threads but one").to_string(),
         "\
-error[divergent-barrier]: not all threads of a block of `column` come to the barrier of `fill writes row, use reads it`
+error[divergent-barrier]: not all threads of a block of `column` reach the barrier of `fill writes row, use reads it`
   witness: thread (0, 0, 0) does and thread (63, 0, 0) does not, or not as often; block (0, 0, 0), n=1"
     );
 }
@@ -228,7 +228,7 @@ fn an_index_that_is_not_what_it_stands_for_is_refused() {
     assert_eq!(
         refuted(&program, "one further").to_string(),
         "\
-error[wrong-index]: `i` in `copy` may not be what it stands for
+error[wrong-index]: `i` in `copy` may not have the value that it stands for
   witness: `i` is wrong in thread (0, 0, 0) of block (0, 0, 0), where n=1"
     );
 }

@@ -84,7 +84,7 @@ fn bounds_around_a_barrier_are_asked_on_both_sides() {
         let why = refuted(&program);
         assert!(
             why.starts_with(
-                "error[divergent-barrier]: not all threads of a block of `rounds` come to the barrier of"
+                "error[divergent-barrier]: not all threads of a block of `rounds` reach the barrier of"
             ),
             "{why}"
         );

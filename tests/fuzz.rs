@@ -171,9 +171,7 @@ fn whole_way(kernel: &str, pipeline: &str) -> Counts {
     let again = LoopKernel::parse(&transformed.to_text());
     assert_eq!(again.as_ref(), Ok(&transformed), "{}", transformed.to_text());
     for index in [DType::I32, DType::I64] {
-        match lower(&transformed, LowerOptions { index, ..LowerOptions::default() })
-            .and_then(|program| cuda_source(&program))
-        {
+        match lower(&transformed, LowerOptions::new(index)).and_then(|program| cuda_source(&program)) {
             Ok(_) => counts.lowered = 1,
             Err(d) => {
                 assert_ne!(d.code, "internal", "{d}\n{transformed}");

@@ -1,6 +1,8 @@
 //! Kernels lowered for targets other than the default one: what a warp's width changes, and what is
 //! refused.
 
+#[path = "common/cases.rs"]
+mod cases;
 mod common;
 
 use loopwright::emulator;
@@ -8,7 +10,7 @@ use loopwright::lowering::program::{ShuffleMode, Stmt, ValueKind};
 use loopwright::prelude::*;
 
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
-    lower(kernel, LowerOptions { target, ..LowerOptions::default() })
+    lower(kernel, LowerOptions::default().on(target))
 }
 
 fn transformed(text: &str, steps: &str) -> LoopKernel {
@@ -74,6 +76,38 @@ fn names_are_legal_in_the_targets_language() {
     );
 }
 
+/// What a kernel declares may have a name that means something in CUDA C: what the program declares
+/// itself is renamed, what callers know is refused.
+#[test]
+fn names_are_judged_when_a_kernel_is_lowered() {
+    let text = |array: &str| {
+        format!(
+            "kernel twice(x: f32[n], {array}: f32[n], n: i32)\nassume 0 <= n\ndomain {{ [int] : 0 <= int < n }}\n\
+             temp float4: f32\nfloat4 = 2.0 * x[int] {{id=get, inames=int}}\n{array}[int] = float4 {{id=put, inames=int}}\n"
+        )
+    };
+    let kernel =
+        transformed(&text("y"), "split_iname(int, 128)\ntag_inames(int_outer: block.x, int_inner: thread.x)");
+    let program = lowered(&kernel, Target::cuda()).unwrap();
+    let printed = cuda_source(&program).unwrap().text;
+    assert!(printed.contains("int int_1 = ") && printed.contains("float4_1"), "{printed}");
+    let named = transformed(&text("a__b"), "");
+    let refused = lowered(&named, Target::cuda()).unwrap_err();
+    assert_eq!(
+        (refused.code, &*refused.message, refused.help.as_deref()),
+        ("reserved-name", "`a__b` means something else in CUDA C", Some("give it another name, as `a_b`"))
+    );
+}
+
+/// Lanes of a step are those of any target; lowering judges by its own.
+#[test]
+fn sixty_four_lanes_need_a_target_that_has_them() {
+    let steps = "split_iname(i, 64)\ntag_inames(s: block.x, i_inner: lane)";
+    let kernel = transformed(SUM, steps);
+    assert_eq!(widths(&lowered(&kernel, Target::hip_cdna()).unwrap()), [64]);
+    assert_eq!(lowered(&kernel, Target::cuda()).unwrap_err().code, "lane-length");
+}
+
 #[test]
 fn other_targets_are_refused_by_what_knows_only_one() {
     let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
@@ -82,11 +116,62 @@ fn other_targets_are_refused_by_what_knows_only_one() {
         refusal(cuda_source(&program)),
         "error[other-target]: `total` is lowered for CUDA C and warps of 64 threads, and is to be printed in CUDA C for warps of 32\n |\n = help: lower it for a target of the language that it is printed in"
     );
+    let program = lowered(&kernel, Target { warp_size: 16, ..Target::cuda() }).unwrap();
     let run = emulator::run(&program, &mut emulator::Arguments::default(), &EmulatorOptions::default());
     assert_eq!(
         refusal(run.map_err(|fault| fault.diagnostic())),
-        "error[other-target]: the program is written for another target: warps have 64 threads there, and 32 in the emulator\n |\n = help: lower the kernel for `Target::cuda()`"
+        "error[other-target]: the program is written for another target: its warps have 16 threads, and the emulator runs warps of 32 or 64\n |\n = help: lower the kernel for a target whose warps the emulator runs, such as `Target::cuda()`"
     );
+}
+
+/// The programs of the examples for AMD's wavefronts of 64 threads, on the emulator with all checks.
+#[test]
+fn wide_wavefronts_run_on_the_emulator() {
+    let (mut ran, mut over_64) = (0, 0);
+    for example in common::examples() {
+        let program = match lowered(&example.transformed(), Target::hip_cdna()) {
+            Ok(program) => program,
+            Err(d) => {
+                assert!(["warp-without-lanes", "flat-warp"].contains(&d.code), "{}: {d}", example.name());
+                continue;
+            }
+        };
+        for sizes in cases::sizes(&example.kernel) {
+            if !cases::allowed(&program, &sizes) {
+                continue;
+            }
+            let mut arguments = cases::arguments(&program, &sizes);
+            let expected = cases::expected(&example.declared, &arguments);
+            emulator::run(&program, &mut arguments, &EmulatorOptions::default())
+                .unwrap_or_else(|fault| panic!("{} {sizes:?}: {}", example.name(), fault.diagnostic()));
+            for (name, buffer) in &expected {
+                let got = arguments.buffer(name).expect("the array is an argument");
+                assert!(
+                    cases::agree(&example.kernel, got, buffer),
+                    "{} {sizes:?}: `{name}` is {got:?}, expected {buffer:?}",
+                    example.name()
+                );
+            }
+            ran += 1;
+        }
+        over_64 += usize::from(widths(&program).contains(&64));
+    }
+    assert!(ran > 40 && over_64 > 2, "{ran} runs, {over_64} programs with shuffles over 64 lanes");
+}
+
+/// A device of the runtime is of a target too: its kernels are lowered for it.
+#[test]
+fn the_emulator_stands_for_devices_of_other_targets() {
+    let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
+    let device = Device::emulator_for(Target::hip_cdna(), EmulatorOptions::default());
+    assert_eq!((device.limits().warp_size, device.target()), (64, Target::hip_cdna()));
+    let compiled = device.compile(&kernel).unwrap();
+    assert_eq!(widths(&compiled.program().unwrap()), [64, 2]);
+    let x = Tensor::from_vec(&[2, 128], (0..256).map(|v| v as f32).collect()).unwrap();
+    let outputs = compiled.run(&Args::new().tensor("x", &x)).unwrap();
+    assert_eq!(outputs.get("y").unwrap().to_f64(), [127.0 * 64.0, 127.0 * 64.0 + 128.0 * 128.0]);
+    // What prints CUDA C refuses it.
+    assert_eq!(compiled.stages().unwrap_err().code, "other-target");
 }
 
 /// What lowering refuses for warps of 64 threads: steps that count on 32 lanes, and flattened nests,

@@ -67,8 +67,7 @@ fn computes<T: Element + PartialEq + std::fmt::Debug>(text: &str, given: Given, 
     let found = interpret(&kernel, &inputs, Mode::Exact).unwrap_or_else(|d| panic!("{text}: {d}"));
     assert_eq!(found[&Name::new(name)].to_vec::<T>().unwrap(), expected, "the interpreter: {text}");
     for index in [DType::I32, DType::I64] {
-        let program = lower(&kernel, LowerOptions { index, ..LowerOptions::default() })
-            .unwrap_or_else(|d| panic!("{text}: {d}"));
+        let program = lower(&kernel, LowerOptions::new(index)).unwrap_or_else(|d| panic!("{text}: {d}"));
         // A launch uses 32 bits only if they hold all indices, and arithmetic on indices in values.
         let lookup = |name: &Name| given.scalars.get(name).and_then(|v| v.as_i64());
         if loopwright::lowering::index_range::check(&program, &lookup).is_ok() {

@@ -58,7 +58,7 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     let text = with(&["--points", "3"]);
     assert!(text.contains("error[strategy]") && text.contains("--strategy random"), "{text}");
     let text = with(&["--launches", "0"]);
-    assert!(text.contains("error[launches]: a median of 0 launches is no figure"), "{text}");
+    assert!(text.contains("error[launches]: the median of 0 launches has no value"), "{text}");
     let few = out(&call(
         &[&args[..3], &[&space], &args[4..12], &["--strategy", "random", "--points", "2"]].concat(),
     ));

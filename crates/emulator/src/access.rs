@@ -13,18 +13,18 @@ use crate::{
     traffic,
     update::{update_narrow, update_wide},
     warp::Warp,
-    words::{Narrow, WARP, Wide, active, lanes_of, select},
+    words::{Narrow, Wide, active, lanes_of, lowest_lanes, select},
 };
 
-type Offsets = [i64; WARP];
+type Offsets<const W: usize> = [i64; W];
 
 /// One value per lane, in either register file.
-enum Words {
-    Narrow(Narrow),
-    Wide(Wide),
+enum Words<const W: usize> {
+    Narrow(Narrow<W>),
+    Wide(Wide<W>),
 }
 
-impl Block<'_> {
+impl<const W: usize> Block<'_, W> {
     /// The number of elements in the array's storage, and its name.
     fn size_of(&self, memory: Memory) -> i64 {
         match memory {
@@ -47,7 +47,7 @@ impl Block<'_> {
 
     /// The element of a private array that all lanes access, if it is known and in bounds.
     #[inline]
-    fn uniform_cell(&self, warp: &Warp, access: &Access, elements: usize) -> Option<usize> {
+    fn uniform_cell(&self, warp: &Warp<W>, access: &Access, elements: usize) -> Option<usize> {
         if access.constant.is_some() || !access.uniform {
             return access.constant;
         }
@@ -66,7 +66,7 @@ impl Block<'_> {
     }
 
     /// Whether a fast check on 32-bit indices shows that the access is in bounds.
-    fn surely_in_bounds(&self, warp: &Warp, access: &Access, mask: u32) -> bool {
+    fn surely_in_bounds(&self, warp: &Warp<W>, access: &Access, mask: u64) -> bool {
         if access.constant.is_some() {
             return true;
         }
@@ -87,8 +87,8 @@ impl Block<'_> {
             return !bad && (access.subscripts.is_empty() || sum == offset);
         }
         let offset = &warp.narrow[access.offset as usize];
-        let (mut bad, mut sum) = ([0u32; WARP], [0u32; WARP]);
-        for i in 0..WARP {
+        let (mut bad, mut sum) = ([0u32; W], [0u32; W]);
+        for i in 0..W {
             bad[i] = u32::from(offset[i] >= room as u32);
         }
         for (n, subscript) in access.subscripts.iter().enumerate() {
@@ -97,13 +97,13 @@ impl Block<'_> {
                 return false;
             };
             let subscript = &warp.narrow[*subscript as usize];
-            for i in 0..WARP {
+            for i in 0..W {
                 bad[i] |= u32::from(subscript[i] >= length as u32);
                 sum[i] = sum[i].wrapping_add(subscript[i].wrapping_mul(stride as u32));
             }
         }
         if !access.subscripts.is_empty() {
-            for i in 0..WARP {
+            for i in 0..W {
                 bad[i] |= u32::from(sum[i] != offset[i]);
             }
         }
@@ -115,7 +115,7 @@ impl Block<'_> {
     fn access_failure(
         &self,
         kind: FaultKind,
-        warp: &Warp,
+        warp: &Warp<W>,
         access: &Access,
         lane: usize,
         offset: i64,
@@ -145,19 +145,19 @@ impl Block<'_> {
     /// Faults if the `lanes` elements from an active lane's offset are not all in the array.
     fn check_bounds(
         &self,
-        warp: &Warp,
+        warp: &Warp<W>,
         access: &Access,
-        offset: &Offsets,
-        mask: u32,
+        offset: &Offsets<W>,
+        mask: u64,
         lanes: i64,
     ) -> Outcome<()> {
         if lanes == 1 && self.surely_in_bounds(warp, access, mask) {
             return Ok(());
         }
         let room = self.size_of(access.memory) - (lanes - 1);
-        let mut bad = [false; WARP];
-        let mut sum = [0i64; WARP];
-        for i in 0..WARP {
+        let mut bad = [false; W];
+        let mut sum = [0i64; W];
+        for i in 0..W {
             bad[i] = offset[i] < 0 || offset[i] >= room;
         }
         for (n, subscript) in access.subscripts.iter().enumerate() {
@@ -166,7 +166,7 @@ impl Block<'_> {
                 length -= lanes - 1;
             }
             let subscript = warp.index(access.wide_index, *subscript);
-            for i in 0..WARP {
+            for i in 0..W {
                 bad[i] |= subscript[i] < 0 || subscript[i] >= length;
                 sum[i] = sum[i].wrapping_add(subscript[i].wrapping_mul(stride));
             }
@@ -195,7 +195,7 @@ impl Block<'_> {
     }
 
     /// Counts the access and observes the watched cell, if any. `bytes` is per lane.
-    fn account(&mut self, access: &Access, offset: &Offsets, mask: u32, bytes: u64) {
+    fn account(&mut self, access: &Access, offset: &Offsets<W>, mask: u64, bytes: u64) {
         if !self.launch.options.count {
             return;
         }
@@ -204,7 +204,7 @@ impl Block<'_> {
             Memory::Global(_) => {
                 let address = offset.map(|o| o.wrapping_mul(size));
                 let traffic = traffic::global(&address, mask, bytes);
-                let excess = traffic.sectors.saturating_sub(traffic.bytes.div_ceil(32));
+                let excess = traffic.sectors.saturating_sub(traffic.bytes.div_ceil(traffic::SECTOR));
                 self.note(access, traffic.sectors, excess, mask, traffic.bytes);
                 if access.write {
                     self.counters.global_stores += traffic;
@@ -227,18 +227,18 @@ impl Block<'_> {
         }
         let lanes = u64::from(mask.count_ones());
         self.counters.active_lanes += lanes;
-        self.counters.idle_lanes += WARP as u64 - lanes;
+        self.counters.idle_lanes += W as u64 - lanes;
     }
 
     /// Counts one request for its access in the kernel's text.
-    fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u32, bytes: u64) {
+    fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u64, bytes: u64) {
         if let Some(traffic) = self.accessed.get_mut(access.number) {
             let active_lanes = u64::from(mask.count_ones());
             *traffic += AccessTraffic { requests: u64::from(mask != 0), passes, excess, active_lanes, bytes };
         }
     }
 
-    fn watch(&mut self, warp: &Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
+    fn watch(&mut self, warp: &Warp<W>, access: &Access, offset: &Offsets<W>, mask: u64) -> Outcome<()> {
         let Some(mut trace) = self.trace.take() else { return Ok(()) };
         let mut result = Ok(());
         if trace.target.memory == access.memory {
@@ -265,7 +265,7 @@ impl Block<'_> {
     fn race(
         &self,
         conflict: Conflict,
-        warp: &Warp,
+        warp: &Warp<W>,
         access: &Access,
         lane: usize,
         offset: i64,
@@ -279,15 +279,21 @@ impl Block<'_> {
         failure
     }
 
-    /// Checks for races and reads of unwritten values. Offsets must be in bounds.
-    fn check_cells(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
+    /// Checks for races and reads of unwritten values. Offsets<W> must be in bounds.
+    fn check_cells(
+        &mut self,
+        warp: &mut Warp<W>,
+        access: &Access,
+        offset: &Offsets<W>,
+        mask: u64,
+    ) -> Outcome<()> {
         self.watch(warp, access, offset, mask)?;
         let mut checks = self.launch.options.checks;
         // A cell is watched to learn more about a known fault: a missing value may be one that a
         // race has not written yet.
         checks.uninitialised &= self.trace.is_none();
         let now = self.stamp(warp);
-        let without_value = |block: &Self, warp: &Warp, lane: usize| {
+        let without_value = |block: &Self, warp: &Warp<W>, lane: usize| {
             let kind = FaultKind::Uninitialised;
             let mut failure = block.access_failure(kind, warp, access, lane, offset[lane]);
             if !matches!(access.memory, Memory::Private(_)) {
@@ -370,7 +376,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn fetch(&self, warp: &Warp, access: &Access, offset: &Offsets, mask: u32) -> Words {
+    fn fetch(&self, warp: &Warp<W>, access: &Access, offset: &Offsets<W>, mask: u64) -> Words<W> {
         let wide = is_wide(access.dtype);
         match access.memory {
             Memory::Global(n) => {
@@ -384,11 +390,11 @@ impl Block<'_> {
             Memory::Shared(n) => {
                 let cells = &self.shared[n].cells;
                 if wide {
-                    let mut out = [0; WARP];
+                    let mut out = [0; W];
                     active(mask).for_each(|i| out[i] = cells[offset[i] as usize]);
                     Words::Wide(out)
                 } else {
-                    let mut out = [0; WARP];
+                    let mut out = [0; W];
                     active(mask).for_each(|i| out[i] = cells[offset[i] as usize] as u32);
                     Words::Narrow(out)
                 }
@@ -403,11 +409,11 @@ impl Block<'_> {
                     };
                 }
                 if wide {
-                    let mut out = [0; WARP];
+                    let mut out = [0; W];
                     active(mask).for_each(|i| out[i] = array.wide[offset[i] as usize][i]);
                     Words::Wide(out)
                 } else {
-                    let mut out = [0; WARP];
+                    let mut out = [0; W];
                     active(mask).for_each(|i| out[i] = array.narrow[offset[i] as usize][i]);
                     Words::Narrow(out)
                 }
@@ -415,7 +421,7 @@ impl Block<'_> {
         }
     }
 
-    fn put(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32, words: &Words) {
+    fn put(&mut self, warp: &mut Warp<W>, access: &Access, offset: &Offsets<W>, mask: u64, words: &Words<W>) {
         match (access.memory, words) {
             (Memory::Global(n), Words::Narrow(words)) => {
                 self.launch.globals[n].cells.store_narrow(offset, mask, words);
@@ -442,7 +448,7 @@ impl Block<'_> {
         }
     }
 
-    pub fn load(&mut self, warp: &mut Warp, access: u32, dst: Reg) -> Outcome<()> {
+    pub fn load(&mut self, warp: &mut Warp<W>, access: u32, dst: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
         if let Memory::Private(n) = access.memory
@@ -451,16 +457,16 @@ impl Block<'_> {
             && mask & !array.valued[cell] == 0
         {
             // The values of inactive lanes affect only reports of absent threads.
-            let whole = mask == u32::MAX || access.constant.is_some();
-            let mask = if whole { u32::MAX } else { mask };
+            let whole = mask == lowest_lanes(W) || access.constant.is_some();
+            let mask = if whole { lowest_lanes(W) } else { mask };
             if is_wide(access.dtype) {
-                let mut out = [0; WARP];
+                let mut out = [0; W];
                 select(&mut out, &array.wide[cell], mask);
                 warp.wide[dst as usize] = out;
             } else if whole {
                 warp.narrow[dst as usize] = array.narrow[cell];
             } else {
-                let mut out = [0; WARP];
+                let mut out = [0; W];
                 select(&mut out, &array.narrow[cell], mask);
                 warp.narrow[dst as usize] = out;
             }
@@ -477,7 +483,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    pub fn store(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
+    pub fn store(&mut self, warp: &mut Warp<W>, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
         if let Memory::Private(n) = access.memory
@@ -508,7 +514,7 @@ impl Block<'_> {
 
     /// Updates elements of global memory, lane by lane. Blocks of a kernel with updates run one
     /// after another, so the updates do not interleave.
-    pub fn update(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
+    pub fn update(&mut self, warp: &mut Warp<W>, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
         let offset = warp.index(access.wide_index, access.offset);
@@ -533,7 +539,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    pub fn vector_copy(&mut self, warp: &mut Warp, to: u32, from: u32, lanes: u8) -> Outcome<()> {
+    pub fn vector_copy(&mut self, warp: &mut Warp<W>, to: u32, from: u32, lanes: u8) -> Outcome<()> {
         let code = self.launch.code;
         let (to, from) = (&code.accesses[to as usize], &code.accesses[from as usize]);
         let (mask, count) = (warp.mask, i64::from(lanes));
@@ -572,7 +578,13 @@ impl Block<'_> {
     }
 
     /// Arrays start at multiples of 16 bytes.
-    fn check_alignment(&self, warp: &Warp, access: &Access, offset: &Offsets, count: i64) -> Outcome<()> {
+    fn check_alignment(
+        &self,
+        warp: &Warp<W>,
+        access: &Access,
+        offset: &Offsets<W>,
+        count: i64,
+    ) -> Outcome<()> {
         match active(warp.mask).find(|lane| offset[*lane] % count != 0) {
             Some(lane) => {
                 let mut failure =

@@ -19,7 +19,7 @@ use crate::{
     shadow::{MOST_SYNCS, Stamp, Who},
     trace::{Target, Trace},
     warp::{SharedArray, State, Warp},
-    words::WARP,
+    words::active,
 };
 
 /// One launch of a kernel, shared by all its blocks.
@@ -54,9 +54,9 @@ impl From<Fault> for Box<Failure> {
 pub(crate) type Outcome<T> = Result<T, Box<Failure>>;
 
 /// The state of the block being run. It is reused from block to block.
-pub(crate) struct Block<'a> {
+pub(crate) struct Block<'a, const W: usize> {
     pub launch: &'a Launch<'a>,
-    pub warps: Vec<Warp>,
+    pub warps: Vec<Warp<W>>,
     pub shared: Vec<SharedArray>,
     /// Its linear index in the grid.
     pub number: u32,
@@ -73,11 +73,11 @@ pub(crate) struct Block<'a> {
     pub trace: Option<Trace>,
 }
 
-impl<'a> Block<'a> {
-    pub fn new(launch: &'a Launch<'a>, trace: Option<Trace>) -> Block<'a> {
+impl<'a, const W: usize> Block<'a, W> {
+    pub fn new(launch: &'a Launch<'a>, trace: Option<Trace>) -> Block<'a, W> {
         let (kernel, code) = (launch.kernel, launch.code);
         let threads = kernel.threads();
-        let warps: Vec<_> = (0..threads.div_ceil(WARP as u32) as usize)
+        let warps: Vec<_> = (0..threads.div_ceil(W as u32) as usize)
             .map(|n| Warp::new(code, &kernel.private, n, threads))
             .collect();
         let mut block = Block {
@@ -100,7 +100,7 @@ impl<'a> Block<'a> {
                     Preset::Constant(bits) => block.fill(warp, *dtype, *reg, |_| *bits),
                     Preset::Param(_) => block.fill(warp, *dtype, *reg, |_| *bits),
                     Preset::ThreadIdx(dim) => block.fill(warp, *dtype, *reg, |lane| {
-                        (*dim.of(&thread_of(kernel.block, warp * WARP + lane))).into()
+                        (*dim.of(&thread_of(kernel.block, warp * W + lane))).into()
                     }),
                     Preset::BlockIdx(_) => {}
                 }
@@ -111,7 +111,7 @@ impl<'a> Block<'a> {
 
     fn fill(&mut self, warp: usize, dtype: DType, reg: Reg, bits: impl Fn(usize) -> u64) {
         let warp = &mut self.warps[warp];
-        for lane in 0..WARP {
+        for lane in 0..W {
             let value = Number::from_bits(dtype, bits(lane));
             if is_wide(dtype) {
                 warp.wide[reg as usize][lane] = value.bits();
@@ -133,9 +133,9 @@ impl<'a> Block<'a> {
                 let value = Number::from_bits(*dtype, *dim.of(&self.at) as u64);
                 for warp in &mut self.warps {
                     if is_wide(*dtype) {
-                        warp.wide[*reg as usize] = [value.bits(); WARP];
+                        warp.wide[*reg as usize] = [value.bits(); W];
                     } else {
-                        warp.narrow[*reg as usize] = [lanes::narrow_word(value); WARP];
+                        warp.narrow[*reg as usize] = [lanes::narrow_word(value); W];
                     }
                 }
             }
@@ -204,7 +204,7 @@ impl<'a> Block<'a> {
     }
 
     /// An execution of the statement at a site.
-    pub fn instance(&self, warp: &Warp, lane: usize, site: u32, act: Act) -> Instance {
+    pub fn instance(&self, warp: &Warp<W>, lane: usize, site: u32, act: Act) -> Instance {
         let code = self.launch.code;
         let site = &code.sites[site as usize];
         let leaf = site.leaf.and_then(|l| self.launch.program.leaves.get(l.0));
@@ -227,13 +227,13 @@ impl<'a> Block<'a> {
             text: leaf.map_or_else(String::new, |l| l.text.clone()),
             act,
             block: self.at,
-            thread: thread_of(self.launch.kernel.block, warp.number * WARP + lane),
+            thread: thread_of(self.launch.kernel.block, warp.number * W + lane),
             values,
         }
     }
 
     /// A fault in one lane.
-    pub fn failure(&self, kind: FaultKind, warp: &Warp, lane: usize, site: u32, act: Act) -> Box<Failure> {
+    pub fn failure(&self, kind: FaultKind, warp: &Warp<W>, lane: usize, site: u32, act: Act) -> Box<Failure> {
         let mut fault = Fault::new(kind, "");
         fault.kernel = Some(self.launch.kernel.name.clone());
         fault.second = Some(self.instance(warp, lane, site, act));
@@ -241,7 +241,7 @@ impl<'a> Block<'a> {
     }
 
     /// The stamp of the current step of the warp's lane 0.
-    pub fn stamp(&self, warp: &Warp) -> Stamp {
+    pub fn stamp(&self, warp: &Warp<W>) -> Stamp {
         Stamp::new(self.barriers, warp.syncs, warp.number)
     }
 
@@ -272,7 +272,7 @@ impl<'a> Block<'a> {
         (counters.operations, counters.issued) = (by_class(&self.lanes), by_class(&self.issued));
         for class in 0..Class::Check as usize {
             counters.active_lanes += self.lanes[class];
-            counters.idle_lanes += WARP as u64 * self.issued[class] - self.lanes[class];
+            counters.idle_lanes += W as u64 * self.issued[class] - self.lanes[class];
         }
         counters
     }
@@ -284,8 +284,8 @@ impl<'a> Block<'a> {
 }
 
 /// The lowest lane of a mask.
-pub(crate) fn lowest(mask: u32) -> usize {
-    (mask.trailing_zeros() as usize).min(WARP - 1)
+pub(crate) fn lowest(mask: u64) -> usize {
+    active(mask).next().unwrap_or(0)
 }
 
 /// The coordinates of a thread in its block.

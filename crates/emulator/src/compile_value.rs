@@ -156,7 +156,7 @@ impl<'a> Compiler<'a> {
                 if taken.dtype != dtype || operand.dtype != DType::I32 {
                     return self.invalid("a shuffle's value or operand has the wrong type");
                 }
-                if !matches!(width, 2 | 4 | 8 | 16 | 32) {
+                if !self.program.target.divides_warp((*width).into()) {
                     return self.invalid(format!("a shuffle over {width} lanes"));
                 }
                 let (taken, operand) = (self.value(taken)?, self.value(operand)?);

@@ -140,7 +140,7 @@ pub struct Counters {
 impl Counters {
     /// Bytes moved between global memory and the multiprocessors: 32 per sector.
     pub fn global_bytes_moved(&self) -> u64 {
-        32 * (self.global_loads.sectors + self.global_stores.sectors)
+        crate::traffic::SECTOR * (self.global_loads.sectors + self.global_stores.sectors)
     }
 
     /// Bank conflicts of reads and writes together.

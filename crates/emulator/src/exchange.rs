@@ -12,12 +12,12 @@ use crate::{
     fault::{Act, FaultKind},
     quick,
     warp::Warp,
-    words::{WARP, active, lanes_of},
+    words::{active, lanes_of, lowest_lanes},
 };
 
-impl Block<'_> {
+impl<const W: usize> Block<'_, W> {
     /// The fault of a point that only some of the required lanes reached.
-    pub fn divergent(&self, kind: FaultKind, warp: &Warp, site: u32) -> Box<Failure> {
+    pub fn divergent(&self, kind: FaultKind, warp: &Warp<W>, site: u32) -> Box<Failure> {
         let mut failure = self.failure(kind, warp, lowest(warp.mask), site, Act::Waits);
         failure.fault.first = failure.fault.second.take();
         let absent = lowest(warp.exists & !warp.mask);
@@ -27,7 +27,7 @@ impl Block<'_> {
     }
 
     /// Counts an exchange among all lanes of a warp, and faults if some do not take part.
-    pub fn all_lanes(&mut self, warp: &mut Warp, site: u32) -> Outcome<()> {
+    pub fn all_lanes(&mut self, warp: &mut Warp<W>, site: u32) -> Outcome<()> {
         if self.launch.options.checks.divergence && warp.mask != warp.exists {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
         }
@@ -35,24 +35,29 @@ impl Block<'_> {
         Ok(())
     }
 
-    pub fn since(&mut self, warp: &mut Warp, (dst, value, lane): (Reg, Reg, Reg), site: u32) -> Outcome<()> {
+    pub fn since(
+        &mut self,
+        warp: &mut Warp<W>,
+        (dst, value, lane): (Reg, Reg, Reg),
+        site: u32,
+    ) -> Outcome<()> {
         self.all_lanes(warp, site)?;
         let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
         for own in active(warp.mask) {
             let below = warp.narrow[lane as usize][own];
-            if below >= WARP as u32 {
+            if below >= W as u32 {
                 let mut failure = self.failure(FaultKind::DivergentShuffle, warp, own, site, Act::Computes);
                 failure.fault.detail = format!("asks about lane {}, which no warp has", below as i32);
                 return Err(failure);
             }
-            warp.narrow[dst as usize][own] = (have << (WARP as u32 - 1 - below)).leading_zeros();
+            warp.narrow[dst as usize][own] = (have << (u64::BITS - 1 - below)).leading_zeros().min(W as u32);
         }
         Ok(())
     }
 
     pub fn shuffle(
         &mut self,
-        warp: &mut Warp,
+        warp: &mut Warp<W>,
         mode: ShuffleMode,
         width: u8,
         wide: bool,
@@ -60,7 +65,7 @@ impl Block<'_> {
         site: u32,
     ) -> Outcome<()> {
         self.all_lanes(warp, site)?;
-        if !wide && warp.mask == u32::MAX {
+        if !wide && warp.mask == lowest_lanes(W) {
             // All lanes take part and are threads of the block.
             let from = &warp.narrow[value as usize];
             let out = quick::shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
@@ -69,7 +74,7 @@ impl Block<'_> {
         }
         let width = i64::from(width);
         let operand = warp.narrow[operand as usize];
-        let mut source = [0; WARP];
+        let mut source = [0; W];
         for lane in active(warp.mask) {
             let (own, by) = (lane as i64, i64::from(operand[lane] as i32));
             // Widths are powers of two.

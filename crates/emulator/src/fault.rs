@@ -66,12 +66,17 @@ impl FaultKind {
     /// The remedy, if it is always the same.
     fn remedy(&self) -> Option<&'static str> {
         Some(match self {
-            FaultKind::OtherTarget => "lower the kernel for `Target::cuda()`",
+            FaultKind::OtherTarget => {
+                "lower the kernel for a target whose warps the emulator runs, such as \
+                 `Target::cuda()`"
+            }
             FaultKind::MissingFunction => {
-                "give it as a Rust closure with `Device::with_function`, or run on a GPU, which has its CUDA C"
+                "give it as a Rust closure with `Device::with_function`, or run on a GPU, which \
+                 has its CUDA C"
             }
             FaultKind::OutOfBounds => {
-                "correct the data that the subscript comes from; `check_facts` finds what breaks a declared fact"
+                "correct the data that the subscript comes from; `check_facts` finds what breaks a \
+                 declared fact"
             }
             FaultKind::Uninitialised => "give the array values, or write the element before it is read",
             FaultKind::DivisionByZero => "guard the division by a condition",

@@ -16,12 +16,12 @@ use crate::{
     quick,
     shadow::MOST_SYNCS,
     warp::{State, Warp},
-    words::{WARP, active, lanes_of, select},
+    words::{active, lanes_of, select},
 };
 
-impl Block<'_> {
+impl<const W: usize> Block<'_, W> {
     /// Runs a warp until it waits at a barrier or ends.
-    pub fn run_warp(&mut self, warp: &mut Warp) -> Outcome<()> {
+    pub fn run_warp(&mut self, warp: &mut Warp<W>) -> Outcome<()> {
         let insts = &self.launch.code.insts[..];
         let limit = self.launch.options.max_steps;
         let mut pc = warp.pc as usize;
@@ -102,7 +102,7 @@ impl Block<'_> {
                     self.count(class, warp.mask);
                     let (x, y) = (&warp.narrow[a as usize], &warp.narrow[b as usize]);
                     match quick::binary_scalar(op, x[0], y[0], exact) {
-                        Some(value) => warp.narrow[dst as usize] = [value; WARP],
+                        Some(value) => warp.narrow[dst as usize] = [value; W],
                         None => {
                             let result = lanes::binary_narrow(op, dtype, x, y, warp.mask, exact);
                             let out = result.map_err(|fault| self.lane_fault(fault, warp, site))?;
@@ -155,7 +155,7 @@ impl Block<'_> {
                 Inst::Any { dst, value, site } => {
                     self.all_lanes(warp, site)?;
                     let some = lanes_of(&warp.narrow[value as usize]) & warp.mask != 0;
-                    warp.narrow[dst as usize] = [u32::from(some); WARP];
+                    warp.narrow[dst as usize] = [u32::from(some); W];
                 }
                 Inst::Since { dst, value, lane, site } => self.since(warp, (dst, value, lane), site)?,
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
@@ -216,7 +216,7 @@ impl Block<'_> {
                         let lanes = &mut warp.narrow[var as usize];
                         let v = i64::from(lanes[0] as i32);
                         if let Some(Ok(next)) = advanced(v, step).map(i32::try_from) {
-                            *lanes = [next as u32; WARP];
+                            *lanes = [next as u32; W];
                             pc = head as usize;
                             continue;
                         }
@@ -241,7 +241,8 @@ impl Block<'_> {
                             warp.syncs += 1;
                             self.counters.warp_syncs += 1;
                             if warp.syncs >= MOST_SYNCS {
-                                let detail = "more synchronisations than the emulator can tell apart";
+                                let detail = "more synchronisations than the emulator can tell \
+                                    apart";
                                 return Err(self.too_many(detail));
                             }
                         }
@@ -263,7 +264,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn lane_fault(&self, fault: LaneFault, warp: &Warp, site: u32) -> Box<Failure> {
+    fn lane_fault(&self, fault: LaneFault, warp: &Warp<W>, site: u32) -> Box<Failure> {
         let (kind, lane) = match fault {
             LaneFault::DivisionByZero(lane) => (FaultKind::DivisionByZero, lane),
             LaneFault::Overflow(lane) => (FaultKind::IndexOverflow, lane),
@@ -272,12 +273,12 @@ impl Block<'_> {
     }
 
     #[inline]
-    fn count(&mut self, class: Class, mask: u32) {
+    fn count(&mut self, class: Class, mask: u64) {
         self.lanes[class as usize] += u64::from(mask.count_ones());
         self.issued[class as usize] += 1;
     }
 
-    fn user(&mut self, warp: &mut Warp, call: u32, dst: Reg) -> Outcome<()> {
+    fn user(&mut self, warp: &mut Warp<W>, call: u32, dst: Reg) -> Outcome<()> {
         self.count(Class::Function, warp.mask);
         let call = &self.launch.code.calls[call as usize];
         let Some(Some(closure)) = self.launch.closures.get(call.function) else { return Ok(()) };
@@ -314,9 +315,9 @@ impl Block<'_> {
     }
 }
 
-fn below(var: &[u32; WARP], upper: &[u32; WARP], down: bool) -> [u32; WARP] {
-    let mut out = [0; WARP];
-    for i in 0..WARP {
+fn below<const W: usize>(var: &[u32; W], upper: &[u32; W], down: bool) -> [u32; W] {
+    let mut out = [0; W];
+    for i in 0..W {
         let (v, u) = (var[i] as i32, upper[i] as i32);
         out[i] = u32::from(if down { v > u } else { v < u });
     }
@@ -332,7 +333,7 @@ fn advanced(v: i64, step: i64) -> Option<i64> {
     }
 }
 
-fn advance_narrow(var: &mut [u32; WARP], step: i64, mask: u32) -> Option<usize> {
+fn advance_narrow<const W: usize>(var: &mut [u32; W], step: i64, mask: u64) -> Option<usize> {
     let step32 = i32::try_from(step).unwrap_or(i32::MAX);
     let mut any = step > i64::from(i32::MAX);
     let before = *var;
@@ -354,7 +355,7 @@ fn advance_narrow(var: &mut [u32; WARP], step: i64, mask: u32) -> Option<usize> 
     })
 }
 
-fn advance_wide(var: &mut [u64; WARP], step: i64, mask: u32) -> Option<usize> {
+fn advance_wide<const W: usize>(var: &mut [u64; W], step: i64, mask: u64) -> Option<usize> {
     let before = *var;
     let mut any = false;
     for v in var.iter_mut() {

@@ -1,4 +1,4 @@
-//! Operations on the 32 lanes of a warp.
+//! Operations on the lanes of a warp.
 //!
 //! Every function computes all lanes, active or not, in loops that compilers vectorise. Only
 //! operations that could fault (division, checked overflow) consult the mask, and calls of
@@ -12,7 +12,7 @@ use loopwright_program::{BinOp, UnOp};
 use crate::{
     bytecode::MathFn,
     quick,
-    words::{Lane, Narrow, WARP, Wide, active},
+    words::{Lane, Narrow, Wide, active},
 };
 
 /// Why an operation has no value in a lane.
@@ -23,41 +23,45 @@ pub(crate) enum LaneFault {
 }
 
 #[inline(always)]
-fn map1<T: Lane, R: Lane>(a: &[T::Word; WARP], f: impl Fn(T) -> R) -> [R::Word; WARP] {
-    let mut out = [R::Word::default(); WARP];
-    for i in 0..WARP {
+fn map1<T: Lane, R: Lane, const W: usize>(a: &[T::Word; W], f: impl Fn(T) -> R) -> [R::Word; W] {
+    let mut out = [R::Word::default(); W];
+    for i in 0..W {
         out[i] = f(T::of(a[i])).word();
     }
     out
 }
 
 #[inline(always)]
-fn map2<T: Lane>(a: &[T::Word; WARP], b: &[T::Word; WARP], f: impl Fn(T, T) -> T) -> [T::Word; WARP] {
-    let mut out = [T::Word::default(); WARP];
-    for i in 0..WARP {
+fn map2<T: Lane, const W: usize>(a: &[T::Word; W], b: &[T::Word; W], f: impl Fn(T, T) -> T) -> [T::Word; W] {
+    let mut out = [T::Word::default(); W];
+    for i in 0..W {
         out[i] = f(T::of(a[i]), T::of(b[i])).word();
     }
     out
 }
 
 #[inline(always)]
-fn test<T: Lane>(a: &[T::Word; WARP], b: &[T::Word; WARP], f: impl Fn(&T, &T) -> bool) -> Narrow {
-    let mut out = [0; WARP];
-    for i in 0..WARP {
+fn test<T: Lane, const W: usize>(
+    a: &[T::Word; W],
+    b: &[T::Word; W],
+    f: impl Fn(&T, &T) -> bool,
+) -> Narrow<W> {
+    let mut out = [0; W];
+    for i in 0..W {
         out[i] = u32::from(f(&T::of(a[i]), &T::of(b[i])));
     }
     out
 }
 
 /// A comparison.
-fn compare<T: Lane>(op: BinOp, a: &[T::Word; WARP], b: &[T::Word; WARP]) -> Narrow {
+fn compare<T: Lane, const W: usize>(op: BinOp, a: &[T::Word; W], b: &[T::Word; W]) -> Narrow<W> {
     match op {
-        BinOp::Lt => test::<T>(a, b, T::lt),
-        BinOp::Le => test::<T>(a, b, T::le),
-        BinOp::Gt => test::<T>(a, b, T::gt),
-        BinOp::Ge => test::<T>(a, b, T::ge),
-        BinOp::Eq => test::<T>(a, b, T::eq),
-        _ => test::<T>(a, b, T::ne),
+        BinOp::Lt => test::<T, _>(a, b, T::lt),
+        BinOp::Le => test::<T, _>(a, b, T::le),
+        BinOp::Gt => test::<T, _>(a, b, T::gt),
+        BinOp::Ge => test::<T, _>(a, b, T::ge),
+        BinOp::Eq => test::<T, _>(a, b, T::eq),
+        _ => test::<T, _>(a, b, T::ne),
     }
 }
 
@@ -144,19 +148,19 @@ integer! {
     u8, false; u16, false; u32, false; u64, false;
 }
 
-fn exactly<T: Integer>(
-    a: &[T::Word; WARP],
-    b: &[T::Word; WARP],
-    mask: u32,
+fn exactly<T: Integer, const W: usize>(
+    a: &[T::Word; W],
+    b: &[T::Word; W],
+    mask: u64,
     exact: bool,
     f: impl Fn(T, T) -> (T, bool),
-) -> Result<[T::Word; WARP], LaneFault> {
+) -> Result<[T::Word; W], LaneFault> {
     if !exact {
-        return Ok(map2::<T>(a, b, |a, b| f(a, b).0));
+        return Ok(map2::<T, _>(a, b, |a, b| f(a, b).0));
     }
-    let mut out = [T::Word::default(); WARP];
+    let mut out = [T::Word::default(); W];
     let mut any = false;
-    for i in 0..WARP {
+    for i in 0..W {
         let (value, over) = f(T::of(a[i]), T::of(b[i]));
         out[i] = value.word();
         any |= over;
@@ -167,13 +171,13 @@ fn exactly<T: Integer>(
     Ok(out)
 }
 
-fn divide<T: Integer>(
-    a: &[T::Word; WARP],
-    b: &[T::Word; WARP],
-    mask: u32,
+fn divide<T: Integer, const W: usize>(
+    a: &[T::Word; W],
+    b: &[T::Word; W],
+    mask: u64,
     f: impl Fn(T, T) -> T,
-) -> Result<[T::Word; WARP], LaneFault> {
-    let mut out = [T::Word::default(); WARP];
+) -> Result<[T::Word; W], LaneFault> {
+    let mut out = [T::Word::default(); W];
     for i in active(mask) {
         let divisor = T::of(b[i]);
         if divisor.is_zero() {
@@ -185,45 +189,45 @@ fn divide<T: Integer>(
 }
 
 /// Arithmetic on integers, other than comparisons.
-fn arithmetic<T: Integer>(
+fn arithmetic<T: Integer, const W: usize>(
     op: BinOp,
-    a: &[T::Word; WARP],
-    b: &[T::Word; WARP],
-    mask: u32,
+    a: &[T::Word; W],
+    b: &[T::Word; W],
+    mask: u64,
     exact: bool,
-) -> Result<[T::Word; WARP], LaneFault> {
+) -> Result<[T::Word; W], LaneFault> {
     Ok(match op {
-        BinOp::Add => exactly::<T>(a, b, mask, exact, T::add)?,
-        BinOp::Sub => exactly::<T>(a, b, mask, exact, T::sub)?,
-        BinOp::Mul => exactly::<T>(a, b, mask, exact, T::mul)?,
-        BinOp::FloorDiv => divide::<T>(a, b, mask, T::floor_div)?,
-        BinOp::FloorMod => divide::<T>(a, b, mask, T::floor_mod)?,
-        BinOp::TruncDiv => divide::<T>(a, b, mask, T::trunc_div)?,
-        BinOp::TruncRem => divide::<T>(a, b, mask, T::trunc_rem)?,
-        BinOp::Min => map2::<T>(a, b, Ord::min),
-        BinOp::Max => map2::<T>(a, b, Ord::max),
-        BinOp::BitAnd => map2::<T>(a, b, T::and),
-        BinOp::BitOr => map2::<T>(a, b, T::or),
-        BinOp::BitXor => map2::<T>(a, b, T::xor),
-        BinOp::Shl => map2::<T>(a, b, T::shl),
+        BinOp::Add => exactly::<T, _>(a, b, mask, exact, T::add)?,
+        BinOp::Sub => exactly::<T, _>(a, b, mask, exact, T::sub)?,
+        BinOp::Mul => exactly::<T, _>(a, b, mask, exact, T::mul)?,
+        BinOp::FloorDiv => divide::<T, _>(a, b, mask, T::floor_div)?,
+        BinOp::FloorMod => divide::<T, _>(a, b, mask, T::floor_mod)?,
+        BinOp::TruncDiv => divide::<T, _>(a, b, mask, T::trunc_div)?,
+        BinOp::TruncRem => divide::<T, _>(a, b, mask, T::trunc_rem)?,
+        BinOp::Min => map2::<T, _>(a, b, Ord::min),
+        BinOp::Max => map2::<T, _>(a, b, Ord::max),
+        BinOp::BitAnd => map2::<T, _>(a, b, T::and),
+        BinOp::BitOr => map2::<T, _>(a, b, T::or),
+        BinOp::BitXor => map2::<T, _>(a, b, T::xor),
+        BinOp::Shl => map2::<T, _>(a, b, T::shl),
         // The code generator produces no other operation.
-        _ => map2::<T>(a, b, T::shr),
+        _ => map2::<T, _>(a, b, T::shr),
     })
 }
 
 macro_rules! float_arithmetic {
     ($name:ident, $type:ty, $word:ty) => {
-        fn $name(op: BinOp, a: &[$word; WARP], b: &[$word; WARP]) -> [$word; WARP] {
+        fn $name<const W: usize>(op: BinOp, a: &[$word; W], b: &[$word; W]) -> [$word; W] {
             match op {
-                BinOp::Add => map2::<$type>(a, b, |a, b| a + b),
-                BinOp::Sub => map2::<$type>(a, b, |a, b| a - b),
-                BinOp::Mul => map2::<$type>(a, b, |a, b| a * b),
-                BinOp::Div => map2::<$type>(a, b, |a, b| a / b),
+                BinOp::Add => map2::<$type, _>(a, b, |a, b| a + b),
+                BinOp::Sub => map2::<$type, _>(a, b, |a, b| a - b),
+                BinOp::Mul => map2::<$type, _>(a, b, |a, b| a * b),
+                BinOp::Div => map2::<$type, _>(a, b, |a, b| a / b),
                 // A NaN operand loses; of two zeros, the negative one is smaller.
-                BinOp::Min => map2::<$type>(a, b, |a, b| {
+                BinOp::Min => map2::<$type, _>(a, b, |a, b| {
                     if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
                 }),
-                _ => map2::<$type>(a, b, |a, b| {
+                _ => map2::<$type, _>(a, b, |a, b| {
                     if b.is_nan() || a > b || (a == b && a.is_sign_positive()) { a } else { b }
                 }),
             }
@@ -235,94 +239,94 @@ float_arithmetic!(arithmetic_f32, f32, u32);
 float_arithmetic!(arithmetic_f64, f64, u64);
 
 /// A binary operation on values of up to 32 bits, including comparisons.
-pub(crate) fn binary_narrow(
+pub(crate) fn binary_narrow<const W: usize>(
     op: BinOp,
     dtype: DType,
-    a: &Narrow,
-    b: &Narrow,
-    mask: u32,
+    a: &Narrow<W>,
+    b: &Narrow<W>,
+    mask: u64,
     exact: bool,
-) -> Result<Narrow, LaneFault> {
+) -> Result<Narrow<W>, LaneFault> {
     if op.is_comparison() {
         return Ok(match dtype {
-            DType::F32 => compare::<f32>(op, a, b),
-            DType::I8 | DType::I16 | DType::I32 => compare::<i32>(op, a, b),
-            _ => compare::<u32>(op, a, b),
+            DType::F32 => compare::<f32, _>(op, a, b),
+            DType::I8 | DType::I16 | DType::I32 => compare::<i32, _>(op, a, b),
+            _ => compare::<u32, _>(op, a, b),
         });
     }
     match dtype {
         DType::F32 => Ok(arithmetic_f32(op, a, b)),
         DType::I32 => match quick::divide_by_power(op, a, b, mask) {
             Some(out) => Ok(out),
-            None => arithmetic::<i32>(op, a, b, mask, exact),
+            None => arithmetic::<i32, _>(op, a, b, mask, exact),
         },
-        DType::U32 => arithmetic::<u32>(op, a, b, mask, exact),
-        DType::I8 => arithmetic::<i8>(op, a, b, mask, exact),
-        DType::I16 => arithmetic::<i16>(op, a, b, mask, exact),
-        DType::U8 => arithmetic::<u8>(op, a, b, mask, exact),
-        DType::U16 => arithmetic::<u16>(op, a, b, mask, exact),
+        DType::U32 => arithmetic::<u32, _>(op, a, b, mask, exact),
+        DType::I8 => arithmetic::<i8, _>(op, a, b, mask, exact),
+        DType::I16 => arithmetic::<i16, _>(op, a, b, mask, exact),
+        DType::U8 => arithmetic::<u8, _>(op, a, b, mask, exact),
+        DType::U16 => arithmetic::<u16, _>(op, a, b, mask, exact),
         _ => Ok(match op {
-            BinOp::And | BinOp::BitAnd | BinOp::Min => map2::<u32>(a, b, |a, b| a & b),
-            BinOp::BitXor => map2::<u32>(a, b, |a, b| a ^ b),
-            _ => map2::<u32>(a, b, |a, b| a | b),
+            BinOp::And | BinOp::BitAnd | BinOp::Min => map2::<u32, _>(a, b, |a, b| a & b),
+            BinOp::BitXor => map2::<u32, _>(a, b, |a, b| a ^ b),
+            _ => map2::<u32, _>(a, b, |a, b| a | b),
         }),
     }
 }
 
 /// Arithmetic on 64-bit values.
-pub(crate) fn binary_wide(
+pub(crate) fn binary_wide<const W: usize>(
     op: BinOp,
     dtype: DType,
-    a: &Wide,
-    b: &Wide,
-    mask: u32,
+    a: &Wide<W>,
+    b: &Wide<W>,
+    mask: u64,
     exact: bool,
-) -> Result<Wide, LaneFault> {
+) -> Result<Wide<W>, LaneFault> {
     match dtype {
         DType::F64 => Ok(arithmetic_f64(op, a, b)),
-        DType::I64 => arithmetic::<i64>(op, a, b, mask, exact),
-        _ => arithmetic::<u64>(op, a, b, mask, exact),
+        DType::I64 => arithmetic::<i64, _>(op, a, b, mask, exact),
+        _ => arithmetic::<u64, _>(op, a, b, mask, exact),
     }
 }
 
 /// Comparisons of 64-bit values.
-pub(crate) fn compare_wide(op: BinOp, dtype: DType, a: &Wide, b: &Wide) -> Narrow {
+pub(crate) fn compare_wide<const W: usize>(op: BinOp, dtype: DType, a: &Wide<W>, b: &Wide<W>) -> Narrow<W> {
     match dtype {
-        DType::F64 => compare::<f64>(op, a, b),
-        DType::I64 => compare::<i64>(op, a, b),
-        _ => compare::<u64>(op, a, b),
+        DType::F64 => compare::<f64, _>(op, a, b),
+        DType::I64 => compare::<i64, _>(op, a, b),
+        _ => compare::<u64, _>(op, a, b),
     }
 }
 
 /// A unary operation on a value of up to 32 bits.
-pub(crate) fn unary_narrow(
+pub(crate) fn unary_narrow<const W: usize>(
     op: UnOp,
     dtype: DType,
-    a: &Narrow,
-    mask: u32,
+    a: &Narrow<W>,
+    mask: u64,
     exact: bool,
-) -> Result<Narrow, LaneFault> {
+) -> Result<Narrow<W>, LaneFault> {
     Ok(match (op, dtype) {
-        (UnOp::Not, _) => map1::<u32, u32>(a, |a| u32::from(a == 0)),
-        (UnOp::Neg, DType::F32) => map1::<f32, f32>(a, |a| -a),
-        (UnOp::Neg, _) => return binary_narrow(BinOp::Sub, dtype, &[0; WARP], a, mask, exact),
-        (UnOp::BitNot, DType::Bool) => map1::<u32, u32>(a, |a| a ^ 1),
-        (UnOp::BitNot, _) => return binary_narrow(BinOp::BitXor, dtype, &[u32::MAX; WARP], a, mask, exact),
+        (UnOp::Not, _) => map1::<u32, u32, _>(a, |a| u32::from(a == 0)),
+        (UnOp::Neg, DType::F32) => map1::<f32, f32, _>(a, |a| -a),
+        (UnOp::Neg, _) => return binary_narrow(BinOp::Sub, dtype, &[0; W], a, mask, exact),
+        (UnOp::BitNot, DType::Bool) => map1::<u32, u32, _>(a, |a| a ^ 1),
+        (UnOp::BitNot, _) => return binary_narrow(BinOp::BitXor, dtype, &[u32::MAX; W], a, mask, exact),
     })
 }
 
 /// A unary operation on a 64-bit value.
-pub(crate) fn unary_wide(
+pub(crate) fn unary_wide<const W: usize>(
     op: UnOp,
     dtype: DType,
-    a: &Wide,
-    mask: u32,
+    a: &Wide<W>,
+    mask: u64,
     exact: bool,
-) -> Result<Wide, LaneFault> {
+) -> Result<Wide<W>, LaneFault> {
     match (op, dtype) {
-        (UnOp::Neg, DType::F64) => Ok(map1::<f64, f64>(a, |a| -a)),
-        (UnOp::Neg, _) => binary_wide(BinOp::Sub, dtype, &[0; WARP], a, mask, exact),
-        _ => binary_wide(BinOp::BitXor, dtype, &[u64::MAX; WARP], a, mask, exact),
+        (UnOp::Neg, DType::F64) => Ok(map1::<f64, f64, _>(a, |a| -a)),
+        (UnOp::Neg, _) => binary_wide(BinOp::Sub, dtype, &[0; W], a, mask, exact),
+        _ => binary_wide(BinOp::BitXor, dtype, &[u64::MAX; W], a, mask, exact),
     }
 }
 
@@ -341,49 +345,49 @@ pub(crate) fn narrow_word(value: Number) -> u32 {
 }
 
 /// Conversions within the file of 32-bit words.
-pub(crate) fn cast_narrow(from: DType, to: DType, a: &Narrow) -> Narrow {
+pub(crate) fn cast_narrow<const W: usize>(from: DType, to: DType, a: &Narrow<W>) -> Narrow<W> {
     use DType::*;
     match (from, to) {
-        (I32, F32) => map1::<i32, f32>(a, |a| a as f32),
-        (F16, F32) => map1::<u32, f32>(a, |a| f16::from_bits(a as u16).to_f32()),
-        (BF16, F32) => map1::<u32, f32>(a, |a| bf16::from_bits(a as u16).to_f32()),
-        (F32, F16) => map1::<f32, u32>(a, |a| f16::from_f32(a).to_bits().into()),
-        (F32, BF16) => map1::<f32, u32>(a, |a| bf16::from_f32(a).to_bits().into()),
-        (F32, I32) => map1::<f32, i32>(a, |a| a as i32),
+        (I32, F32) => map1::<i32, f32, _>(a, |a| a as f32),
+        (F16, F32) => map1::<u32, f32, _>(a, |a| f16::from_bits(a as u16).to_f32()),
+        (BF16, F32) => map1::<u32, f32, _>(a, |a| bf16::from_bits(a as u16).to_f32()),
+        (F32, F16) => map1::<f32, u32, _>(a, |a| f16::from_f32(a).to_bits().into()),
+        (F32, BF16) => map1::<f32, u32, _>(a, |a| bf16::from_f32(a).to_bits().into()),
+        (F32, I32) => map1::<f32, i32, _>(a, |a| a as i32),
         (I32 | U32, I32 | U32) | (Bool, I8 | I16 | I32 | U8 | U16 | U32) => *a,
-        _ => map1::<u32, u32>(a, |a| narrow_word(number(from, a.into()).cast(to))),
+        _ => map1::<u32, u32, _>(a, |a| narrow_word(number(from, a.into()).cast(to))),
     }
 }
 
 /// Conversions from 32-bit to 64-bit words.
-pub(crate) fn cast_widen(from: DType, to: DType, a: &Narrow) -> Wide {
+pub(crate) fn cast_widen<const W: usize>(from: DType, to: DType, a: &Narrow<W>) -> Wide<W> {
     use DType::*;
     match (from, to) {
-        (I8 | I16 | I32, I64 | U64) => map1::<i32, i64>(a, i64::from),
-        (Bool | U8 | U16 | U32, I64 | U64) => map1::<u32, u64>(a, u64::from),
-        (F32, F64) => map1::<f32, f64>(a, f64::from),
-        (I8 | I16 | I32, F64) => map1::<i32, f64>(a, f64::from),
-        _ => map1::<u32, u64>(a, |a| number(from, a.into()).cast(to).bits()),
+        (I8 | I16 | I32, I64 | U64) => map1::<i32, i64, _>(a, i64::from),
+        (Bool | U8 | U16 | U32, I64 | U64) => map1::<u32, u64, _>(a, u64::from),
+        (F32, F64) => map1::<f32, f64, _>(a, f64::from),
+        (I8 | I16 | I32, F64) => map1::<i32, f64, _>(a, f64::from),
+        _ => map1::<u32, u64, _>(a, |a| number(from, a.into()).cast(to).bits()),
     }
 }
 
 /// Conversions from 64-bit to 32-bit words.
-pub(crate) fn cast_shorten(from: DType, to: DType, a: &Wide) -> Narrow {
+pub(crate) fn cast_shorten<const W: usize>(from: DType, to: DType, a: &Wide<W>) -> Narrow<W> {
     use DType::*;
     match (from, to) {
-        (I64 | U64, I32 | U32) => map1::<u64, u32>(a, |a| a as u32),
-        (F64, F32) => map1::<f64, f32>(a, |a| a as f32),
-        _ => map1::<u64, u32>(a, |a| narrow_word(number(from, a).cast(to))),
+        (I64 | U64, I32 | U32) => map1::<u64, u32, _>(a, |a| a as u32),
+        (F64, F32) => map1::<f64, f32, _>(a, |a| a as f32),
+        _ => map1::<u64, u32, _>(a, |a| narrow_word(number(from, a).cast(to))),
     }
 }
 
 /// Conversions within the file of 64-bit words.
-pub(crate) fn cast_wide(from: DType, to: DType, a: &Wide) -> Wide {
+pub(crate) fn cast_wide<const W: usize>(from: DType, to: DType, a: &Wide<W>) -> Wide<W> {
     use DType::*;
     match (from, to) {
         (I64 | U64, I64 | U64) => *a,
-        (I64, F64) => map1::<i64, f64>(a, |a| a as f64),
-        _ => map1::<u64, u64>(a, |a| number(from, a).cast(to).bits()),
+        (I64, F64) => map1::<i64, f64, _>(a, |a| a as f64),
+        _ => map1::<u64, u64, _>(a, |a| number(from, a).cast(to).bits()),
     }
 }
 
@@ -441,18 +445,23 @@ math!(math_f32, f32, libm::erff, libm::erfcf);
 math!(math_f64, f64, libm::erf, libm::erfc);
 
 /// A math function of f32 values, or `abs` of integers of up to 32 bits, or `isnan` of f32.
-pub(crate) fn math_narrow(function: MathFn, dtype: DType, args: [&Narrow; 3], mask: u32) -> Narrow {
+pub(crate) fn math_narrow<const W: usize>(
+    function: MathFn,
+    dtype: DType,
+    args: [&Narrow<W>; 3],
+    mask: u64,
+) -> Narrow<W> {
     let [a, b, c] = args;
-    let mut out = [0; WARP];
+    let mut out = [0; W];
     if dtype != DType::F32 {
         let signed = !dtype.is_unsigned();
-        return map1::<u32, u32>(a, |a| match number(dtype, a.into()).as_i64() {
+        return map1::<u32, u32, _>(a, |a| match number(dtype, a.into()).as_i64() {
             Some(v) if signed && v < 0 => narrow_word(Number::I64(-v).cast(dtype)),
             _ => a,
         });
     }
     if function == MathFn::IsNan {
-        return map1::<f32, u32>(a, |a| a.is_nan().into());
+        return map1::<f32, u32, _>(a, |a| a.is_nan().into());
     }
     for i in active(mask) {
         let [a, b, c] = [a[i], b[i], c[i]].map(f32::from_bits);
@@ -462,16 +471,21 @@ pub(crate) fn math_narrow(function: MathFn, dtype: DType, args: [&Narrow; 3], ma
 }
 
 /// `isnan` of f64.
-pub(crate) fn is_nan_wide(a: &Wide) -> Narrow {
-    map1::<f64, u32>(a, |a| a.is_nan().into())
+pub(crate) fn is_nan_wide<const W: usize>(a: &Wide<W>) -> Narrow<W> {
+    map1::<f64, u32, _>(a, |a| a.is_nan().into())
 }
 
 /// A math function of f64 values, or `abs` of 64-bit integers.
-pub(crate) fn math_wide(function: MathFn, dtype: DType, args: [&Wide; 3], mask: u32) -> Wide {
+pub(crate) fn math_wide<const W: usize>(
+    function: MathFn,
+    dtype: DType,
+    args: [&Wide<W>; 3],
+    mask: u64,
+) -> Wide<W> {
     let [a, b, c] = args;
-    let mut out = [0; WARP];
+    let mut out = [0; W];
     match dtype {
-        DType::I64 => return map1::<i64, i64>(a, i64::wrapping_abs),
+        DType::I64 => return map1::<i64, i64, _>(a, i64::wrapping_abs),
         DType::U64 => return *a,
         _ => {}
     }

@@ -30,7 +30,7 @@ use crate::{
     options::{DeviceClosure, Options},
     shadow::{GlobalCell, MOST_BLOCKS},
     trace::{Target, Trace},
-    words::WARP,
+    words::WIDTHS,
 };
 
 /// A program compiled to flat code once, ready to run any number of times.
@@ -62,8 +62,9 @@ pub fn run(program: &Program, arguments: &mut Arguments, options: &Options) -> R
 
 fn codes(program: &Program, options: &Options) -> Result<Vec<Code>, Fault> {
     let lanes = program.target.warp_size;
-    if usize::try_from(lanes) != Ok(WARP) {
-        let detail = format!("warps have {lanes} threads there, and {WARP} in the emulator");
+    if !WIDTHS.contains(&lanes) {
+        let widths = WIDTHS.map(|width| width.to_string()).join(" or ");
+        let detail = format!("its warps have {lanes} threads, and the emulator runs warps of {widths}");
         return Err(Fault::new(FaultKind::OtherTarget, detail));
     }
     program.kernels.iter().map(|k| compile(program, k, options)).collect()
@@ -362,7 +363,12 @@ impl Run<'_> {
             Manner::Spread => emulator_threads(self.machine.options).min(blocks as usize).max(1),
             Manner::InOrder | Manner::Watching(_) => 1,
         };
-        check_memory(kernel, workers as u64, self.machine.options.max_bytes)?;
+        check_memory(
+            kernel,
+            self.machine.program.target.warp_size,
+            workers as u64,
+            self.machine.options.max_bytes,
+        )?;
         self.launches = self.launches.checked_add(1).ok_or_else(|| {
             Box::<Failure>::from(Fault::new(FaultKind::StepLimit, "more than 2^32 launches"))
         })?;
@@ -381,14 +387,10 @@ impl Run<'_> {
             Manner::Watching(target) if target.launch == self.launches => Some(target),
             _ => None,
         };
-        let (counters, accessed) = if workers == 1 {
-            let mut block = Block::new(&launch, target.map(Trace::new));
-            for n in 0..blocks {
-                block.run(n)?;
-            }
-            (block.counted(), block.accessed)
-        } else {
-            spread(&launch, blocks, workers)?
+        let trace = target.map(Trace::new);
+        let (counters, accessed) = match self.machine.program.target.warp_size {
+            64 => run_blocks::<64>(&launch, blocks, workers, trace)?,
+            _ => run_blocks::<32>(&launch, blocks, workers, trace)?,
         };
         add_all(&mut self.accessed[number], &accessed);
         let total = &mut self.report.kernels[number].1;
@@ -425,16 +427,16 @@ fn emulator_threads(options: &Options) -> usize {
 }
 
 /// Refuses private and shared arrays that would exceed the memory limit.
-fn check_memory(kernel: &DeviceKernel, workers: u64, limit: u64) -> Result<(), Fault> {
+fn check_memory(kernel: &DeviceKernel, lanes: u32, workers: u64, limit: u64) -> Result<(), Fault> {
     let bytes = |arrays: &[LocalArray], each: u64| {
         arrays.iter().try_fold(0u64, |sum, a| {
             let elements = a.dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
             sum.checked_add(elements.checked_mul(each)?)
         })
     };
-    // A shared cell takes 24 bytes; a private element 256 and a mask for each warp.
-    let warps = u64::from(kernel.threads().div_ceil(WARP as u32));
-    let private = bytes(&kernel.private, 264).and_then(|b| b.checked_mul(warps));
+    // A shared cell takes 24 bytes; a private element 8 for each lane and a mask for each warp.
+    let warps = u64::from(kernel.threads().div_ceil(lanes));
+    let private = bytes(&kernel.private, 8 * u64::from(lanes) + 8).and_then(|b| b.checked_mul(warps));
     let sum =
         bytes(&kernel.shared, 24).zip(private).and_then(|(s, p)| s.checked_add(p)?.checked_mul(workers));
     match sum {
@@ -451,8 +453,29 @@ fn add_all(total: &mut Vec<AccessTraffic>, more: &[AccessTraffic]) {
     }
 }
 
+/// Runs the blocks of a launch, whose warps have `W` threads.
+fn run_blocks<const W: usize>(
+    launch: &Launch<'_>,
+    blocks: u32,
+    workers: usize,
+    trace: Option<Trace>,
+) -> Outcome<(Counters, Vec<AccessTraffic>)> {
+    if workers != 1 {
+        return spread::<W>(launch, blocks, workers);
+    }
+    let mut block = Block::<W>::new(launch, trace);
+    for n in 0..blocks {
+        block.run(n)?;
+    }
+    Ok((block.counted(), block.accessed))
+}
+
 /// Runs the blocks on several workers, each of which repeatedly takes the next few blocks.
-fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<(Counters, Vec<AccessTraffic>)> {
+fn spread<const W: usize>(
+    launch: &Launch<'_>,
+    blocks: u32,
+    workers: usize,
+) -> Outcome<(Counters, Vec<AccessTraffic>)> {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     // Of several faults, keep that of the lowest block; the ordered run decides anyway.
@@ -463,7 +486,7 @@ fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<(Counters
     rayon::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|_| {
-                let mut block = Block::new(launch, None);
+                let mut block = Block::<W>::new(launch, None);
                 'blocks: while !stop.load(Ordering::Relaxed) {
                     let first = next.fetch_add(some, Ordering::Relaxed);
                     if first >= u64::from(blocks) {

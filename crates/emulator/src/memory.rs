@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Buffer, DType, Name};
 
 use crate::{
     shadow::GlobalCell,
-    words::{Narrow, WARP, Wide, active},
+    words::{Narrow, Wide, active},
 };
 
 /// The elements of an array.
@@ -61,8 +61,8 @@ impl Cells {
     }
 
     /// Loads elements of up to 32 bits; offsets of active lanes must be in bounds.
-    pub fn load_narrow(&self, dtype: DType, offset: &[i64; WARP], mask: u32) -> Narrow {
-        let mut out = [0; WARP];
+    pub fn load_narrow<const W: usize>(&self, dtype: DType, offset: &[i64; W], mask: u64) -> Narrow<W> {
+        let mut out = [0; W];
         match self {
             Cells::B4(v) => {
                 for i in active(mask) {
@@ -87,8 +87,8 @@ impl Cells {
     }
 
     /// Loads elements of 64 bits; offsets of active lanes must be in bounds.
-    pub fn load_wide(&self, offset: &[i64; WARP], mask: u32) -> Wide {
-        let mut out = [0; WARP];
+    pub fn load_wide<const W: usize>(&self, offset: &[i64; W], mask: u64) -> Wide<W> {
+        let mut out = [0; W];
         if let Cells::B8(v) = self {
             for i in active(mask) {
                 out[i] = v[offset[i] as usize].load(Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Cells {
     }
 
     /// Writes elements of up to 32 bits.
-    pub fn store_narrow(&self, offset: &[i64; WARP], mask: u32, words: &Narrow) {
+    pub fn store_narrow<const W: usize>(&self, offset: &[i64; W], mask: u64, words: &Narrow<W>) {
         match self {
             Cells::B4(v) => {
                 for i in active(mask) {
@@ -120,7 +120,7 @@ impl Cells {
     }
 
     /// Writes elements of 64 bits.
-    pub fn store_wide(&self, offset: &[i64; WARP], mask: u32, words: &Wide) {
+    pub fn store_wide<const W: usize>(&self, offset: &[i64; W], mask: u64, words: &Wide<W>) {
         if let Cells::B8(v) = self {
             for i in active(mask) {
                 v[offset[i] as usize].store(words[i], Ordering::Relaxed);

@@ -8,13 +8,17 @@
 use loopwright_kernel_ir::DType;
 use loopwright_program::{BinOp, ShuffleMode};
 
-use crate::words::{Narrow, WARP, select};
+use crate::words::{Narrow, select};
 
 /// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written,
 /// so that the loop vectorises without testing whether the registers overlap.
 #[inline(always)]
-fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, u32) -> u32) {
-    for k in (0..WARP).step_by(8) {
+fn zip<const W: usize>(
+    file: &mut [Narrow<W>],
+    (dst, a, b): (usize, usize, usize),
+    f: impl Fn(u32, u32) -> u32,
+) {
+    for k in (0..W).step_by(8) {
         let (x, y) = (&file[a], &file[b]);
         let mut out = [0; 8];
         for i in 0..8 {
@@ -26,7 +30,7 @@ fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, 
 
 /// The number of bits needed for the magnitudes of the lanes.
 #[inline(always)]
-fn magnitude(a: &Narrow) -> u32 {
+fn magnitude<const W: usize>(a: &Narrow<W>) -> u32 {
     let mut bits = 0;
     for v in a {
         bits |= *v ^ ((*v as i32 >> 31) as u32);
@@ -37,10 +41,10 @@ fn magnitude(a: &Narrow) -> u32 {
 /// The most frequent operations within the file of 32-bit words. Returns `false`, with no effect,
 /// for any other operation or if an integer overflows.
 #[inline(always)]
-pub(crate) fn binary_common(
+pub(crate) fn binary_common<const W: usize>(
     op: BinOp,
     dtype: DType,
-    file: &mut [Narrow],
+    file: &mut [Narrow<W>],
     regs: (usize, usize, usize),
     exact: bool,
 ) -> bool {
@@ -54,7 +58,7 @@ pub(crate) fn binary_common(
         (DType::I32, BinOp::Add) => {
             let (x, y) = (&file[regs.1], &file[regs.2]);
             let mut over = 0;
-            for i in 0..WARP {
+            for i in 0..W {
                 let sum = x[i].wrapping_add(y[i]);
                 over |= (x[i] ^ sum) & (y[i] ^ sum);
             }
@@ -104,7 +108,12 @@ pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u3
 
 /// Quotients and remainders of i32 by a power of two common to all lanes, by shifts and masks.
 /// `None` if they cannot be computed so.
-pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> Option<Narrow> {
+pub(crate) fn divide_by_power<const W: usize>(
+    op: BinOp,
+    a: &Narrow<W>,
+    b: &Narrow<W>,
+    mask: u64,
+) -> Option<Narrow<W>> {
     if !matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem) {
         return None;
     }
@@ -122,14 +131,19 @@ pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> O
         BinOp::TruncRem if !negative => a.map(|a| a & (divisor - 1)),
         _ => return None,
     };
-    let mut out = [0; WARP];
+    let mut out = [0; W];
     select(&mut out, &result, mask);
     Some(out)
 }
 
 /// A shuffle in which all lanes take part. A lane whose source is outside its group keeps its own
 /// value.
-pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &Narrow) -> Narrow {
+pub(crate) fn shuffled<const W: usize>(
+    mode: ShuffleMode,
+    width: u32,
+    from: &Narrow<W>,
+    operand: &Narrow<W>,
+) -> Narrow<W> {
     let by = operand[0];
     if mode == ShuffleMode::Xor && by < width && operand.iter().fold(0, |d, o| d | (o ^ by)) == 0 {
         return match by {
@@ -138,11 +152,11 @@ pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &N
             4 => std::array::from_fn(|i| from[i ^ 4]),
             8 => std::array::from_fn(|i| from[i ^ 8]),
             16 => std::array::from_fn(|i| from[i ^ 16]),
-            _ => std::array::from_fn(|i| from[(i ^ by as usize) % WARP]),
+            _ => std::array::from_fn(|i| from[(i ^ by as usize) % W]),
         };
     }
-    let mut out = [0; WARP];
-    for i in 0..WARP {
+    let mut out = [0; W];
+    for i in 0..W {
         let (own, by) = (i as u32, operand[i]);
         let group = own & width.wrapping_neg();
         let source = match mode {
@@ -152,7 +166,7 @@ pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &N
             ShuffleMode::Index => group + (by & (width - 1)),
         };
         let inside = source.wrapping_sub(group) < width;
-        out[i] = from[if inside { source } else { own } as usize % WARP];
+        out[i] = from[if inside { source } else { own } as usize % W];
     }
     out
 }
@@ -160,7 +174,12 @@ pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &N
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::{LaneFault, binary_narrow};
+    use crate::{
+        lanes::{LaneFault, binary_narrow},
+        words::lowest_lanes,
+    };
+
+    const WARP: usize = 32;
 
     const EDGES: [u32; 14] = [
         0,
@@ -180,7 +199,7 @@ mod tests {
     ];
 
     /// Pairs of registers that combine every edge value with every other.
-    fn pairs() -> impl Iterator<Item = (Narrow, Narrow)> {
+    fn pairs() -> impl Iterator<Item = (Narrow<WARP>, Narrow<WARP>)> {
         let n = EDGES.len();
         (0..n * n).map(move |k| {
             let a = std::array::from_fn(|lane| if k % 3 == 0 { EDGES[k / n] } else { EDGES[(k + lane) % n] });
@@ -225,7 +244,7 @@ mod tests {
                     continue;
                 }
                 done += 1;
-                let mut general = binary_narrow(op, dtype, &a, &b, u32::MAX, exact);
+                let mut general = binary_narrow(op, dtype, &a, &b, lowest_lanes(WARP), exact);
                 if dtype == DType::F32
                     && !op.is_comparison()
                     && let Ok(general) = &mut general
@@ -280,36 +299,41 @@ mod tests {
             for shift in [0, 1, 5, 30] {
                 let divisor = 1i32 << shift;
                 for base in [i32::MIN, -40, 0, 1000, i32::MAX - 31] {
-                    let a: Narrow = std::array::from_fn(|lane| (base + lane as i32) as u32);
+                    let a: Narrow<WARP> = std::array::from_fn(|lane| (base + lane as i32) as u32);
                     let result = divide_by_power(op, &a, &[divisor as u32; WARP], 0xff00_ff0f);
                     assert!(result.is_some() || base < 0, "{op:?}");
                     for (lane, value) in result.iter().flat_map(|r| r.iter().enumerate()) {
-                        let inactive = 0xff00_ff0fu32 >> lane & 1 == 0;
+                        let inactive = 0xff00_ff0fu64 >> lane & 1 == 0;
                         let expected = if inactive { 0 } else { scalar(a[lane] as i32, divisor) };
                         assert_eq!(*value as i32, expected, "{} {op:?} {divisor}", a[lane] as i32);
                     }
                 }
             }
             for divisor in [0, 3, i32::MIN as u32, u32::MAX] {
-                assert_eq!(divide_by_power(op, &[9; WARP], &[divisor; WARP], u32::MAX), None);
+                assert_eq!(divide_by_power(op, &[9; WARP], &[divisor; WARP], lowest_lanes(WARP)), None);
             }
             let mixed = std::array::from_fn(|lane| 1 << (lane % 2));
-            assert_eq!(divide_by_power(op, &[9; WARP], &mixed, u32::MAX), None);
+            assert_eq!(divide_by_power(op, &[9; WARP], &mixed, lowest_lanes(WARP)), None);
         }
     }
 
     #[test]
     fn shuffles_keep_to_their_groups() {
-        let from: Narrow = std::array::from_fn(|lane| 100 + lane as u32);
+        shuffles_of::<32>();
+        shuffles_of::<64>();
+    }
+
+    fn shuffles_of<const W: usize>() {
+        let from: Narrow<W> = std::array::from_fn(|lane| 100 + lane as u32);
         for mode in [ShuffleMode::Xor, ShuffleMode::Down, ShuffleMode::Up, ShuffleMode::Index] {
-            for width in [2u32, 4, 8, 16, 32] {
-                for (by, step) in [-33i32, -1, 0, 1, 2, 3, 4, 8, 16, 31, 32, i32::MAX, i32::MIN]
+            for width in [2u32, 4, 8, 16, 32, 64].into_iter().filter(|width| *width as usize <= W) {
+                for (by, step) in [-33i32, -1, 0, 1, 2, 3, 4, 8, 16, 31, 32, 33, 63, 64, i32::MAX, i32::MIN]
                     .into_iter()
                     .flat_map(|by| [(by, 0), (by, 1)])
                 {
-                    let operand: Narrow = std::array::from_fn(|l| by.wrapping_add(step * l as i32) as u32);
+                    let operand: Narrow<W> = std::array::from_fn(|l| by.wrapping_add(step * l as i32) as u32);
                     let out = shuffled(mode, width, &from, &operand);
-                    for lane in 0..WARP {
+                    for lane in 0..W {
                         let (own, by) = (lane as i64, i64::from(operand[lane] as i32));
                         let group = own - own % i64::from(width);
                         let source = match mode {

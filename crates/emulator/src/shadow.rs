@@ -20,16 +20,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loopwright_program::Atomic;
 
-/// When an access happens, and in which thread of the block. 26 bits of barriers (plus one, so that
-/// no stamp is 0), 26 of warp synchronisations, 6 of the warp, 6 of the lane.
+/// When an access happens, and in which thread of the block. From the highest bit down: 25 bits of
+/// barriers (plus one, so that no stamp is 0), 25 of warp synchronisations, 7 of the warp, 7 of the
+/// lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-/// Denotes several warps or several lanes.
-const SEVERAL: u64 = 63;
+/// Bits of the number of a lane, and of a warp.
+const LANE: u32 = 7;
+/// Bits of the number of synchronisations.
+const TIME: u32 = 25;
+/// Denotes several warps or several lanes: the greatest number, which no warp or lane has.
+const SEVERAL: u64 = (1 << LANE) - 1;
 /// The greatest number of barriers, and of warp synchronisations between two of them, that a stamp
 /// can represent.
-pub(crate) const MOST_SYNCS: u32 = (1 << 26) - 2;
+pub(crate) const MOST_SYNCS: u32 = (1 << TIME) - 2;
 
 impl Stamp {
     /// No access.
@@ -37,12 +42,16 @@ impl Stamp {
 
     /// The stamp of lane 0 of a warp; see [`Stamp::lane`].
     pub fn new(barriers: u32, syncs: u32, warp: usize) -> Stamp {
-        Stamp(u64::from(barriers + 1) << 38 | u64::from(syncs) << 12 | (warp as u64) << 6)
+        Stamp(
+            u64::from(barriers + 1) << (TIME + 2 * LANE)
+                | u64::from(syncs) << (2 * LANE)
+                | (warp as u64) << LANE,
+        )
     }
 
     /// The same time and warp, with this lane.
     pub fn lane(self, lane: usize) -> Stamp {
-        Stamp(self.0 & !63 | lane as u64)
+        Stamp(self.0 & !SEVERAL | lane as u64)
     }
 
     pub fn from_bits(bits: u64) -> Stamp {
@@ -54,11 +63,11 @@ impl Stamp {
     }
 
     fn barriers(self) -> u64 {
-        self.0 >> 38
+        self.0 >> (TIME + 2 * LANE)
     }
 
     fn warp(self) -> u64 {
-        self.0 >> 6 & 63
+        self.0 >> LANE & SEVERAL
     }
 
     /// Whether this earlier access (of one thread or several) may be unordered with `now`.
@@ -69,7 +78,7 @@ impl Stamp {
         }
         // Within one warp: unordered only if no warp synchronisation is between them. The lanes
         // differ then.
-        self.warp() != now.warp() || self.0 >> 6 == now.0 >> 6
+        self.warp() != now.warp() || self.0 >> LANE == now.0 >> LANE
     }
 
     /// The reads so far, with one more added.
@@ -79,11 +88,11 @@ impl Stamp {
             return now;
         }
         if self.warp() != now.warp() {
-            return Stamp(now.0 | SEVERAL << 6 | SEVERAL);
+            return Stamp(now.0 | SEVERAL << LANE | SEVERAL);
         }
         // One warp: its reads before the last synchronisation are ordered before everything that
         // follows.
-        if self.0 >> 6 != now.0 >> 6 { now } else { Stamp(now.0 | SEVERAL) }
+        if self.0 >> LANE != now.0 >> LANE { now } else { Stamp(now.0 | SEVERAL) }
     }
 }
 
@@ -222,6 +231,9 @@ mod tests {
         assert!(at(0, 0, 0, 0).conflicts(at(0, 1, 1, 0)));
         assert!(!at(0, 3, 0, 0).conflicts(at(1, 0, 1, 5)));
         assert!(at(0, 0, 31, 31).conflicts(at(0, 0, 0, 31)));
+        // The last lane of a warp of 64 is one lane, not several.
+        assert!(!at(0, 0, 2, 63).conflicts(at(0, 0, 2, 63)) && at(0, 0, 2, 63).conflicts(at(0, 0, 2, 62)));
+        assert!(!at(0, 0, 63, 0).conflicts(at(0, 1, 63, 1)));
     }
 
     #[test]

@@ -2,12 +2,29 @@
 
 use crate::{
     counters::{GlobalTraffic, SharedTraffic},
-    words::{WARP, active},
+    words::{active, lowest_lanes},
 };
 
-/// The 32-byte sectors that `bytes` bytes from each active lane's address touch. An access crosses
+/// The bytes of a sector of global memory; four of them are a line of the cache.
+pub(crate) const SECTOR: u64 = 32;
+/// The banks of shared memory, each of which delivers one word in a pass.
+const BANKS: usize = 32;
+/// The bytes of a word of a bank.
+const WORD: u64 = 4;
+
+/// The number of the sector of an address.
+fn sector(address: i64) -> i64 {
+    address.div_euclid(SECTOR as i64)
+}
+
+/// The number of the word of an address in shared memory.
+fn word(address: i64) -> i64 {
+    address.div_euclid(WORD as i64)
+}
+
+/// The sectors that `bytes` bytes from each active lane's address touch. An access crosses
 /// more than one sector boundary only if it is misaligned, which does not occur.
-pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
+pub(crate) fn global<const W: usize>(address: &[i64; W], mask: u64, bytes: u64) -> GlobalTraffic {
     let lanes = u64::from(mask.count_ones());
     if lanes == 1 {
         return GlobalTraffic { requests: 1, sectors: 1, lines: 1, bytes };
@@ -16,14 +33,14 @@ pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraf
     let mut last = -1;
     let mut rising = true;
     for lane in active(mask) {
-        let sector = address[lane] >> 5;
+        let sector = sector(address[lane]);
         rising &= sector >= last;
         sectors += u64::from(sector != last);
         lines += u64::from(sector >> 2 != last >> 2);
         last = sector;
     }
     if !rising {
-        let mut all: Vec<_> = active(mask).map(|lane| address[lane] >> 5).collect();
+        let mut all: Vec<_> = active(mask).map(|lane| sector(address[lane])).collect();
         all.sort_unstable();
         all.dedup();
         sectors = all.len() as u64;
@@ -34,22 +51,18 @@ pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraf
     GlobalTraffic { requests: u64::from(lanes > 0), sectors, lines, bytes: lanes * bytes }
 }
 
-/// Wavefronts of an access of `bytes` bytes from each active lane's address.
-pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraffic {
-    // 8 bytes per lane are served by half warps, 16 by quarter warps.
-    let group = match bytes {
-        0..=4 => WARP,
-        5..=8 => WARP / 2,
-        _ => WARP / 4,
-    };
-    let words = bytes.div_ceil(4) as i64;
+/// Wavefronts of an access of `bytes` bytes from each active lane's address. Lanes are served in
+/// groups that ask for one word of each bank: 32 lanes of 4 bytes, 16 of 8, 8 of 16.
+pub(crate) fn shared<const W: usize>(address: &[i64; W], mask: u64, bytes: u64) -> SharedTraffic {
+    let words = bytes.div_ceil(WORD).max(1) as usize;
+    let group = (BANKS / words.next_power_of_two()).clamp(1, W);
     let mut traffic = SharedTraffic { requests: 1, ..SharedTraffic::default() };
-    for first in (0..WARP).step_by(group) {
-        let members = if group == WARP { mask } else { mask & (((1u32 << group) - 1) << first) };
+    for (n, address) in address.chunks_exact(group).enumerate() {
+        let members = mask >> (n * group) & lowest_lanes(group);
         if members == 0 {
             continue;
         }
-        let passes = passes(address, members, words);
+        let passes = passes(address, members, words as i64);
         traffic.wavefronts += passes;
         traffic.conflicts += passes - 1;
     }
@@ -57,16 +70,16 @@ pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraf
     traffic
 }
 
-/// The greatest number of distinct words that one bank has to deliver.
-fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
+/// The greatest number of distinct words that one bank has to deliver to these lanes of a group.
+fn passes(address: &[i64], members: u64, words: i64) -> u64 {
     if members.is_power_of_two() {
         return 1;
     }
-    if words == 1 && members == u32::MAX {
+    if words == 1 && members == lowest_lanes(address.len()) {
         // All lanes access the same word, or consecutive words.
         let (mut same, mut run) = (0, 0);
         for (lane, a) in address.iter().enumerate() {
-            let distance = (a >> 2).wrapping_sub(address[0] >> 2);
+            let distance = word(*a).wrapping_sub(word(address[0]));
             same |= distance;
             run |= distance ^ lane as i64;
         }
@@ -74,26 +87,26 @@ fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
             return 1;
         }
     }
-    let mut first = [-1i64; WARP];
+    let bank = |word: i64| word as usize % BANKS;
+    let mut first = [-1i64; BANKS];
     let mut clash = false;
     for lane in active(members) {
         for k in 0..words {
-            let word = (address[lane] >> 2) + k;
-            let bank = (word & 31) as usize;
-            clash |= first[bank] >= 0 && first[bank] != word;
-            first[bank] = word;
+            let word = word(address[lane]) + k;
+            clash |= first[bank(word)] >= 0 && first[bank(word)] != word;
+            first[bank(word)] = word;
         }
     }
     if !clash {
         return 1;
     }
     let mut all: Vec<i64> =
-        active(members).flat_map(|lane| (0..words).map(move |k| (address[lane] >> 2) + k)).collect();
+        active(members).flat_map(|lane| (0..words).map(move |k| word(address[lane]) + k)).collect();
     all.sort_unstable();
     all.dedup();
-    let mut count = [0u64; WARP];
+    let mut count = [0u64; BANKS];
     for word in all {
-        count[(word & 31) as usize] += 1;
+        count[bank(word)] += 1;
     }
     count.into_iter().max().unwrap_or(1)
 }
@@ -102,13 +115,15 @@ fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
 mod tests {
     use super::*;
 
-    fn lanes(f: impl Fn(i64) -> i64) -> [i64; WARP] {
+    const ALL: u64 = lowest_lanes(32);
+
+    fn lanes<const W: usize>(f: impl Fn(i64) -> i64) -> [i64; W] {
         std::array::from_fn(|lane| f(lane as i64))
     }
 
     #[test]
     fn sectors_are_the_pieces_of_32_bytes_touched() {
-        let count = |f: fn(i64) -> i64, bytes| global(&lanes(f), u32::MAX, bytes).sectors;
+        let count = |f: fn(i64) -> i64, bytes| global::<32>(&lanes(f), ALL, bytes).sectors;
         assert_eq!(count(|l| 4 * l, 4), 4);
         assert_eq!(count(|l| 4 * l + 16, 4), 5);
         assert_eq!(count(|l| 4 * (31 - l), 4), 4);
@@ -118,10 +133,10 @@ mod tests {
         // Lanes alternate between two addresses: neither increasing nor decreasing.
         assert_eq!(count(|l| 4096 * (l & 1), 4), 2);
         assert_eq!(
-            global(&lanes(|l| 4 * l), 0xff, 4),
+            global::<32>(&lanes(|l| 4 * l), 0xff, 4),
             GlobalTraffic { requests: 1, sectors: 1, lines: 1, bytes: 32 }
         );
-        let lines = |f: fn(i64) -> i64, bytes| global(&lanes(f), u32::MAX, bytes).lines;
+        let lines = |f: fn(i64) -> i64, bytes| global::<32>(&lanes(f), ALL, bytes).lines;
         assert_eq!(lines(|l| 4 * l, 4), 1);
         assert_eq!(lines(|l| 4 * l + 16, 4), 2);
         assert_eq!(lines(|l| 4 * (31 - l), 4), 1);
@@ -133,7 +148,7 @@ mod tests {
     #[test]
     fn wavefronts_follow_the_fullest_bank() {
         let count = |f: fn(i64) -> i64, bytes| {
-            let t = shared(&lanes(f), u32::MAX, bytes);
+            let t = shared::<32>(&lanes(f), ALL, bytes);
             (t.wavefronts, t.conflicts)
         };
         assert_eq!(count(|l| 4 * l, 4), (1, 0));
@@ -147,5 +162,22 @@ mod tests {
         assert_eq!(count(|l| 16 * l, 8), (4, 2));
         // Bytes of the same word count as one word.
         assert_eq!(count(|l| l, 1), (1, 0));
+    }
+
+    /// Warps of 64 lanes ask the same banks, which takes twice as long; their groups do not
+    /// conflict with each other.
+    #[test]
+    fn wide_warps_are_served_in_more_groups() {
+        let count = |f: fn(i64) -> i64, bytes| {
+            let t = shared::<64>(&lanes(f), u64::MAX, bytes);
+            (t.wavefronts, t.conflicts)
+        };
+        assert_eq!(count(|l| 4 * l, 4), (2, 0));
+        assert_eq!(count(|l| 8 * l, 4), (4, 2));
+        assert_eq!(count(|l| 16 * l, 16), (8, 0));
+        let upper = shared::<64>(&lanes(|l| 4 * l), u64::MAX << 32, 4);
+        assert_eq!((upper.wavefronts, upper.bytes), (1, 128));
+        let stored = global::<64>(&lanes(|l| 4 * l), u64::MAX, 4);
+        assert_eq!(stored, GlobalTraffic { requests: 1, sectors: 8, lines: 2, bytes: 256 });
     }
 }

@@ -4,7 +4,7 @@ use loopwright_program::LocalArray;
 
 use crate::{
     bytecode::{Code, Pc, Reg, is_wide},
-    words::{Narrow, WARP, Wide},
+    words::{Narrow, Wide, lowest_lanes},
 };
 
 /// The execution state of a warp.
@@ -21,37 +21,37 @@ pub(crate) enum State {
 
 /// A private array of the threads of one warp: one value per lane for each element.
 #[derive(Debug, Default)]
-pub(crate) struct PrivateArray {
-    pub narrow: Vec<Narrow>,
-    pub wide: Vec<Wide>,
+pub(crate) struct PrivateArray<const W: usize> {
+    pub narrow: Vec<Narrow<W>>,
+    pub wide: Vec<Wide<W>>,
     /// For each element, the lanes that have written it.
-    pub valued: Vec<u32>,
+    pub valued: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Warp {
+pub(crate) struct Warp<const W: usize> {
     pub number: usize,
     /// Lanes that are threads of the block.
-    pub exists: u32,
+    pub exists: u64,
     /// Lanes that are active.
-    pub mask: u32,
+    pub mask: u64,
     pub pc: Pc,
     pub state: State,
     /// Synchronisations of this warp since the last barrier of the block.
     pub syncs: u32,
-    pub narrow: Vec<Narrow>,
-    pub wide: Vec<Wide>,
+    pub narrow: Vec<Narrow<W>>,
+    pub wide: Vec<Wide<W>>,
     /// Saved masks of enclosing statements.
-    pub masks: Vec<u32>,
+    pub masks: Vec<u64>,
     /// For each watched variable, the lanes in which it has a value.
-    pub defined: Vec<u32>,
-    pub private: Vec<PrivateArray>,
+    pub defined: Vec<u64>,
+    pub private: Vec<PrivateArray<W>>,
 }
 
-impl Warp {
-    pub fn new(code: &Code, private: &[LocalArray], number: usize, threads: u32) -> Warp {
-        let rest = threads.saturating_sub(number as u32 * WARP as u32);
-        let exists = if rest >= WARP as u32 { u32::MAX } else { (1 << rest) - 1 };
+impl<const W: usize> Warp<W> {
+    pub fn new(code: &Code, private: &[LocalArray], number: usize, threads: u32) -> Warp<W> {
+        let rest = threads.saturating_sub(number as u32 * W as u32);
+        let exists = lowest_lanes((rest as usize).min(W));
         let private = private
             .iter()
             .map(|a| {
@@ -59,8 +59,8 @@ impl Warp {
                 let (narrow, wide) = if is_wide(a.dtype) { (0, elements) } else { (elements, 0) };
                 PrivateArray {
                     // Arbitrary initial contents: NaN, minus one.
-                    narrow: vec![[u32::MAX; WARP]; narrow],
-                    wide: vec![[u64::MAX; WARP]; wide],
+                    narrow: vec![[u32::MAX; W]; narrow],
+                    wide: vec![[u64::MAX; W]; wide],
                     valued: vec![0; elements],
                 }
             })
@@ -68,8 +68,8 @@ impl Warp {
         Warp {
             number,
             exists,
-            narrow: vec![[0; WARP]; code.narrow],
-            wide: vec![[0; WARP]; code.wide],
+            narrow: vec![[0; W]; code.narrow],
+            wide: vec![[0; W]; code.wide],
             masks: vec![0; code.masks],
             defined: vec![0; code.watched],
             private,
@@ -87,8 +87,8 @@ impl Warp {
     }
 
     /// The lanes of an index register.
-    pub fn index(&self, wide: bool, reg: Reg) -> [i64; WARP] {
-        let mut out = [0; WARP];
+    pub fn index(&self, wide: bool, reg: Reg) -> [i64; W] {
+        let mut out = [0; W];
         if wide {
             for (to, from) in out.iter_mut().zip(&self.wide[reg as usize]) {
                 *to = *from as i64;

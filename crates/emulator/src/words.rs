@@ -1,28 +1,50 @@
-//! The contents of a warp's register: one word per lane.
+//! The contents of a warp's register: one word per lane; and sets of lanes.
+//!
+//! The number of lanes is a constant of the code, so that loops over lanes vectorise: what runs
+//! programs is compiled for each of [`WIDTHS`].
 
-/// Lanes per warp: as many as a lane mask has bits. Programs for warps of other sizes are refused.
-pub(crate) const WARP: usize = u32::BITS as usize;
+/// The sizes of warps for which the emulator has code.
+pub(crate) const WIDTHS: [u32; 2] = [32, 64];
+
 /// One 32-bit word per lane.
-pub(crate) type Narrow = [u32; WARP];
+pub(crate) type Narrow<const W: usize> = [u32; W];
 /// One 64-bit word per lane.
-pub(crate) type Wide = [u64; WARP];
+pub(crate) type Wide<const W: usize> = [u64; W];
+
+/// Bits that are handled at once: masks are cut into pieces that fit into the words of lanes, so
+/// that loops over both vectorise.
+const PIECE: usize = u32::BITS as usize;
+
+/// The mask of the lowest lanes: all of a warp for its width.
+#[inline(always)]
+pub(crate) const fn lowest_lanes(lanes: usize) -> u64 {
+    match lanes {
+        0 => 0,
+        lanes => u64::MAX >> (u64::BITS as usize - lanes),
+    }
+}
 
 /// The lanes in which a truth value holds.
 #[inline]
-pub(crate) fn lanes_of(truth: &Narrow) -> u32 {
-    // Four lanes at a time with equal shifts, which vectorises.
-    let mut quads = [0u32; 4];
-    for k in 0..WARP / 4 {
-        for (j, quad) in quads.iter_mut().enumerate() {
-            *quad |= (truth[4 * k + j] & 1) << (4 * k);
+pub(crate) fn lanes_of<const W: usize>(truth: &Narrow<W>) -> u64 {
+    let mut lanes = 0;
+    for (n, piece) in truth.chunks_exact(PIECE).enumerate() {
+        // Four lanes at a time with equal shifts, which vectorises.
+        let mut quads = [0u32; 4];
+        for k in 0..PIECE / 4 {
+            for (j, quad) in quads.iter_mut().enumerate() {
+                *quad |= (piece[4 * k + j] & 1) << (4 * k);
+            }
         }
+        let piece = quads[0] | quads[1] << 1 | quads[2] << 2 | quads[3] << 3;
+        lanes |= u64::from(piece) << (n * PIECE);
     }
-    quads[0] | quads[1] << 1 | quads[2] << 2 | quads[3] << 3
+    lanes
 }
 
 /// The active lanes, lowest first.
 #[inline]
-pub(crate) fn active(mask: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn active(mask: u64) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
         (rest != 0).then(|| {
@@ -72,12 +94,15 @@ lane! {
 
 /// Copies the lanes in the mask.
 #[inline(always)]
-pub(crate) fn select<T: Copy>(to: &mut [T; WARP], from: &[T; WARP], mask: u32) {
-    if mask == u32::MAX {
+pub(crate) fn select<T: Copy, const W: usize>(to: &mut [T; W], from: &[T; W], mask: u64) {
+    if mask == lowest_lanes(W) {
         *to = *from;
         return;
     }
-    for i in 0..WARP {
-        to[i] = if mask & (1 << i) != 0 { from[i] } else { to[i] };
+    for (n, (to, from)) in to.chunks_exact_mut(PIECE).zip(from.chunks_exact(PIECE)).enumerate() {
+        let mask = (mask >> (n * PIECE)) as u32;
+        for i in 0..PIECE {
+            to[i] = if mask & (1 << i) != 0 { from[i] } else { to[i] };
+        }
     }
 }

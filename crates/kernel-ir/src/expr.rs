@@ -42,7 +42,7 @@ impl TryFrom<StoredFloat> for Float {
                 "inf" => Ok(Float(f64::INFINITY)),
                 "-inf" => Ok(Float(f64::NEG_INFINITY)),
                 "nan" => Ok(Float(f64::NAN)),
-                _ => Err(format!("`{word}` is no floating-point literal")),
+                _ => Err(format!("`{word}` is not a floating-point literal")),
             },
         }
     }

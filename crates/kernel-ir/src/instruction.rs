@@ -191,7 +191,8 @@ impl Instruction {
         };
         let own = kernel.reductions.iter().any(|r| r.name == reduce.op);
         if own || !["sum", "min", "max"].contains(&reduce.op.as_str()) {
-            let help = "there are updates for sum, min and max; partial results of others are joined in a fixed order";
+            let help = "there are updates for sum, min and max; partial results of others are \
+                joined in a fixed order";
             return refuse("atomic-operator", format!("there is no update for `{}`", reduce.op), help);
         }
         let dtype = kernel.array(&target.array).and_then(|a| a.dtype.known());

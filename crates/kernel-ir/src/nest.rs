@@ -263,7 +263,10 @@ fn insert(
             "iname-twice",
             format!("the order of the text needs two loops over `{first}`, the second one for `{part}`"),
         )
-        .help(format!("a sequential iname is one loop: rename the second, or move the instructions of `{first}` together")));
+        .help(format!(
+            "a sequential iname is one loop: rename the second, or move the instructions \
+            of `{first}` together"
+        )));
     }
     let mut body = Vec::new();
     insert(&mut body, rest, part, opened)?;

@@ -401,7 +401,9 @@ impl TypeTable<'_> {
                 None if *x == DType::Bool || *y == DType::Bool => {
                     return refuse("cast the truth value: `cast(i32, c)`".into());
                 }
-                None => return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`")),
+                None => {
+                    return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`"));
+                }
             },
             (Of(x), Of(y)) => {
                 return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`"));

@@ -114,7 +114,19 @@ pub struct LowerOptions {
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        LowerOptions { index: DType::I32, target: Target::default() }
+        LowerOptions::new(DType::I32)
+    }
+}
+
+impl LowerOptions {
+    /// Programs for CUDA with this type of index arithmetic.
+    pub fn new(index: DType) -> LowerOptions {
+        LowerOptions { index, target: Target::default() }
+    }
+
+    /// The same for another target.
+    pub fn on(self, target: Target) -> LowerOptions {
+        LowerOptions { target, ..self }
     }
 }
 

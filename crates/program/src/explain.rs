@@ -118,7 +118,7 @@ impl ProgramExplanation {
             Reason::Stated | Reason::Predicate { .. } => Vec::new(),
             Reason::Dependence(dependence) => match dependence.example() {
                 Some(example) => vec![dependence.shown(&example)],
-                None => vec![format!("the cell of {} hangs on data", dependence.array)],
+                None => vec![format!("the cell of {} depends on data", dependence.array)],
             },
             Reason::Guard(conditions) => {
                 conditions.iter().map(|c| format!("{}: {}", c.condition, c.why)).collect()

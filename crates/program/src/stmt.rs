@@ -11,66 +11,66 @@ use crate::{MemRef, Note, Value, VarId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeafId(pub usize);
 
-/// What statements come from, and what they are for: the part of an instruction, and its role to
-/// the declared kernel. A part has a leaf for each purpose, and for each set of values of inames
-/// without a loop.
+/// The origin and the purpose of statements: a part of an instruction, with its role with respect
+/// to the declared kernel. A part has one leaf for each purpose, and for each set of values of
+/// inames that no loop counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// The part.
+    /// The part of an instruction of the transformed kernel.
     pub part: PartRef,
-    /// What it is to the declared kernel.
+    /// Its relation to the declared kernel: an instruction of it, or a copy of an array.
     pub role: Role,
-    /// What its statements are for.
+    /// Whether its statements produce a value of the part, or only prepare one.
     pub purpose: Purpose,
-    /// The transform that made the instruction, if one did.
+    /// The step that introduced the instruction; `None` for an instruction of the declared kernel.
     pub made_by: Option<Name>,
     /// The instruction's text, for comments and reports.
     pub text: String,
-    /// For which executions it has to run, if that is known: a program that is written by hand need
-    /// not say.
+    /// The executions that have to run, if they are known: a program written by hand may leave them
+    /// out.
     pub instances: Option<Instances>,
-    /// Inames of the part that no loop around its statements counts, and the one value of each
-    /// there, as of a loop of one iteration.
+    /// Inames of the part that no loop around its statements counts, with the single value that each
+    /// has there, as in a loop of one iteration.
     pub only: Vec<(Name, Aff)>,
-    /// Whether data decide which thread runs it for which instance, each once, as in a flattened
-    /// nest over segments. By the theorem behind that, different executions of its statements write
-    /// different elements.
+    /// Whether the data decide which thread runs which instance, each exactly once, as in a flattened
+    /// nest over segments. By the theorem of such nests, different executions of its statements
+    /// write different elements.
     pub flattened: bool,
 }
 
-/// The executions of a part. Names are those of inames of loops and lanes, coordinates, parameters,
-/// and scalars read from data; an iname on an axis of the block or the grid is its coordinate plus
-/// its least value.
+/// The executions of a part. Constraints are over inames of loops and lanes, coordinates,
+/// parameters, and scalars read from data; an iname on an axis of the block or the grid equals the
+/// axis's coordinate plus the iname's least value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instances {
     /// The kernel's instances: all of them have to run.
     pub constraints: Vec<Constraint>,
-    /// What may run: the instances, or more where what runs besides does nothing, as an update of a
-    /// partial tile that reads filling.
+    /// What may run: the instances, and further executions that have no effect, such as an update
+    /// of a partial tile that reads padding.
     pub allowed: Vec<Constraint>,
     /// Inames that are lanes of a thread.
     pub lanes: Vec<Name>,
     /// Who runs the part.
     pub executor: Executor<()>,
-    /// Whether a condition on data decides besides.
+    /// Whether a condition on data also decides whether an instance runs.
     pub conditional: bool,
-    /// The values of the part that statements have to give: see [`Purpose::Value`]. A value of a
-    /// thread that nothing reads is not among them.
+    /// The numbers of the values of the part that statements have to produce ([`Purpose::Value`]). A
+    /// value private to a thread that nothing reads is not among them.
     pub values: Vec<u8>,
 }
 
-/// What statements are for.
+/// The purpose of a leaf's statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// They give a value of the part: an assignment that of its target of this number, a part of a
-    /// reduction that of the operator's state.
+    /// They produce a value of the part: of an assignment the target with this number, of a part of
+    /// a reduction the component of the operator's state with this number.
     Value(u8),
-    /// They are on the way to a value: what is loaded ahead or computed once, and vectors that are
-    /// put together.
+    /// They prepare a value: loads ahead of their use, values computed once, and the assembly of
+    /// vectors.
     Support,
 }
 
-/// Among whom a synchronisation is.
+/// The threads that a barrier synchronises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The threads of a warp.
@@ -79,14 +79,14 @@ pub enum Scope {
     Block,
 }
 
-/// What an atomic update makes of an element and a value.
+/// How an atomic update combines an element and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
-    /// Their sum: of 32 or 64 bits.
+    /// The sum, of integers or floating-point values of 32 or 64 bits.
     Add,
-    /// The lesser: of integers of 32 or 64 bits.
+    /// The minimum, of integers of 32 or 64 bits.
     Min,
-    /// The greater: of integers of 32 or 64 bits.
+    /// The maximum, of integers of 32 or 64 bits.
     Max,
 }
 
@@ -102,31 +102,34 @@ impl Atomic {
     }
 }
 
-/// How a loop's counter goes on.
+/// How a loop's counter advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Adds a positive constant, up to and without `upper`.
+    /// Adds a positive constant while less than `upper`.
     Add(i64),
-    /// Halves from `lower` down, while greater than `upper` (which is 0).
+    /// Halves, rounding down, while greater than `upper`, which is 0.
     Halve,
-    /// Doubles from `lower` (which is positive) up, while less than `upper`.
+    /// Doubles while less than `upper`; `lower` is positive.
     Double,
 }
 
-/// The contract of a collective: what its body achieves.
+/// The contract of a collective: the result of its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Join {
     /// The reduction operator.
     pub operator: Name,
-    /// The accumulators, one a value of the operator's state: partial before, joined after.
+    /// The accumulators, one for each component of the operator's state: a thread's partial result
+    /// before, the joined result after.
     pub state: Vec<VarId>,
-    /// The axes of the block whose threads are joined, and how many there are on each.
+    /// The axes of the block along which threads are joined, with the number of threads of a group
+    /// on each.
     pub axes: Vec<(Dim, u32)>,
     /// Whether every thread of the group has the joined value afterwards; otherwise only the first
     /// on each joined axis.
     pub to_all: bool,
-    /// Whether each thread has what the threads up to it have joined, in the order of their
-    /// numbers, after what the group has joined in earlier rounds; otherwise what all have.
+    /// Whether the join is an inclusive scan: each thread gets what the threads up to it have joined,
+    /// in the order of their numbers, after what the group has joined in earlier rounds. Otherwise
+    /// the result joins all threads.
     pub scan: bool,
 }
 
@@ -135,44 +138,44 @@ pub struct Join {
 pub enum Stmt {
     /// Declares a variable with its first value: `const int i = ...;` or `float acc = ...;`.
     Let {
-        /// Which.
+        /// A variable that no enclosing scope has declared.
         var: VarId,
         /// Its value.
         value: Value,
-        /// What it comes from, if it is a part of an instruction.
+        /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
     /// Declares a variable that has no value yet.
     Declare(VarId),
     /// Assigns a mutable variable.
     Set {
-        /// Which.
+        /// A variable that is declared in an enclosing scope.
         var: VarId,
         /// Its value.
         value: Value,
-        /// What it comes from.
+        /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
     /// Writes an element.
     Store {
-        /// Where to.
+        /// The element, of global, shared or private memory.
         to: MemRef,
-        /// What, of the array's type.
+        /// The value, of the array's type.
         value: Value,
-        /// What it comes from.
+        /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Changes an element of global memory in one go: no other access of it comes between reading
-    /// the old value and writing the new one. Updates of one kind may come in any order; nobody
-    /// gets the old value.
+    /// Updates an element of global memory atomically: no other access to it occurs between the read
+    /// of the old value and the write of the new one. Updates of one kind may run in any order; the
+    /// old value is not returned.
     Update {
-        /// What is made of the old value and the given one.
+        /// The combination of the old value and the operand.
         atomic: Atomic,
-        /// Which element.
+        /// The element that is updated.
         to: MemRef,
-        /// The given value, of the array's type.
+        /// The operand, of the array's type.
         value: Value,
-        /// What it comes from.
+        /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
     /// Copies `lanes` neighbouring elements between global (or shared) memory and a private array,
@@ -182,9 +185,9 @@ pub enum Stmt {
         to: MemRef,
         /// The first element read.
         from: MemRef,
-        /// How many: 2, 4, 8 or 16, of 16 bytes at most.
+        /// The number of elements: 2, 4, 8 or 16, at most 16 bytes together.
         lanes: u8,
-        /// What it comes from.
+        /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
     /// A loop.
@@ -196,40 +199,40 @@ pub enum Stmt {
         /// Bound, exclusive. A variable is read before each iteration, so that the body can end the
         /// loop by assigning it; nothing else in a bound changes in the body.
         upper: Value,
-        /// How it goes on.
+        /// How the counter advances.
         step: Step,
         /// Whether it is to be unrolled completely; its bounds are then constant.
         unroll: bool,
-        /// What it repeats.
+        /// The statements of one iteration.
         body: Vec<Stmt>,
-        /// Why it is there.
+        /// The reason that comments of the printed text give.
         note: Note,
     },
     /// A guard.
     If {
-        /// Of type bool.
+        /// The condition, of type bool.
         cond: Value,
-        /// What is guarded.
+        /// Runs where the condition holds.
         body: Vec<Stmt>,
-        /// What is done otherwise; mostly nothing.
+        /// Runs where it does not hold; usually empty.
         otherwise: Vec<Stmt>,
-        /// Why it is there.
+        /// The reason that comments of the printed text give.
         note: Note,
     },
     /// A barrier: all threads of the scope wait for each other, and see each other's writes.
     Sync {
-        /// Among whom.
+        /// The threads that wait for each other.
         scope: Scope,
-        /// The dependence behind it.
+        /// The dependence that it enforces.
         note: Note,
     },
-    /// Threads that work together: the body does what the contract says.
+    /// A cooperation of threads, with a contract that the body fulfils.
     Collective {
-        /// What it achieves.
+        /// The contract.
         join: Join,
-        /// How: other statements.
+        /// The statements that fulfil it.
         body: Vec<Stmt>,
-        /// Why it is there.
+        /// The reason that comments of the printed text give.
         note: Note,
     },
 }
@@ -247,7 +250,7 @@ impl Stmt {
         }
     }
 
-    /// The leaf and the number of the value of its part that it gives, if it gives one.
+    /// The leaf of the statement and the number of the value that it produces, if it produces one.
     pub fn gives(&self, leaves: &[Leaf]) -> Option<(LeafId, u8)> {
         let leaf = self.leaf()?;
         match leaves.get(leaf.0)?.purpose {
@@ -256,7 +259,7 @@ impl Stmt {
         }
     }
 
-    /// The leaves of which a body gives values.
+    /// The leaves for which a body produces values.
     pub fn given(body: &[Stmt], leaves: &[Leaf]) -> BTreeSet<LeafId> {
         let mut found = BTreeSet::new();
         Stmt::visit(body, &mut |s| found.extend(s.gives(leaves).map(|(leaf, _)| leaf)));

@@ -119,8 +119,9 @@ impl Report {
                                 "NVRTC {}.{} does not know {arch} ({})",
                                 library.version.0, library.version.1, device.name
                             ),
-                            remedy: "install a CUDA toolkit that does, or set LOOPWRIGHT_NVRTC to one"
-                                .to_owned(),
+                            remedy: "install a CUDA toolkit that does, or set LOOPWRIGHT_NVRTC to \
+                                one"
+                            .to_owned(),
                         });
                     }
                 }

@@ -127,8 +127,8 @@ fn open_types_are_bound_all_of_them_and_no_others() {
     assert!(bound.open_types().is_empty());
     assert!(bound.to_text().starts_with("kernel k(x: f32[n], y: f64[n], n: i32)"), "{bound}");
     for (types, message) in [
-        (&[("T", DType::F32)][..], "error[open-type]: nothing that was given tells what type `U` is"),
-        (&[("U", DType::F32)], "error[open-type]: nothing that was given tells what type `T` is"),
+        (&[("T", DType::F32)][..], "error[open-type]: no argument determines the type `U`"),
+        (&[("U", DType::F32)], "error[open-type]: no argument determines the type `T`"),
         (
             &[("T", DType::F32), ("U", DType::F32), ("V", DType::F32)],
             "error[unknown-type]: `k` has no open type `V`",

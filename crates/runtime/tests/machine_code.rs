@@ -3,15 +3,15 @@
 //! are listed as ignored with the reason.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use loopwright_cuda_target::{CudaSource, cuda_source};
 use loopwright_kernel_ir::{DType, LoopKernel};
-use loopwright_lowering::program::Program;
-use loopwright_lowering::{LowerOptions, lower};
-use loopwright_runtime::Arch;
+use loopwright_program::Program;
 use loopwright_runtime::disasm::Disassembler;
 use loopwright_runtime::nvrtc::{self, CompileOptions};
+use loopwright_runtime::{Arch, Device};
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
@@ -25,12 +25,12 @@ fn check(holds: bool, message: impl Into<String>) -> Result<(), Failed> {
 }
 
 /// A kernel after the steps of a pipeline, lowered and printed.
-fn print(kernel: &str, steps: &str) -> Result<(Program, CudaSource), Failed> {
+fn print(kernel: &str, steps: &str) -> Result<(Arc<Program>, CudaSource), Failed> {
     let fail = |d: &dyn std::fmt::Display| Failed::from(d.to_string());
     let declared = LoopKernel::parse(kernel).map_err(|d| fail(&d))?;
     let program = Pipeline::parse(steps)
         .and_then(|pipeline| pipeline.apply(&declared))
-        .and_then(|kernel| lower(&kernel, LowerOptions::default()))
+        .and_then(|kernel| Device::emulator().compile(&kernel)?.program())
         .map_err(|d| fail(&d))?;
     let source = cuda_source(&program).map_err(|d| fail(&d))?;
     Ok((program, source))

@@ -101,6 +101,12 @@ impl Target {
     /// Those that texts have names for.
     pub const NAMED: [Target; 3] = [Target::cuda(), Target::hip_cdna(), Target::hip_rdna()];
 
+    /// Of those, the one whose warps have the most threads.
+    pub fn widest() -> Target {
+        let wider = |a: Target, b: Target| if b.warp_size > a.warp_size { b } else { a };
+        Target::NAMED.into_iter().fold(Target::cuda(), wider)
+    }
+
     /// The number of a warp's last lane.
     pub const fn last_lane(&self) -> u32 {
         self.warp_size.saturating_sub(1)
@@ -140,5 +146,6 @@ mod tests {
         assert_eq!(parts, [2, 4, 8, 16, 32]);
         assert_eq!(target.parts_of_warps(), "2, 4, 8, 16 or 32");
         assert!(Target::hip_cdna().divides_warp(64));
+        assert_eq!(Target::widest(), Target::hip_cdna());
     }
 }

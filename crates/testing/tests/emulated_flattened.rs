@@ -77,8 +77,7 @@ fn check_by(pipelines: &[&str], text: &str, outputs: &[(&str, DType)]) {
             Pipeline::parse(steps).unwrap().apply(&declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
         kernel.validate().unwrap_or_else(|e| panic!("{steps}: {e}\n{kernel}"));
         for index in [DType::I32, DType::I64] {
-            let program = lower(&kernel, LowerOptions { index, ..LowerOptions::default() })
-                .unwrap_or_else(|e| panic!("{steps}: {e}"));
+            let program = lower(&kernel, LowerOptions::new(index)).unwrap_or_else(|e| panic!("{steps}: {e}"));
             assert_eq!(program.kernels.len(), 3);
             for (what, lengths, [before, after]) in cases() {
                 if index == DType::I64 && !["a few", "one giant among tiny ones"].contains(&what) {

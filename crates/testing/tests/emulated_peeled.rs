@@ -37,8 +37,7 @@ tag_inames(s: block.x, i_chunk: block.y, i_thread: thread.x, i_vec: vec)",
 
 fn lowered(declared: &LoopKernel, steps: &str, index: DType) -> Program {
     let kernel = Pipeline::parse(steps).unwrap().apply(declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
-    lower(&kernel, LowerOptions { index, ..LowerOptions::default() })
-        .unwrap_or_else(|e| panic!("{steps}: {e}"))
+    lower(&kernel, LowerOptions::new(index)).unwrap_or_else(|e| panic!("{steps}: {e}"))
 }
 
 /// The lane counts of the vector loads from global memory.

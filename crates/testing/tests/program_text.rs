@@ -59,8 +59,7 @@ fn all() -> Vec<(String, Program)> {
         let steps = Pipeline::parse(&read("pipe")).unwrap_or_else(|d| panic!("{name}: {d}"));
         let kernel = steps.apply(&kernel).unwrap_or_else(|d| panic!("{name}: {d}"));
         for index in [DType::I32, DType::I64] {
-            let program = lower(&kernel, LowerOptions { index, ..LowerOptions::default() })
-                .unwrap_or_else(|d| panic!("{name}: {d}"));
+            let program = lower(&kernel, LowerOptions::new(index)).unwrap_or_else(|d| panic!("{name}: {d}"));
             all.push((format!("{name}/{index}"), program));
         }
     }

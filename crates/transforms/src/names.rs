@@ -33,7 +33,8 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("force_scan", "realize_scan"),
     (
         "realize_reduction",
-        "realize_scan for scans, otherwise nothing: lowering realises reductions by the tags of their inames",
+        "realize_scan for scans, otherwise nothing: lowering realises reductions by the tags of \
+         their inames",
     ),
     ("rename_inames", "rename_iname"),
     ("set_array_axes", "tag_array_axes"),

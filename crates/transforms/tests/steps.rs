@@ -233,7 +233,6 @@ w[j, l] = 1.0 {id=third}
         ("distribute(i, before=[second], new=[NAME])", "the iname"),
         ("duplicate_inames([i], [second], new=[NAME])", "the iname"),
         ("fuse_loops([h, i], new=NAME)", "the iname"),
-        ("index_set_split(h, h < 4, suffix=__b)", "the iname"),
         ("join_inames([j, l], new=NAME)", "the iname"),
         ("map_domain([h] -> [NAME], NAME = h + 1)", "the iname"),
         ("split_iname(i, 4)\nprecompute(t, [i_inner], name=NAME)", "the temporary"),
@@ -244,10 +243,8 @@ w[j, l] = 1.0 {id=third}
         ("split_iname(i, 4, inner=NAME)", "the iname"),
     ];
     for (step, what) in steps {
-        for (name, reserved) in [("a__b", true), ("ab", false)] {
-            let text = step
-                .replace("NAME", name)
-                .replace("suffix=__b", if reserved { "suffix=__b" } else { "suffix=_b" });
+        for (name, reserved) in [("exp", true), ("ab", false)] {
+            let text = step.replace("NAME", name);
             let found = Pipeline::parse(&text).unwrap_or_else(|d| panic!("{d}")).apply_unjudged(&kernel);
             match found {
                 Ok(after) => {

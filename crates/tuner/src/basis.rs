@@ -21,7 +21,8 @@ pub(crate) fn basis(
     let Machine { device, multiprocessors, clock, .. } = machine;
     let (threads, shared) = (limits.max_threads_per_multiprocessor, limits.shared_per_multiprocessor);
     Ok(format!(
-        "{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s, {threads} threads, {shared} B shared"
+        "{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s, {threads} threads, \
+         {shared} B shared"
     ))
 }
 

@@ -10,13 +10,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
-use loopwright_lowering::{LowerOptions, index_range, lower};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_runtime::cuda::DeviceInfo;
-use loopwright_runtime::{
-    Arch, Args, CompileOptions, Compiled, Device, bind_open_types, compile_for, known, nvrtc,
-};
+use loopwright_runtime::{Arch, Args, CompileOptions, Compiled, Device, nvrtc, print_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{Key, Outcome, Point};
@@ -76,47 +72,6 @@ pub struct BinaryFolder {
     binaries: BTreeMap<String, nvrtc::Compiled>,
 }
 
-/// Binds types and finds the index type that a problem needs.
-struct Target<'a> {
-    types: BTreeMap<Name, DType>,
-    integers: BTreeMap<Name, i64>,
-    arch: Option<Arch>,
-    kernel: &'a LoopKernel,
-}
-
-impl Target<'_> {
-    fn new<'a>(kernel: &'a LoopKernel, args: &Args, arch: Option<Arch>) -> Result<Target<'a>, Diagnostic> {
-        let known = known(kernel, args)?;
-        let open = kernel.open_types();
-        let types = known.types.into_iter().filter(|(name, _)| open.contains(name)).collect();
-        Ok(Target { types, integers: known.integers, arch, kernel })
-    }
-
-    fn index(&self) -> Result<DType, Diagnostic> {
-        let bound = bind_open_types(self.kernel, &self.types)?;
-        let program = lower(&bound, LowerOptions { index: DType::I32, ..LowerOptions::default() })?;
-        let fits = index_range::check(&program, &|name: &Name| self.integers.get(name).copied());
-        Ok(if fits.is_ok() { DType::I32 } else { DType::I64 })
-    }
-
-    /// The binary and its place in the folder.
-    fn compile(&self, file: String) -> Result<(BinaryFile, Vec<u8>), Diagnostic> {
-        let arch = self.arch.unwrap_or(Arch::SM_80);
-        let index = self.index()?;
-        let options = CompileOptions { index: Some(index), ..CompileOptions::default() };
-        let binary = compile_for(self.kernel, arch, &self.types, &options)?;
-        let cubin = binary.compiled.cubin;
-        let entry = BinaryFile {
-            file,
-            blake3: blake3::hash(&cubin).to_hex().to_string(),
-            source: blake3::hash(binary.source.text.as_bytes()).to_hex().to_string(),
-            wide: index == DType::I64,
-            log: binary.compiled.log,
-        };
-        Ok((entry, cubin))
-    }
-}
-
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     std::fs::write(path, bytes).map_err(|e| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
@@ -124,7 +79,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     })
 }
 
-/// Compiles one kernel into a folder.
+/// Compiles one kernel into a folder, with the narrowest indices that suffice for the problem.
 pub(crate) fn compile_into(
     folder: &Path,
     file: String,
@@ -132,9 +87,19 @@ pub(crate) fn compile_into(
     args: &Args,
     arch: Arch,
 ) -> Result<BinaryFile, Diagnostic> {
-    let (entry, cubin) = Target::new(kernel, args, Some(arch))?.compile(file)?;
-    write(&folder.join(&entry.file), &cubin)?;
-    Ok(entry)
+    let options = CompileOptions::default();
+    let printed = print_for(kernel, args, &options)?;
+    let wide = printed.index == DType::I64;
+    let binary = printed.compile(arch, &options)?;
+    let cubin = binary.compiled.cubin;
+    write(&folder.join(&file), &cubin)?;
+    Ok(BinaryFile {
+        file,
+        blake3: blake3::hash(&cubin).to_hex().to_string(),
+        source: blake3::hash(binary.source.text.as_bytes()).to_hex().to_string(),
+        wide,
+        log: binary.compiled.log,
+    })
 }
 
 impl Candidate {
@@ -183,8 +148,10 @@ impl BinaryFolder {
         let folder = folder.as_ref();
         let path = folder.join(MANIFEST);
         let damaged = |path: &Path, e: String| {
-            Diagnostic::new("binary-folder", format!("{} cannot be used: {e}", path.display()))
-                .help("copy the whole folder again, or make it again with `loopwright tune --compile-only`")
+            Diagnostic::new("binary-folder", format!("{} cannot be used: {e}", path.display())).help(
+                "copy the whole folder again, or make it again with `loopwright tune \
+                    --compile-only`",
+            )
         };
         let text = std::fs::read(&path).map_err(|e| damaged(&path, e.to_string()))?;
         let format = |value: &serde_json::Value| value.get("format").and_then(serde_json::Value::as_u64);
@@ -204,7 +171,7 @@ impl BinaryFolder {
             }
             let cubin = std::fs::read(&path).map_err(|e| damaged(&path, e.to_string()))?;
             if blake3::hash(&cubin).to_hex().as_str() != entry.blake3 {
-                return Err(damaged(&path, "it is not the file that the manifest tells of".to_owned()));
+                return Err(damaged(&path, "it is not the file that the manifest describes".to_owned()));
             }
             let binary = nvrtc::Compiled::from_parts(arch, cubin, None, entry.log.clone());
             if !binary.is_complete() {
@@ -313,11 +280,10 @@ impl BinaryFolder {
         args: &Args,
         entry: &BinaryFile,
     ) -> Result<Compiled, Diagnostic> {
-        let types = Target::new(kernel, args, None)?.types;
-        let bound = bind_open_types(kernel, &types)?;
         let index = if entry.wide { DType::I64 } else { DType::I32 };
-        let text = cuda_source(&lower(&bound, LowerOptions { index, ..LowerOptions::default() })?)?.text;
-        if blake3::hash(text.as_bytes()).to_hex().as_str() != entry.source {
+        let options = CompileOptions { index: Some(index), ..CompileOptions::default() };
+        let printed = print_for(kernel, args, &options)?;
+        if blake3::hash(printed.source.text.as_bytes()).to_hex().as_str() != entry.source {
             return Err(Diagnostic::new(
                 "binary-folder-differs",
                 format!("{} was made from another text than is printed here", entry.file),
@@ -326,7 +292,11 @@ impl BinaryFolder {
         }
         let missing =
             || Diagnostic::new("binary-folder-differs", format!("the folder has no file {}", entry.file));
-        device.load_binary(&bound, index, self.binaries.get(&entry.file).cloned().ok_or_else(missing)?)
+        device.load_binary(
+            &printed.kernel,
+            index,
+            self.binaries.get(&entry.file).cloned().ok_or_else(missing)?,
+        )
     }
 }
 

@@ -46,11 +46,13 @@ pub(crate) fn check(program: &Program, most: usize) -> Result<(), Diagnostic> {
         let count = statements(&kernel.body);
         if count > most {
             let message = format!(
-                "`{}` has {count} statements once its loops are unrolled, more than {most}: the compiler would take long",
+                "`{}` has {count} statements once its loops are unrolled, more than {most}: the \
+                 compiler would take long",
                 kernel.name
             );
             return Err(Diagnostic::new("body-too-long", message).help(
-                "leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher `most_statements` allows more",
+                "leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher \
+                 `most_statements` allows more",
             ));
         }
     }
@@ -61,18 +63,17 @@ pub(crate) fn check(program: &Program, most: usize) -> Result<(), Diagnostic> {
 mod tests {
     use super::*;
     use loopwright_kernel_ir::LoopKernel;
-    use loopwright_lowering::{LowerOptions, lower};
+    use loopwright_runtime::Device;
     use loopwright_transforms::Pipeline;
 
-    fn of(steps: &str) -> usize {
-        let kernel = LoopKernel::parse(
-            "kernel k(x: f32[n, 64], out: f32[n, 64], n: i32)\nassume 0 <= n\n\
-             domain { [s, i] : 0 <= s < n and 0 <= i < 64 }\nout[s, i] = 2.0 * x[s, i]\n",
-        );
-        let steps = Pipeline::parse(&format!("tag_inames(s: block.x)\n{steps}")).expect("steps");
-        let kernel = steps.apply(&kernel.expect("a kernel")).expect("legal");
-        let program = lower(&kernel, LowerOptions::default()).expect("a program");
-        program.kernels.iter().map(|k| statements(&k.body)).max().unwrap_or(0)
+    /// Counts the statements of a program with this body.
+    fn of(body: &str) -> usize {
+        let program = Program::parse(&format!(
+            "program k(x, m: i32) index i32\nglobal x: f32[64] written\nhost {{\nlaunch k\n}}\n\
+             kernel k(x written, m: i32) {{\ngrid(1, 1, 1)\nblock(1, 1, 1)\nvar i: i32\nvar j: i32\n\
+             {body}\n}}\n"
+        ));
+        statements(&program.unwrap_or_else(|d| panic!("{}", d.render())).kernels[0].body)
     }
 
     /// The longest bodies of the product's space, which were all compiled and timed: 128 elements
@@ -82,10 +83,11 @@ mod tests {
         let kernel =
             LoopKernel::parse(include_str!("../../../examples/kernels/matmul.lw")).expect("a kernel");
         let pipeline = Pipeline::parse(include_str!("../../../examples/tuning/matmul.pipe")).expect("steps");
+        let device = Device::emulator();
         let of = |bk: i64| {
             let point = [("bm", 128), ("bn", 128), ("bk", bk), ("hm", 32), ("hn", 64)];
             let kernel = pipeline.bind(point).and_then(|p| p.apply(&kernel)).expect("legal");
-            let program = lower(&kernel, LowerOptions::default()).expect("a program");
+            let program = device.compile(&kernel).and_then(|c| c.program()).expect("a program");
             (
                 program.kernels.iter().map(|k| statements(&k.body)).max().unwrap_or(0),
                 check(&program, MOST_STATEMENTS),
@@ -99,13 +101,24 @@ mod tests {
 
     #[test]
     fn unrolled_loops_count_as_often_as_they_run() {
-        let rolled = of("");
-        assert!(rolled < 6, "{rolled}");
-        let all = of("unroll(i)");
-        assert!((64..4 * 64).contains(&all), "{all}");
-        let eight = of("split_iname(i, 8)\nunroll(i_inner)");
-        assert!((8..4 * 8).contains(&eight), "{eight}");
-        let both = of("split_iname(i, 8)\nunroll(i_inner)\nunroll(i_outer)");
-        assert!((64..4 * 64).contains(&both), "{both}");
+        let nested = |outer: &str, inner: &str| {
+            of(&format!(
+                "for i: i32 = 0 to 64 step 8 {outer} {{\nfor j: i32 = i to i + 8 {inner} {{\nstore x[j] = 0.0f32\n}}\n}}"
+            ))
+        };
+        // A loop that stays one is a statement.
+        assert_eq!(nested("", ""), 3);
+        assert_eq!(nested("unroll", ""), 8 * 2);
+        // The number of iterations is known only of loops with constant bounds.
+        assert_eq!(nested("", "unroll"), 3);
+        let constant =
+            "for i: i32 = 0 to 8 unroll {\nfor j: i32 = 0 to 10 step 4 unroll {\nstore x[j] = 0.0f32\n}\n}";
+        assert_eq!(of(constant), 8 * 3);
+        assert_eq!(of("for i: i32 = 0 to m unroll {\nstore x[i] = 0.0f32\n}"), 2);
+    }
+
+    #[test]
+    fn both_sides_of_a_condition_count() {
+        assert_eq!(of("if m > 0 {\nstore x[0] = 0.0f32\n} else {\nstore x[1] = 0.0f32\nbarrier block\n}"), 4);
     }
 }

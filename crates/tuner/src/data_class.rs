@@ -129,7 +129,8 @@ impl Lengths {
             _ => "most",
         };
         format!(
-            "mean about {about}, a quarter in segments about {longer} x as long, {giant} giant, {empty} empty"
+            "mean about {about}, a quarter in segments about {longer} x as long, {giant} giant, \
+             {empty} empty"
         )
     }
 }

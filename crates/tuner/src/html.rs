@@ -54,7 +54,8 @@ impl Plot<'_> {
         };
         let _ = write!(
             out,
-            "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+            "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+             role=\"img\" aria-label=\"{}\">",
             escape(self.title)
         );
         let frame = Frame { left: x0, right: x1, bottom: y0, top: y1, height: HEIGHT };
@@ -82,7 +83,8 @@ impl Plot<'_> {
                 let (class, radius) = if best { (" class=\"best\"", 5.0) } else { ("", 3.5) };
                 let _ = write!(
                     out,
-                    "<circle{class} cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title></circle>",
+                    "<circle{class} cx=\"{:.1}\" cy=\"{:.1}\" \
+                     r=\"{radius}\"><title>{}</title></circle>",
                     x_of(dot.x),
                     ys.place(dot.y),
                     escape(&dot.label)
@@ -213,7 +215,8 @@ impl Tuning {
             let ridge = peak / self.machine.bandwidth;
             let high = shown.iter().map(|f| intensity(f.4)).fold(4.0 * ridge, f64::max);
             let plot = Plot {
-                title: "Operations a second against operations a byte moved; the line is what the memory and the f32 units allow",
+                title: "Operations a second against operations a byte moved; the line is what the \
+                    memory and the f32 units allow",
                 x: "operations / byte",
                 y: "operations / s",
                 categories: None,
@@ -224,10 +227,14 @@ impl Tuning {
             };
             out.push_str(&plot.svg());
         }
-        out.push_str("</div><h2>Points</h2><div class=\"scroll\"><table><tr><th class=\"point\">point</th>");
+        out.push_str(
+            "</div><h2>Points</h2><div class=\"scroll\"><table><tr><th \
+            class=\"point\">point</th>",
+        );
         let _ = write!(
             out,
-            "<th>{what}</th><th>bound, ms</th><th>moved</th><th>conflicts</th><th>idle</th><th>occupancy</th><th>registers</th></tr>"
+            "<th>{what}</th><th>bound, \
+             ms</th><th>moved</th><th>conflicts</th><th>idle</th><th>occupancy</th><th>registers</th></tr>"
         );
         for (k, point, _, ms, cost) in &found {
             let class = if self.best == Some(*k) { " class=\"best\"" } else { "" };

@@ -85,7 +85,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
         // Among records, a line of something else only loses itself.
         Some((number, e)) if records.is_empty() => Err(Diagnostic::new(
             "tuning-log",
-            format!("line {number} of {} is no record: {e}", path.display()),
+            format!("line {number} of {} is not a record: {e}", path.display()),
         )
         .help("name another file, or move this one away")),
         _ => Ok((records, torn)),

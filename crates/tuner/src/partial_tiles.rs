@@ -50,7 +50,9 @@ pub(crate) fn notes(plan: &Plan<'_>, points: &[Point], sample: &Args) -> Result<
         let multiple = lengths.iter().fold(1, |m, t| m / gcd(m, *t) * t);
         let listed: Vec<String> = lengths.iter().map(i64::to_string).collect();
         notes.push(format!(
-            "tiles of {} divide the problem's {size}={all} and not the sample's {size}={few}: what partial tiles cost there is counted, and the problem has none; take a sample with {size}={}",
+            "tiles of {} divide the problem's {size}={all} and not the sample's {size}={few}: what \
+             partial tiles cost there is counted, and the problem has none; take a sample with \
+             {size}={}",
             listed.join(", "),
             (few + multiple - 1) / multiple * multiple
         ));

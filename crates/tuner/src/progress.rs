@@ -65,7 +65,8 @@ impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:.1} s: {:.1} s preparing, {:.1} s for the reference, {:.1} s counting, {:.1} s waiting for the compiler, {:.1} s timing, {:.1} s in the finals",
+            "{:.1} s: {:.1} s preparing, {:.1} s for the reference, {:.1} s counting, {:.1} s \
+             waiting for the compiler, {:.1} s timing, {:.1} s in the finals",
             self.total().as_secs_f64(),
             self.preparing.as_secs_f64(),
             self.reference.as_secs_f64(),

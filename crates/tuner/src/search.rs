@@ -74,7 +74,8 @@ impl Tuner<'_> {
                 notes.push(match count {
                     1 => format!("line {first} of {path} is torn or no record, and is left out"),
                     n => format!(
-                        "{n} lines of {path} are torn or no records, from line {first} on, and are left out"
+                        "{n} lines of {path} are torn or no records, from line {first} on, and are \
+                         left out"
                     ),
                 });
             }

@@ -35,10 +35,11 @@ impl Requirement {
         if divides {
             return Err(Diagnostic::new(
                 "requirement",
-                format!("`{}` divides by `/`, which is no operation on integers", text.trim()),
+                format!("`{}` divides by `/`, which is not an operation on integers", text.trim()),
             )
             .help(
-                "write `//` for the quotient rounded down, and `a % b == 0` where there has to be no rest",
+                "write `//` for the quotient rounded down, and `a % b == 0` where there has to be \
+                 no rest",
             ));
         }
         Ok(Requirement { text: text.trim().to_owned(), condition })
@@ -86,7 +87,7 @@ impl Space {
             if !self.parameters.contains_key(&name) {
                 return Err(Diagnostic::new(
                     "unknown-parameter",
-                    format!("the requirement `{condition}` speaks of `{name}`, which has no candidates"),
+                    format!("the requirement `{condition}` uses `{name}`, which has no candidates"),
                 )
                 .help(format!("the space has {}", self.names())));
             }
@@ -114,9 +115,11 @@ impl Space {
             }
             let syntax = || {
                 here(
-                    Diagnostic::new("space-syntax", format!("`{line}` is no line of a space")).help(
-                        "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` or `require CONDITION`",
-                    ),
+                    Diagnostic::new("space-syntax", format!("`{line}` is not a line of a search space"))
+                        .help(
+                            "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` or \
+                         `require CONDITION`",
+                        ),
                 )
             };
             let (name, values) = line.split_once(" in ").ok_or_else(syntax)?;
@@ -212,7 +215,8 @@ impl Space {
                         format!("`{requirement}` has no integer value at {point}"),
                     )
                     .help(
-                        "requirements are made of parameters, integers, + - * // %, comparisons, and, or, not",
+                        "requirements are made of parameters, integers, + - * // %, comparisons, \
+                         and, or, not",
                     ));
                 }
             }
@@ -310,7 +314,7 @@ mod tests {
         assert_eq!(code("rows in [1]\nrequire lanes == 4"), Err("unknown-parameter"));
         let slash = Space::parse("rows in [16]\nwidth in [64]\nrequire width / (rows - 8) >= 4")
             .map_err(|d| d.to_string());
-        let slash = slash.expect_err("it is no division of integers");
+        let slash = slash.expect_err("it is not a division of integers");
         assert!(slash.contains("line 3: ") && slash.contains("write `//`"), "{slash}");
         let divided = Space::parse("a in [0, 1]\nrequire 4 // a == 4").expect("only its value is wrong");
         assert_eq!(divided.points().map_err(|d| d.code), Err("requirement"));

@@ -53,7 +53,8 @@ impl Tuning {
         if let Some((count, (field, ours, theirs))) = &self.not_used {
             let _ = writeln!(
                 text,
-                "{count} records of the log were not used: their {field} is `{}`, and here it is `{}`",
+                "{count} records of the log were not used: their {field} is `{}`, and here it is \
+                 `{}`",
                 theirs.trim(),
                 ours.trim()
             );

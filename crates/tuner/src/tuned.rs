@@ -362,8 +362,10 @@ impl TunedRecords {
             1 => "the record is".to_owned(),
             n => format!("none of {n} records is used, the nearest is"),
         };
-        Err(Diagnostic::new("record-differs", format!("{of} of something else: {}", said.join("; ")))
-            .help("tune again and add what is found with `loopwright tune --record FILE`, or give the values of the parameters yourself"))
+        Err(Diagnostic::new("record-differs", format!("{of} of something else: {}", said.join("; "))).help(
+            "tune again and add what is found with `loopwright tune --record FILE`, or give \
+                the values of the parameters yourself",
+        ))
     }
 
     /// The pipeline with the best point of the matching record.
@@ -452,7 +454,8 @@ mod tests {
         let refused = records.nearest(|r| key().differences(r)).unwrap_err();
         assert_eq!(
             refused.message,
-            "none of 2 records is used, the nearest is of something else: its driver is `13.1`, and here it is `13.0`"
+            "none of 2 records is used, the nearest is of something else: its driver is `13.1`, \
+             and here it is `13.0`"
         );
         let records = records.with(record(key(), 128)).with(record(key(), 256));
         assert_eq!(records.records().len(), 3);

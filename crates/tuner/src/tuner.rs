@@ -191,7 +191,7 @@ impl<'a> Tuner<'a> {
         let start = Instant::now();
         self.strategy.check()?;
         if self.plan.launches == 0 {
-            return Err(Diagnostic::new("launches", "a median of 0 launches is no figure")
+            return Err(Diagnostic::new("launches", "the median of 0 launches has no value")
                 .help("time 1 launch or more; 20 are the default"));
         }
         self.something_to_do()?;
@@ -216,7 +216,8 @@ impl<'a> Tuner<'a> {
                     sizes.join(" ")
                 );
                 return Err(Diagnostic::new("nothing-to-do", message).help(
-                    "give sizes that leave something to do; every point is as good where nothing is done",
+                    "give sizes that leave something to do; every point is as good where nothing \
+                     is done",
                 ));
             }
         }

@@ -64,7 +64,8 @@ impl Tuning {
         let looked_at = self.candidates.iter().filter(|(_, o)| o.is_some()).count();
         Some(match (looked_at, self.out_of_time) {
             (0, true) => {
-                "the time budget ended before any point was looked at: raise it, or give a smaller sample"
+                "the time budget ended before any point was looked at: raise it, or give a smaller \
+                 sample"
             }
             (_, true) => "no point that was looked at is legal, and the time budget ended before the others",
             (n, false) if n < self.candidates.len() => {

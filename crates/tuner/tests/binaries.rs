@@ -121,7 +121,7 @@ fn damage_is_found_before_anything_is_loaded() {
     for damaged in [&flipped[..], &whole[..whole.len() / 2], b""] {
         std::fs::write(&cubin, damaged).expect("writes");
         assert!(
-            message().contains("00000.cubin cannot be used: it is not the file that the manifest tells of")
+            message().contains("00000.cubin cannot be used: it is not the file that the manifest describes")
         );
     }
     std::fs::remove_file(&cubin).expect("removes");

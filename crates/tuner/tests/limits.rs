@@ -206,11 +206,9 @@ fn sizes_without_a_place_on_the_axis_are_in_the_table() {
     let log = logs.log("all.jsonl", &[timed("short", 64, 0, 8, 50.0), timed("short", 64, 100_000, 8, 60.0)]);
     let page = LimitReport::read([log], None).expect("a report").html();
     assert_eq!(page.matches("<title>short: len=").count(), 1);
-    assert!(
-        page.contains(
-            "1 shapes whose len is no number above 0 have no place on the axis; the table has them."
-        )
-    );
+    assert!(page.contains(
+        "1 shapes whose len is not a number above 0 have no place on the axis; the table has them."
+    ));
     assert!(page.contains("<td class=\"said\">len=0</td><td>50.0 %</td>"), "{page}");
 }
 
@@ -384,7 +382,7 @@ fn refusals() {
      |
      = help: see the table of `loopwright tune` for the reason of each point
 
-    error[tuning-log]: line 1 of notes.txt is no record: expected value at line 1 column 1
+    error[tuning-log]: line 1 of notes.txt is not a record: expected value at line 1 column 1
      |
      = help: name another file, or move this one away
 

@@ -32,16 +32,12 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
     let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
     let chosen = binding.index()?;
-    let program =
-        lower(&kernel, LowerOptions { index: chosen.unwrap_or(DType::I32), ..LowerOptions::default() })?;
+    let program = lower(&kernel, LowerOptions::new(chosen.unwrap_or(DType::I32)))?;
     if chosen.is_none()
         && let Err(wide) = index_range::check(&program, &smallest(&kernel))
     {
         report::note(&format!("indices are of 64 bits: {} can reach {}", wide.place, wide.farthest()));
-        return Ok((
-            kernel.clone(),
-            lower(&kernel, LowerOptions { index: DType::I64, ..LowerOptions::default() })?,
-        ));
+        return Ok((kernel.clone(), lower(&kernel, LowerOptions::new(DType::I64))?));
     }
     Ok((kernel, program))
 }

@@ -301,7 +301,8 @@ impl Operator {
             let scale = greatest(&[a, b, c, &ab, &bc, &left, &right]);
             (!self.same(pool, &left, &right, scale)).then(|| {
                 format!(
-                    "of the states {}, {} and {}, the first two combined first give {}, the last two first {}",
+                    "of the states {}, {} and {}, the first two combined first give {}, the last \
+                     two first {}",
                     self.text(a),
                     self.text(b),
                     self.text(c),

@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// The remedy for a domain that is not a conjunction.
-const UNION_HELP: &str = "a domain is one conjunction: declare two domains with different inames, or move the condition to the instruction as `if`";
+const UNION_HELP: &str = "a domain is one conjunction: declare two domains with different inames, \
+    or move the condition to the instruction as `if`";
 
 /// The most comparisons in one chain: each becomes constraints that every query about the domain
 /// has to process.
@@ -42,7 +43,10 @@ impl Parser {
         if self.ident_here() && self.peek_is(1, "[") {
             return Err(self
                 .error("syntax", "the tuple of a domain has no name here")
-                .help("write `{ [i] : ... }`; the instruction that runs over it says its own name as `{id=...}`")
+                .help(
+                    "write `{ [i] : ... }`; the instruction that runs over it says its own name \
+                    as `{id=...}`",
+                )
                 .into());
         }
         let inames = self.bracketed_names("[", "]")?;
@@ -67,7 +71,10 @@ impl Parser {
             if self.at_word("exists") {
                 return Err(self
                     .error("syntax", "`exists` is not read here")
-                    .help("say a division with `//`, `%` or `floor(e/d)`: `exists e: i = 2*e` is `i % 2 = 0`")
+                    .help(
+                        "say a division with `//`, `%` or `floor(e/d)`: `exists e: i = 2*e` is \
+                        `i % 2 = 0`",
+                    )
                     .into());
             }
             if self.at_word("not") || self.at("!") {
@@ -224,14 +231,18 @@ impl Parser {
                     return Err(self
                         .diagnostic(span, "not-affine", "this is a product of two unknown numbers")
                         .help(
-                            "domains, assumptions and definitions are affine: one side of `*` is an integer",
+                            "domains, assumptions and definitions are affine: one side of `*` is \
+                             an integer",
                         )
                         .into());
                 }
                 _ => {
                     return Err(self
                         .diagnostic(span, "not-affine", "this does not divide by a positive integer")
-                        .help("domains, assumptions and definitions are affine: divide by a positive integer literal")
+                        .help(
+                            "domains, assumptions and definitions are affine: divide by a \
+                            positive integer literal",
+                        )
                         .into());
                 }
             };
@@ -270,7 +281,10 @@ impl Parser {
             Tok::Ident if self.peek_is(1, "(") => self.aff_function(),
             Tok::Ident if self.peek_is(1, "[") => Err(self
                 .error("not-affine", "an element of an array cannot stand here")
-                .help("load it into an integer scalar by an instruction, as `<i32> lo = offsets[s]`, and use the scalar")
+                .help(
+                    "load it into an integer scalar by an instruction, as `<i32> lo = \
+                    offsets[s]`, and use the scalar",
+                )
                 .into()),
             Tok::Ident if self.at_any_word(&["and", "or", "exists", "not", "true", "false"]) => {
                 Err(self.unexpected("a number"))
@@ -300,8 +314,11 @@ impl Parser {
         }
         if !matches!(function.as_str(), "floor" | "floord" | "ceil" | "ceild") {
             return Err(self
-                .error("not-affine", format!("`{function}` is no function of affine text"))
-                .help("`floor(e/d)`, `ceil(e/d)`, `e // d` and `e % d` are, with a positive integer `d`")
+                .error("not-affine", format!("`{function}` is not a function of affine text"))
+                .help(
+                    "`floor(e/d)`, `ceil(e/d)`, `e // d` and `e % d` are, with a positive \
+                    integer `d`",
+                )
                 .into());
         }
         self.advance();

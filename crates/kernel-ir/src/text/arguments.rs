@@ -92,13 +92,17 @@ impl Parser {
                 }
                 self.close(")")?;
                 if strides.len() != axes.len() {
-                    return Err(self.diagnostic(
-                        start..self.last_end(),
-                        "wrong-layout",
-                        format!("{} strides for {} axes", strides.len(), axes.len()),
-                    )
-                    .help("give one an axis, outermost subscript first, `_` where it follows from the shape")
-                    .into());
+                    return Err(self
+                        .diagnostic(
+                            start..self.last_end(),
+                            "wrong-layout",
+                            format!("{} strides for {} axes", strides.len(), axes.len()),
+                        )
+                        .help(
+                            "give one an axis, outermost subscript first, `_` where it follows from \
+                        the shape",
+                        )
+                        .into());
                 }
                 for (axis, stride) in axes.iter_mut().zip(strides) {
                     axis.stride = stride;
@@ -120,16 +124,18 @@ impl Parser {
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
                 if !order.is_empty() && !sorted.iter().copied().eq(0..axes.len()) {
-                    return Err(self.diagnostic(
-                        start..self.last_end(),
-                        "wrong-layout",
-                        "this is no order of the axes",
-                    )
-                    .help(format!(
-                        "name each of the axes 0 to {} once, the slowest first; `c` is the order of the subscripts, `f` its reverse",
-                        axes.len().saturating_sub(1)
-                    ))
-                    .into());
+                    return Err(self
+                        .diagnostic(
+                            start..self.last_end(),
+                            "wrong-layout",
+                            "this is not an order of the axes",
+                        )
+                        .help(format!(
+                            "name each of the axes 0 to {} once, the slowest first; `c` is the order \
+                         of the subscripts, `f` its reverse",
+                            axes.len().saturating_sub(1)
+                        ))
+                        .into());
                 }
                 if sorted == order {
                     order.clear();
@@ -157,7 +163,7 @@ impl Parser {
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
                     .unwrap_or_else(|| "a temporary is `private`, `shared` or `global`".into());
-                return Err(self.error("syntax", format!("`{w}` is no address space")).help(help).into());
+                return Err(self.error("syntax", format!("`{w}` is not an address space")).help(help).into());
             }
         };
         self.advance();

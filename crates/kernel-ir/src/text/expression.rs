@@ -154,7 +154,7 @@ impl Parser {
         if self.at_word("not") {
             if least > binding::NOT {
                 return Err(self
-                    .error("syntax", "`not` stands inside an operation")
+                    .error("syntax", "`not` is an operand of an operation that binds more tightly")
                     .help("put it into parentheses")
                     .into());
             }
@@ -379,12 +379,13 @@ impl Parser {
             None => {
                 let names = DType::ALL.map(DType::name);
                 let ours = foreign_type(word).or_else(|| crate::suggest::nearest(word, names));
-                let error = self.error("unknown-type", format!("`{word}` is no type"));
+                let error = self.error("unknown-type", format!("`{word}` is not a type"));
                 return Err(error
                     .help(match ours {
                         Some(ours) => format!("do you mean `{ours}`?"),
                         None => format!(
-                            "the types are {}; a type that the arguments bind begins with a capital letter, as `T`",
+                            "the types are {}; a type that the arguments bind begins with a \
+                             capital letter, as `T`",
                             names.join(", ")
                         ),
                     })

@@ -28,7 +28,8 @@ impl Parser {
                     return Err(self
                         .error("syntax", "`<>` declares scalars only")
                         .help(format!(
-                            "declare the array by a line of its own, as `temp {name}: f32[16] shared`"
+                            "declare the array by a line of its own, as `temp {name}: f32[16] \
+                             shared`"
                         ))
                         .into());
                 }
@@ -69,7 +70,10 @@ impl Parser {
         if self.at(":=") {
             return Err(self
                 .error("syntax", "substitution rules (`:=`) are not read here")
-                .help("compute the value by an instruction into a temporary; transforms recompute it where that pays")
+                .help(
+                    "compute the value by an instruction into a temporary; transforms recompute \
+                    it where that pays",
+                )
                 .into());
         }
         if !self.at("=") {
@@ -89,7 +93,10 @@ impl Parser {
             if self.at_word("else") {
                 return Err(self
                     .error("syntax", "`a if c else b` is not read here")
-                    .help("write `if(c, a, b)`; `... if c` at the end of a line is the predicate of the instruction")
+                    .help(
+                        "write `if(c, a, b)`; `... if c` at the end of a line is the predicate \
+                        of the instruction",
+                    )
                     .into());
             }
         }
@@ -106,16 +113,18 @@ impl Parser {
     /// loopy lines that are not valid here.
     pub(super) fn foreign_line(&self) -> Option<Box<crate::Diagnostic>> {
         let (what, help) = match (self.word(0), self.tok(1)) {
-            (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => {
-                (w, "loops follow from the inames that an instruction mentions; `{inames=i:j}` adds others")
-            }
+            (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => (
+                w,
+                "loops follow from the inames that an instruction mentions; `{inames=i:j}` \
+                    adds others",
+            ),
             (Some("if"), _) => ("if", "give each instruction its predicate: `x[i] = e if c`"),
             (None, _) if self.at("...") => {
                 ("...", "barriers follow from the dependences; none is written by hand")
             }
             _ => return None,
         };
-        Some(self.error("syntax", format!("a line with `{what}` is not read here")).help(help).into())
+        Some(self.error("syntax", format!("a line cannot begin with `{what}` here")).help(help).into())
     }
 
     fn instruction_options(&mut self, instruction: &mut Instruction) -> Parse<()> {
@@ -140,7 +149,8 @@ impl Parser {
                     "id_prefix" => Some("name the instruction: `id=...`".into()),
                     "dup" => Some("use the transform `duplicate_inames`".into()),
                     "atomic" => Some(
-                        "for a reduction over blocks that is joined by atomic updates, write `join=atomic`"
+                        "for a reduction over blocks that is joined by atomic updates, write \
+                         `join=atomic`"
                             .into(),
                     ),
                     "tags" => Some("instructions are matched by their ids: leave it out".into()),
@@ -152,7 +162,7 @@ impl Parser {
                 let mut error = self.diagnostic(
                     span,
                     "unknown-option",
-                    format!("`{key}` is no option of an instruction"),
+                    format!("`{key}` is not an option of an instruction"),
                 );
                 error.help = help.or_else(|| Some(format!("the options are {}", OURS.join(", "))));
                 return Err(error.into());
@@ -176,7 +186,8 @@ impl Parser {
                         let error = self.diagnostic(
                             span,
                             "syntax",
-                            "partial results are joined in a fixed order unless it says `join=atomic`",
+                            "partial results are joined in a fixed order unless it says \
+                             `join=atomic`",
                         );
                         return Err(error.into());
                     }
@@ -214,7 +225,10 @@ impl Parser {
         if self.at("*") || self.at("+") {
             return Err(self
                 .error("syntax", "wildcards are not read here")
-                .help("name each one: `a:b`; without the option, dependences follow from what is read and written")
+                .help(
+                    "name each one: `a:b`; without the option, dependences follow from what is \
+                    read and written",
+                )
                 .into());
         }
         let mut names = Vec::new();

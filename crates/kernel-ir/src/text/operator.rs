@@ -68,7 +68,8 @@ impl Parser {
                 }
                 _ => {
                     return Err(self.unexpected(
-                        "`state`, `lift`, `combine`, `result`, `commutes`, `idempotent` or `trusted`",
+                        "`state`, `lift`, `combine`, `result`, `commutes`, `idempotent` or \
+                         `trusted`",
                     ));
                 }
             }
@@ -86,7 +87,8 @@ impl Parser {
                 return Err(self
                     .diagnostic(end, "syntax", format!("the operator `{}` has no `{what}`", op.name))
                     .help(
-                        "an operator says its `state` with neutral elements, `lift`, `combine` and `result`",
+                        "an operator says its `state` with neutral elements, `lift`, `combine` and \
+                         `result`",
                     )
                     .into());
             }
@@ -106,7 +108,7 @@ impl Parser {
                     let mut error = self.diagnostic(
                         span,
                         "unknown-name",
-                        format!("`{input}` is no input of the operator"),
+                        format!("`{input}` is not an input of the operator"),
                     );
                     error.help = crate::suggest::did_you_mean(&input, inputs.iter().map(|n| n.as_str()));
                     Err(error.into())
@@ -137,7 +139,7 @@ impl Parser {
             self.expect("=")?;
             let Some(k) = state.iter().position(|s| s.name == name) else {
                 let mut error =
-                    self.diagnostic(span, "unknown-name", format!("`{name}` is no value of the state"));
+                    self.diagnostic(span, "unknown-name", format!("`{name}` is not a value of the state"));
                 error.help = crate::suggest::did_you_mean(&name, state.iter().map(|s| s.name.as_str()))
                     .or_else(|| Some("the `state` comes first".into()));
                 return Err(error.into());
@@ -171,7 +173,7 @@ impl Parser {
                         "unknown-type",
                         format!("a device function cannot have the open type `{t}`"),
                     )
-                    .help("give its types as they stand in its CUDA C")
+                    .help("give its types as in its CUDA C")
                     .into()),
             }
         };

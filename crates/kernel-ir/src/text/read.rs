@@ -110,10 +110,16 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
             .chain(data.tags.keys().map(|n| Item::Tag(n.to_string())))
             .next();
         if let Some(item) = transformed {
-            return Err(Diagnostic::new("no-tree", "this line belongs to a transformed kernel, whose text has a `tree`")
-                .at(map.locate(&item, ""))
-                .help("declare the kernel without it, and split or tag by a pipeline: `split_iname(i, 128)`, `tag_inames(i_outer: block.x)`")
-                .into());
+            return Err(Diagnostic::new(
+                "no-tree",
+                "this line belongs to a transformed kernel, whose text has a `tree`",
+            )
+            .at(map.locate(&item, ""))
+            .help(
+                "declare the kernel without it, and split or tag by a pipeline: \
+                    `split_iname(i, 128)`, `tag_inames(i_outer: block.x)`",
+            )
+            .into());
         }
     }
     complete(data, has_tree, &|_| Some(map.clone()))

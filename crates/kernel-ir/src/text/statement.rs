@@ -188,7 +188,7 @@ impl Parser {
                     let help = crate::suggest::did_you_mean(w, ["fast_math", "precise_math"])
                         .unwrap_or_else(|| "the options are `fast_math` and `precise_math`".into());
                     return Err(self
-                        .error("unknown-option", format!("`{w}` is no option"))
+                        .error("unknown-option", format!("`{w}` is not an option"))
                         .help(help)
                         .into());
                 }
@@ -232,7 +232,11 @@ impl Parser {
                 self.leave();
             }
             "kernel" => {
-                return Err(self.error_at(start..self.last_end(), "syntax", "a second kernel in one text"));
+                return Err(self.error_at(
+                    start..self.last_end(),
+                    "syntax",
+                    "a text has one kernel, and this is a second one",
+                ));
             }
             _ => self.instruction(draft, start)?,
         }
@@ -316,7 +320,7 @@ impl Parser {
                 let help = crate::suggest::did_you_mean(&text, names)
                     .unwrap_or_else(|| format!("the tags are {}", names.join(", ")));
                 let span = start.start..self.last_end().max(start.end);
-                Err(self.diagnostic(span, "unknown-tag", format!("`{text}` is no tag")).help(help).into())
+                Err(self.diagnostic(span, "unknown-tag", format!("`{text}` is not a tag")).help(help).into())
             }
         }
     }

@@ -19,7 +19,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
                         format!("the array argument `{}` has no axes", a.name),
                     )
                     .help(format!(
-                        "write `{}[1]` for one element in memory, or leave the brackets out for a scalar",
+                        "write `{}[1]` for one element in memory, or leave the brackets out for a \
+                         scalar",
                         a.dtype
                     ));
                     check.add(Item::Arg(k), "", d);
@@ -76,7 +77,7 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
     if !a.order.is_empty() && !sorted.into_iter().eq(0..a.axes.len()) {
         let d = Diagnostic::new(
             "wrong-layout",
-            format!("the order of the axes of `{}` is no order of them", a.name),
+            format!("the order of the axes of `{}` does not name each of them once", a.name),
         )
         .help("name each axis once, the slowest first");
         check.add(item.clone(), "", d);
@@ -86,7 +87,7 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
             "wrong-waves",
             format!("stores to `{}` cannot come in waves so: {wrong}", a.name),
         )
-        .help("write `waves(335872, 8)`: eight windows of so many elements");
+        .help("write `waves(335872, 8)`: eight windows of that many elements");
         check.add(item, "", d);
     }
 }
@@ -150,7 +151,8 @@ fn facts(check: &mut Check<'_>, table: &TypeTable<'_>) {
                 let mut d = Diagnostic::new("unknown-name", format!("there is no array `{name}`"));
                 d.help = crate::suggest::did_you_mean(name, arrays).or_else(|| {
                     Some(
-                        "facts are about the elements of arrays; what holds for scalars is an `assume`"
+                        "facts are about the elements of arrays; what holds for scalars is an \
+                         `assume`"
                             .into(),
                     )
                 });

@@ -73,7 +73,7 @@ pub(crate) fn affine_name(
                 .help(format!("load an element by an instruction, as `<i32> first = {name}[0]`")),
         ),
         Integer::OtherType => Some(
-            Diagnostic::new("wrong-type", format!("`{name}` is no integer, and bounds and sizes are"))
+            Diagnostic::new("wrong-type", format!("`{name}` is not an integer, and bounds and sizes are"))
                 .help(format!("declare it as an integer: `{name}: i32`")),
         ),
         Integer::Unknown => {
@@ -191,7 +191,8 @@ fn unbounded(check: &mut Check<'_>, k: usize) {
             .any(|c| inner.iter().any(|n| c.aff.mentions(n)) && c.aff.mentions(iname));
         let help = match within {
             true => format!(
-                "a constraint belongs to the innermost iname that it mentions: give `{iname}` its own, as {add}"
+                "a constraint belongs to the innermost iname that it mentions: give `{iname}` its \
+                 own, as {add}"
             ),
             false => format!("add it to the domain, as {add}"),
         };
@@ -215,7 +216,7 @@ fn tags(check: &mut Check<'_>) {
             continue;
         };
         if let Some(value) = check.lookup.definition(iname) {
-            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is no loop any more: it is `{value}`"))
+            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is no longer a loop: it is `{value}`"))
                 .help("tag the inames of its value instead");
             check.add(item, iname, d);
             continue;

@@ -63,7 +63,7 @@ fn unknown_iname(check: &mut Check<'_>, item: &Item, iname: &Name) {
     let names = check.data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
     let help = crate::suggest::did_you_mean(iname, names);
     let message = match check.lookup.definition(iname) {
-        Some(value) => format!("`{iname}` is no loop any more: it is `{value}`"),
+        Some(value) => format!("`{iname}` is no longer a loop: it is `{value}`"),
         None => format!("no domain has the iname `{iname}`"),
     };
     let help = help.unwrap_or_else(|| format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`"));
@@ -175,7 +175,7 @@ fn subscripts(check: &mut Check<'_>, item: &Item, access: &Access, axes: usize) 
 fn no_reductions(check: &mut Check<'_>, item: &Item, e: &Expr, place: &str) {
     if let Some(r) = e.reductions().first() {
         let text = Expr::Reduce(r.clone()).to_string();
-        let d = Diagnostic::new("reduction-place", format!("a reduction cannot stand in {place}"))
+        let d = Diagnostic::new("reduction-place", format!("a reduction cannot occur in {place}"))
             .help("compute it by an instruction of its own into a temporary");
         check.add(item.clone(), &text, d);
     }
@@ -188,8 +188,12 @@ fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name
         Expr::Name(name) => {
             if lookup.is_iname(name) || lookup.definition(name).is_some() {
                 if !lookup.base_of(name).iter().all(|b| around.contains(b)) {
-                    let d = Diagnostic::new("iname-not-around", format!("the iname `{name}` has no value here"))
-                        .help("it belongs to a reduction elsewhere in the instruction, or `inames=` leaves it out: use another iname");
+                    let d =
+                        Diagnostic::new("iname-not-around", format!("the iname `{name}` has no value here"))
+                            .help(
+                                "it belongs to a reduction elsewhere in the instruction, or \
+                            `inames=` leaves it out: use another iname",
+                            );
                     check.add(item.clone(), "", d);
                 }
             } else if let Some(array) = lookup.array(name) {

@@ -118,9 +118,9 @@ pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
         if let Some(name) = d.value.names().iter().find(|n| earlier.contains(n)) {
             let diagnostic = Diagnostic::new(
                 "definition-cycle",
-                format!("the value of `{}` speaks of `{name}`, which is defined no later", d.iname),
+                format!("the value of `{}` uses `{name}`, which is defined no later", d.iname),
             )
-            .help("a definition speaks of inames that were made after it, in the order of the transforms");
+            .help("a definition uses inames that were made after it, in the order of the transforms");
             found.push(Finding::new(diagnostic, Item::Definition(k), ""));
         }
     }

@@ -1,8 +1,7 @@
-//! Names: declared once, valid as names, and usable in the language that programs are printed in.
+//! Names: declared once, and valid as names in a kernel's text. Whether the language of a target
+//! leaves them to a program is decided when the kernel is lowered for it.
 
 use std::collections::{HashMap, HashSet};
-
-use loopwright_target::Target;
 
 use crate::{
     Diagnostic, Name, ReductionOp, math_function,
@@ -72,37 +71,21 @@ pub(crate) fn check(check: &mut Check<'_>) {
 }
 
 fn bad(name: &Name, what: &str) -> Diagnostic {
-    Diagnostic::new("bad-name", format!("`{}` is no name for {what}", name.escape_debug()))
+    Diagnostic::new("bad-name", format!("`{}` is not a name for {what}", name.escape_debug()))
         .help("a name is a letter, then letters, digits and underscores, and no word of the language")
 }
 
-/// A replacement for a refused name: with an underscore appended, if that suffices.
-fn another(name: &str) -> String {
-    let marked = format!("{}_", name.trim_start_matches('_'));
-    if is_identifier(&marked) && !Target::default().language.is_reserved(&marked) {
-        marked
-    } else {
-        Target::default().language.legal_like(name, |_| false)
-    }
-}
-
 /// Refuses what cannot be the name of an argument, a temporary, an iname or a function: invalid
-/// names, and names with a meaning in the language of the default target (lowering asks about that of
-/// any other). `what` says what it would name, such as `an iname`.
+/// names, and the math functions, with the suffix `f` of their single-precision forms too. `what`
+/// says what it would name, such as `an iname`.
 pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return Err(bad(name, what));
     }
-    let language = Target::default().language;
-    let taken = language.is_reserved(name)
-        || math_function(name).is_some()
-        || math_function(name.strip_suffix('f').unwrap_or(name)).is_some();
-    if taken {
-        return Err(Diagnostic::new(
-            "reserved-name",
-            format!("`{name}` means something else in {}", language.name),
-        )
-        .help(format!("give {what} another name, as `{}`", another(name))));
+    let function = math_function(name).or_else(|| math_function(name.strip_suffix('f')?));
+    if function.is_some() {
+        return Err(Diagnostic::new("reserved-name", format!("`{name}` is a math function"))
+            .help(format!("give {what} another name, as `{name}_`")));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         names.extend(&op.inputs);
         names.extend(op.state.iter().map(|s| &s.name));
         if let Some(bad) = names.iter().find(|n| !is_identifier(n)) {
-            let d = Diagnostic::new("bad-name", format!("`{}` is no name", bad.escape_debug()))
+            let d = Diagnostic::new("bad-name", format!("`{}` is not a name", bad.escape_debug()))
                 .help("a name is a letter, then letters, digits and underscores");
             check.add(item.clone(), bad, d);
             continue;
@@ -24,7 +24,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
             let d = Diagnostic::new(
                 "wrong-arity",
                 format!(
-                    "`{}` needs a neutral element, a lift and a combination for each of its {n} values",
+                    "`{}` needs a neutral element, a lift and a combination for each of its {n} \
+                     values",
                     op.name
                 ),
             )
@@ -56,16 +57,14 @@ fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                 if known.iter().any(|k| *name == **k) {
                     continue;
                 }
-                let mut d = Diagnostic::new(
-                    "unknown-name",
-                    format!("{what} of `{}` cannot speak of `{name}`", op.name),
-                );
+                let mut d =
+                    Diagnostic::new("unknown-name", format!("{what} of `{}` cannot use `{name}`", op.name));
                 let list: Vec<String> = known.iter().map(|k| format!("`{k}`")).collect();
                 d.help =
                     crate::suggest::did_you_mean(&name, known.iter().map(String::as_str)).or_else(|| {
                         Some(match list.is_empty() {
                             true => "it is a constant".into(),
-                            false => format!("it speaks of {}", list.join(", ")),
+                            false => format!("it may use {}", list.join(", ")),
                         })
                     });
                 check.add(item.clone(), &name, d);
@@ -90,7 +89,10 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
         if reason.trim().is_empty() || reason.contains(['"', '\n']) {
             let d = Diagnostic::new(
                 "operator-trusted",
-                format!("the reason to trust `{}` is no line of text, or has double quotes", op.name),
+                format!(
+                    "the reason to trust `{}` is not a single line of text without double quotes",
+                    op.name
+                ),
             )
             .help("say why its laws hold in one line without double quotes");
             check.add(item.clone(), "trusted", d);
@@ -105,7 +107,8 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                 format!("the laws of `{}` cannot be tested: it calls a device function", op.name),
             )
             .help(
-                "if its neutral element is one and `combine` is associative, write `trusted \"why\"` in it",
+                "if its neutral element is one and `combine` is associative, write `trusted \
+                 \"why\"` in it",
             );
             check.add(item.clone(), &op.name, d);
             return;
@@ -125,7 +128,8 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                 ),
                 Law::Associative => (
                     format!("`combine` of `{}` is not associative", op.name),
-                    "a reduction combines its values in any grouping: carry what that needs in the state",
+                    "a reduction combines its values in any grouping: carry what that needs in the \
+                     state",
                 ),
                 Law::Commutative => (
                     format!("`{}` says that it `commutes` and does not", op.name),
@@ -136,8 +140,10 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                     "leave `idempotent` out",
                 ),
             };
-            let help =
-                format!("{help}; if the data rule such states out, write `trusted \"why\"` in the operator");
+            let help = format!(
+                "{help}; if the data rule such states out, write `trusted \"why\"` in the \
+                    operator"
+            );
             check.add(item.clone(), part, Diagnostic::new(code, message).witness(witness).help(help));
         }
         if check.has(item) {

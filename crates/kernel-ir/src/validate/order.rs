@@ -125,7 +125,7 @@ fn scans(check: &Check<'_>) -> Vec<(String, Diagnostic)> {
             !in_order || finish.part != Part::Finish
         });
         if let Some((part, _)) = apart {
-            let message = format!("`{part}` and `{}.finish` of a scan stand in different loops", i.id);
+            let message = format!("`{part}` and `{}.finish` of a scan are in different loops", i.id);
             found.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
         }
     }
@@ -148,12 +148,12 @@ fn tree(check: &mut Check<'_>) {
     }
     nodes(&data.tree, &mut |iname| {
         if !lookup.is_iname(iname) || lookup.definition(iname).is_some() {
-            let d = Diagnostic::new("unknown-iname", format!("`{iname}` is no iname of a loop"));
+            let d = Diagnostic::new("unknown-iname", format!("`{iname}` is not an iname of a loop"));
             findings.push((iname.to_string(), d));
         } else if data.tag(iname).is_parallel() {
             let d = Diagnostic::new(
                 "wrong-tree",
-                format!("`{iname}` is tagged {}, and is no loop", data.tag(iname)),
+                format!("`{iname}` is tagged {}, and is not a loop", data.tag(iname)),
             );
             findings.push((iname.to_string(), d));
         } else if !loops.insert(iname.clone()) {
@@ -164,7 +164,7 @@ fn tree(check: &mut Check<'_>) {
     Tree::visit_leaves(&data.tree, &mut |path, part| {
         if !parts.remove(part) {
             let message = match lookup.instruction(&part.instruction) {
-                Some(_) => format!("`{part}` is no part of its instruction, or stands twice"),
+                Some(_) => format!("`{part}` is not a part of its instruction, or occurs twice"),
                 None => format!("no instruction has the id `{}`", part.instruction),
             };
             findings.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
@@ -178,7 +178,7 @@ fn tree(check: &mut Check<'_>) {
                 true => "no loop".to_string(),
                 false => names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "),
             };
-            let message = format!("`{part}` belongs into {}, and stands in {}", list(&wanted), list(&has));
+            let message = format!("`{part}` belongs in {}, and is in {}", list(&wanted), list(&has));
             findings.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
         }
     });
@@ -190,7 +190,8 @@ fn tree(check: &mut Check<'_>) {
         findings.extend(scans(check));
     }
     for (part, d) in findings {
-        let help = "each part of each instruction stands once, in the loops of its sequential inames";
+        let help = "each part of each instruction stands once, in the loops of its sequential \
+            inames";
         check.add(Item::Tree, &part, if d.help.is_none() { d.help(help) } else { d });
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
             let span = start..p.last_end();
             return Err(p
                 .diagnostic(span, "unknown-name", format!("there is no leaf of {part} before"))
-                .help("the first leaf of a part says what it is; those behind it may be the same")
+                .help("the first leaf of a part says what it is; later ones may refer to it by `same`")
                 .into());
         };
         let (purpose, only) = read_own(p)?;

@@ -106,8 +106,8 @@ impl Reader {
     fn header(&mut self, program: &mut Program) -> Parse<Vec<Arg>> {
         if !self.p.eat_word("program") {
             let mut error = self.p.unexpected("`program`");
-            let begin =
-                "a program begins with its name and arguments: `program axpy(x, y, n: i32) index i32`";
+            let begin = "a program begins with its name and arguments: `program axpy(x, y, n: i32) index \
+                 i32`";
             error.help = Some(begin.into());
             return Err(error);
         }
@@ -240,7 +240,9 @@ impl Reader {
         let (strides, size) = match (strides, size, dense) {
             (Some(strides), Some(size), _) => (strides, size),
             (strides, size, Some((dense, whole))) => (strides.unwrap_or(dense), size.unwrap_or(whole)),
-            _ => return Err(self.p.unexpected("`strides` and `size`, which follow from short shapes only")),
+            _ => {
+                return Err(self.p.unexpected("`strides` and `size`, which follow from short shapes only"));
+            }
         };
         let owner = if self.p.eat_word("temporary") { Owner::Launch } else { Owner::Caller };
         let (read, written) = (self.p.eat_word("read"), self.p.eat_word("written"));
@@ -333,7 +335,7 @@ impl Reader {
             Type::Known(dtype) => Ok(dtype),
             Type::Open(name) => Err(self
                 .p
-                .diagnostic(span, "unknown-type", format!("`{name}` is no type"))
+                .diagnostic(span, "unknown-type", format!("`{name}` is not a type"))
                 .help("a program has no open types: they are bound when it is lowered")
                 .into()),
         }

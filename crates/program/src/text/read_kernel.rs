@@ -87,7 +87,10 @@ impl Reader {
                     "syntax",
                     format!("the kernel `{}` says no grid or no block", kernel.name),
                 )
-                .help("say `grid(1, 1, 1)` and `block(128, 1, 1)`, each on a line, before its statements")
+                .help(
+                    "say `grid(1, 1, 1)` and `block(128, 1, 1)`, each on a line, before its \
+                    statements",
+                )
                 .into());
         }
         kernel.body = self.statements()?;

@@ -111,7 +111,7 @@ impl Reader {
             if least > binding::NOT {
                 return Err(self
                     .p
-                    .error("syntax", "`not` stands inside an operation")
+                    .error("syntax", "`not` is an operand of an operation that binds more tightly")
                     .help("put it into parentheses")
                     .into());
             }
@@ -186,15 +186,18 @@ impl Reader {
                 return Err(self
                     .p
                     .diagnostic(span, "wrong-type", "a floating-point constant says its type")
-                    .help("write it behind the number, as `1.5f32`")
+                    .help("write it after the number, as `1.5f32`")
                     .into());
             }
             (_, dtype) => {
                 let dtype = dtype.map_or("this", DType::name);
                 return Err(self
                     .p
-                    .diagnostic(span, "wrong-type", format!("this is no constant of type {dtype}"))
-                    .help("integers have no point, and floating-point constants have one: `1i64`, `1.0f32`")
+                    .diagnostic(span, "wrong-type", format!("this is not a constant of type {dtype}"))
+                    .help(
+                        "integers have no point, and floating-point constants have one: `1i64`, \
+                        `1.0f32`",
+                    )
                     .into());
             }
         };
@@ -222,7 +225,7 @@ impl Reader {
             return Err(self.p.unexpected("`inf` or `nan`"));
         };
         if !dtype.is_float() {
-            let message = format!("{dtype} is no floating-point type");
+            let message = format!("{dtype} is not a floating-point type");
             return Err(self.p.error_at(span, "wrong-type", message));
         }
         Ok(Deep::leaf(Value { dtype, kind: ValueKind::Float(value) }))
@@ -416,7 +419,8 @@ impl Reader {
                 let offset = offset.ok_or_else(|| {
                     let message = format!("the offset in `{name}` does not follow from these subscripts");
                     self.p.diagnostic(span.start..self.p.last_end(), "wrong-layout", message).help(
-                        "give one subscript an axis, or say the offset behind them, as `x[i, j @ 4 * i]`",
+                        "give one subscript an axis, or write the offset after them, as `x[i, j @ 4 \
+                         * i]`",
                     )
                 })?;
                 depth = depth.max(depth_of(&offset));

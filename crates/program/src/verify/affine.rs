@@ -1,4 +1,4 @@
-//! Values of the text as affine functions, conditions as constraints.
+//! Values of a program as affine functions, and its conditions as constraints.
 
 use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name};
 use loopwright_legality::Load;

@@ -1,21 +1,21 @@
-//! Whether what the leaves of a program claim is what the kernel says.
+//! Whether the claims of a program's leaves agree with the kernel.
 //!
-//! The final check holds statements to the instances that their leaves state. Lowering states them,
-//! so that one mistake there could spoil the program and its specification alike. Here both are held
-//! to the transformed kernel, by code of its own that shares definitions with lowering (`Lookup`,
-//! [`executor`]) and no result of an analysis:
+//! The final check compares statements with the instances that their leaves claim. Lowering writes
+//! these claims, so a mistake there could corrupt the program and its specification alike. Here the
+//! claims are checked against the transformed kernel, by separate code that shares definitions with
+//! lowering (`Lookup`, [`executor`]) but no results of its analysis:
 //!
 //! 1. Assumptions and facts are the kernel's.
 //! 2. An iname on an axis is the axis's coordinate plus a function of the parameters, and a part has
-//!    one iname on an axis at the most. So coordinates and inames map to each other one to one.
-//! 3. A leaf is of a part of the kernel, runs where the kernel says, and its instances are those of
-//!    the part: each constraint of the one follows from those of the other.
-//! 4. What may run beyond the instances contains them, and is left to copies that fill their buffer
-//!    and to updates of reductions. That these do no harm is *not* shown here.
-//! 5. Each part that an argument depends on has a leaf, unless it has no instances, and the leaf
-//!    asks for each of its values, but those of a thread that nothing reads.
-//! 6. Data decide about the executions of parts of a nest over segments alone, for which
-//!    [`flat_nest`] finds the premises of its theorem.
+//!    at most one iname on each axis, so coordinates and inames correspond one to one.
+//! 3. A leaf belongs to a part of the kernel and uses the axes that the kernel assigns to the part;
+//!    its instances are those of the part: the constraints of each imply those of the other.
+//! 4. The executions that are allowed include the instances; only copies that fill their buffer and
+//!    updates of reductions may allow more. That these have no effect is *not* shown here.
+//! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
+//!    requires each of its values, except those private to a thread that nothing reads.
+//! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
+//!    checks the premises of the theorem.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +116,7 @@ impl<'k> Claims<'k> {
         Ok(Some(Stated { instruction, inames, instances }))
     }
 
-    /// The lanes that an accumulator has copies for beside those of its first value: with their
+    /// The lanes that an accumulator has copies for besides those of its first value: with their
     /// ranges, each a number from the least to the greatest value in any update.
     fn lanes_of_accumulator(&self, part: &PartRef, own: &[Name]) -> Result<Vec<Constraint>, Diagnostic> {
         let Part::Init(n) = part.part else { return Ok(Vec::new()) };
@@ -138,7 +138,7 @@ impl<'k> Claims<'k> {
     /// What is wrong with a leaf.
     fn leaf(&self, leaf: &Leaf) -> Result<Option<String>, Diagnostic> {
         let Some(stated) = self.stated(&leaf.part)? else {
-            return Ok(Some("is no part of the kernel".into()));
+            return Ok(Some("is not a part of the kernel".into()));
         };
         if leaf.role != stated.instruction.role {
             return Ok(Some("has another role in the kernel".into()));

@@ -1,20 +1,20 @@
-//! Whether loops and guards of the text run each part for exactly its instances.
+//! Whether the loops and guards of a program run each part for exactly its instances.
 //!
-//! A loop counts a function of inames, and so does each named index; with these in the place of the
-//! variables, the conditions under which a statement runs are constraints over the same names as
-//! its part's instances. Then
+//! The counter of a loop is a function of inames, and so is each named index. With these substituted
+//! for the variables, the conditions under which a statement runs are constraints over the same
+//! names as the instances of its part. Then
 //!
-//! * nothing is *lost*: every instance fulfils every condition, run by the thread that has its
-//!   coordinates, the elected one, or each one that runs the part for itself;
-//! * nothing is *extra*: whatever fulfils the conditions is an instance, and runs on the elected
-//!   thread if there is one;
+//! * nothing is *lost*: every instance satisfies every condition in the thread with its coordinates,
+//!   in the elected thread, or in each thread that replicates the part;
+//! * nothing is *extra*: whatever satisfies the conditions is an instance, in the elected thread if
+//!   there is one;
 //! * nothing runs twice: the coordinates and the values of the loops are functions of the instance.
-//!   A loop that counts a multiple of an iname must go on by that multiple, from a value that
-//!   leaves no remainder.
+//!   A loop that counts a multiple of an iname must advance by that multiple, from a value that is
+//!   divisible by it.
 //!
-//! What sets accumulators to their first values may run more often than it has instances. What
-//! joins partial results is no part. An iname without a loop has one value there. Where a condition
-//! on data decides, instances may be lost to it.
+//! The initialisation of accumulators may run more often than it has instances. Joins of partial
+//! results belong to no part. An iname that no loop counts has a single value. Instances may be
+//! excluded by a condition on data.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
@@ -214,7 +214,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         let every: Vec<&str> = instances.executor.everywhere().map(HardwareAxis::coordinate).collect();
         for either in &scope.either {
-            // As many blocks as there are run it.
+            // All blocks run it.
             if either.iter().all(|c| every.iter().any(|n| c.aff.mentions(n))) {
                 continue;
             }

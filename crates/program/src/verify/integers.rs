@@ -1,9 +1,10 @@
-//! Whether what a condition compares is what the same arithmetic gives in the integers.
+//! Whether the operands of a condition have the values that exact integer arithmetic gives.
 //!
-//! Rows are about integers; the arithmetic of a condition wraps in its type. What is of the index
-//! type is checked at launch ([`crate::index_range`]): all of it in guards, in values and
-//! predicates as far as no data has a part in it. Anything else counts in a proof only where the
-//! rows around it keep it within its type. Nothing that lowering says of a condition is believed.
+//! Constraints are over the integers, whereas the arithmetic of a condition wraps in its type.
+//! Arithmetic in the index type is checked at launch ([`crate::index_range`]): in guards all of it,
+//! in values and predicates the part that involves no data. Other arithmetic counts in a proof only
+//! where the constraints around it keep it within its type. Nothing that lowering states about a
+//! condition is trusted.
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, FAR_SCALAR, Name};
 use loopwright_poly::{Result, System};
@@ -11,7 +12,7 @@ use loopwright_poly::{Result, System};
 use super::reading::{Reading, Rows};
 use crate::{BinOp, UnOp, Value, ValueKind};
 
-/// What a launch is asked of the arithmetic of a condition.
+/// Which arithmetic of a condition is checked at launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A guard: all arithmetic of the index type stays in it.

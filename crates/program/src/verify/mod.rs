@@ -1,27 +1,24 @@
-//! The final check: does the finished program do what the proofs are about?
+//! The final check: whether the finished program does what the proofs assume.
 //!
-//! The steps of a pipeline are judged on kernels. [`verify`] reads the [`Program`] that came out in
-//! the end, as the printer and the emulator read it, with its real threads, loops, guards, barriers
-//! and launches, and knows nothing of how lowering came to them:
+//! The steps of a pipeline are judged on kernels. [`verify`] reads the finished [`Program`] as
+//! the printer and the emulator do, with its threads, loops, guards, barriers and launches, and uses
+//! nothing that lowering computed to place them:
 //!
-//! 1. *Barriers are met by all* (`uniform`): conditions and bounds around a barrier have one value
+//! 1. *All threads reach each barrier* (`uniform`): conditions and bounds around a barrier have one value
 //!    for all threads of a block.
-//! 2. *Instances are run* (`instances`): loops and guards run each statement for the instances of
-//!    its part, none lost, none extra, none twice.
-//! 3. *Conflicts are ordered* (`order`): two accesses of one element of shared or global memory by
-//!    different threads, one of them writing, have a barrier between them if the threads are of one
-//!    block, and a launch between them if not. All accesses count, those of joins of partial
-//!    results and of vector copies too.
+//! 2. *Instances are run* (`instances`): loops and guards run each statement for exactly the
+//!    instances of its part: none is lost, none is extra, none runs twice.
+//! 3. *Conflicts are ordered* (`order`): two accesses to one element of shared or global memory by
+//!    different threads, at least one of them a write, are separated by a barrier if the threads
+//!    belong to one block, and by a kernel boundary otherwise. The accesses of joins of partial
+//!    results and of vector copies count too.
+//! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
+//!    among those that are checked at launch.
+//! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
+//!    left out only if nothing reads it.
 //!
-//! 4. *Indices are of one type* (`width`): what a launch is asked to hold of each index holds of
-//!    what is printed, offsets too.
-//!
-//! 5. *What is read has been given* (`given`): a value of a thread may be left out only if nothing
-//!    reads it.
-//!
-//! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run;
-//! where guards or subscripts hang on data, or on what is not affine, the same is
-//! [`Finding::Unknown`].
+//! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
+//! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
 
 mod affine;
 mod claims;
@@ -52,17 +49,17 @@ use reading::{HostLoop, Reading, Terms, TouchId};
 pub enum Finding {
     /// Everything holds, for all values of the parameters.
     Proved {
-        /// How many questions about integer sets were asked.
+        /// The number of queries about integer sets.
         questions: usize,
     },
-    /// Something does not, and there is an example.
+    /// A property does not hold; the diagnostic has a counter-example.
     Refuted(Box<Diagnostic>),
-    /// Something could not be shown.
+    /// A property could neither be proved nor refuted.
     Unknown(Box<Diagnostic>),
 }
 
 impl Finding {
-    /// The refusal; `None` of a proof.
+    /// The diagnostic; `None` for a proof.
     pub fn refusal(self) -> Option<Diagnostic> {
         match self {
             Finding::Proved { .. } => None,
@@ -81,8 +78,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// As [`verify`], with what leaves say of their executions held to the kernel that the program is
-/// of: see the head of `verify/claims.rs`.
+/// As [`verify`]; also checks the executions that leaves claim against the kernel from which the
+/// program was lowered: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     match claims::wrong_claim(kernel, program) {
         Ok(None) => verify(program),
@@ -91,7 +88,7 @@ pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     }
 }
 
-/// Asks it of a program, whose leaves are believed. See the module's head.
+/// Checks a program, trusting what its leaves claim. See the head of this module.
 pub fn verify(program: &Program) -> Finding {
     let mut questions = 0;
     if let Some(wrong) = width::wrong_index(program) {
@@ -164,7 +161,7 @@ fn launch(
             "" => "a barrier".to_string(),
             note => format!("the barrier of `{note}`"),
         };
-        let message = format!("not all threads of a block of `{}` come to {barrier}", kernel.name);
+        let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
         let found = Diagnostic::new("divergent-barrier", message);
         return Ok(Some(match divergence.case.map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten() {
             Some(point) => {
@@ -175,7 +172,7 @@ fn launch(
                 ))))
             }
             None => {
-                Finding::Unknown(Box::new(found.help("it hangs on values that may differ between threads")))
+                Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
             }
         }));
     }
@@ -224,7 +221,7 @@ fn misfits(program: &Program, kernel: &Name, misfit: &Misfit) -> Result<Finding>
             (Diagnostic::new("extra-instance", message), format!("{} runs", part(*leaf)))
         }
         Flaw::Index(name) => {
-            let message = format!("`{name}` in `{kernel}` may not be what it stands for");
+            let message = format!("`{name}` in `{kernel}` may not have the value that it stands for");
             (Diagnostic::new("wrong-index", message), format!("`{name}` is wrong"))
         }
     };
@@ -312,7 +309,8 @@ fn describe(reading: &Reading<'_>, meeting: &Meeting) -> Result<Finding> {
     };
     let verb = |write: bool| if write { "writes" } else { "reads" };
     let message = format!(
-        "different {who} may touch one element of `{array}` in `{}`: {} {} it, {} {} it, and {between} is between them",
+        "different {who} may touch one element of `{array}` in `{}`: {} {} it, {} {} it, and \
+         {between} is between them",
         reading.kernel.name,
         part(meeting.first),
         verb(first.write),

@@ -1,20 +1,20 @@
-//! Whether every two accesses that conflict are ordered: H of the program's text.
+//! Whether any two conflicting accesses of the program are ordered.
 //!
-//! Threads of a block are ordered by barriers alone. All threads come to the same barriers in the
-//! same order (`uniform`), which cut the run of a block into phases; two accesses of different
-//! threads are ordered if their phases differ. Accesses of one phase are found in the structure:
-//! the *head* of a body is what may run before its first certain barrier, its *tail* what may run
-//! after its last. Of two neighbours without a certain barrier in between, the tail of one meets
-//! the head of the other; around the back edge of a loop with a barrier in it, the tail of the body
-//! meets the head of the next iteration. In a loop without a barrier, all iterations are of one
-//! phase. A barrier inside of a choice or of a loop is not certain for what stands around it.
+//! Only barriers order the threads of a block. All threads reach the same barriers in the same
+//! order (`uniform`), which divide the run of a block into phases; two accesses by different threads
+//! are ordered if their phases differ. Accesses of one phase follow from the structure: the *head*
+//! of a body is what may run before its first certain barrier, its *tail* what may run after its
+//! last. Where two neighbouring statements have no certain barrier between them, the tail of the
+//! first shares a phase with the head of the second; across the back edge of a loop that contains a
+//! barrier, the tail of the body shares one with the head of the next iteration. In a loop without a
+//! barrier, all iterations belong to one phase. A barrier inside a conditional or a loop is not
+//! certain for the statements around it.
 //!
-//! An array in shared memory of which each warp has a part of its own, by a subscript that tells
-//! the warps apart, is touched by two lanes of one warp only: for those, the barriers of warps
-//! count as well, to which all lanes of a warp come (`uniform`).
+//! If each warp has its own part of an array in shared memory, selected by a subscript that differs
+//! between warps, only lanes of one warp can conflict. Warp barriers, which all lanes of a warp
+//! reach (`uniform`), order those too.
 //!
-//! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one
-//! another.
+//! Blocks of one launch are never ordered; launches run one after another.
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{Memory, Scope as SyncScope, Step};
 
-/// Who the two executions are.
+/// The relation of the two executions' threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Who {
     /// Two threads of a block.
@@ -37,7 +37,7 @@ pub(super) enum Who {
     Blocks,
 }
 
-/// How the second execution's value of a loop stands to the first one's.
+/// The relation of a loop's value in the second execution to that in the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Iteration {
     Next,

@@ -1,15 +1,16 @@
-//! A device kernel's text as sets: what each access touches, for which threads and loop values.
+//! A device kernel as integer sets: the elements that each access touches, for which threads and
+//! loop values.
 //!
 //! The names in constraints are `threadIdx.x` and so on, the program's scalars and host variables,
 //! and one name for each loop (the variable's name and number, which no two loops share). Named
-//! values are replaced by what they stand for. An element of an array that no kernel writes is a
+//! values are replaced by their definitions. An element of an array that no kernel writes is a
 //! function of its subscripts ([`Load`]); any other value read from memory is an integer of which
-//! nothing is known. What is not affine is left out, which makes the set of executions larger,
-//! never smaller; [`Scope::exact`] tells.
+//! nothing is known. Conditions that are not affine are left out, which can only enlarge
+//! the set of executions; [`Scope::exact`] says whether any were.
 //!
-//! In [`Terms::Instances`], named indices and loops are written as what they mean instead
-//! ([`crate::Var::meaning`]): functions of the kernel's inames. The text's loops and
-//! guards are then constraints on executions of the kernel's parts.
+//! With [`Terms::Instances`], named indices and loops are replaced by their meanings
+//! ([`crate::Var::meaning`]), which are functions of the kernel's inames. Loops and guards are then
+//! constraints on the executions of the kernel's parts.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ pub(super) type ScopeId = usize;
 /// The number of a [`Touch`] in [`Reading::touches`].
 pub(super) type TouchId = usize;
 
-/// What constraints speak of.
+/// The names that constraints are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Terms {
     /// The variables of the text.
@@ -38,7 +39,7 @@ pub(super) enum Terms {
     Instances,
 }
 
-/// Constraints of which all hold, and lists of which one does.
+/// A conjunction of constraints and of disjunctions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub all: Vec<Constraint>,
@@ -92,9 +93,9 @@ pub(super) struct Loop {
     pub name: Name,
     /// How it goes on.
     pub step: Step,
-    /// Whether a barrier of the block stands inside.
+    /// Whether it contains a barrier of the block.
     pub synchronises: bool,
-    /// Whether a barrier stands inside, of the block or of single warps.
+    /// Whether it contains a barrier of the block or of single warps.
     pub joins_lanes: bool,
 }
 
@@ -107,7 +108,7 @@ pub(super) struct Scope {
     pub either: Vec<Vec<Constraint>>,
     /// Loops around, outermost first: numbers in [`Reading::loops`].
     pub loops: Vec<usize>,
-    /// The values read from data that the constraints speak of.
+    /// The values read from data that occur in the constraints.
     pub loads: Vec<Load>,
     /// Whether the constraints are all that restricts the executions.
     pub exact: bool,
@@ -140,7 +141,7 @@ pub(super) enum Node<'p> {
     Choice(Vec<Node<'p>>, Vec<Node<'p>>),
 }
 
-/// A barrier, with what decides whether a thread comes to it.
+/// A barrier, with the conditions under which a thread reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Barrier<'p> {
     pub note: &'p str,
@@ -174,7 +175,7 @@ pub(super) struct Reading<'p> {
     pub joins_lanes: bool,
     /// Statements of parts, by themselves.
     pub done: Vec<Done>,
-    /// What is named, where constraints speak of inames.
+    /// The named values, where constraints are over inames.
     pub named: Vec<Named>,
     /// Scalars of the kernel whose values are read from data.
     pub data: BTreeSet<Name>,
@@ -211,7 +212,7 @@ fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
     }
 }
 
-/// Whether a barrier stands inside that one of these asks for.
+/// Whether the body contains a barrier of one of these scopes.
 fn synchronises(body: &[Stmt], among: &[SyncScope]) -> bool {
     let mut found = false;
     Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope, .. } if among.contains(scope)));
@@ -310,8 +311,8 @@ impl<'p> Reading<'p> {
         self.loads.get(name).map(|load| load.array.clone())
     }
 
-    /// The scalar of the kernel that an element is, where constraints speak of instances, some of
-    /// which speak of it.
+    /// The scalar of the kernel that an element stands for, where constraints are over instances and
+    /// some mention it.
     pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
         let name = self.array_name(element.memory);
         let spoken_of =

@@ -1,12 +1,12 @@
-//! Whether index arithmetic is of the program's one type, and each offset is what its subscripts
-//! say.
+//! Whether index arithmetic has the program's index type, and each offset agrees with its
+//! subscripts.
 //!
-//! Bounds are proved in the integers, and code runs in 32 or 64 bits. Whether the values of a
-//! launch fit is asked of each launch ([`crate::index_range::check`]), for subscripts, bounds,
-//! grids and sizes. That speaks for what is printed if no index is narrowed on its way, and if the
-//! offset of an element, which is printed for global memory, is the sum of its subscripts times the
-//! strides. Both sides are compared as polynomials in variables, coordinates and parameters; what
-//! is no polynomial counts as a variable of its own.
+//! Bounds are proved over the integers, while code computes in 32 or 64 bits. Each launch checks
+//! that subscripts, bounds, grids and sizes fit ([`crate::index_range::check`]). This carries over
+//! to the printed text if no index is narrowed on the way, and if the offset of an element, which is
+//! what is printed for global memory, is the sum of its subscripts times the strides. Offsets are
+//! compared as polynomials in variables, coordinates and parameters; an expression that is not a
+//! polynomial counts as a variable.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -23,7 +23,7 @@ pub(super) enum WrongIndex {
     Offset(Name),
 }
 
-/// What is multiplied in a [`Polynomial`].
+/// A factor of a term of a [`Polynomial`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Factor {
     Var(usize),
@@ -37,7 +37,7 @@ enum Factor {
 /// A sum of products: each list of factors with its coefficient.
 type Polynomial = BTreeMap<Vec<Factor>, i64>;
 
-/// Beyond so many terms, expressions are compared as they are written.
+/// The most terms of a polynomial; larger expressions are compared syntactically.
 const TERMS: usize = 64;
 
 fn polynomial(value: &Value) -> Option<Polynomial> {

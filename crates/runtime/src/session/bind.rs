@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
-use loopwright_lowering::index_range;
-use loopwright_lowering::program::{DeviceKernel, Memory, Owner, Program, Stmt};
+use loopwright_program::{DeviceKernel, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
@@ -195,7 +194,8 @@ fn check_device_array(
         return Err(Diagnostic::new(
             "argument-alignment",
             format!(
-                "`{name}` does not begin at a multiple of {alignment} bytes, as its vector accesses need"
+                "`{name}` does not begin at a multiple of {alignment} bytes, as its vector \
+                 accesses need"
             ),
         )
         .help("give memory that begins there, or a kernel without vector accesses to it"));
@@ -206,7 +206,8 @@ fn check_device_array(
             return Err(Diagnostic::new(
                 "aliased-arguments",
                 format!(
-                    "`{earlier_name}` and `{name}` are the same memory, and the kernel writes `{writes}`"
+                    "`{earlier_name}` and `{name}` are the same memory, and the kernel writes \
+                     `{writes}`"
                 ),
             )
             .help("give each written array memory of its own"));
@@ -302,7 +303,7 @@ fn cuda_arguments(
 
 #[cfg(test)]
 mod tests {
-    use loopwright_lowering::program::{Global, HostStmt, MemRef, Target, Value};
+    use loopwright_program::{Global, HostStmt, MemRef, Target, Value};
 
     use super::*;
 

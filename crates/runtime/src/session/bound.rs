@@ -6,7 +6,7 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use loopwright_emulator::Report;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
-use loopwright_lowering::program::{Owner, Program};
+use loopwright_program::{Owner, Program};
 
 use super::emulate::Emulation;
 use super::resolve::{Resolved, nearest};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use loopwright_cuda_target::{CudaSource, cuda_source};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
-use loopwright_lowering::{LowerOptions, lower};
+use loopwright_program::Target;
 
 use super::ask::bind_open_types;
+use super::lowered::lowered;
 use super::options::CompileOptions;
 use super::variant::compile_source;
 use crate::cache::Lookup;
@@ -32,10 +33,7 @@ pub fn compile_for(
     options: &CompileOptions,
 ) -> Result<Binary, Diagnostic> {
     let kernel = bind_open_types(kernel, types)?;
-    let program = lower(
-        &kernel,
-        LowerOptions { index: options.index.unwrap_or(DType::I32), ..LowerOptions::default() },
-    )?;
+    let program = lowered(&kernel, options.index.unwrap_or(DType::I32), Target::cuda())?;
     let source = cuda_source(&program)?;
     let (compiled, lookup) = compile_source(&source, arch, options)?;
     Ok(Binary { source, compiled, lookup })

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_program::Program;
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
@@ -131,6 +132,23 @@ impl Compiled {
     /// The options that it was compiled with.
     pub fn options(&self) -> &CompileOptions {
         &self.inner.options
+    }
+
+    /// The program, with 32-bit indices unless the options say otherwise. Refused for kernels with
+    /// open types; [`Bound::program`](super::Bound::program) is the one that arguments ask for.
+    pub fn program(&self) -> Result<Arc<Program>, Diagnostic> {
+        Ok(self.variant(&self.first_key()?)?.program.clone())
+    }
+
+    /// The form that needs no arguments.
+    pub(super) fn first_key(&self) -> Result<Key, Diagnostic> {
+        match self.kernel().open_types().first() {
+            Some(open) => {
+                Err(Diagnostic::new("open-type", format!("type `{open}` is open until arguments bind it"))
+                    .help("ask with `stages_for(&args)`"))
+            }
+            None => Ok(Key { types: BTreeMap::new(), index: self.first_index() }),
+        }
     }
 
     pub(super) fn steps(&self) -> &[Stage] {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use loopwright_emulator as emulator;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
-use loopwright_lowering::Target;
+use loopwright_program::Target;
 
 use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
+use crate::Arch;
 use crate::cuda::{self, DeviceInfo, PoolUse};
 use crate::nvrtc;
 
@@ -27,6 +28,8 @@ pub(super) enum Inner {
     },
     Emulator {
         info: DeviceInfo,
+        /// What kernels are lowered for.
+        target: Target,
         options: emulator::Options,
     },
 }
@@ -63,31 +66,29 @@ impl Device {
     /// The emulator with these options: which checks it makes, whether it counts, which device
     /// functions of the user it knows.
     pub fn emulator_with(options: emulator::Options) -> Device {
+        Device::emulator_for(Target::cuda(), options)
+    }
+
+    /// The emulator in place of a device of another target, with warps of its size.
+    pub fn emulator_for(target: Target, options: emulator::Options) -> Device {
         let cores =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let target = Target::cuda();
         let bytes = |bytes| u32::try_from(bytes).unwrap_or(u32::MAX);
         // The limits of current devices, so that what runs here can run there.
+        let current = DeviceInfo::of_arch(Arch::SM_90A).unwrap_or_default();
         let info = DeviceInfo {
+            compute_capability: (0, 0),
             name: format!("emulator ({cores} {})", if cores == 1 { "core" } else { "cores" }),
             multiprocessors: u32::try_from(cores).unwrap_or(u32::MAX),
             warp_size: target.warp_size,
             max_threads_per_block: target.most_threads,
-            max_threads_per_multiprocessor: 2048,
-            max_blocks_per_multiprocessor: 32,
-            max_block: [target.most_threads, target.most_threads, 64],
-            max_grid: [0x7fff_ffff, 65535, 65535],
             registers_per_block: target.registers,
-            registers_per_multiprocessor: 65536,
             shared_per_block: bytes(target.static_shared),
             shared_per_block_optin: bytes(target.dynamic_shared),
-            shared_per_multiprocessor: 228 << 10,
-            shared_reserved_per_block: 1 << 10,
             memory_bytes: options.max_bytes,
-            constant_bytes: 64 << 10,
-            ..DeviceInfo::default()
+            ..current
         };
-        Device { inner: Arc::new(Inner::Emulator { info, options }) }
+        Device { inner: Arc::new(Inner::Emulator { info, target, options }) }
     }
 
     /// The emulator with one more device function of the user. A GPU is returned unchanged: it
@@ -99,10 +100,10 @@ impl Device {
     ) -> Device {
         match &*self.inner {
             Inner::Cuda { .. } => self.clone(),
-            Inner::Emulator { options, .. } => {
+            Inner::Emulator { target, options, .. } => {
                 let mut options = options.clone();
                 options.functions.insert(name.into(), Arc::new(function));
-                Device::emulator_with(options)
+                Device::emulator_for(*target, options)
             }
         }
     }
@@ -122,6 +123,14 @@ impl Device {
         match &*self.inner {
             Inner::Cuda { device, .. } => device.info(),
             Inner::Emulator { info, .. } => info,
+        }
+    }
+
+    /// What kernels are lowered for when they are compiled for it.
+    pub fn target(&self) -> Target {
+        match &*self.inner {
+            Inner::Cuda { .. } => Target::cuda(),
+            Inner::Emulator { target, .. } => *target,
         }
     }
 

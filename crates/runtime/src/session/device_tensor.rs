@@ -257,7 +257,8 @@ impl DeviceTensor {
             return Err(Diagnostic::new(
                 "tensor-shape",
                 format!(
-                    "an array of {}{:?} with strides {:?} cannot be copied to one of {}{:?} with strides {:?}",
+                    "an array of {}{:?} with strides {:?} cannot be copied to one of {}{:?} with \
+                     strides {:?}",
                     self.dtype(),
                     self.shape(),
                     self.strides(),

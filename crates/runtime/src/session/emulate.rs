@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 use loopwright_emulator::{Arguments, ArrayArgument, Options, Report};
 use loopwright_kernel_ir::{Buffer, Diagnostic, Name};
-use loopwright_lowering::program::Owner;
+use loopwright_program::Owner;
 
 use super::DeviceTensor;
 use super::resolve::Resolved;

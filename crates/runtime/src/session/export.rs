@@ -7,17 +7,14 @@
 
 use indexmap::IndexMap;
 use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
-use loopwright_lowering::program::Owner;
-use loopwright_lowering::{LowerOptions, lower};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_program::Owner;
 use serde::Serialize;
 
 use super::Args;
-use super::bind::narrowest;
 use super::host;
-use super::open_types::bind_types;
+use super::lowered::Lowered;
 use super::options::CompileOptions;
-use super::resolve::resolve_given;
 use super::variant::compile_source;
 use crate::Arch;
 
@@ -107,11 +104,7 @@ pub fn export(
     args: &Args,
     options: &CompileOptions,
 ) -> Result<Export, Diagnostic> {
-    let resolved = resolve_given(kernel, args)?;
-    let kernel = bind_types(kernel, &resolved.types)?;
-    let first = options.index.unwrap_or(DType::I32);
-    let form = |index| lower(&kernel, LowerOptions { index, ..LowerOptions::default() });
-    let (index, program) = narrowest(first, options.index.is_some(), &resolved, form, |program| program)?;
+    let Lowered { resolved, index, program, .. } = Lowered::for_args(kernel, args, options)?;
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;
     let mut arrays = IndexMap::new();

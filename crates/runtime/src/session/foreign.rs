@@ -75,7 +75,10 @@ impl Device {
                     self.name()
                 ),
             )
-            .help("open the device that it is on; an array of the host becomes a tensor by `Tensor::from_shared`"));
+            .help(
+                "open the device that it is on; an array of the host becomes a tensor by \
+                `Tensor::from_shared`",
+            ));
         }
         if array.description().read_only {
             return Err(Diagnostic::new("read-only", "the array must not be written, which kernels could")

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, UnaryOp};
-use loopwright_lowering::program::{Global, HostStmt, Param, Program, Value, eval_host};
+use loopwright_program::{Global, HostStmt, Param, Program, Value, eval_host};
 
 use super::layout::Layout;
 
@@ -83,7 +83,8 @@ fn no_value(what: &str) -> Diagnostic {
     Diagnostic::new(
         "host-value",
         format!(
-            "{what} has no value: it overflows, divides by zero, or speaks of what the host does not know"
+            "{what} has no value: it overflows, divides by zero, or uses what the host does \
+             not know"
         ),
     )
     .help("work on smaller pieces")

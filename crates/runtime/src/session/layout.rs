@@ -75,7 +75,8 @@ impl Layout {
             return Err(Diagnostic::new(
                 "layout-unknown",
                 format!(
-                    "the strides of `{array}`, which the kernel writes, may let elements share their place"
+                    "the strides of `{array}`, which the kernel writes, may let elements share \
+                     their place"
                 ),
             )
             .help("give strides each of which is greater than what the smaller ones span"));

@@ -15,6 +15,7 @@
 //! | `resolve` | open types, scalars that follow from shapes, shapes |
 //! | `facts`, `properties` | what is declared of data, and what is found in them |
 //! | `layout` | how a tensor lies in the kernel's storage |
+//! | `lowered` | the program and the text of a kernel |
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `stream` | the order of work: streams, and events between them |
@@ -49,6 +50,7 @@ mod graph;
 mod host;
 mod host_cost;
 mod layout;
+mod lowered;
 mod npy;
 mod open_types;
 mod options;
@@ -75,6 +77,7 @@ pub use export::{Export, ExportedArray, ExportedLaunch, ExportedParameter, expor
 pub use foreign::RawArray;
 pub use graph::{Graph, Sequence};
 pub use host_cost::HostCost;
+pub use lowered::{Printed, print_for};
 pub use options::CompileOptions;
 pub use pinned::{PinnedTensor, Transfer};
 pub use scalar::ScalarValue;

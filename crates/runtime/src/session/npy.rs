@@ -109,12 +109,13 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
         }
     };
     let header = bytes.get(start..start + length).ok_or_else(|| truncated(start + length, "header"))?;
-    let header = std::str::from_utf8(header).map_err(|_| malformed("its header is no text"))?;
+    let header = std::str::from_utf8(header).map_err(|_| malformed("its header is not text"))?;
     let Header { descr, fortran, shape } = Header::read(header)
         .ok_or_else(|| malformed("its header does not give descr, fortran_order and shape"))?;
     let (big, dtype) = dtype_of(&descr).ok_or_else(|| {
         Diagnostic::new("npy-type", format!("{origin} has elements of type `{}`", descr.escape_debug())).help(
-            "convert them to bool, an integer or floating-point type of at most 8 bytes: numpy's astype",
+            "convert them to bool, an integer or floating-point type of at most 8 bytes: numpy's \
+             astype",
         )
     })?;
     let count = elements(&shape, dtype)?;

@@ -22,7 +22,7 @@ fn first(diagnostics: Diagnostics) -> Diagnostic {
 
 /// The refusal where nothing binds an open type.
 pub(super) fn still_open(name: &Name) -> Diagnostic {
-    Diagnostic::new("open-type", format!("nothing that was given tells what type `{name}` is")).help(format!(
+    Diagnostic::new("open-type", format!("no argument determines the type `{name}`")).help(format!(
         "say so with `bind_type(\"{name}\", DType::F32)`, on the command line `--type {name}=f32`"
     ))
 }

@@ -373,7 +373,7 @@ fn check_width(kernel: &LoopKernel, scalars: &BTreeMap<Name, Number>) -> Result<
         let value = scalars.get(&name).map(Number::to_string).unwrap_or_default();
         Diagnostic::new(
             "scalar-range",
-            format!("`{name}` is {value}, which i64 does not hold, and {place} speaks of it"),
+            format!("`{name}` is {value}, which does not fit into i64, and {place} uses it"),
         )
         .help(format!(
             "bounds, subscripts and assumptions are of 64 bits with sign: give `{name}` below 2^63"
@@ -439,13 +439,17 @@ fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins
             Some(false) => format!("the assumption `{assumption}` of `{}` does not hold", kernel.name),
             // What is not known does not hold.
             None => format!(
-                "whether the assumption `{assumption}` of `{}` holds is not known: its value leaves 64 bits",
+                "whether the assumption `{assumption}` of `{}` holds is not known: its value \
+                 leaves 64 bits",
                 kernel.name
             ),
         };
         return Err(Diagnostic::new("assumption", message)
             .witness(explain(&assumption.names(), integers, origins))
-            .help("the kernel was transformed relying on it: transform it without, or give other values"));
+            .help(
+                "the kernel was transformed relying on it: transform it without, or give other \
+                values",
+            ));
     }
     Ok(())
 }

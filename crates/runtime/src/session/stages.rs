@@ -1,11 +1,10 @@
 //! Every form of a kernel, from its declaration to the binary, to be looked at.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loopwright_cuda_target::CudaSource;
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
-use loopwright_lowering::program::Program;
+use loopwright_program::Program;
 
 use super::bind::key_for;
 use super::variant::{Key, compile_source};
@@ -46,14 +45,7 @@ impl Compiled {
     /// Every form of the kernel, for 32-bit indices unless the options say otherwise. Refused for
     /// kernels with open types.
     pub fn stages(&self) -> Result<Stages, Diagnostic> {
-        if let Some(open) = self.kernel().open_types().first() {
-            return Err(Diagnostic::new(
-                "open-type",
-                format!("type `{open}` is open until arguments bind it"),
-            )
-            .help("ask with `stages_for(&args)`"));
-        }
-        Stages::of(self, &Key { types: BTreeMap::new(), index: self.first_index() })
+        Stages::of(self, &self.first_key()?)
     }
 }
 

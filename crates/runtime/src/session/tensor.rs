@@ -83,7 +83,7 @@ impl Tensor {
                 "tensor-length",
                 format!("an array of shape {shape:?} has {needed} elements and was given {}", buffer.len()),
             )
-            .help("give as many elements as the product of the lengths"));
+            .help("the number of elements is the product of the lengths"));
         }
         Ok(Tensor {
             shape: shape.to_vec(),
@@ -218,7 +218,7 @@ impl Tensor {
                 "tensor-length",
                 format!("an array of shape {shape:?} has {needed} elements and was given {}", self.len()),
             )
-            .help("choose a shape with as many elements"));
+            .help("choose a shape with the same number of elements"));
         }
         Ok(Tensor { shape: shape.to_vec(), ..self.clone() })
     }

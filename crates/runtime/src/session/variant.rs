@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 use loopwright_cuda_target::{CudaSource, cuda_source};
 use loopwright_emulator::{self as emulator, Emulator};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
-use loopwright_lowering::{LowerOptions, lower, program::Program};
+use loopwright_program::{Program, Target};
 
 use super::device::{Device, Inner};
+use super::lowered::lowered;
 use super::open_types::bind_types;
 use super::options::CompileOptions;
 use crate::Arch;
@@ -50,7 +51,7 @@ impl Variant {
         options: &CompileOptions,
     ) -> Result<Variant, Diagnostic> {
         let kernel = bind_types(kernel, &key.types)?;
-        let program = Arc::new(lower(&kernel, LowerOptions { index: key.index, ..LowerOptions::default() })?);
+        let program = Arc::new(lowered(&kernel, key.index, device.target())?);
         let mut variant =
             Variant { kernel, program, source: OnceLock::new(), gpu: None, emulator: OnceLock::new() };
         if let Inner::Cuda { device, .. } = &*device.inner {
@@ -70,7 +71,7 @@ impl Variant {
             return Err(Diagnostic::new("binary-device", "the emulator runs programs, not binaries")
                 .help("load the binary on a GPU, or compile the kernel for the emulator"));
         };
-        let program = Arc::new(lower(kernel, LowerOptions { index, ..LowerOptions::default() })?);
+        let program = Arc::new(lowered(kernel, index, Target::cuda())?);
         let (source, emulator) = (OnceLock::new(), OnceLock::new());
         let mut variant = Variant { kernel: kernel.clone(), program, source, gpu: None, emulator };
         variant.gpu = Some(variant.load_binary(device, binary)?);
@@ -130,8 +131,10 @@ pub(super) fn compile_source(
         let written = std::fs::create_dir_all(folder.join("source"))
             .and_then(|()| std::fs::write(&file, source.text.as_bytes()));
         written.map_err(|e| {
-            Diagnostic::new("write-file", format!("{} cannot be written: {e}", file.display()))
-                .help("line information needs the source in a file: set LOOPWRIGHT_CACHE to a folder that can be written to")
+            Diagnostic::new("write-file", format!("{} cannot be written: {e}", file.display())).help(
+                "line information needs the source in a file: set LOOPWRIGHT_CACHE to a \
+                    folder that can be written to",
+            )
         })?;
         nvrtc_options.name = file.display().to_string();
     }

@@ -258,7 +258,7 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
     refused(
         ok(device.compile(&elementwise(bound)))?.bind(&args(u64::MAX)),
         &format!(
-            "error[scalar-range]: `a` is 18446744073709551615, which i64 does not hold, and the bound `i < a` speaks of it\n  help: {help}"
+            "error[scalar-range]: `a` is 18446744073709551615, which does not fit into i64, and the bound `i < a` uses it\n  help: {help}"
         ),
     )?;
     let others = [

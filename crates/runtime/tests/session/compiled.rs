@@ -3,7 +3,7 @@
 
 use libtest_mimic::{Completion, Failed};
 use loopwright_kernel_ir::{DType, LoopKernel};
-use loopwright_lowering::{LowerOptions, index_range, lower};
+use loopwright_program::{Program, index_range};
 use loopwright_runtime::disasm::Disassembler;
 use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
 use loopwright_transforms::{Pipeline, Transforms};
@@ -117,10 +117,10 @@ out[i] = x[idx[i]] {id=get}
 /// Ranges of index expressions at the limit of 32 bits.
 pub(super) fn ranges_of_indices_are_tight_at_the_edge() -> Outcome {
     let program = |text: &str, pipeline: &str| {
-        lower(&kernel(text, pipeline), LowerOptions { index: DType::I32, ..LowerOptions::default() })
-            .unwrap_or_else(|e| panic!("{e}"))
+        let compiled = Device::emulator().compile(&kernel(text, pipeline));
+        compiled.and_then(|c| c.program()).unwrap_or_else(|e| panic!("{e}"))
     };
-    let fits = |program: &loopwright_lowering::program::Program, values: &[(&str, i64)]| {
+    let fits = |program: &Program, values: &[(&str, i64)]| {
         index_range::check(program, &|name| values.iter().find(|(n, _)| **name == **n).map(|(_, v)| *v))
             .is_ok()
     };

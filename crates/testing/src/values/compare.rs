@@ -230,7 +230,7 @@ fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
         return;
     }
     // With 64-bit indices, which hold all bounds.
-    let Ok(program) = lower(&parsed, LowerOptions { index: DType::I64, ..LowerOptions::default() }) else {
+    let Ok(program) = lower(&parsed, LowerOptions::new(DType::I64)) else {
         return;
     };
     if let Err(fault) = loopwright_emulator::run(&program, &mut emulated(arguments), &options()) {
@@ -287,7 +287,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
                 (after, format!("after\n{pipeline}"))
             }
         };
-        let options_of = LowerOptions { index, ..LowerOptions::default() };
+        let options_of = LowerOptions::new(index);
         let program =
             lower(&kernel_form, options_of).map_err(|d| fail("lowering", format!("{place}: {d}")))?;
         let scalar = |name: &Name| mine.scalars.get(name).and_then(|v| v.as_i64());

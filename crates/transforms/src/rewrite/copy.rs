@@ -61,7 +61,10 @@ pub(crate) fn site(
         let inner = loops.last().unwrap_or(swept);
         return Err(Diagnostic::new(
             "prefetch-order",
-            format!("the copy of `{array}` would stand inside the loop over `{swept}`, which it is to sweep"),
+            format!(
+                "the copy of `{array}` would be inside the loop over `{swept}`, which it is \
+                to sweep"
+            ),
         )
         .help(format!("put the loop over `{inner}` outside with `reorder`, or sweep over it as well")));
     }
@@ -81,7 +84,10 @@ pub(crate) fn site(
         if space == AddressSpace::Shared && (tag.is_in_block() || tag.is_jam()) {
             return Err(Diagnostic::new(
                 "prefetch-thread-base",
-                format!("the part of `{array}` that is copied would differ between threads of a block: it depends on `{iname}: {tag}`"),
+                format!(
+                    "the part of `{array}` that is copied would differ between threads of a \
+                    block: it depends on `{iname}: {tag}`"
+                ),
             )
             .help(format!("sweep over `{iname}` as well, or use `space=private`")));
         }
@@ -117,7 +123,8 @@ pub(crate) fn fetch_names(
             return Err(Diagnostic::new(
                 "prefetch-inames",
                 format!(
-                    "the buffer has {axes} axes (those of length 1 are left out), and {} inames are given",
+                    "the buffer has {axes} axes (those of length 1 are left out), and {} inames \
+                     are given",
                     given.len()
                 ),
             ));

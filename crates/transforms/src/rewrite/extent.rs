@@ -199,17 +199,22 @@ impl<'k> Extents<'k> {
                 format!("`{iname}` cannot be tagged `{tag}`: its length is not bounded by a constant"),
             )
             .help(format!(
-                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
+                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
+                 parameter"
             )));
         };
-        // Lowering judges by the target that it is given.
-        let target = Target::default();
+        // Lowering judges by the target that it is given; here only what suits none is refused.
+        let target = Target::widest();
         if tag == Tag::Lane && !u64::try_from(length).is_ok_and(|length| target.divides_warp(length)) {
             return Err(Diagnostic::new(
                 "lane-length",
-                format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into {} lanes", target.parts_of_warps()),
+                format!(
+                    "`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is \
+                    divided into {} lanes",
+                    target.parts_of_warps()
+                ),
             )
-            .help(format!("split it first, as split_iname({iname}, {})", target.warp_size)));
+            .help(format!("split it first, as split_iname({iname}, {})", Target::default().warp_size)));
         }
         Ok(())
     }
@@ -254,18 +259,17 @@ pub(crate) fn loop_bounds(
     let around = path_to(&data.tree, iname).unwrap_or_default();
     let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
     let bounds = instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
-    let end = |list: &[Bound], first: bool| {
-        match list {
+    let end = |list: &[Bound], first: bool| match list {
         [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
         _ => Err(Diagnostic::new(
             "no-least-value",
             format!(
-                "`{iname}` cannot be peeled: its {} value is not one function of loops around it and parameters",
+                "`{iname}` cannot be peeled: its {} value is not one function of loops around it \
+                 and parameters",
                 if first { "first" } else { "last" }
             ),
         )
         .help("cut it with `index_set_split` at a condition of your own")),
-    }
     };
     Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
 }

@@ -94,7 +94,10 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
                             instruction.id
                         ),
                     )
-                    .help("choose the instructions whose reads are to be replaced with `readers=[...]`")
+                    .help(
+                        "choose the instructions whose reads are to be replaced with \
+                        `readers=[...]`",
+                    )
                 })?;
             // The same element may be read in several places, each under conditions of its own.
             for (read, under) in conditional_reads(&lookup, instruction, &part) {

@@ -21,11 +21,15 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
         || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }
 
-/// The name, or the name with the first free number behind it; without the underscores that would
-/// make of it what CUDA C keeps for itself (`i__new`, or `i__2`).
+/// The name, or the name with the first free number behind it. Repeated, leading and trailing
+/// underscores are dropped: most languages keep names with two of them for themselves (`i__new`, or
+/// `i__2` for an iname `i_`).
 pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
     let taken = |n: &Name| {
-        is_taken(data, n) || data.instruction(n).is_some() || check_name(n, "the new value").is_err()
+        is_taken(data, n)
+            || data.instruction(n).is_some()
+            || n.contains("__")
+            || check_name(n, "the new value").is_err()
     };
     let mut candidate = Name::new(name);
     if !taken(&candidate) {

@@ -117,7 +117,8 @@ fn keep_guards(
                 return Err(Diagnostic::new(
                     "ranges-differ",
                     format!(
-                        "`{part}` cannot have inames in common with the others: {c} would restrict it as well"
+                        "`{part}` cannot have inames in common with the others: {c} would restrict \
+                         it as well"
                     ),
                 )
                 .help("give the instructions inames of their own one after the other"));

@@ -20,7 +20,7 @@ pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnos
         let by = data.base_of(&Name::new(name));
         return Err(Diagnostic::new(
             "replaced-iname",
-            format!("`{name}` is no loop any more: {name} = {value}"),
+            format!("`{name}` is no longer a loop: {name} = {value}"),
         )
         .help(format!("use {}", names::list(by.iter().map(Name::as_str)))));
     }
@@ -116,13 +116,15 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
             let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
             if let Some(op) = data.operator(&reduce.op).filter(|op| !op.commutes) {
                 let help = data.forgotten_commutes(&op).unwrap_or_else(|| {
-                    "leave its loops in their order, or declare that the operator `commutes` if it does"
+                    "leave its loops in their order, or declare that the operator `commutes` if it \
+                     does"
                         .into()
                 });
                 return Err(Diagnostic::new(
                     "order-of-reduction",
                     format!(
-                        "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` keeps its place",
+                        "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` \
+                         keeps its place",
                         reduce.op, instruction.id
                     ),
                 )

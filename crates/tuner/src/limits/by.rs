@@ -95,7 +95,8 @@ pub(super) fn size_to_show_by(searches: &[Search], by: Option<&str>) -> Result<B
                 || "make a report of a kernel with sizes".to_owned(),
                 |n| {
                     format!(
-                        "tune other sizes too, with the same `--log`; or name one with `--by`, as `--by {n}`"
+                        "tune other sizes too, with the same `--log`; or name one with `--by`, as \
+                         `--by {n}`"
                     )
                 },
             );

@@ -63,10 +63,15 @@ fn mark(out: &mut String, series: usize, measured: bool, (x, y): (f64, f64), tit
     let class = if measured { "mark" } else { "mark estimate" };
     let title = if title.is_empty() { String::new() } else { format!("<title>{}</title>", escape(title)) };
     let _ = match series / LIGHT.len() % 3 {
-        0 => write!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\">{title}</circle>"),
+        0 => write!(
+            out,
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" \
+            r=\"3.5\">{title}</circle>"
+        ),
         1 => write!(
             out,
-            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\">{title}</rect>",
+            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" \
+             height=\"7\">{title}</rect>",
             x - 3.5,
             y - 3.5
         ),
@@ -110,7 +115,8 @@ impl LimitReport {
         );
         if self.series.iter().any(|s| s.measured().note().is_some()) {
             out.push_str(
-                "<p><b>Hollow marks on broken lines are estimates by the counts: nothing was timed there.</b></p>",
+                "<p><b>Hollow marks on broken lines are estimates by the counts: nothing was timed \
+                 there.</b></p>",
             );
         }
         self.plot(&mut out, &title);
@@ -118,7 +124,8 @@ impl LimitReport {
         if left_out > 0 {
             let _ = write!(
                 out,
-                "<p class=\"note\">{left_out} shapes whose {} is no number above 0 have no place on the axis; the table has them.</p>",
+                "<p class=\"note\">{left_out} shapes whose {} is not a number above 0 have no place \
+                 on the axis; the table has them.</p>",
                 escape(self.by())
             );
         }
@@ -142,7 +149,8 @@ impl LimitReport {
         let ys = Scale::new(fractions.chain([1.0]), false, y0, y1);
         let _ = write!(
             out,
-            "<figure class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+            "<figure class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+             aria-label=\"{}\">",
             escape(title)
         );
         let frame = Frame { left: x0, right: x1, bottom: y0, top: y1, height: HEIGHT };
@@ -158,7 +166,11 @@ impl LimitReport {
         }
         frame.axes(out, self.by(), "of the limit");
         let limit = ys.place(1.0);
-        let _ = write!(out, "<polyline class=\"limit\" points=\"{x0},{limit:.1} {x1},{limit:.1}\"/>");
+        let _ = write!(
+            out,
+            "<polyline class=\"limit\" points=\"{x0},{limit:.1} \
+            {x1},{limit:.1}\"/>"
+        );
         for (k, series) in self.series.iter().enumerate() {
             let _ = write!(out, "<g class=\"s{}\">", colour(k));
             let place = |(shape, best): &(&Reached, &Best)| (xs.place(shape.size), ys.place(best.fraction));
@@ -182,7 +194,8 @@ impl LimitReport {
             let class = if measured { "line" } else { "line estimate" };
             let _ = write!(
                 out,
-                "<li><svg class=\"s{}\" viewBox=\"0 0 34 14\" aria-hidden=\"true\"><polyline class=\"{class}\" points=\"0,7 34,7\"/>",
+                "<li><svg class=\"s{}\" viewBox=\"0 0 34 14\" aria-hidden=\"true\"><polyline \
+                 class=\"{class}\" points=\"0,7 34,7\"/>",
                 colour(k)
             );
             mark(out, k, measured, (17.0, 7.0), "");

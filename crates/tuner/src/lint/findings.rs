@@ -146,7 +146,8 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             number: kib(missing),
             kind: Kind::BytesInFlight,
             message: format!(
-                "resident threads have {:.1} KiB of loads under way on a multiprocessor, and {:.1} KiB keep the memory of {} busy",
+                "resident threads have {:.1} KiB of loads under way on a multiprocessor, and {:.1} \
+                 KiB keep the memory of {} busy",
                 kib(has),
                 kib(needed_bytes(m)),
                 m.machine.device
@@ -205,7 +206,10 @@ fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
             let least = t.passes.saturating_sub(t.excess) as f64 / requests;
             let sectors = sectors(access);
             (
-                format!("{does} of `{array}` touches {sectors:.1} sectors where {least:.1} hold its bytes"),
+                format!(
+                    "{does} of `{array}` touches {sectors:.1} sectors where {least:.1} hold \
+                    its bytes"
+                ),
                 "sectors a request",
             )
         };

@@ -75,9 +75,10 @@ impl TextForm for AssumeLegal {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let reason = args.raw().join(", ");
         if reason.is_empty() {
-            return Err(
-                args.error("`assume_legal` needs a reason, as `assume_legal(\"rows never overlap\")`")
-            );
+            return Err(args.error(
+                "`assume_legal` needs a reason, as `assume_legal(\"rows never \
+                    overlap\")`",
+            ));
         }
         Ok(AssumeLegal::new(reason))
     }
@@ -93,7 +94,7 @@ impl Transform for AssumeLegal {
         if reason.is_empty() || reason.contains(['"', '\n']) {
             return Err(Diagnostic::new(
                 "assume-legal-reason",
-                "the reason is no line of text, or has double quotes",
+                "the reason is not a single line of text without double quotes",
             )
             .help("say why the next step is legal in one line without double quotes"));
         }

@@ -132,7 +132,7 @@ impl Transform for FixParameters {
             if !integer {
                 return Err(Diagnostic::new(
                     "fix-not-integer",
-                    format!("`{name}` is no integer argument and cannot be fixed"),
+                    format!("`{name}` is not an integer argument and cannot be fixed"),
                 )
                 .help("write the number into the kernel"));
             }

@@ -115,7 +115,8 @@ step! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub readers: Vec<Name> = option(),
     }
-    table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \"k_inner\"])`",
+    table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \
+        \"k_inner\"])`",
     methods: {
         /// See [`AddPrefetch`], which has options.
         fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
@@ -185,7 +186,8 @@ impl AddPrefetch {
             let help = match array.space {
                 AddressSpace::Private => "name an array; a scalar is in a register already".to_string(),
                 space => format!(
-                    "name an array; what is read of `{name}` in {space} memory can be kept in a private scalar: `<> own = {name}`"
+                    "name an array; what is read of `{name}` in {space} memory can be kept in a \
+                     private scalar: `<> own = {name}`"
                 ),
             };
             return Err(Diagnostic::new(

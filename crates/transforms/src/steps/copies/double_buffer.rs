@@ -102,8 +102,10 @@ impl DoubleBuffer {
     fn copy<'a>(&self, data: &'a KernelData) -> Result<&'a Instruction, Diagnostic> {
         let t = &self.temporary;
         let refuse = |why: String| {
-            Diagnostic::new("double-buffer", format!("`{t}` cannot have two slots: {why}"))
-                .help("a buffer that one plain copy fills inside the loop, as that of `add_prefetch`, can have them")
+            Diagnostic::new("double-buffer", format!("`{t}` cannot have two slots: {why}")).help(
+                "a buffer that one plain copy fills inside the loop, as that of \
+                    `add_prefetch`, can have them",
+            )
         };
         let writers: Vec<&Instruction> =
             data.instructions.iter().filter(|i| i.targets.iter().any(|w| w.array == *t)).collect();
@@ -240,7 +242,7 @@ impl Transform for DoubleBuffer {
         require_iname(kernel, k)?;
         let Some(path) = path_to(&kernel.tree, k).filter(|_| matches!(kernel.tag(k), Tag::Seq | Tag::Host))
         else {
-            return Err(Diagnostic::new("not-nested", format!("`{k}` is no sequential loop")));
+            return Err(Diagnostic::new("not-nested", format!("`{k}` is not a sequential loop")));
         };
         let copy = self.copy(kernel)?.clone();
         let leaf = PartRef { instruction: copy.id.clone(), part: Part::Whole };
@@ -262,7 +264,7 @@ impl Transform for DoubleBuffer {
         if let Some(between) = loops.iter().find(|n| !own.contains(n)) {
             return Err(Diagnostic::new(
                 "double-buffer",
-                format!("`{}` stands in the loop over `{between}`, which contains more", copy.id),
+                format!("`{}` is in the loop over `{between}`, which contains more", copy.id),
             )
             .help("only a copy whose loops are its own can be moved ahead"));
         }

@@ -155,7 +155,8 @@ step! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub inames: Vec<Name> = option(),
     }
-    table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after `assignment_to_subst`",
+    table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after \
+        `assignment_to_subst`",
     methods: {
         /// See [`Precompute`], which has options.
         fn precompute(&self, temporary: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
@@ -233,7 +234,9 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
                 _ => match fixed() {
                     Some(aff) => Cell::Fixed(aff),
                     None => {
-                        return Err(refuse(format!("the subscript `{e}` in `{id}` is no loop of its own")));
+                        return Err(refuse(format!(
+                            "the subscript `{e}` in `{id}` is not a loop of its own"
+                        )));
                     }
                 },
             });

@@ -300,7 +300,9 @@ impl Transform for SaveReload {
         let mut place_of = Vec::new();
         for iname in rejoined(&model, &owners)? {
             let Some((lower, upper)) = bounds_of(kernel, &writer, &iname)? else {
-                return Err(self.refuse(format!("the range of `{iname}` is no function of the parameters")));
+                return Err(
+                    self.refuse(format!("the range of `{iname}` is not a function of the parameters"))
+                );
             };
             // A few cells in front that nothing uses cost less than a shift in every subscript.
             let lower = match lower.as_constant() {
@@ -312,7 +314,8 @@ impl Transform for SaveReload {
                 return Err(Diagnostic::new(
                     "save-reload",
                     format!(
-                        "`{t}` cannot be saved: there may be {length} values of `{iname}`, less than none"
+                        "`{t}` cannot be saved: there may be {length} values of `{iname}`, less \
+                         than none"
                     ),
                 )
                 .help(format!("`assume({length} >= 0)` before")));

@@ -95,7 +95,8 @@ impl Transform for ChunkIname {
                 format!("`{iname}` cannot be cut into chunks: its length is not constant"),
             )
             .help(format!(
-                "fix the parameters, or choose the length of a piece with `split_iname({iname}, 128)`"
+                "fix the parameters, or choose the length of a piece with `split_iname({iname}, \
+                 128)`"
             )));
         };
         let (outer, inner) = split_names(kernel, iname, self.outer.as_ref(), self.inner.as_ref())?;

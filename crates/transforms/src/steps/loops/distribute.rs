@@ -114,7 +114,10 @@ impl Distribute {
             if first.as_ref() != Some(id) {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
-                    format!("the loop over `{iname}` cannot be cut in front of `{id}`, which does not begin one of its children"),
+                    format!(
+                        "the loop over `{iname}` cannot be cut in front of `{id}`, which does \
+                        not begin one of its children"
+                    ),
                 )
                 .help("distribute the inner loop first"));
             }

@@ -83,7 +83,8 @@ step! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub new: Vec<Name> = option(),
     }
-    table: "duplicate_inames([i], [id])" => "`duplicate_inames(k, \"i\", \"id:id\")`, with its dependences proved",
+    table: "duplicate_inames([i], [id])" => "`duplicate_inames(k, \"i\", \"id:id\")`, with its \
+        dependences proved",
     methods: {
         /// See [`DuplicateInames`].
         fn duplicate_inames(
@@ -138,7 +139,10 @@ fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Resu
             if count != 0 && count != leaves.len() {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
-                    format!("the loop over `{iname}` cannot be cut: a loop inside it has instructions of both halves"),
+                    format!(
+                        "the loop over `{iname}` cannot be cut: a loop inside it has \
+                        instructions of both halves"
+                    ),
                 )
                 .help("duplicate the inner iname first, or both together"));
             }
@@ -149,7 +153,8 @@ fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Resu
             return Err(Diagnostic::new(
                 "loops-not-perfect",
                 format!(
-                    "the loop over `{iname}` cannot be cut in two: {} stand between other instructions",
+                    "the loop over `{iname}` cannot be cut in two: {} stand between other \
+                     instructions",
                     names::list(chosen.iter().map(|n| &**n))
                 ),
             )

@@ -249,11 +249,13 @@ fn check_ranges(
             return Err(Diagnostic::new(
                 "ranges-differ",
                 format!(
-                    "the loops cannot be fused: `{part}` runs where {c} does not hold, another one does not"
+                    "the loops cannot be fused: `{part}` runs where {c} does not hold, another one \
+                     does not"
                 ),
             )
             .help(format!(
-                "cut the longer loop with `index_set_split` where {c}, or shift it with `map_domain`"
+                "cut the longer loop with `index_set_split` where {c}, or shift it with \
+                 `map_domain`"
             )));
         }
     }

@@ -78,7 +78,8 @@ step! {
         /// The inames of the candidates.
         pub inames: Vec<Name> = names("the inames of the loops"),
     }
-    table: "fuse_maximal(i, j, k)" => "`get_kennedy_unweighted_fusion_candidates`, `rename_inames_in_batch`",
+    table: "fuse_maximal(i, j, k)" => "`get_kennedy_unweighted_fusion_candidates`, \
+        `rename_inames_in_batch`",
     methods: {
         /// See [`FuseMaximal`](crate::FuseMaximal).
         fn fuse_maximal(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {

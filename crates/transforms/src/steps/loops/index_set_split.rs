@@ -81,7 +81,8 @@ step! {
     methods: {
         /// See [`IndexSetSplit`](crate::IndexSetSplit); a condition such as `i < k`.
         fn index_set_split(&self, iname: &str, condition: &str, suffix: &str) -> Result<Self, Diagnostic> {
-            self.step(Step::parse(&format!("index_set_split({iname}, {condition}, suffix={suffix})"))?)
+            self.step(Step::parse(&format!("index_set_split({iname}, {condition}, \
+                suffix={suffix})"))?)
         }
     }
 }

@@ -168,7 +168,8 @@ impl Transform for JoinInames {
                 Diagnostic::new(
                     "no-least-value",
                     format!(
-                        "`{iname}` cannot be joined: its least value is not one function of the parameters"
+                        "`{iname}` cannot be joined: its least value is not one function of the \
+                         parameters"
                     ),
                 )
             })?;

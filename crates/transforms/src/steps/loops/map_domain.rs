@@ -138,13 +138,14 @@ impl MapDomain {
         }
         for d in &self.values {
             if !self.new.contains(&d.iname) || self.old.contains(&d.iname) {
-                return refuse(format!("`{}` has a function, but it is no new iname", d.iname));
+                return refuse(format!("`{}` has a function, but it is not a new iname", d.iname));
             }
             require_fresh(kernel, &d.iname, "the new iname")?;
             let scalar = |n: &Name| kernel.args.iter().any(|a| a.name() == n) && kernel.array(n).is_none();
             if let Some(n) = d.value.names().into_iter().find(|n| !self.old.contains(n) && !scalar(n)) {
                 return refuse(format!(
-                    "the function of `{}` mentions `{n}`, which is neither a mapped iname nor a parameter",
+                    "the function of `{}` mentions `{n}`, which is neither a mapped iname nor a \
+                     parameter",
                     d.iname
                 ));
             }
@@ -174,7 +175,8 @@ impl MapDomain {
             return Err(Diagnostic::new(
                 "not-unimodular",
                 format!(
-                    "this map leaves integer points out: the determinant of {rows:?} is neither 1 nor -1"
+                    "this map leaves integer points out: the determinant of {rows:?} is neither 1 \
+                     nor -1"
                 ),
             )
             .help("keep one of the old inames, or split an iname first where a stride is wanted"));
@@ -263,7 +265,8 @@ fn swap(list: &[Name], old: &[Name], new: &[Name]) -> Vec<Name> {
 
 impl TextForm for MapDomain {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + i`";
+        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + \
+            i`";
         let texts = args.all_texts();
         let [(lists, span)] = texts.as_slice() else { return Err(args.error(usage)) };
         let list = |text: &str| -> Option<Vec<Name>> {

@@ -123,7 +123,10 @@ fn agreed(iname: &Name, all: LoopBound, own: LoopBound) -> LoopBound {
     }
     Err(Diagnostic::new(
         "no-least-value",
-        format!("`{iname}` cannot be peeled: it ends at {all} for some instructions and at {own} for others"),
+        format!(
+            "`{iname}` cannot be peeled: it ends at {all} for some instructions and at {own} \
+            for others"
+        ),
     )
     .help("cut it with `index_set_split` at a condition of your own"))
 }

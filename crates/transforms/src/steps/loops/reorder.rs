@@ -65,7 +65,8 @@ step! {
         /// The inames, outermost first.
         pub inames: Vec<Name> = names("the inames in their order, outermost first"),
     }
-    table: "reorder(j, i)" => "`prioritize_loops(k, \"j,i\")`, always obeyed and its dependences proved",
+    table: "reorder(j, i)" => "`prioritize_loops(k, \"j,i\")`, always obeyed and its dependences \
+        proved",
     methods: {
         /// See [`Reorder`].
         fn reorder(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
@@ -127,13 +128,17 @@ impl Transform for Reorder {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
                     format!(
-                        "the loops over `{}` and `{}` are not nested perfectly, for the outer one contains {} besides",
+                        "the loops over `{}` and `{}` are not nested perfectly, for the outer one \
+                         contains {} besides",
                         pair[0],
                         pair[1],
                         names::list(others.iter().map(String::as_str))
                     ),
                 )
-                .help("give what stands between a loop of its own with `duplicate_inames`, or tag one loop `ilp`"));
+                .help(
+                    "give what stands between a loop of its own with `duplicate_inames`, or tag \
+                    one loop `ilp`",
+                ));
             }
         }
         check_commutes(kernel, &loops[first..=last])?;

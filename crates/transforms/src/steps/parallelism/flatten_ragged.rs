@@ -239,9 +239,9 @@ impl Transform for FlattenRagged {
                 ),
             )
             .help(match flat.shorter {
-                Some(_) => {
-                    "give both `runs` and `rest`, tiles of the runs behind these and no more than `tiles`, or neither".to_owned()
-                }
+                Some(_) => "give both `runs` and `rest`, tiles of the runs behind these and no more than \
+                     `tiles`, or neither"
+                    .to_owned(),
                 None => format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles"),
             }));
         }
@@ -253,7 +253,8 @@ impl Transform for FlattenRagged {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem(
-            "monotone offsets give each step one segment, the segments do not see each other, and the parts of one are joined in their order",
+            "monotone offsets give each step one segment, the segments do not see each other, and \
+             the parts of one are joined in their order",
         )
     }
 }

@@ -210,7 +210,10 @@ fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
             if let (true, Some(outer)) = (host, outer) {
                 return Err(Diagnostic::new(
                     "host-inside",
-                    format!("`{iname}` cannot be a loop on the host: it runs inside the loop over `{outer}`"),
+                    format!(
+                        "`{iname}` cannot be a loop on the host: it runs inside the loop over \
+                        `{outer}`"
+                    ),
                 )
                 .help(format!("tag `{outer}` host too, or put `{iname}` outside of it with `reorder`")));
             }

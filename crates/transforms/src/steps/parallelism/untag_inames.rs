@@ -114,7 +114,10 @@ pub(crate) fn restore_loop(data: &mut KernelData, iname: &Name) -> Result<(), Di
                 "untag-ambiguous",
                 format!("`{iname}` cannot be a loop here: other parts stand between those that have it"),
             )
-            .help("leave it tagged, or rename it for some of the instructions with `duplicate_inames`"));
+            .help(
+                "leave it tagged, or rename it for some of the instructions with \
+                `duplicate_inames`",
+            ));
         }
         let body: Vec<Tree> = trees.drain(first..=last).collect();
         trees.insert(first, Tree::Loop { iname: iname.clone(), body });

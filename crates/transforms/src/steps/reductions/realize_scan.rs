@@ -102,7 +102,8 @@ impl RealizeScan {
     }
 
     fn refuse(&self, id: &Name, why: impl fmt::Display, help: impl Into<String>) -> Diagnostic {
-        Diagnostic::new("not-a-scan", format!("`{id}` is no scan along `{}`: {why}", self.sweep)).help(help)
+        Diagnostic::new("not-a-scan", format!("`{id}` is not a scan along `{}`: {why}", self.sweep))
+            .help(help)
     }
 
     /// The instructions that reduce over the point.
@@ -130,11 +131,7 @@ impl RealizeScan {
                 ));
             }
             if reductions.iter().any(|r| r.args.iter().any(|a| !a.reductions().is_empty())) {
-                return Err(self.refuse(
-                    id,
-                    "a reduction stands inside of another",
-                    "precompute the inner one",
-                ));
+                return Err(self.refuse(id, "a reduction is nested in another", "precompute the inner one"));
             }
             if x.predicate.is_some() {
                 return Err(self.refuse(
@@ -155,9 +152,13 @@ impl RealizeScan {
                     return Err(self.refuse(
                         id,
                         format!(
-                            "what it reduces speaks of `{name}`, so that each `{i}` reduces other values"
+                            "what it reduces depends on `{name}`, so that each `{i}` reduces other \
+                             values"
                         ),
-                        format!("a factor that is the same for all `{j}` can stand outside of the reduction"),
+                        format!(
+                            "a factor that is the same for all `{j}` can stand outside of the \
+                            reduction"
+                        ),
                     ));
                 }
             }
@@ -253,7 +254,8 @@ impl Transform for RealizeScan {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem(
-            "each iteration adds one point to those of the one before it, and what is read for a point stays",
+            "each iteration adds one point to those of the one before it, and what is read for a \
+             point stays",
         )
     }
 }

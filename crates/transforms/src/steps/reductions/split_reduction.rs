@@ -116,7 +116,10 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
             "reduction-not-nested",
             format!("`{}` in `{id}` cannot be split: its result is not what its updates take", reduce.op),
         )
-        .help("operators with one value that is input, state and result can be split: sum, product, min, max, any, all"));
+        .help(
+            "operators with one value that is input, state and result can be split: sum, \
+            product, min, max, any, all",
+        ));
     }
     let path = path_of(&data.tree, &part(Part::Update(number)));
     let is_outer = |n: &Name| reduce.inames.contains(n) && !inner.contains(n);
@@ -127,7 +130,11 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
     {
         return Err(Diagnostic::new(
             "loops-not-nested",
-            format!("the loop over `{}` of the outer reduction would be inside the loop over `{}` of the inner one", path[outer], path[first]),
+            format!(
+                "the loop over `{}` of the outer reduction would be inside the loop over `{}` \
+                of the inner one",
+                path[outer], path[first]
+            ),
         )
         .help(format!("`reorder({}, {})` first", path[outer], path[first])));
     }

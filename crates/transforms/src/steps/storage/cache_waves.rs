@@ -106,7 +106,7 @@ impl TextForm for CacheWaves {
         let Some(window) = args.option::<Number>("window")? else {
             return Err(Diagnostic::new(
                 "step-arguments",
-                "`cache_waves` is told how many elements a window has",
+                "`cache_waves` needs the number of elements of a window",
             )
             .help(format!("`cache_waves({array}, window=335872)`")));
         };

@@ -124,7 +124,8 @@ impl MapArray {
     fn check_names(&self, data: &KernelData) -> Result<(), Diagnostic> {
         let refuse = |message: String| {
             Err(Diagnostic::new("map-array", message).help(
-                "name each axis on the left and write functions of these names and parameters on the right, as `[x, y] -> [y, x + y]`",
+                "name each axis on the left and write functions of these names and parameters on \
+                 the right, as `[x, y] -> [y, x + y]`",
             ))
         };
         let axes = data.temporary(&self.array).map_or(0, |a| a.axes.len());
@@ -277,7 +278,10 @@ impl MapArray {
             let refuse = || {
                 Diagnostic::new(
                     "map-array-shape",
-                    format!("what {f} goes through has no one least or greatest value over the parameters"),
+                    format!(
+                        "what {f} goes through has no one least or greatest value over the \
+                        parameters"
+                    ),
                 )
                 .help("map it by a function that the lengths of the array bound on both sides")
             };
@@ -362,14 +366,18 @@ impl Transform for MapArray {
                 format!("`{}` is an argument: its subscripts are how the kernel is called", self.array),
             )
             .help(
-                "choose how it lies in its storage with `tag_array_axes`, or prefetch it and map the copy",
+                "choose how it lies in its storage with `tag_array_axes`, or prefetch it and map \
+                 the copy",
             ));
         }
         require_temporary(kernel, &self.array)?;
         self.check_names(kernel)?;
         let shape = self.shape(kernel)?.ok_or_else(|| {
-            Diagnostic::new("map-array-shape", format!("a length of `{}` is no affine function", self.array))
-                .help("fix the parameters that it multiplies with `fix_parameters`")
+            Diagnostic::new(
+                "map-array-shape",
+                format!("a length of `{}` is not an affine function", self.array),
+            )
+            .help("fix the parameters that it multiplies with `fix_parameters`")
         })?;
         self.check_one_to_one(kernel, &shape)?;
         let new = self.bounding_box(kernel, &shape)?;

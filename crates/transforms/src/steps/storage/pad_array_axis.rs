@@ -102,7 +102,7 @@ impl Transform for PadArrayAxis {
         let axis = usize::try_from(axis).ok().filter(|k| *k < axes).ok_or_else(|| {
             Diagnostic::new(
                 "axis-count",
-                format!("`{}` has {axes} axes, and none of number {}", self.array, self.axis),
+                format!("`{}` has {axes} axes, and no axis {}", self.array, self.axis),
             )
         })?;
         kernel.edit(|data| {

@@ -105,7 +105,10 @@ impl Transform for PrivatizeTemporary {
             let range = extent::range(kernel, iname)?.ok_or_else(|| {
                 Diagnostic::new(
                     "no-least-value",
-                    format!("`{t}` cannot get an axis for `{iname}`: its least value is not one function of the parameters"),
+                    format!(
+                        "`{t}` cannot get an axis for `{iname}`: its least value is not one \
+                        function of the parameters"
+                    ),
                 )
             })?;
             let length: Aff = match (range.length, &range.upper) {
@@ -116,9 +119,15 @@ impl Transform for PrivatizeTemporary {
                 _ => {
                     return Err(Diagnostic::new(
                         "not-constant-length",
-                        format!("`{t}` is {space} and cannot get an axis for `{iname}`, whose length is not constant"),
+                        format!(
+                            "`{t}` is {space} and cannot get an axis for `{iname}`, whose \
+                            length is not constant"
+                        ),
                     )
-                    .help("split the iname and use its inner part, or put the temporary into global memory"));
+                    .help(
+                        "split the iname and use its inner part, or put the temporary into \
+                        global memory",
+                    ));
                 }
             };
             axes.push(Axis::new(Expr::from_aff(&length)));

@@ -64,7 +64,8 @@ step! {
         /// The axis, from 0 on.
         pub axis: Number = next("the axis"),
     }
-    table: "unprivatize_temporary(t, 0)" => "`unprivatize_temporaries_with_inames(k, \"i\", \"t\")`",
+    table: "unprivatize_temporary(t, 0)" => "`unprivatize_temporaries_with_inames(k, \"i\", \
+        \"t\")`",
     methods: {
         /// See [`UnprivatizeTemporary`].
         fn unprivatize_temporary(&self, temporary: &str, axis: i64) -> Result<Self, Diagnostic> {

@@ -6,8 +6,8 @@ use std::{fs, path::PathBuf};
 use loopwright_cuda_target::cuda_source;
 use loopwright_hip_target::hip_source;
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
-use loopwright_lowering::{LowerOptions, Target, lower};
-use loopwright_program::Program;
+use loopwright_lowering::{LowerOptions, lower};
+use loopwright_program::{Program, Target};
 use loopwright_text_check::{Arguments, Checker, Order};
 use loopwright_transforms::{Pipeline, Registry};
 use rayon::prelude::*;
@@ -41,7 +41,7 @@ fn examples() -> Vec<(String, String)> {
 }
 
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
-    lower(kernel, LowerOptions { target, ..LowerOptions::default() })
+    lower(kernel, LowerOptions::default().on(target))
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Kernels as programs: the only file of this crate that lowers.
+//!
+//! Crates above the runtime take programs, texts and binaries from it and do not depend on
+//! lowering.
+
+use loopwright_cuda_target::{CudaSource, cuda_source};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_lowering::{LowerOptions, lower};
+use loopwright_program::{Program, Target};
+
+use super::Args;
+use super::bind::narrowest;
+use super::compile_for::Binary;
+use super::open_types::bind_types;
+use super::options::CompileOptions;
+use super::resolve::{Resolved, resolve_given};
+use super::variant::compile_source;
+use crate::Arch;
+
+/// The program of a kernel whose types are bound, with indices of this type.
+pub(super) fn lowered(kernel: &LoopKernel, index: DType, target: Target) -> Result<Program, Diagnostic> {
+    lower(kernel, LowerOptions::new(index).on(target))
+}
+
+/// A kernel whose types are bound by arguments, and its program for CUDA with the narrowest indices
+/// that suffice for them. Of arrays only shapes and types matter; those that follow from scalars
+/// can be left out.
+pub(super) struct Lowered {
+    pub kernel: LoopKernel,
+    pub resolved: Resolved,
+    pub index: DType,
+    pub program: Program,
+}
+
+impl Lowered {
+    pub fn for_args(
+        kernel: &LoopKernel,
+        args: &Args,
+        options: &CompileOptions,
+    ) -> Result<Lowered, Diagnostic> {
+        let resolved = resolve_given(kernel, args)?;
+        let kernel = bind_types(kernel, &resolved.types)?;
+        let first = options.index.unwrap_or(DType::I32);
+        let form = |index| lowered(&kernel, index, Target::cuda());
+        let (index, program) = narrowest(first, options.index.is_some(), &resolved, form, |program| program)?;
+        Ok(Lowered { kernel, resolved, index, program })
+    }
+}
+
+/// A kernel printed for certain arguments; no device is needed.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// The kernel, with its types bound by the arguments.
+    pub kernel: LoopKernel,
+    /// The type of its indices: the narrowest that suffices for the arguments, unless the options
+    /// name one.
+    pub index: DType,
+    /// The CUDA C.
+    pub source: CudaSource,
+}
+
+/// Prints a kernel as it is launched with these arguments. Of arrays only shapes and types matter;
+/// those that follow from scalars can be left out.
+///
+/// Errors: everything that [`super::Compiled::bind`] refuses of scalars and shapes.
+pub fn print_for(kernel: &LoopKernel, args: &Args, options: &CompileOptions) -> Result<Printed, Diagnostic> {
+    let Lowered { kernel, index, program, .. } = Lowered::for_args(kernel, args, options)?;
+    Ok(Printed { kernel, index, source: cuda_source(&program)? })
+}
+
+impl Printed {
+    /// Compiles the text for an architecture; no GPU is needed.
+    pub fn compile(self, arch: Arch, options: &CompileOptions) -> Result<Binary, Diagnostic> {
+        let (compiled, lookup) = compile_source(&self.source, arch, options)?;
+        Ok(Binary { source: self.source, compiled, lookup })
+    }
+}
