@@ -40,10 +40,12 @@ fn placed(layout: &Layout) -> Result<Vec<Placed>> {
 /// mode of stride 0 or of a negative stride has `1:0`.
 pub fn right_inverse(layout: &Layout) -> Result<Layout> {
     let mut rest: Vec<Placed> = placed(layout)?.into_iter().filter(|m| !m.shape.is_one()).collect();
-    let is_broken = rest.iter().any(|m| Int::ONE.at_most(&m.stride) == Some(false));
+    if rest.iter().any(|m| Int::ONE.at_most(&m.stride) == Some(false)) {
+        return Ok(Layout::mode(1, 0));
+    }
     let mut current = Int::ONE;
     let mut leaves = Vec::new();
-    while !is_broken {
+    loop {
         // Of several modes that would continue, the smallest one does.
         let continues = rest.iter().enumerate().filter(|(_, m)| m.stride == current);
         let Some((at, _)) = continues.min_by_key(|(_, m)| m.shape.as_const()) else { break };
