@@ -59,8 +59,9 @@ fn cases_are_counted() {
     let text = refusal(&call(&["layout", "--cases", &folder.file("none.json", "[]")]));
     assert!(text.contains("the file has no list `cases`"), "{text}");
     refusal(&call(&["layout", "--cases", &folder.path("nothing.json")]));
-    refusal(&call(&["layout"]));
-    refusal(&call(&["layout", "4:1", "--cases", "cases.json"]));
+    for args in [&["layout"][..], &["layout", "4:1", "--cases", "cases.json"]] {
+        assert_eq!(call(args).status.code(), Some(2));
+    }
 }
 
 /// The whole text of a refusal of each kind.

@@ -17,6 +17,17 @@ const NAME: &str = "complement";
 
 /// The complement of a layout up to a size.
 pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
+    let result = gaps(layout, cotarget)?;
+    // Gaps that are filled in part may leave the end short of the size.
+    match (result.cosize()?.add(&layout.cosize()?)?.as_const(), cotarget.as_const()) {
+        (Some(both), Some(size)) if both - 1 < size => around(layout, cotarget),
+        _ => Ok(result),
+    }
+}
+
+/// As [`complement`], but gaps that are filled in part may leave the end short of the size. Divides
+/// and products are defined by it.
+pub(crate) fn gaps(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     let mut modes: Vec<(Int, Int)> =
         layout.leaves().into_iter().filter(|(s, d)| !s.is_one() && !d.is_zero()).collect();
     for (shape, stride) in &modes {
@@ -48,12 +59,7 @@ pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
         current = shape.mul(stride)?;
     }
     leaves.push((cotarget.ceil_div(&current)?, current));
-    let result = Layout::from_leaves(leaves).coalesce()?;
-    // Gaps that are filled in part may leave the end short of the size.
-    match (result.cosize()?.add(&layout.cosize()?)?.as_const(), cotarget.as_const()) {
-        (Some(both), Some(size)) if both - 1 < size => around(layout, cotarget),
-        _ => Ok(result),
-    }
+    Layout::from_leaves(leaves).coalesce()
 }
 
 /// Sorts modes by stride, then by size, by insertion: an order that is not known for all sizes is
@@ -68,7 +74,10 @@ fn sort(modes: &mut [(Int, Int)]) -> Result<()> {
                 Some(Ordering::Greater) => modes.swap(j, j + 1),
                 Some(_) => break,
                 None => {
-                    return Err(Error::not_known(NAME, format!("the order of the modes {s}:{d} and {t}:{e}")));
+                    return Err(Error::not_known(
+                        NAME,
+                        format!("the order of the modes {s}:{d} and {t}:{e}"),
+                    ));
                 }
             }
         }

@@ -7,7 +7,7 @@
 
 use crate::{
     Error, Int, IntTuple, Layout, Result, Tiler,
-    complement::complement,
+    complement::gaps,
     compose::{by_mode, composition},
 };
 
@@ -16,7 +16,7 @@ pub fn logical_divide(a: &Layout, tiler: &Tiler) -> Result<Layout> {
     match tiler {
         Tiler::Keep => Ok(a.clone()),
         Tiler::Layout(b) => {
-            let rest = complement(b, &a.size()?)?;
+            let rest = gaps(b, &a.size()?)?;
             composition(a, &Layout::Tuple(vec![b.clone(), rest]))
         }
         Tiler::Modes(tilers) => by_mode(a, tilers, "logical_divide", &logical_divide),
@@ -43,7 +43,7 @@ pub fn logical_product(a: &Layout, tiler: &Tiler) -> Result<Layout> {
     match tiler {
         Tiler::Keep => Ok(a.clone()),
         Tiler::Layout(b) => {
-            let rest = complement(a, &a.size()?.mul(&b.cosize()?)?)?;
+            let rest = gaps(a, &a.size()?.mul(&b.cosize()?)?)?;
             Ok(Layout::Tuple(vec![a.clone(), composition(&rest, b)?]))
         }
         Tiler::Modes(tilers) => by_mode(a, tilers, "logical_product", &logical_product),

@@ -28,7 +28,7 @@ pub(crate) fn fit(size: i64, f: &dyn Fn(i64) -> Result<i64>) -> Result<std::resu
             count += 1;
         }
         let rest = values.len() / step;
-        if rest % count != 0 {
+        if !rest.is_multiple_of(count) {
             return Ok(Err(format!(
                 "index {} is {} and index {} is {}, a step after {count} of {rest} positions",
                 (count - 1) * step,

@@ -1,7 +1,7 @@
 //! Inverses of layouts, and what follows from them: common vectors, null spaces.
 //!
 //! *Right*: `L(R(i)) = i` for all `i < size(R)`. The modes of `L`, by stride, are taken as long as
-//! each continues the one before it, which makes `R` as long as modes can make it.
+//! each continues the one before it.
 //!
 //! *Left*: `R(L(i)) = i` for an injective `L`; for others, `R` returns one of the indices that have
 //! the value: `L(R(L(i))) = L(i)`. Three constructions are tried. If each stride is a multiple of
@@ -36,15 +36,20 @@ fn placed(layout: &Layout) -> Result<Vec<Placed>> {
     Ok(all)
 }
 
-/// `R` with `L(R(i)) = i`, as long as whole modes make it. A mode of stride 0 ends it.
+/// `R` with `L(R(i)) = i`, of the modes that continue each other from stride 1 on. A layout with a
+/// mode of stride 0 or of a negative stride has `1:0`.
 pub fn right_inverse(layout: &Layout) -> Result<Layout> {
     let mut rest: Vec<Placed> = placed(layout)?.into_iter().filter(|m| !m.shape.is_one()).collect();
-    let is_broken = rest.iter().any(|m| Int::ONE.at_most(&m.stride) == Some(false));
+    if rest.iter().any(|m| Int::ONE.at_most(&m.stride) == Some(false)) {
+        return Ok(Layout::mode(1, 0));
+    }
     let mut current = Int::ONE;
     let mut leaves = Vec::new();
-    while !is_broken {
-        let Some(at) = rest.iter().position(|m| m.stride == current) else { break };
-        let mode = rest.swap_remove(at);
+    loop {
+        // Of several modes that would continue, the smallest one does.
+        let continues = rest.iter().enumerate().filter(|(_, m)| m.stride == current);
+        let Some((at, _)) = continues.min_by_key(|(_, m)| m.shape.as_const()) else { break };
+        let mode = rest.remove(at);
         current = mode.shape.mul(&mode.stride)?;
         leaves.push((mode.shape, mode.before));
     }
@@ -119,8 +124,11 @@ fn by_values(layout: &Layout, is_whole: bool) -> Result<Layout> {
     if known.size > 4096 {
         return Err(Error::TooLarge { operation: LEFT, points: known.size });
     }
+    let mut counts = std::collections::BTreeMap::new();
     for i in 0..known.size {
-        points.entry(known.at(i)?).or_insert(i);
+        let value = known.at(i)?;
+        points.entry(value).or_insert(i);
+        *counts.entry(value).or_insert(0i64) += 1;
     }
     let points: Vec<(i64, i64)> = points.into_iter().collect();
     if let Some(inverse) = interpolate(LEFT, &points)? {
@@ -133,8 +141,11 @@ fn by_values(layout: &Layout, is_whole: bool) -> Result<Layout> {
             format!("strides of {layout} divide neither each other nor each other's extents"),
             format!("no choice of digits takes all of {} values back", points.len()),
         )),
-        // Other choices of indices would have to be tried.
-        _ => Err(Error::TooLarge { operation: LEFT, points: known.size }),
+        // Other choices of an index for each value would have to be tried.
+        _ => {
+            let choices = counts.values().fold(1i64, |product, n| product.saturating_mul(*n));
+            Err(Error::TooLarge { operation: LEFT, points: choices })
+        }
     }
 }
 

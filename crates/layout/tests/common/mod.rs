@@ -91,9 +91,9 @@ pub fn orderly_layout() -> BoxedStrategy<Layout> {
             let count = sizes.len();
             let mut strides = vec![0; count];
             let mut next = 1;
-            for k in 0..count {
+            for (k, gap) in gaps.iter().enumerate().take(count) {
                 let place = (k + turn.index(count)) % count;
-                next *= gaps[k];
+                next *= gap;
                 strides[place] = next;
                 next *= sizes[place];
             }
