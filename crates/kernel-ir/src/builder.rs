@@ -30,7 +30,7 @@
 //! The builder keeps the first error; [`KernelBuilder::finish`] returns it, or validates the whole
 //! kernel like one read from text.
 
-use std::{collections::BTreeMap, ops, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
 
 use crate::{
     Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, DeviceFunction, Diagnostic, Diagnostics, Expr,
@@ -252,6 +252,7 @@ impl LoopKernel {
             instructions: Vec::new(),
             tree: Vec::new(),
             tags: BTreeMap::new(),
+            flat: BTreeMap::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
             reductions: Vec::new(),
@@ -346,6 +347,12 @@ impl KernelBuilder {
     /// Math functions are approximations unless a call says otherwise.
     pub fn fast_math(mut self) -> Self {
         self.data.options.precision = Precision::Fast;
+        self
+    }
+
+    /// A multiprocessor has registers for at least so many blocks.
+    pub fn min_blocks_per_multiprocessor(mut self, blocks: NonZeroU32) -> Self {
+        self.data.options.min_blocks_per_multiprocessor = Some(blocks);
         self
     }
 

@@ -1,6 +1,8 @@
 //! Random steps of a given kind, chosen so that most of them apply to the current kernel. Whether
 //! they are legal is left to chance.
 
+use std::collections::BTreeSet;
+
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
 
@@ -10,7 +12,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 43] = [
+pub const KINDS: [(&str, usize); 44] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -54,6 +56,7 @@ pub const KINDS: [(&str, usize); 43] = [
     ("cache_streaming", 6),
     ("cache_waves", 6),
     ("join_atomically", 34),
+    ("min_blocks_per_multiprocessor", 4),
 ];
 
 /// A kind, by weight.
@@ -135,7 +138,8 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             }
         }
         "untag_inames" => {
-            let tagged: Vec<Name> = kernel.tags.keys().cloned().collect();
+            let tagged: BTreeSet<&Name> = kernel.tags.keys().chain(kernel.flat.keys()).collect();
+            let tagged: Vec<Name> = tagged.into_iter().cloned().collect();
             format!("untag_inames({})", any(rng, &tagged)?)
         }
         "reorder" => {
@@ -221,6 +225,9 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 "cache_waves" => format!("cache_waves({array}, window=128, windows={})", rng.pick(&[2, 3])),
                 _ => format!("cache_streaming({array})"),
             }
+        }
+        "min_blocks_per_multiprocessor" => {
+            format!("min_blocks_per_multiprocessor({})", rng.pick(&[1, 2, 8]))
         }
         "join_atomically" => {
             let global = |i: &&Instruction| {

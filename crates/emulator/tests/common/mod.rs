@@ -113,8 +113,7 @@ pub fn global(name: &str, dtype: DType, shape: Vec<Value>) -> Global {
         owner: Owner::Caller,
         read: true,
         written: true,
-        streaming: false,
-        waves: None,
+        hints: Default::default(),
     }
 }
 pub fn leaf(id: &str, text: &str) -> Leaf {
@@ -126,7 +125,7 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         instances: None,
         purpose: Purpose::Value(0),
         only: Vec::new(),
-        flattened: false,
+        decided_by_data: false,
     }
 }
 pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {
@@ -136,7 +135,7 @@ pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKerne
         params: vec![],
         grid,
         block,
-        resident: None,
+        min_blocks_per_multiprocessor: None,
         early: false,
         vars,
         shared,

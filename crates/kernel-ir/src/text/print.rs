@@ -1,6 +1,9 @@
 //! Kernels as text that reads back to an equal kernel.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+};
 
 use crate::{
     AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
@@ -272,6 +275,9 @@ impl Printer<'_> {
         if data.options.precision == Precision::Fast {
             line("option fast_math".into());
         }
+        if let Some(blocks) = data.options.min_blocks_per_multiprocessor {
+            line(format!("option min_blocks_per_multiprocessor({blocks})"));
+        }
         if !data.assumptions.is_empty() {
             let joined = format!("assume {}", conjunction(&data.assumptions));
             if joined.len() <= WIDTH {
@@ -301,7 +307,8 @@ impl Printer<'_> {
             line(format!("temp {} {space}", self.array(t)));
         }
         data.definitions.iter().for_each(|d| line(format!("let {} = {}", d.iname, d.value)));
-        data.tags.iter().for_each(|(iname, tag)| line(format!("tag {iname}: {tag}")));
+        let tagged: BTreeSet<&Name> = data.tags.keys().chain(data.flat.keys()).collect();
+        tagged.iter().for_each(|iname| line(format!("tag {iname}: {}", data.tag_text(iname))));
         let (inames, tree) = derived(data);
         data.instructions.iter().for_each(|i| line(self.instruction(i, inames)));
         if tree {
@@ -313,16 +320,15 @@ impl Printer<'_> {
     }
 }
 
-/// An array's cache hints, each preceded by a space.
+/// An array's cache hints, preceded by a space.
 fn hints(a: &Array) -> String {
-    let streaming = if a.streaming { " streaming" } else { "" };
-    a.waves.map_or_else(|| streaming.to_string(), |waves| format!("{streaming} {waves}"))
+    if a.hints.is_empty() { String::new() } else { format!(" {}", a.hints) }
 }
 
 /// Whether the inames of instructions, and whether the tree, have to be printed because they do not
 /// follow from the rest.
 fn derived(data: &KernelData) -> (bool, bool) {
-    if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
+    if data.declared.is_some() || !data.definitions.is_empty() || data.has_tags() {
         return (true, true);
     }
     let plain = |i: &Instruction| {

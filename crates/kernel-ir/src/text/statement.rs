@@ -1,15 +1,21 @@
 //! The lines of a kernel.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use crate::{
-    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Tag, Vouched,
+    BinaryOp, Definition, Expr, Fact, Flat, KernelData, Name, Options, Precision, Tag, Vouched,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
     },
 };
+
+/// What a line `tag` gives an iname.
+enum Tagged {
+    Tag(Tag),
+    Flat(Flat),
+}
 
 /// The contents of a text, before names are resolved.
 pub(crate) struct Draft {
@@ -33,6 +39,7 @@ impl Draft {
                 instructions: Vec::new(),
                 tree: Vec::new(),
                 tags: BTreeMap::new(),
+                flat: BTreeMap::new(),
                 assumptions: Vec::new(),
                 facts: Vec::new(),
                 reductions: Vec::new(),
@@ -166,7 +173,12 @@ impl Parser {
             "tag" => {
                 let (iname, tag) = self.tag_line()?;
                 let span = start..self.last_end();
-                if data.tags.insert(iname.clone(), tag).is_some() {
+                let is_second = data.take_tag(&iname).is_some();
+                match tag {
+                    Tagged::Tag(tag) => drop(data.tags.insert(iname.clone(), tag)),
+                    Tagged::Flat(flat) => drop(data.flat.insert(iname.clone(), flat)),
+                }
+                if is_second {
                     return Err(self.error_at(
                         span,
                         "duplicate-name",
@@ -184,9 +196,25 @@ impl Parser {
                     data.options.precision = Precision::Precise;
                     self.advance();
                 }
+                Some("min_blocks_per_multiprocessor") => {
+                    self.advance();
+                    self.open("(")?;
+                    let (span, blocks) = (self.span(), self.number("a number of blocks")?);
+                    let blocks = u32::try_from(blocks).map_err(|_| self.huge())?;
+                    let none = || {
+                        let mut error =
+                            self.error_at(span, "syntax", "a multiprocessor has at least one block");
+                        error.help = Some("without this option, the compiler decides".into());
+                        error
+                    };
+                    data.options.min_blocks_per_multiprocessor =
+                        Some(NonZeroU32::new(blocks).ok_or_else(none)?);
+                    self.close(")")?;
+                }
                 Some(w) => {
-                    let help = crate::suggest::did_you_mean(w, ["fast_math", "precise_math"])
-                        .unwrap_or_else(|| "the options are `fast_math` and `precise_math`".into());
+                    let options = ["fast_math", "precise_math", "min_blocks_per_multiprocessor"];
+                    let help = crate::suggest::did_you_mean(w, options)
+                        .unwrap_or_else(|| format!("the options are {}", options.join(", ")));
                     return Err(self
                         .error("unknown-option", format!("`{w}` is not an option"))
                         .help(help)
@@ -298,7 +326,7 @@ impl Parser {
         }
     }
 
-    fn tag_line(&mut self) -> Parse<(Name, Tag)> {
+    fn tag_line(&mut self) -> Parse<(Name, Tagged)> {
         let iname = self.name("an iname")?;
         self.expect(":")?;
         let start = self.span();
@@ -310,7 +338,8 @@ impl Parser {
             self.advance();
         }
         let text = self.text[start.start..self.last_end().max(start.end)].to_string();
-        match Tag::parse(&text) {
+        let flat = || Flat::parse(&text).map(Tagged::Flat);
+        match Tag::parse(&text).map(Tagged::Tag).or_else(flat) {
             Some(tag) => Ok((iname, tag)),
             None => {
                 let names = [

@@ -66,18 +66,15 @@ fn global(values: &ValuePrinter<'_>, global: &Global) -> String {
     if dense.is_none_or(|(_, size)| size != global.size) {
         let _ = write!(text, " size({})", values.text(&global.size));
     }
-    for (word, is_said) in [
-        ("temporary", global.owner == Owner::Launch),
-        ("read", global.read),
-        ("written", global.written),
-        ("streaming", global.streaming),
-    ] {
+    for (word, is_said) in
+        [("temporary", global.owner == Owner::Launch), ("read", global.read), ("written", global.written)]
+    {
         if is_said {
             let _ = write!(text, " {word}");
         }
     }
-    if let Some(waves) = global.waves {
-        let _ = write!(text, " {waves}");
+    if !global.hints.is_empty() {
+        let _ = write!(text, " {}", global.hints);
     }
     text
 }
@@ -124,8 +121,8 @@ impl Program {
         let on_host = ValuePrinter { names: outside, variables: Vec::new() };
         let _ = writeln!(out, "    grid({})", on_host.list(&kernel.grid));
         let _ = writeln!(out, "    block({x}, {y}, {z})");
-        if let Some(blocks) = kernel.resident {
-            let _ = writeln!(out, "    resident {blocks}");
+        if let Some(blocks) = kernel.min_blocks_per_multiprocessor {
+            let _ = writeln!(out, "    min_blocks_per_multiprocessor {blocks}");
         }
         if kernel.early {
             out.push_str("    early\n");

@@ -323,8 +323,7 @@ mod tests {
             owner: Owner::Caller,
             read: true,
             written: true,
-            streaming: false,
-            waves: None,
+            hints: Default::default(),
         };
         let copy = |to: Memory, from: Memory, lanes: u8| Stmt::VectorCopy {
             to: cell(to),
@@ -345,7 +344,7 @@ mod tests {
                 params: Vec::new(),
                 grid: [one.clone(), one.clone(), one],
                 block: [32, 1, 1],
-                resident: None,
+                min_blocks_per_multiprocessor: None,
                 early: false,
                 vars: Vec::new(),
                 shared: Vec::new(),

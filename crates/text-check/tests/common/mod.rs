@@ -18,7 +18,7 @@ impl Builder {
             params: vec![],
             grid: [one(), one(), one()],
             block,
-            resident: None,
+            min_blocks_per_multiprocessor: None,
             early: false,
             vars: vec![],
             shared: vec![],
@@ -50,8 +50,7 @@ impl Builder {
     pub fn array(&mut self, name: &str, dtype: DType, size: Value, written: bool) -> Memory {
         let number = self.program.globals.len();
         self.program.globals.push(Global {
-            streaming: false,
-            waves: None,
+            hints: Default::default(),
             name: name.into(),
             dtype,
             shape: vec![size.clone()],
@@ -93,7 +92,7 @@ impl Builder {
             instances: None,
             purpose: Purpose::Value(0),
             only: Vec::new(),
-            flattened: false,
+            decided_by_data: false,
         });
         Some(LeafId(self.program.leaves.len() - 1))
     }
