@@ -101,7 +101,7 @@ impl Context<'_> {
     /// for bool.
     pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
         let (Memory::Global(g), true) = (m.memory, self.needs.dialect.hints) else { return false };
-        self.program.globals.get(g).is_some_and(|g| g.streaming && g.dtype != DType::Bool)
+        self.program.globals.get(g).is_some_and(|g| g.hints.streaming() && g.dtype != DType::Bool)
     }
 
     fn float(&self, dtype: DType, value: f64) -> Printed {

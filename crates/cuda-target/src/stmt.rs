@@ -305,7 +305,7 @@ impl Context<'_> {
     fn waves(&self, to: &MemRef) -> Option<(&Global, Waves)> {
         let (Memory::Global(global), true) = (to.memory, self.needs.dialect.hints) else { return None };
         let array = self.program.globals.get(global)?;
-        Some((array, array.waves.filter(|_| array.dtype.bytes() > 1)?))
+        Some((array, array.hints.waves().filter(|_| array.dtype.bytes() > 1)?))
     }
 
     /// A store of `lanes` elements of such an array.

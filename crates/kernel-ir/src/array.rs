@@ -5,7 +5,7 @@ use std::fmt;
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::{Expr, Type};
+use crate::{CacheHints, Expr, Type};
 
 /// Where an array lives, and which threads share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,13 +61,9 @@ pub struct Array {
     pub order: Vec<usize>,
     /// Its address space; arguments are global.
     pub space: AddressSpace,
-    /// Whether accesses to it in global memory are evict-first, because each element is touched
-    /// once. It changes no value.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub streaming: bool,
-    /// How stores to it in global memory are grouped into waves, if at all. It changes no value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waves: Option<Waves>,
+    /// What the caches are asked for its accesses in global memory.
+    #[serde(default, skip_serializing_if = "CacheHints::is_empty")]
+    pub hints: CacheHints,
 }
 
 impl Array {
@@ -80,45 +76,13 @@ impl Array {
             axes,
             order: Vec::new(),
             space,
-            streaming: false,
-            waves: None,
+            hints: CacheHints::default(),
         }
     }
 
     /// Its axes from the slowest in storage to the densest.
     pub fn storage_order(&self) -> Vec<usize> {
         if self.order.len() == self.axes.len() { self.order.clone() } else { (0..self.axes.len()).collect() }
-    }
-}
-
-/// Stores in waves. A wave consists of windows of consecutive elements in storage; the L2 cache
-/// keeps all windows but the last, and evicts them when the last one is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Waves {
-    /// Elements per window: a positive multiple of 128.
-    pub window: u32,
-    /// Windows per wave: 2 to 64.
-    pub windows: u8,
-}
-
-impl Waves {
-    /// What is wrong with the numbers, if anything.
-    pub fn wrong(self) -> Option<&'static str> {
-        // A cache line has 128 bytes, that is, 128 of the narrowest elements.
-        if self.window == 0 || !self.window.is_multiple_of(128) {
-            return Some("a window has a multiple of 128 elements");
-        }
-        if !(2..=64).contains(&self.windows) {
-            return Some("a wave has 2 to 64 windows");
-        }
-        let all = u64::from(self.window) * u64::from(self.windows);
-        (all > i32::MAX as u64).then_some("a wave has fewer than 2^31 elements")
-    }
-}
-
-impl fmt::Display for Waves {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "waves({}, {})", self.window, self.windows)
     }
 }
 

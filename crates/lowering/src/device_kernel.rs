@@ -89,7 +89,7 @@ fn params(
         {
             written.insert(g);
             // A wave is whole or not.
-            if let Some(array) = globals.get(g).filter(|array| array.waves.is_some()) {
+            if let Some(array) = globals.get(g).filter(|array| array.hints.waves().is_some()) {
                 named(&array.size);
             }
         }

@@ -105,8 +105,7 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
             owner,
             read: false,
             written: false,
-            streaming: array.streaming,
-            waves: array.waves,
+            hints: array.hints.clone(),
         });
     }
     let mut number = 0;

@@ -1,6 +1,6 @@
 //! A whole program: its arguments, its arrays in global memory, the launches of the host.
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, DeviceFunction, Fact, Name, Waves};
+use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
 use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
@@ -52,11 +52,8 @@ pub struct Global {
     pub read: bool,
     /// Whether any kernel writes it.
     pub written: bool,
-    /// Whether its accesses are evict-first, because each element is touched once. A hint: it
-    /// changes no value.
-    pub streaming: bool,
-    /// Wave parameters, if its stores are issued in waves. A hint: it changes no value.
-    pub waves: Option<Waves>,
+    /// What the caches are asked for its accesses.
+    pub hints: CacheHints,
 }
 
 /// A host statement.

@@ -113,8 +113,7 @@ pub fn global(name: &str, dtype: DType, shape: Vec<Value>) -> Global {
         owner: Owner::Caller,
         read: true,
         written: true,
-        streaming: false,
-        waves: None,
+        hints: Default::default(),
     }
 }
 pub fn leaf(id: &str, text: &str) -> Leaf {

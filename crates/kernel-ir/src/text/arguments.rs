@@ -1,7 +1,7 @@
 //! Arguments and temporaries: names, types and the layout of arrays.
 
 use crate::{
-    AddressSpace, Arg, Array, Axis, Name, Scalar, Type, Waves,
+    AddressSpace, Arg, Array, Axis, CacheHint, CacheHints, Name, Scalar, Type, Waves,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -22,10 +22,9 @@ impl Parser {
             return Ok(Arg::Scalar(Scalar { name, dtype }));
         }
         let (axes, order) = self.layout()?;
-        let streaming = self.eat_word("streaming");
-        let waves = self.waves()?;
+        let hints = self.cache_hints()?;
         self.eat_word("global");
-        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming, waves }))
+        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, hints }))
     }
 
     /// An integer literal.
@@ -35,11 +34,20 @@ impl Parser {
         Ok(number)
     }
 
-    /// `waves(335872, 8)`
-    pub fn waves(&mut self) -> Parse<Option<Waves>> {
-        if !self.eat_word("waves") {
-            return Ok(None);
+    /// `streaming waves(335872, 8)`, either, or neither.
+    pub fn cache_hints(&mut self) -> Parse<CacheHints> {
+        let mut hints = CacheHints::default();
+        if self.eat_word("streaming") {
+            hints.add(CacheHint::Streaming);
         }
+        if self.eat_word("waves") {
+            hints.add(CacheHint::Waves(self.waves()?));
+        }
+        Ok(hints)
+    }
+
+    /// `(335872, 8)`
+    fn waves(&mut self) -> Parse<Waves> {
         self.open("(")?;
         let window = self.number("a number of elements")?;
         self.expect(",")?;
@@ -49,7 +57,7 @@ impl Parser {
             windows: u8::try_from(windows).map_err(|_| self.huge())?,
         };
         self.close(")")?;
-        Ok(Some(waves))
+        Ok(waves)
     }
 
     /// `"text"`, without quotes inside.
@@ -150,15 +158,14 @@ impl Parser {
         let name = self.name("a temporary")?;
         let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
         let (axes, order) = if self.at("[") { self.layout()? } else { Default::default() };
-        let streaming = !axes.is_empty() && self.eat_word("streaming");
-        let waves = if axes.is_empty() { None } else { self.waves()? };
+        let hints = if axes.is_empty() { CacheHints::default() } else { self.cache_hints()? };
         let space = match self.word(0) {
             Some("private") => AddressSpace::Private,
             Some("shared" | "local") => AddressSpace::Shared,
             Some("global") => AddressSpace::Global,
             None => {
                 let space = AddressSpace::Private;
-                return Ok(Array { order, streaming, waves, ..Array::new(name, dtype, axes, space) });
+                return Ok(Array { order, hints, ..Array::new(name, dtype, axes, space) });
             }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
@@ -167,6 +174,6 @@ impl Parser {
             }
         };
         self.advance();
-        Ok(Array { order, streaming, waves, ..Array::new(name, dtype, axes, space) })
+        Ok(Array { order, hints, ..Array::new(name, dtype, axes, space) })
     }
 }

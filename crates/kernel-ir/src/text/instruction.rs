@@ -34,15 +34,12 @@ impl Parser {
                         .into());
                 }
                 draft.map.spans.insert(Item::Temporary(draft.data.temporaries.len()), span);
-                draft.data.temporaries.push(Array {
-                    name: name.clone(),
-                    dtype: dtype.clone(),
-                    axes: Vec::new(),
-                    order: Vec::new(),
-                    space: AddressSpace::Private,
-                    streaming: false,
-                    waves: None,
-                });
+                draft.data.temporaries.push(Array::new(
+                    name.clone(),
+                    dtype.clone(),
+                    Vec::new(),
+                    AddressSpace::Private,
+                ));
                 targets.push(crate::Access { array: name, index: Vec::new() });
                 if !self.eat(",") {
                     break;

@@ -313,10 +313,9 @@ impl Printer<'_> {
     }
 }
 
-/// An array's cache hints, each preceded by a space.
+/// An array's cache hints, preceded by a space.
 fn hints(a: &Array) -> String {
-    let streaming = if a.streaming { " streaming" } else { "" };
-    a.waves.map_or_else(|| streaming.to_string(), |waves| format!("{streaming} {waves}"))
+    if a.hints.is_empty() { String::new() } else { format!(" {}", a.hints) }
 }
 
 /// Whether the inames of instructions, and whether the tree, have to be printed because they do not

@@ -82,7 +82,7 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
         .help("name each axis once, the slowest first");
         check.add(item.clone(), "", d);
     }
-    if let Some(wrong) = a.waves.and_then(crate::Waves::wrong) {
+    if let Some(wrong) = a.hints.waves().and_then(crate::Waves::wrong) {
         let d = Diagnostic::new(
             "wrong-waves",
             format!("stores to `{}` cannot come in waves so: {wrong}", a.name),

@@ -279,8 +279,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             owner: Owner::Launch,
             read: false,
             written: false,
-            streaming: false,
-            waves: None,
+            hints: Default::default(),
         });
         self.emitter.shared_state.globals.len() - 1
     }

@@ -66,18 +66,15 @@ fn global(values: &ValuePrinter<'_>, global: &Global) -> String {
     if dense.is_none_or(|(_, size)| size != global.size) {
         let _ = write!(text, " size({})", values.text(&global.size));
     }
-    for (word, is_said) in [
-        ("temporary", global.owner == Owner::Launch),
-        ("read", global.read),
-        ("written", global.written),
-        ("streaming", global.streaming),
-    ] {
+    for (word, is_said) in
+        [("temporary", global.owner == Owner::Launch), ("read", global.read), ("written", global.written)]
+    {
         if is_said {
             let _ = write!(text, " {word}");
         }
     }
-    if let Some(waves) = global.waves {
-        let _ = write!(text, " {waves}");
+    if !global.hints.is_empty() {
+        let _ = write!(text, " {}", global.hints);
     }
     text
 }

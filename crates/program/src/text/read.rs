@@ -246,9 +246,8 @@ impl Reader {
         };
         let owner = if self.p.eat_word("temporary") { Owner::Launch } else { Owner::Caller };
         let (read, written) = (self.p.eat_word("read"), self.p.eat_word("written"));
-        let streaming = self.p.eat_word("streaming");
-        let waves = self.p.waves()?;
-        Ok(Global { name, dtype, shape, strides, size, owner, read, written, streaming, waves })
+        let hints = self.p.cache_hints()?;
+        Ok(Global { name, dtype, shape, strides, size, owner, read, written, hints })
     }
 
     /// The statements of the host, between braces. Launches are numbered in their order until their

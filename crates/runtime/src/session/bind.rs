@@ -323,8 +323,7 @@ mod tests {
             owner: Owner::Caller,
             read: true,
             written: true,
-            streaming: false,
-            waves: None,
+            hints: Default::default(),
         };
         let copy = |to: Memory, from: Memory, lanes: u8| Stmt::VectorCopy {
             to: cell(to),

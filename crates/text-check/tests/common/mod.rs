@@ -50,8 +50,7 @@ impl Builder {
     pub fn array(&mut self, name: &str, dtype: DType, size: Value, written: bool) -> Memory {
         let number = self.program.globals.len();
         self.program.globals.push(Global {
-            streaming: false,
-            waves: None,
+            hints: Default::default(),
             name: name.into(),
             dtype,
             shape: vec![size.clone()],

@@ -1,6 +1,6 @@
 //! Marks arrays of which each element is touched once.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{CacheHint, Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
 
 use crate::{Transform, rewrite::edit_global};
@@ -70,7 +70,7 @@ impl CacheStreaming {
 
 impl Transform for CacheStreaming {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        edit_global(kernel, &self.array, |array| array.streaming = true)
+        edit_global(kernel, &self.array, |array| array.hints.add(CacheHint::Streaming))
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

@@ -1,6 +1,6 @@
 //! Has what is stored to an array written to memory in waves.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Waves};
+use loopwright_kernel_ir::{CacheHint, Diagnostic, LoopKernel, Name, Waves};
 use loopwright_legality::Judgement;
 
 use crate::{
@@ -141,7 +141,7 @@ impl Transform for CacheWaves {
                 self.array
             )));
         }
-        edit_global(kernel, &self.array, |array| array.waves = Some(waves))
+        edit_global(kernel, &self.array, |array| array.hints.add(CacheHint::Waves(waves)))
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
