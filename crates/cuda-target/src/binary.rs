@@ -88,8 +88,10 @@ impl Context<'_> {
         if let Some(printed) = self.minus_a_constant(op, a, b) {
             return printed;
         }
-        if let (BinOp::Shl | BinOp::Shr, false) = (op, is_amount(b)) {
-            return self.shift_by_any(op, a, b);
+        let mut b = b;
+        if let BinOp::Shl | BinOp::Shr = op {
+            let Some(amount) = self.small_amount(b) else { return self.shift_by_any(op, a, b) };
+            b = amount;
         }
         let (mut pa, mut pb) = (self.raw(a), self.raw(b));
         match op {
@@ -182,12 +184,6 @@ impl Context<'_> {
             false => call,
         }
     }
-}
-
-/// Whether it is a constant less than the number of bits of its type.
-fn is_amount(b: &Value) -> bool {
-    let bits = 8 * b.dtype.bytes() as i64;
-    b.as_int().is_some_and(|v| (0..bits).contains(&v))
 }
 
 /// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it

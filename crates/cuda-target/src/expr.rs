@@ -64,19 +64,14 @@ impl Context<'_> {
                 let call = Printed::primary(self.of_lanes("__any", &self.condition(a).text));
                 call.with(Rep::Int { exact: true })
             }
-            ValueKind::Since { has, lane } => {
-                let last = self.program.target.last_lane();
-                let up = match lane.as_int() {
-                    Some(lane) if lane == i64::from(last) => String::new(),
-                    _ => format!(" << ({last} - {})", self.exact(lane).within(prec::MUL)),
-                };
-                let vote = self.of_lanes("__ballot", &self.condition(has).text);
-                let vote = match (self.needs.dialect.masks, last) {
-                    (true, _) => format!("__clz({vote}{up})"),
-                    (false, ..32) => format!("__clz((unsigned int){vote}{up})"),
-                    (false, _) => format!("__clzll({vote}{up})"),
-                };
-                Printed::primary(vote)
+            ValueKind::Ballot(a) => {
+                let vote = Printed::primary(self.of_lanes("__ballot", &self.condition(a).text));
+                // Without masks, votes have 64 bits.
+                if self.needs.dialect.masks || dtype == DType::U64 { vote } else { vote.cast(dtype) }
+            }
+            ValueKind::LeadingZeros(a) => {
+                let function = if a.dtype == DType::U64 { "__clzll" } else { "__clz" };
+                Printed::primary(format!("{function}({})", self.typed(a).text))
             }
         }
     }

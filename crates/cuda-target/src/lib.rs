@@ -21,6 +21,7 @@
 )]
 
 mod binary;
+mod bounds;
 mod context;
 mod dialect;
 mod expr;

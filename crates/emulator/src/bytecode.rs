@@ -205,12 +205,18 @@ pub(crate) enum Inst {
         value: Reg,
         site: u32,
     },
-    /// The distance down to the nearest lane in which the condition holds, or 32 if there is none.
-    Since {
+    /// The lanes of the warp in which the condition holds, as bits.
+    Ballot {
         dst: Reg,
         value: Reg,
-        lane: Reg,
         site: u32,
+    },
+    /// The zeros above the highest bit of a register of either file.
+    LeadingZeros {
+        wide: bool,
+        dst: Reg,
+        src: Reg,
+        class: Class,
     },
     Load {
         access: u32,

@@ -172,13 +172,21 @@ impl<'a> Compiler<'a> {
                 let site = self.site(None);
                 self.emit(Inst::Any { dst, value, site });
             }
-            ValueKind::Since { has, lane } => {
-                if has.dtype != DType::Bool || lane.dtype != DType::I32 || dtype != DType::I32 {
-                    return self.invalid("the distance to a lane that has a condition has the wrong types");
+            ValueKind::Ballot(a) => {
+                if a.dtype != DType::Bool || dtype != Value::ballot_type(&self.program.target) {
+                    return self.invalid(format!("a ballot of {} as {dtype}", a.dtype));
                 }
-                let (value, lane) = (self.value(has)?, self.value(lane)?);
+                let value = self.value(a)?;
                 let site = self.site(None);
-                self.emit(Inst::Since { dst, value, lane, site });
+                self.emit(Inst::Ballot { dst, value, site });
+            }
+            ValueKind::LeadingZeros(a) => {
+                if !matches!(a.dtype, DType::U32 | DType::U64) || dtype != DType::I32 {
+                    return self.invalid(format!("leading zeros of {} as {dtype}", a.dtype));
+                }
+                let (wide, src) = (is_wide(a.dtype), self.value(a)?);
+                let class = self.class(Class::Integer, dtype);
+                self.emit(Inst::LeadingZeros { wide, dst, src, class });
             }
             ValueKind::Int(_)
             | ValueKind::Float(_)

@@ -12,7 +12,7 @@ use crate::{
     fault::{Act, FaultKind},
     quick,
     warp::Warp,
-    words::{active, lanes_of, lowest_lanes},
+    words::{active, lowest_lanes},
 };
 
 impl<const W: usize> Block<'_, W> {
@@ -32,26 +32,6 @@ impl<const W: usize> Block<'_, W> {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
         }
         self.counters.shuffles += 1;
-        Ok(())
-    }
-
-    pub fn since(
-        &mut self,
-        warp: &mut Warp<W>,
-        (dst, value, lane): (Reg, Reg, Reg),
-        site: u32,
-    ) -> Outcome<()> {
-        self.all_lanes(warp, site)?;
-        let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
-        for own in active(warp.mask) {
-            let below = warp.narrow[lane as usize][own];
-            if below >= W as u32 {
-                let mut failure = self.failure(FaultKind::DivergentShuffle, warp, own, site, Act::Computes);
-                failure.fault.detail = format!("asks about lane {}, which no warp has", below as i32);
-                return Err(failure);
-            }
-            warp.narrow[dst as usize][own] = (have << (u64::BITS - 1 - below)).leading_zeros().min(W as u32);
-        }
         Ok(())
     }
 

@@ -157,7 +157,21 @@ impl<const W: usize> Block<'_, W> {
                     let some = lanes_of(&warp.narrow[value as usize]) & warp.mask != 0;
                     warp.narrow[dst as usize] = [u32::from(some); W];
                 }
-                Inst::Since { dst, value, lane, site } => self.since(warp, (dst, value, lane), site)?,
+                Inst::Ballot { dst, value, site } => {
+                    self.all_lanes(warp, site)?;
+                    let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
+                    match W as u32 <= u32::BITS {
+                        true => warp.narrow[dst as usize] = [have as u32; W],
+                        false => warp.wide[dst as usize] = [have; W],
+                    }
+                }
+                Inst::LeadingZeros { wide, dst, src, class } => {
+                    self.count(class, warp.mask);
+                    warp.narrow[dst as usize] = match wide {
+                        true => warp.wide[src as usize].map(u64::leading_zeros),
+                        false => warp.narrow[src as usize].map(u32::leading_zeros),
+                    };
+                }
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,

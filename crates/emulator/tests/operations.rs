@@ -82,6 +82,9 @@ macro_rules! integers {
                 let unary = |op| move |x: Value, _| Value { dtype: x.dtype, kind: ValueKind::Unary(op, x.into()) };
                 check(both, unary(UnOp::Neg), |x, _| x.wrapping_neg(), "neg");
                 check(both, unary(UnOp::BitNot), |x, _| !x, "not");
+                let zeros = |bits: i32, x: u64| bits - (0..bits).filter(|bit| x >> bit != 0).count() as i32;
+                check(both, |x, _| x.cast(DType::U32).leading_zeros(), |x, _| zeros(32, x as u32 as u64), "clz");
+                check(both, |x, _| x.cast(DType::U64).leading_zeros(), |x, _| zeros(64, x as u64), "clzll");
                 let nonzero: Vec<$t> = b.iter().map(|y| if *y == 0 { 1 } else { *y }).collect();
                 let both = (&a[..], &nonzero[..]);
                 check(both, op(BinOp::TruncDiv), <$t>::wrapping_div, "div");

@@ -56,6 +56,11 @@ pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option
         ValueKind::Call { function, args, .. } if *function == "abs" && args.len() == 1 => {
             eval(&args[0])?.checked_abs()
         }
+        ValueKind::LeadingZeros(a) => {
+            let unused = u64::BITS - 8 * u32::try_from(a.dtype.bytes()).ok()?;
+            let zeros = u64::try_from(eval(a)?).ok()?.leading_zeros();
+            Some(zeros.checked_sub(unused)?.into())
+        }
         ValueKind::Float(_)
         | ValueKind::Var(_)
         | ValueKind::BlockIdx(_)
@@ -64,7 +69,7 @@ pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option
         | ValueKind::Call { .. }
         | ValueKind::Shuffle { .. }
         | ValueKind::Any(_)
-        | ValueKind::Since { .. } => None,
+        | ValueKind::Ballot(_) => None,
     }
 }
 

@@ -519,10 +519,13 @@ impl<'a> Checker<'a> {
                 self.value(operand);
                 self.value(a)
             }
-            ValueKind::Since { has, lane } => {
-                self.value(has);
-                self.value(lane);
-                Some(Range::new(0, self.program.target.warp_size.into()))
+            ValueKind::Ballot(a) => {
+                self.value(a);
+                Range::of_type(value.dtype)
+            }
+            ValueKind::LeadingZeros(a) => {
+                self.value(a);
+                Some(Range::new(0, 8 * a.dtype.bytes() as i128))
             }
             ValueKind::Any(a) => {
                 let a = self.value(a);

@@ -1,6 +1,7 @@
 //! Typed values.
 
 use loopwright_kernel_ir::{AddressSpace, DType, Dim, HardwareAxis, Name, Precision};
+use loopwright_target::Target;
 
 use super::VarId;
 
@@ -176,15 +177,13 @@ pub enum ValueKind {
     /// Whether the operand, of type bool, is true in any lane of the warp. Used only where all
     /// lanes of the warp run.
     Any(Box<Value>),
-    /// The distance from a lane of the warp down to the nearest lane, itself included, in which a
-    /// condition holds; the number of the warp's lanes if there is none. Of type I32. Used only
-    /// where all lanes of the warp run.
-    Since {
-        /// The condition, of type bool.
-        has: Box<Value>,
-        /// The lane to start from, of type I32, from 0 to 31.
-        lane: Box<Value>,
-    },
+    /// In which lanes of the warp the operand, of type bool, is true: bit `k` is that of the lane
+    /// `k`. Of the type [`Value::ballot_type`] of the target. Used only where all lanes of the warp
+    /// run.
+    Ballot(Box<Value>),
+    /// The number of zero bits above the highest one of the operand, of type U32 or U64; all of its
+    /// bits if it is 0. Of type I32.
+    LeadingZeros(Box<Value>),
 }
 
 impl ValueKind {
@@ -198,7 +197,7 @@ impl ValueKind {
 
     /// Whether it is an exchange in which all lanes of a warp take part.
     pub fn joins_lanes(&self) -> bool {
-        matches!(self, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Since { .. })
+        matches!(self, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Ballot(_))
     }
 }
 
@@ -233,6 +232,21 @@ impl Value {
         if self.dtype == dtype { self } else { Value { dtype, kind: ValueKind::Cast(Box::new(self)) } }
     }
 
+    /// In which lanes of a warp a condition holds: [`ValueKind::Ballot`].
+    pub fn ballot(has: Value, target: &Target) -> Value {
+        Value { dtype: Self::ballot_type(target), kind: ValueKind::Ballot(Box::new(has)) }
+    }
+
+    /// The type of ballots: the narrowest of U32 and U64 that has a bit for each lane of a warp.
+    pub fn ballot_type(target: &Target) -> DType {
+        if target.warp_size <= 32 { DType::U32 } else { DType::U64 }
+    }
+
+    /// The number of its leading zero bits: [`ValueKind::LeadingZeros`].
+    pub fn leading_zeros(self) -> Value {
+        Value { dtype: DType::I32, kind: ValueKind::LeadingZeros(Box::new(self)) }
+    }
+
     /// Its value, if it is an integer constant.
     pub fn as_int(&self) -> Option<i64> {
         match self.kind {
@@ -259,13 +273,15 @@ impl Value {
             | ValueKind::BlockIdx(_)
             | ValueKind::ThreadIdx(_) => {}
             ValueKind::Load(m) => m.subscripts.iter().chain([&*m.offset]).for_each(f),
-            ValueKind::Unary(_, a) | ValueKind::Cast(a) | ValueKind::Any(a) => f(a),
+            ValueKind::Unary(_, a)
+            | ValueKind::Cast(a)
+            | ValueKind::Any(a)
+            | ValueKind::Ballot(a)
+            | ValueKind::LeadingZeros(a) => f(a),
             ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Call { args, .. } => args.iter().for_each(f),
-            ValueKind::Shuffle { value: a, operand: b, .. } | ValueKind::Since { has: a, lane: b } => {
-                [a, b].into_iter().for_each(|v| f(v));
-            }
+            ValueKind::Shuffle { value, operand, .. } => [value, operand].into_iter().for_each(|v| f(v)),
         }
     }
 

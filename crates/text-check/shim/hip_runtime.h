@@ -28,7 +28,6 @@ template <typename T> inline T __shfl_up(const T value, const unsigned int delta
 }
 inline unsigned long long __ballot(const int predicate) { return __ballot_sync(shim::own_lanes(), predicate); }
 inline int __any(const int predicate) { return __any_sync(shim::own_lanes(), predicate); }
-inline int __clzll(const long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
 
 #define __builtin_amdgcn_fence(order, scope)
 #define __builtin_amdgcn_wave_barrier() __syncwarp()

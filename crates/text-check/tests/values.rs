@@ -147,6 +147,10 @@ impl World {
             0 => Value { dtype, kind: ValueKind::Unary(UnOp::Neg, Box::new(any(random))) },
             1 => Value { dtype, kind: ValueKind::Unary(UnOp::BitNot, Box::new(any(random))) },
             2 => call("abs", dtype, Precision::Precise, vec![any(random)]),
+            7 if dtype == DType::I32 => {
+                let of = [DType::U32, DType::U64][random.below(2)];
+                self.value(random, of, depth - 1).leading_zeros()
+            }
             // A divisor that is a constant, -1 excluded.
             3 | 4 => {
                 let divisor =
@@ -164,7 +168,17 @@ impl World {
             }
             6 => {
                 let op = if random.below(2) == 0 { Shl } else { Shr };
-                Value::binary(op, any(random), Value::int(dtype, random.below(7) as i64))
+                let most = random.below(7) as i64;
+                // By a constant, or by what is evidently no more than that.
+                let amount = Value::int(dtype, most);
+                let below = Value::int(DType::I32, most + 1);
+                let rest = Value::binary(FloorMod, self.value(random, DType::I32, 1), below);
+                let amount = match random.below(3) {
+                    0 => amount,
+                    1 => rest.cast(dtype),
+                    _ => Value::binary(Sub, Value::int(DType::I32, most), rest).cast(dtype),
+                };
+                Value::binary(op, any(random), amount)
             }
             k => {
                 let op = [Add, Sub, Mul, Min, Max, BitAnd, BitOr, BitXor, Add, Sub][k % 10];
@@ -225,6 +239,10 @@ impl World {
             ValueKind::ThreadIdx(_) => Num::Int((who % THREADS as usize) as i128),
             ValueKind::Load(m) => {
                 self.arrays.iter().find(|(_, memory, _)| *memory == m.memory).unwrap().2[who]
+            }
+            ValueKind::LeadingZeros(a) => {
+                let highest = (0..128).rev().find(|bit| int(a) >> bit & 1 == 1);
+                Num::Int(8 * a.dtype.bytes() as i128 - highest.map_or(0, |bit| bit + 1))
             }
             ValueKind::Unary(UnOp::Not, a) => Num::Int(1 - int(a)),
             ValueKind::Unary(UnOp::BitNot, a) => Num::Int(wrap(dtype, !int(a))),

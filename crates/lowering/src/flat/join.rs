@@ -28,8 +28,7 @@ impl Writer<'_, '_, '_> {
         let scratch = self.scratch()?;
         let totals = self.totals()?;
         let mut body = Vec::new();
-        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
-        let lane = self.named("lane", lane, &mut body);
+        let lane = self.lane(&mut body);
         let warp = self.emitter.thread_quotient(self.emitter.warp_size());
         let warp = self.named("warp", warp, &mut body);
         let neutral = self.neutral()?;

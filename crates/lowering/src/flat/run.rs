@@ -157,8 +157,7 @@ impl Writer<'_, '_, '_> {
     /// Which segments and points the warp's run has; those of the last block's warps may have none.
     fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Run, Diagnostic> {
         let scratch = self.scratch()?;
-        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
-        let lane = self.named("lane", lane, body);
+        let lane = self.lane(body);
         let warp = self.emitter.thread_quotient(self.emitter.warp_size());
         let warp = self.named("warp", warp, body);
         let runs = self.named("runs", scratch.runs.clone(), body);

@@ -3,7 +3,10 @@
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, values};
-use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, ValueKind};
+use crate::{
+    fold::sub,
+    program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, ValueKind},
+};
 
 impl Writer<'_, '_, '_> {
     pub(super) fn shuffled(&self, mode: ShuffleMode, value: Value, lanes: Value) -> Value {
@@ -20,12 +23,23 @@ impl Writer<'_, '_, '_> {
         values(state).into_iter().map(|value| self.shuffled(mode, value, lanes.clone())).collect()
     }
 
+    /// Names the number of each thread's lane.
+    pub(super) fn lane(&mut self, body: &mut Vec<Stmt>) -> Value {
+        let value = self.emitter.thread_modulo(self.emitter.warp_size());
+        let var = self.counter("lane", value, Some((0, self.warp_size() - 1)), body);
+        self.emitter.vars[var.0].mutable = false;
+        self.var(var)
+    }
+
     /// Names how far below each lane the nearest one is where a segment ends, itself included; as
     /// many as a warp has lanes where there is none.
     pub(super) fn since_end(&mut self, ends: Value, lane: &Value, body: &mut Vec<Stmt>) -> Value {
         let var = self.emitter.new_var("since", DType::I32, false);
-        let kind = ValueKind::Since { has: Box::new(ends), lane: Box::new(lane.clone().cast(DType::I32)) };
-        body.push(Stmt::Let { var, value: Value { dtype: DType::I32, kind }, leaf: None });
+        let have = Value::ballot(ends, self.emitter.target());
+        // The lanes above this one are shifted out.
+        let above = sub(self.int(self.warp_size() - 1), lane.clone()).cast(have.dtype);
+        let value = Value::binary(BinOp::Shl, have, above).leading_zeros();
+        body.push(Stmt::Let { var, value, leaf: None });
         self.var(var)
     }
 

@@ -9,7 +9,7 @@ use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
 use super::{COUNT_BITS, END_WEIGHT, STARTING_THREADS, Writer};
 use crate::{
     fold::{add, mul, sub},
-    program::{BinOp, Note, Step, Stmt, Value, ValueKind},
+    program::{BinOp, Note, Step, Stmt, Value},
 };
 
 impl Writer<'_, '_, '_> {
@@ -55,8 +55,7 @@ impl Writer<'_, '_, '_> {
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let mut body = Vec::new();
-        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
-        let lane = self.named("lane", lane, &mut body);
+        let lane = self.lane(&mut body);
         let warps = self.int(i64::from(STARTING_THREADS) / self.warp_size());
         let own = add(mul(self.block(), warps), self.emitter.thread_quotient(self.emitter.warp_size()));
         let own = self.named("own_run", own, &mut body);
@@ -87,8 +86,7 @@ impl Writer<'_, '_, '_> {
         let step = add(sub(end, base.clone()), mul(next, weight.clone()));
         let before = Value::binary(BinOp::Le, step, border.clone());
         let last_lane = Value::int(DType::I32, self.warp_size() - 1);
-        let kind = ValueKind::Since { has: Box::new(before), lane: Box::new(last_lane.clone()) };
-        let since = Value { dtype: DType::I32, kind };
+        let since = Value::ballot(before, self.emitter.target()).leading_zeros();
         let digit = self.emitter.new_var("digit", self.emitter.index(), false);
         self.emitter.vars[digit.0].within = Some((0, self.warp_size() - 1));
         self.emitter.vars[digit.0].index = true;

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use loopwright_kernel_ir::{DType, Name, PartRef, math_function};
+use loopwright_target::Target;
 
 use super::layout::Layout;
 use crate::{
-    BinOp, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory, Param, Program, ProgramArg, ValueKind,
-    VarId,
+    BinOp, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory, Param, Program, ProgramArg, Value,
+    ValueKind, VarId,
 };
 
 /// An array, as subscripts see it.
@@ -23,6 +24,7 @@ pub(super) struct Held {
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     pub index: DType,
+    pub target: Target,
     arrays: HashMap<Name, Memory>,
     held: HashMap<Memory, Held>,
     /// Variables of the same name, in their order: names are unique in a scope only.
@@ -38,6 +40,7 @@ impl Names {
     pub fn new(index: DType) -> Names {
         Names {
             index,
+            target: Target::default(),
             arrays: HashMap::new(),
             held: HashMap::new(),
             variables: HashMap::new(),
@@ -50,7 +53,7 @@ impl Names {
 
     /// All of a program, none of its kernels'.
     pub fn of(program: &Program) -> Names {
-        let mut names = Names::new(program.index);
+        let mut names = Names { target: program.target, ..Names::new(program.index) };
         for arg in &program.args {
             if let ProgramArg::Scalar(s) = arg {
                 names.scalar(s.name.clone(), s.dtype);
@@ -208,7 +211,8 @@ impl Names {
                     _ => args.first().map(|a| a.dtype),
                 }
             }
-            ValueKind::Since { .. } => Some(DType::I32),
+            ValueKind::Ballot(_) => Some(Value::ballot_type(&self.target)),
+            ValueKind::LeadingZeros(_) => Some(DType::I32),
         }
     }
 }

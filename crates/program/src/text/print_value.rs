@@ -195,8 +195,12 @@ impl ValuePrinter<'_> {
                 self.call(out, "any", &[a]);
                 Ok(())
             }
-            ValueKind::Since { has, lane } => {
-                self.call(out, "since", &[has, lane]);
+            ValueKind::Ballot(a) => {
+                self.call(out, "ballot", &[a]);
+                Ok(())
+            }
+            ValueKind::LeadingZeros(a) => {
+                self.call(out, "leading_zeros", &[a]);
                 Ok(())
             }
         };

@@ -184,6 +184,7 @@ impl Reader {
                 return Err(unknown);
             };
             program.target = target;
+            self.names.target = target;
             return Ok(());
         }
         if self.p.eat_word("coordinate") {

@@ -315,11 +315,15 @@ impl Reader {
                 let ([a], depth) = self.operands()?;
                 Ok(Deep::below(depth, DType::Bool, ValueKind::Any(a.into())))
             }
-            "since" => {
-                let ([has, lane], depth) = self.operands()?;
-                let kind = ValueKind::Since { has: has.into(), lane: lane.into() };
-                Ok(Deep::below(depth, DType::I32, kind))
+            "ballot" => {
+                let ([has], depth) = self.operands()?;
+                Ok(Deep { value: Value::ballot(has, &self.names.target), depth: depth + 1 })
             }
+            "leading_zeros" => {
+                let ([a], depth) = self.operands()?;
+                Ok(Deep { value: a.leading_zeros(), depth: depth + 1 })
+            }
+            "since" => self.since(),
             _ => {
                 if let Some((op, _)) = CALLED.iter().find(|(_, name)| *name == word) {
                     let ([a, b], depth) = self.operands()?;
@@ -331,6 +335,18 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// `since(has, lane)`, short for the distance from a lane down to the nearest one that has a
+    /// condition: the zeros above the highest bit of those up to that lane.
+    fn since(&mut self) -> Parse<Deep> {
+        let ([has, lane], depth) = self.operands()?;
+        let target = &self.names.target;
+        let have = Value::ballot(has, target);
+        let last = Value::int(lane.dtype, target.last_lane().into());
+        let above = Value::binary(BinOp::Sub, last, lane).cast(have.dtype);
+        let value = Value::binary(BinOp::Shl, have, above).leading_zeros();
+        Ok(Deep { value, depth: depth + 4 })
     }
 
     /// So many operands in parentheses, behind a word.

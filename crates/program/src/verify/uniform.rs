@@ -117,9 +117,8 @@ impl<'p> Varying<'p> {
             {
                 self.varies(operand)
             }
-            ValueKind::Any(_) => !of_warp,
-            ValueKind::Since { lane, .. } if of_warp => self.varies(lane),
-            ValueKind::Shuffle { .. } | ValueKind::Since { .. } => true,
+            ValueKind::Any(_) | ValueKind::Ballot(_) => !of_warp,
+            ValueKind::Shuffle { .. } => true,
             ValueKind::Load(element) => {
                 let constant = matches!(element.memory, Memory::Global(g)
                     if self.program.globals.get(g).is_some_and(|g| !g.written)
