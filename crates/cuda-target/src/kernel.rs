@@ -40,10 +40,10 @@ impl Context<'_> {
             out.comment(&note.text, 0, None);
         }
         let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
-        let resident = self.kernel.resident.filter(|_| self.needs.dialect.hints);
-        let resident = resident.map_or_else(String::new, |blocks| format!(", {blocks}"));
+        let blocks = self.kernel.min_blocks_per_multiprocessor.filter(|_| self.needs.dialect.hints);
+        let blocks = blocks.map_or_else(String::new, |blocks| format!(", {blocks}"));
         let threads = self.kernel.threads();
-        let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({threads}{resident})");
+        let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({threads}{blocks})");
         let signature = format!("{}({}) {{", self.kernel.name, params.join(", "));
         if qualifiers.len() + 1 + signature.len() <= WIDTH {
             out.push(&format!("{qualifiers} {signature}"), 0, None);

@@ -30,7 +30,7 @@
 //! The builder keeps the first error; [`KernelBuilder::finish`] returns it, or validates the whole
 //! kernel like one read from text.
 
-use std::{collections::BTreeMap, ops, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
 
 use crate::{
     Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, DeviceFunction, Diagnostic, Diagnostics, Expr,
@@ -346,6 +346,12 @@ impl KernelBuilder {
     /// Math functions are approximations unless a call says otherwise.
     pub fn fast_math(mut self) -> Self {
         self.data.options.precision = Precision::Fast;
+        self
+    }
+
+    /// A multiprocessor has registers for at least so many blocks.
+    pub fn min_blocks_per_multiprocessor(mut self, blocks: NonZeroU32) -> Self {
+        self.data.options.min_blocks_per_multiprocessor = Some(blocks);
         self
     }
 

@@ -1,6 +1,6 @@
 //! The kernel itself.
 
-use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32, ops::Deref, sync::Arc};
 
 use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -43,11 +43,16 @@ pub struct Vouched {
 pub struct Options {
     /// Accuracy of math functions where a call does not specify it.
     pub precision: Precision,
+    /// The least number of blocks that a multiprocessor has to have registers for, at the same
+    /// time; `None` leaves it to the compiler. It bounds the registers of a thread, and changes no
+    /// value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_blocks_per_multiprocessor: Option<NonZeroU32>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { precision: Precision::Precise }
+        Options { precision: Precision::Precise, min_blocks_per_multiprocessor: None }
     }
 }
 

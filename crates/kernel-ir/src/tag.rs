@@ -66,28 +66,25 @@ impl Flat {
     /// points.
     pub const END_WEIGHT: u16 = 2;
 
-    /// Minimum number of resident blocks per multiprocessor: 32 warps with 64 registers per thread,
-    /// or 20 warps with about a hundred. There is no minimum if a thread holds more than that
-    /// leaves room for, judged by the bytes that it reads per point and those of a partial result.
-    /// Left to itself, the compiler may use a few more registers, and a round then has fewer blocks
-    /// than it was cut for.
+    /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
+    /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
+    /// than that leaves room for, judged by the bytes that it reads per point and those of a partial
+    /// result. Left to itself, the compiler may use a few more registers, and a round then has fewer
+    /// blocks than it was cut for.
     ///
     /// ```
     /// use loopwright_kernel_ir::Flat;
+    /// use loopwright_target::Target;
     ///
     /// let of_items = |items| Flat { threads: 128, items, tiles: 8, shorter: None };
-    /// assert_eq!(of_items(16).resident(4, 4), Some(8));
-    /// assert_eq!(of_items(32).resident(4, 4), Some(5));
+    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::cuda(), point, state);
+    /// assert_eq!(min_blocks(16, 4, 4), Some(8));
+    /// assert_eq!(min_blocks(32, 4, 4), Some(5));
     /// // Points of 8 bytes, and a partial result of 8 bytes.
-    /// assert_eq!(of_items(32).resident(8, 4), None);
-    /// assert_eq!(of_items(16).resident(4, 8), None);
+    /// assert_eq!(min_blocks(32, 8, 4), None);
+    /// assert_eq!(min_blocks(16, 4, 8), None);
     /// ```
-    pub fn resident(self, point: usize, state: usize) -> Option<u32> {
-        self.resident_on(&Target::default(), point, state)
-    }
-
-    /// As [`Self::resident`], of a target.
-    pub fn resident_on(self, target: &Target, point: usize, state: usize) -> Option<u32> {
+    pub fn min_blocks(self, target: &Target, point: usize, state: usize) -> Option<u32> {
         let bytes = point * usize::from(self.items);
         if state > 4 || bytes > 128 {
             return None;

@@ -1,7 +1,7 @@
 //! A device kernel, put together from what was emitted for it: its variables are named, and what it
 //! takes is read from its body.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZeroU32};
 
 use loopwright_kernel_ir::{Arg, DType, Name};
 use loopwright_target::Language;
@@ -48,12 +48,13 @@ impl Draft {
         exchanged: &BTreeSet<Name>,
     ) -> DeviceKernel {
         rename(&self.body, &mut self.vars, &self.taken, self.language);
+        let options = &analysis.kernel.options;
         DeviceKernel {
             name,
             params: params(&self.body, globals, analysis, around, exchanged),
             grid,
             block,
-            resident: None,
+            min_blocks_per_multiprocessor: options.min_blocks_per_multiprocessor.map(NonZeroU32::get),
             early: false,
             vars: self.vars,
             shared: self.shared,

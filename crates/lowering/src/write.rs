@@ -258,14 +258,14 @@ impl Writing<'_, '_> {
             Stage::Runs => writer.runs()?,
             Stage::Join => writer.join()?,
         };
-        let resident = writer.resident;
+        let min_blocks_per_multiprocessor = writer.min_blocks;
         let mut draft = Draft::of(writer.emitter, body);
         draft.finish();
         let one = Value::int(self.shared.index, 1);
         let launch = (plan.name.clone(), [scratch.grid(stage, &target), one.clone(), one], block);
         let of = (analysis, self.shared.globals.as_slice());
         let kernel = draft.kernel(launch, of, &plan.around.around, &BTreeSet::new());
-        Ok(DeviceKernel { resident, ..kernel })
+        Ok(DeviceKernel { min_blocks_per_multiprocessor, ..kernel })
     }
 
     /// Values of a thread that nothing reads are gone by now, and need not be computed.

@@ -93,9 +93,9 @@ pub struct DeviceKernel {
     pub grid: [Value; 3],
     /// Threads per block on x, y, z.
     pub block: [u32; 3],
-    /// Minimum number of blocks per multiprocessor that the registers must allow; `None` leaves it
-    /// to the compiler.
-    pub resident: Option<u32>,
+    /// The least number of blocks that a multiprocessor has to have registers for, at the same
+    /// time; `None` leaves it to the compiler.
+    pub min_blocks_per_multiprocessor: Option<u32>,
     /// Whether it may start before the preceding launch has ended. If the device supports this
     /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0), its
     /// threads first wait for that launch; otherwise the launches are ordered anyway. The first

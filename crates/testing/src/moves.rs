@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 43] = [
+pub const KINDS: [(&str, usize); 44] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -54,6 +54,7 @@ pub const KINDS: [(&str, usize); 43] = [
     ("cache_streaming", 6),
     ("cache_waves", 6),
     ("join_atomically", 34),
+    ("min_blocks_per_multiprocessor", 4),
 ];
 
 /// A kind, by weight.
@@ -221,6 +222,9 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 "cache_waves" => format!("cache_waves({array}, window=128, windows={})", rng.pick(&[2, 3])),
                 _ => format!("cache_streaming({array})"),
             }
+        }
+        "min_blocks_per_multiprocessor" => {
+            format!("min_blocks_per_multiprocessor({})", rng.pick(&[1, 2, 8]))
         }
         "join_atomically" => {
             let global = |i: &&Instruction| {

@@ -65,6 +65,7 @@ mod copies {
 /// Parallelism: which iterations run at the same time, and where.
 mod parallelism {
     pub(super) mod flatten_ragged;
+    pub(super) mod min_blocks_per_multiprocessor;
     pub(super) mod tag_inames;
     pub(super) mod untag_inames;
 }
@@ -118,6 +119,7 @@ steps! {
     storage::cache_streaming::CacheStreaming,
     storage::cache_waves::CacheWaves,
     reductions::join_atomically::JoinAtomically,
+    parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
 }
 
 pub use storage::tag_array_axes::{AxisTag, Layout};

@@ -135,7 +135,7 @@ pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKerne
         params: vec![],
         grid,
         block,
-        resident: None,
+        min_blocks_per_multiprocessor: None,
         early: false,
         vars,
         shared,

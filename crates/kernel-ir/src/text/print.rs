@@ -272,6 +272,9 @@ impl Printer<'_> {
         if data.options.precision == Precision::Fast {
             line("option fast_math".into());
         }
+        if let Some(blocks) = data.options.min_blocks_per_multiprocessor {
+            line(format!("option min_blocks_per_multiprocessor({blocks})"));
+        }
         if !data.assumptions.is_empty() {
             let joined = format!("assume {}", conjunction(&data.assumptions));
             if joined.len() <= WIDTH {

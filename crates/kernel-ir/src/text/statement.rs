@@ -1,6 +1,6 @@
 //! The lines of a kernel.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use crate::{
     BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Tag, Vouched,
@@ -184,9 +184,25 @@ impl Parser {
                     data.options.precision = Precision::Precise;
                     self.advance();
                 }
+                Some("min_blocks_per_multiprocessor") => {
+                    self.advance();
+                    self.open("(")?;
+                    let (span, blocks) = (self.span(), self.number("a number of blocks")?);
+                    let blocks = u32::try_from(blocks).map_err(|_| self.huge())?;
+                    let none = || {
+                        let mut error =
+                            self.error_at(span, "syntax", "a multiprocessor has at least one block");
+                        error.help = Some("without this option, the compiler decides".into());
+                        error
+                    };
+                    data.options.min_blocks_per_multiprocessor =
+                        Some(NonZeroU32::new(blocks).ok_or_else(none)?);
+                    self.close(")")?;
+                }
                 Some(w) => {
-                    let help = crate::suggest::did_you_mean(w, ["fast_math", "precise_math"])
-                        .unwrap_or_else(|| "the options are `fast_math` and `precise_math`".into());
+                    let options = ["fast_math", "precise_math", "min_blocks_per_multiprocessor"];
+                    let help = crate::suggest::did_you_mean(w, options)
+                        .unwrap_or_else(|| format!("the options are {}", options.join(", ")));
                     return Err(self
                         .error("unknown-option", format!("`{w}` is not an option"))
                         .help(help)

@@ -183,8 +183,8 @@ pub(crate) struct Writer<'w, 'a, 'k> {
     nest: &'w FlatNest,
     flat: Flat,
     scratch: Option<&'w Scratch>,
-    /// How many blocks a multiprocessor has to have registers for: see [`Flat::resident`].
-    pub resident: Option<u32>,
+    /// How many blocks a multiprocessor has to have registers for: see [`Flat::min_blocks`].
+    pub min_blocks: Option<u32>,
     operator: ReductionOp,
     /// What is reduced, without the scalars of the nest.
     args: Vec<Expr>,
@@ -230,7 +230,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             nest,
             flat,
             scratch,
-            resident: None,
+            min_blocks: None,
             operator,
             args,
             instruction,

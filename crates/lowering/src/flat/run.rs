@@ -55,13 +55,16 @@ impl Writer<'_, '_, '_> {
     pub fn runs(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let arrays = self.arrays()?;
         let registers = self.registers(&arrays)?;
-        // Wide indices take registers as well.
-        if self.emitter.index() == DType::I32 {
-            let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
-            let state = types.iter().map(|t| t.bytes()).sum();
-            self.resident =
-                self.flat.resident_on(self.emitter.target(), registers.bytes_of_point(self), state);
-        }
+        self.min_blocks = match self.emitter.analysis.kernel.options.min_blocks_per_multiprocessor {
+            Some(blocks) => Some(blocks.get()),
+            // Wide indices take registers as well.
+            None if self.emitter.index() == DType::I32 => {
+                let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
+                let state = types.iter().map(|t| t.bytes()).sum();
+                self.flat.min_blocks(self.emitter.target(), registers.bytes_of_point(self), state)
+            }
+            None => None,
+        };
         let mut body = Vec::new();
         let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
         let Warp { run, arrays, registers } = &warp;

@@ -121,8 +121,8 @@ impl Program {
         let on_host = ValuePrinter { names: outside, variables: Vec::new() };
         let _ = writeln!(out, "    grid({})", on_host.list(&kernel.grid));
         let _ = writeln!(out, "    block({x}, {y}, {z})");
-        if let Some(blocks) = kernel.resident {
-            let _ = writeln!(out, "    resident {blocks}");
+        if let Some(blocks) = kernel.min_blocks_per_multiprocessor {
+            let _ = writeln!(out, "    min_blocks_per_multiprocessor {blocks}");
         }
         if kernel.early {
             out.push_str("    early\n");

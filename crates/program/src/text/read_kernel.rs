@@ -32,7 +32,7 @@ impl Reader {
             params,
             grid: std::array::from_fn(|_| Value::int(self.names.index, 1)),
             block: [1; 3],
-            resident: None,
+            min_blocks_per_multiprocessor: None,
             early: false,
             vars: Vec::new(),
             shared: Vec::new(),
@@ -56,8 +56,8 @@ impl Reader {
             } else if self.p.eat_word("block") {
                 kernel.block = self.block()?;
                 self.once(&mut has_block, span.start)?;
-            } else if self.p.eat_word("resident") {
-                kernel.resident = Some(self.number("a number of blocks")?);
+            } else if self.p.eat_word("min_blocks_per_multiprocessor") || self.p.eat_word("resident") {
+                kernel.min_blocks_per_multiprocessor = Some(self.number("a number of blocks")?);
             } else if self.p.eat_word("early") {
                 kernel.early = true;
             } else if self.p.eat_word("note") {

@@ -344,7 +344,7 @@ mod tests {
                 params: Vec::new(),
                 grid: [one.clone(), one.clone(), one],
                 block: [32, 1, 1],
-                resident: None,
+                min_blocks_per_multiprocessor: None,
                 early: false,
                 vars: Vec::new(),
                 shared: Vec::new(),

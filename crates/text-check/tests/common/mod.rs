@@ -18,7 +18,7 @@ impl Builder {
             params: vec![],
             grid: [one(), one(), one()],
             block,
-            resident: None,
+            min_blocks_per_multiprocessor: None,
             early: false,
             vars: vec![],
             shared: vec![],
