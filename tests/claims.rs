@@ -127,7 +127,7 @@ z[i] = x[i] {id=copy}
         assert_eq!(forgetful(id), Some("wrong-claim"), "{id}");
     }
     let mut flattened = program.clone();
-    flattened.leaves[0].flattened = true;
+    flattened.leaves[0].decided_by_data = true;
     assert_eq!(refused(&kernel, &flattened), Some("wrong-claim"));
 }
 

@@ -23,7 +23,7 @@ fn refuted(program: &Program, what: &str) -> Diagnostic {
 }
 
 fn is_flattened(program: &Program) -> bool {
-    program.leaves.iter().any(|l| l.flattened)
+    program.leaves.iter().any(|l| l.decided_by_data)
 }
 
 #[test]

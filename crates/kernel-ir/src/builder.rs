@@ -252,6 +252,7 @@ impl LoopKernel {
             instructions: Vec::new(),
             tree: Vec::new(),
             tags: BTreeMap::new(),
+            flat: BTreeMap::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
             reductions: Vec::new(),

@@ -6,7 +6,7 @@ use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, DeviceFunction, Fact, Instruction, Precision, ReductionOp, Tag, Tree, part::Part,
+    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Tag, Tree, part::Part,
     part::PartRef,
 };
 
@@ -76,6 +76,10 @@ pub struct KernelData {
     pub tree: Vec<Tree>,
     /// The tags of inames; an iname without an entry is sequential.
     pub tags: BTreeMap<Name, Tag>,
+    /// Loops over segments of unequal length that are flattened with the loop over their points, by
+    /// iname: their tag is [`Tag::Flat`], without an entry in `tags`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub flat: BTreeMap<Name, Flat>,
     /// Constraints that the parameters satisfy.
     pub assumptions: Vec<Constraint>,
     /// Declared properties of data that the kernel reads.
@@ -176,7 +180,10 @@ impl KernelData {
 
     /// The tag of an iname.
     pub fn tag(&self, iname: &str) -> Tag {
-        self.tags.get(iname).copied().unwrap_or(Tag::Seq)
+        match self.flat.contains_key(iname) {
+            true => Tag::Flat,
+            false => self.tags.get(iname).copied().unwrap_or(Tag::Seq),
+        }
     }
 
     /// The operator of a reduction; the kernel's own take precedence over the library's.

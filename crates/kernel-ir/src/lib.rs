@@ -32,6 +32,7 @@ mod data;
 mod diagnostic;
 mod dtype;
 mod expr;
+mod flat;
 mod function;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
@@ -68,6 +69,7 @@ pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
+pub use flat::{Flat, Shorter};
 pub use function::DeviceFunction;
 pub use instruction::{Access, Instruction, Role, Share, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
@@ -77,7 +79,7 @@ pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};
 pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
-pub use tag::{Flat, Shorter, Tag};
+pub use tag::Tag;
 pub use text::{parse_constraints, parse_domain, parse_expression, syntax};
 pub use tree::Tree;
 pub use type_table::TypeTable;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use loopwright_target::Target;
 use serde::{Deserialize, Serialize};
 
 use crate::{Dim, HardwareAxis};
@@ -31,111 +30,9 @@ pub enum Tag {
     Lane,
     /// A loop on the host that launches kernels.
     Host,
-    /// A loop over segments of unequal length, flattened with the loop over their points and cut
-    /// into equal pieces, whatever the lengths.
-    Flat(Flat),
-}
-
-/// How the steps of a flattened loop are distributed: a step is a point of a segment, or one of the
-/// [`Flat::END_WEIGHT`] steps that the end of a segment counts for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Flat {
-    /// Threads per block; each warp processes one run.
-    pub threads: u16,
-    /// Points per thread and tile; a warp's tile has 32 times as many.
-    pub items: u16,
-    /// Tiles per run.
-    pub tiles: u16,
-    /// Shorter runs at the end, if any.
-    pub shorter: Option<Shorter>,
-}
-
-/// Shorter runs after the first ones. Blocks take runs in order: the first runs fill the device,
-/// and blocks that finish early take the short ones (guided self-scheduling: Polychronopoulos and
-/// Kuck, 1987, here with two lengths).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Shorter {
-    /// Number of full-length runs.
-    pub after: u32,
-    /// Tiles per shorter run.
-    pub tiles: u16,
-}
-
-impl Flat {
-    /// Number of steps that the end of a segment counts for: about the cost of closing one, in
-    /// points.
-    pub const END_WEIGHT: u16 = 2;
-
-    /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
-    /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
-    /// than that leaves room for, judged by the bytes that it reads per point and those of a partial
-    /// result. Left to itself, the compiler may use a few more registers, and a round then has fewer
-    /// blocks than it was cut for.
-    ///
-    /// ```
-    /// use loopwright_kernel_ir::Flat;
-    /// use loopwright_target::Target;
-    ///
-    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, shorter: None };
-    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::cuda(), point, state);
-    /// assert_eq!(min_blocks(16, 4, 4), Some(8));
-    /// assert_eq!(min_blocks(32, 4, 4), Some(5));
-    /// // Points of 8 bytes, and a partial result of 8 bytes.
-    /// assert_eq!(min_blocks(32, 8, 4), None);
-    /// assert_eq!(min_blocks(16, 4, 8), None);
-    /// ```
-    pub fn min_blocks(self, target: &Target, point: usize, state: usize) -> Option<u32> {
-        let bytes = point * usize::from(self.items);
-        if state > 4 || bytes > 128 {
-            return None;
-        }
-        let registers = if bytes <= 64 { 64 } else { 102 };
-        let warps = target.registers / registers / target.warp_size;
-        Some(warps * target.warp_size / u32::from(self.threads)).filter(|blocks| *blocks > 0)
-    }
-
-    /// What is wrong with the numbers, if anything.
-    pub fn wrong(self) -> Option<String> {
-        self.wrong_for(&Target::default())
-    }
-
-    /// As [`Self::wrong`], of a target.
-    pub fn wrong_for(self, target: &Target) -> Option<String> {
-        let (warp, most) = (target.warp_size, target.most_threads);
-        let threads = u32::from(self.threads);
-        if !threads.is_multiple_of(warp) || !(warp..=most).contains(&threads) {
-            return Some(format!("threads are a multiple of {warp}, from {warp} to {most}"));
-        }
-        self.wrong_of_any(target).map(String::from)
-    }
-
-    fn wrong_of_any(self, target: &Target) -> Option<&'static str> {
-        if !matches!(self.items, 8 | 16 | 32) {
-            return Some("a thread takes 8, 16 or 32 items of a tile");
-        }
-        if self.tiles == 0 || self.shorter.is_some_and(|s| s.tiles == 0) {
-            return Some("a warp goes through at least one tile");
-        }
-        let shorter = self.shorter?;
-        if shorter.after == 0 || shorter.tiles > self.tiles {
-            return Some("behind at least one run, the others are shorter");
-        }
-        let first = u64::from(shorter.after)
-            * u64::from(self.tiles)
-            * u64::from(self.items)
-            * u64::from(target.warp_size);
-        (first > i32::MAX as u64).then_some("the first runs have 2^31 steps or more")
-    }
-}
-
-impl fmt::Display for Flat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)?;
-        match self.shorter {
-            Some(Shorter { after, tiles }) => write!(f, "_{after}x{tiles}"),
-            None => Ok(()),
-        }
-    }
+    /// A loop over segments of unequal length that is flattened with the loop over their points,
+    /// as [`KernelData::flat`](crate::KernelData::flat) says.
+    Flat,
 }
 
 impl Tag {
@@ -160,7 +57,7 @@ impl Tag {
             | Tag::Warp
             | Tag::Lane
             | Tag::Host
-            | Tag::Flat(_) => false,
+            | Tag::Flat => false,
         }
     }
 
@@ -171,7 +68,7 @@ impl Tag {
             Tag::Thread(dim) => Some(HardwareAxis::Block(dim)),
             Tag::Lane => Some(HardwareAxis::Block(Dim::X)),
             Tag::Warp => Some(HardwareAxis::Block(Dim::Y)),
-            Tag::Seq | Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Host | Tag::Flat(_) => None,
+            Tag::Seq | Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Host | Tag::Flat => None,
         }
     }
 
@@ -207,23 +104,6 @@ impl Tag {
             "warp" => Tag::Warp,
             "lane" => Tag::Lane,
             "host" => Tag::Host,
-            _ if text.starts_with("flat_") => {
-                let all = text.strip_prefix("flat_")?;
-                let (first, behind) = all.split_once('_').map_or((all, None), |(a, b)| (a, Some(b)));
-                let mut numbers = first.split('x');
-                let mut number = || numbers.next()?.parse().ok();
-                let (threads, items, tiles) = (number()?, number()?, number()?);
-                let shorter = match behind {
-                    Some(behind) => {
-                        let (after, tiles) = behind.split_once('x')?;
-                        Some(Shorter { after: after.parse().ok()?, tiles: tiles.parse().ok()? })
-                    }
-                    None => None,
-                };
-                let flat = Flat { threads, items, tiles, shorter };
-                // One spelling only: no sign, no leading zero, no trailing text.
-                return (flat.to_string() == text).then_some(Tag::Flat(flat));
-            }
             _ => {
                 let (kind, rest) = text.split_once('.')?;
                 match kind {
@@ -248,7 +128,7 @@ impl fmt::Display for Tag {
             Tag::Warp => f.write_str("warp"),
             Tag::Lane => f.write_str("lane"),
             Tag::Host => f.write_str("host"),
-            Tag::Flat(flat) => write!(f, "{flat}"),
+            Tag::Flat => f.write_str("flat"),
         }
     }
 }

@@ -171,7 +171,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             },
             instances: Some(info.instances(self.analysis)),
             only: key.1.clone(),
-            flattened: false,
+            decided_by_data: false,
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
         self.leaf_keys.insert(id, key.clone());

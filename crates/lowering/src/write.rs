@@ -3,10 +3,7 @@
 //! Nothing is decided here. Each node has one form in the program; variables get their places and
 //! names at the end (`declare`), once everything that uses them is written.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef};
 
@@ -17,7 +14,7 @@ use crate::{
     early,
     emitter::{Emitter, Shared, known},
     env::Env,
-    flat::{Scratch, Stage, Writer},
+    flat,
     layout::layout,
     loop_bounds::Side,
     program::{
@@ -129,7 +126,7 @@ struct Writing<'a, 'k> {
     shared: Shared,
     kernels: Vec<DeviceKernel>,
     /// What the launches of the nest over segments in hand give to each other.
-    scratch: Option<Scratch>,
+    scratch: Option<flat::Scratch>,
 }
 
 impl Writing<'_, '_> {
@@ -168,7 +165,12 @@ impl Writing<'_, '_> {
 
     fn kernel(&mut self, plan: &KernelPlan) -> Result<(), Diagnostic> {
         let kernel = match &plan.body {
-            KernelBody::Segments(launches, stage) => self.stage(plan, launches, *stage)?,
+            KernelBody::Segments(launch) => {
+                let mut env = self.host_env(&plan.around)?;
+                env.place.learn(&plan.around.known)?;
+                let to = (self.analysis, &mut self.shared, &mut self.scratch);
+                launch.write(to, env, (&plan.name, &plan.around.around))?
+            }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, place, nodes, exchanged } = body.as_ref();
                 let analysis = self.analysis;
@@ -230,42 +232,6 @@ impl Writing<'_, '_> {
         }
         let blocks = blocks.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
         Ok(if extent.at_least_one { Value::binary(BinOp::Max, blocks, one) } else { blocks })
-    }
-
-    /// A launch of a nest over segments.
-    fn stage(
-        &mut self,
-        plan: &KernelPlan,
-        launches: &Rc<crate::flat::Launches>,
-        stage: Stage,
-    ) -> Result<DeviceKernel, Diagnostic> {
-        let analysis = self.analysis;
-        let target = self.shared.target;
-        let (nest, flat) = (&launches.nest, launches.flat);
-        let mut env = self.host_env(&plan.around)?;
-        env.place.learn(&plan.around.known)?;
-        if stage == Stage::Starts {
-            let emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
-            self.scratch = Some(Writer::new(emitter, env.clone(), nest, flat, None)?.declare_scratch()?);
-        }
-        let scratch =
-            self.scratch.as_ref().ok_or_else(|| Diagnostic::new("internal", "launches out of order"))?;
-        let block = [stage.threads(flat, &target), 1, 1];
-        let emitter = Emitter::new(analysis, &mut self.shared, block, &plan.name);
-        let mut writer = Writer::new(emitter, env, nest, flat, Some(scratch))?;
-        let body = match stage {
-            Stage::Starts => writer.starts()?,
-            Stage::Runs => writer.runs()?,
-            Stage::Join => writer.join()?,
-        };
-        let min_blocks_per_multiprocessor = writer.min_blocks;
-        let mut draft = Draft::of(writer.emitter, body);
-        draft.finish();
-        let one = Value::int(self.shared.index, 1);
-        let launch = (plan.name.clone(), [scratch.grid(stage, &target), one.clone(), one], block);
-        let of = (analysis, self.shared.globals.as_slice());
-        let kernel = draft.kernel(launch, of, &plan.around.around, &BTreeSet::new());
-        Ok(DeviceKernel { min_blocks_per_multiprocessor, ..kernel })
     }
 
     /// Values of a thread that nothing reads are gone by now, and need not be computed.

@@ -32,10 +32,11 @@ pub struct Leaf {
     /// Inames of the part that no loop around its statements counts, with the single value that each
     /// has there, as in a loop of one iteration.
     pub only: Vec<(Name, Aff)>,
-    /// Whether the data decide which thread runs which instance, each exactly once, as in a flattened
-    /// nest over segments. By the theorem of such nests, different executions of its statements
-    /// write different elements.
-    pub flattened: bool,
+    /// Whether data decide which thread runs it for which instance, each once, and different
+    /// executions of its statements write different elements. That is a claim on trust: it needs a
+    /// theorem about the kernel, and none but that of nests over segments
+    /// (`loopwright_legality::flat`) is known to the final check.
+    pub decided_by_data: bool,
 }
 
 /// The executions of a part. Constraints are over inames of loops and lanes, coordinates,

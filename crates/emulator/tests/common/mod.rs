@@ -125,7 +125,7 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         instances: None,
         purpose: Purpose::Value(0),
         only: Vec::new(),
-        flattened: false,
+        decided_by_data: false,
     }
 }
 pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {

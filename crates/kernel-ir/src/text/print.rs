@@ -1,6 +1,9 @@
 //! Kernels as text that reads back to an equal kernel.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+};
 
 use crate::{
     AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
@@ -304,7 +307,8 @@ impl Printer<'_> {
             line(format!("temp {} {space}", self.array(t)));
         }
         data.definitions.iter().for_each(|d| line(format!("let {} = {}", d.iname, d.value)));
-        data.tags.iter().for_each(|(iname, tag)| line(format!("tag {iname}: {tag}")));
+        let tagged: BTreeSet<&Name> = data.tags.keys().chain(data.flat.keys()).collect();
+        tagged.iter().for_each(|iname| line(format!("tag {iname}: {}", data.tag_text(iname))));
         let (inames, tree) = derived(data);
         data.instructions.iter().for_each(|i| line(self.instruction(i, inames)));
         if tree {
@@ -324,7 +328,7 @@ fn hints(a: &Array) -> String {
 /// Whether the inames of instructions, and whether the tree, have to be printed because they do not
 /// follow from the rest.
 fn derived(data: &KernelData) -> (bool, bool) {
-    if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
+    if data.declared.is_some() || !data.definitions.is_empty() || data.has_tags() {
         return (true, true);
     }
     let plain = |i: &Instruction| {

@@ -3,13 +3,19 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use crate::{
-    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Tag, Vouched,
+    BinaryOp, Definition, Expr, Fact, Flat, KernelData, Name, Options, Precision, Tag, Vouched,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
     },
 };
+
+/// What a line `tag` gives an iname.
+enum Tagged {
+    Tag(Tag),
+    Flat(Flat),
+}
 
 /// The contents of a text, before names are resolved.
 pub(crate) struct Draft {
@@ -33,6 +39,7 @@ impl Draft {
                 instructions: Vec::new(),
                 tree: Vec::new(),
                 tags: BTreeMap::new(),
+                flat: BTreeMap::new(),
                 assumptions: Vec::new(),
                 facts: Vec::new(),
                 reductions: Vec::new(),
@@ -166,7 +173,12 @@ impl Parser {
             "tag" => {
                 let (iname, tag) = self.tag_line()?;
                 let span = start..self.last_end();
-                if data.tags.insert(iname.clone(), tag).is_some() {
+                let is_second = data.take_tag(&iname).is_some();
+                match tag {
+                    Tagged::Tag(tag) => drop(data.tags.insert(iname.clone(), tag)),
+                    Tagged::Flat(flat) => drop(data.flat.insert(iname.clone(), flat)),
+                }
+                if is_second {
                     return Err(self.error_at(
                         span,
                         "duplicate-name",
@@ -314,7 +326,7 @@ impl Parser {
         }
     }
 
-    fn tag_line(&mut self) -> Parse<(Name, Tag)> {
+    fn tag_line(&mut self) -> Parse<(Name, Tagged)> {
         let iname = self.name("an iname")?;
         self.expect(":")?;
         let start = self.span();
@@ -326,7 +338,8 @@ impl Parser {
             self.advance();
         }
         let text = self.text[start.start..self.last_end().max(start.end)].to_string();
-        match Tag::parse(&text) {
+        let flat = || Flat::parse(&text).map(Tagged::Flat);
+        match Tag::parse(&text).map(Tagged::Tag).or_else(flat) {
             Some(tag) => Ok((iname, tag)),
             None => {
                 let names = [

@@ -206,7 +206,8 @@ fn unbounded(check: &mut Check<'_>, k: usize) {
 
 fn tags(check: &mut Check<'_>) {
     let data = check.data;
-    for (iname, tag) in &data.tags {
+    let flat = data.flat.keys().map(|iname| (iname, crate::Tag::Flat));
+    for (iname, tag) in data.tags.iter().map(|(iname, tag)| (iname, *tag)).chain(flat) {
         let item = Item::Tag(iname.to_string());
         let Some((domain, _)) = check.lookup.domain_of(iname) else {
             let names = data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
@@ -221,10 +222,10 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        if let crate::Tag::Flat(flat) = tag
+        if let Some(flat) = data.flat.get(iname)
             && let Some(wrong) = flat.wrong()
         {
-            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {tag}, but {wrong}"))
+            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {flat}, but {wrong}"))
                 .help("write `flatten_ragged(s, i, threads=128, items=16, tiles=16)`");
             check.add(item, iname, d);
             continue;

@@ -102,7 +102,7 @@ impl Check<'_> {
     /// Whether the kernel has been transformed: its text order is no longer its order, and its
     /// steps have proved their bounds.
     pub fn transformed(&self) -> bool {
-        self.data.declared.is_some() || !self.data.definitions.is_empty() || !self.data.tags.is_empty()
+        self.data.declared.is_some() || !self.data.definitions.is_empty() || self.data.has_tags()
     }
 }
 

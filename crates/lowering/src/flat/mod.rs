@@ -32,6 +32,7 @@
 mod ends;
 mod inside;
 mod join;
+mod launches;
 mod load;
 mod parts;
 mod points;
@@ -42,13 +43,14 @@ mod starts;
 mod tile;
 mod warp;
 
+pub(crate) use launches::{Launch, launches};
+
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
     DType, Diagnostic, Dim, Expr, Flat, Instruction, Name, Part, PartRef, Reduce, ReductionOp,
 };
 use loopwright_legality::FlatNest;
-use loopwright_target::Target as Device;
 
 use crate::{
     analysis::reduction,
@@ -56,7 +58,7 @@ use crate::{
     emitter::Emitter,
     env::Env,
     fold::{add, sub},
-    program::{BinOp, Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
+    program::{Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
     reduce::count,
     scope::Scope,
     translate::Target,
@@ -72,67 +74,6 @@ const JOINED: i64 = 4;
 const ENDS: i64 = 4;
 /// Bits of the greatest number of segments where indices have 32 bits, and where they have 64.
 const COUNT_BITS: [u32; 2] = [30, 50];
-
-/// Threads of the one block of the last launch: as many warps as a warp has lanes.
-fn joining_threads(target: &Device) -> u32 {
-    target.warp_size * target.warp_size
-}
-
-/// Refuses numbers that do not suit a target's warps: the last launch is one block of as many warps
-/// as a warp has lanes, and lanes that are digits of numbers of segments make up whole numbers.
-pub(crate) fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
-    let digit = target.warp_size.trailing_zeros().max(1);
-    if joining_threads(target) > target.most_threads || COUNT_BITS.iter().any(|bits| bits % digit != 0) {
-        return Err(Diagnostic::new(
-            "flat-warp",
-            format!("flattened nests cannot be written for warps of {} threads", target.warp_size),
-        )
-        .help("lower the kernel without `flatten_ragged` for this target"));
-    }
-    match flat.wrong_for(target) {
-        Some(wrong) => Err(Diagnostic::new("flat-warp", wrong)),
-        None => Ok(()),
-    }
-}
-
-/// A nest, for its launches.
-pub(crate) struct Launches {
-    pub nest: FlatNest,
-    pub flat: Flat,
-}
-
-/// The three launches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Starts,
-    Runs,
-    Join,
-}
-
-impl Stage {
-    pub const ALL: [Stage; 3] = [Stage::Starts, Stage::Runs, Stage::Join];
-
-    /// Threads of a block.
-    pub fn threads(self, flat: Flat, target: &Device) -> u32 {
-        match self {
-            Stage::Starts => STARTING_THREADS,
-            Stage::Runs => u32::from(flat.threads),
-            Stage::Join => joining_threads(target),
-        }
-    }
-
-    /// Why it is a launch of its own.
-    pub fn note(self, before: &str) -> Note {
-        let why = match self {
-            Stage::Starts => "",
-            Stage::Runs => "which finds where each run of the flattened segments begins",
-            Stage::Join => {
-                "whose blocks leave partial results of the flattened segments that they have in common"
-            }
-        };
-        Note::new(format!("launched after {before}, {why}"))
-    }
-}
 
 /// What the launches hand to each other, and how much there is of everything.
 pub(crate) struct Scratch {
@@ -156,28 +97,8 @@ pub(crate) struct Scratch {
     count: Value,
 }
 
-impl Scratch {
-    /// The grid of a launch; nothing is launched where there are no segments.
-    pub fn grid(&self, stage: Stage, target: &Device) -> Value {
-        let int = |v| Value::int(self.count.dtype, v);
-        let blocks = match stage {
-            Stage::Starts => {
-                let warps = i64::from(STARTING_THREADS / target.warp_size);
-                Value::binary(BinOp::TruncDiv, add(self.runs.clone(), int(warps)), int(warps))
-            }
-            Stage::Runs => self.blocks.clone(),
-            Stage::Join => int(1),
-        };
-        let some = Value::binary(BinOp::Gt, self.count.clone(), int(0));
-        Value {
-            dtype: self.count.dtype,
-            kind: ValueKind::Select(Box::new(some), Box::new(blocks), Box::new(int(0))),
-        }
-    }
-}
-
 /// Writes one launch.
-pub(crate) struct Writer<'w, 'a, 'k> {
+struct Writer<'w, 'a, 'k> {
     pub emitter: Emitter<'a, 'k>,
     env: Env,
     nest: &'w FlatNest,
@@ -215,7 +136,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             if let Some(number) = analysis.numbers.get(part).copied() {
                 let leaf = emitter.leaf_at(number, Default::default());
                 let leaf = &mut emitter.shared_state.leaves[leaf.0];
-                (leaf.instances, leaf.flattened) = (None, true);
+                (leaf.instances, leaf.decided_by_data) = (None, true);
             }
         }
         let mut leaf = |part| {

@@ -11,10 +11,8 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{
-    AddressSpace, Aff, Constraint, Diagnostic, Dim, Flat, HardwareAxis, Name, Tag, Tree,
-};
-use loopwright_legality::{Meeting, Time, flat_nest};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Name, Tag, Tree};
+use loopwright_legality::{Meeting, Time};
 use loopwright_poly::System;
 use loopwright_target::Target;
 
@@ -26,7 +24,7 @@ use crate::{
     Hazards,
     analysis::Analysis,
     block::{block_shape, extents_of_threads},
-    flat::{self, Launches, Stage},
+    flat,
     grid::grid_extent,
     items::{Item, items_of},
     join::uses_shared,
@@ -113,7 +111,7 @@ impl Host<'_, '_> {
                 continue;
             };
             let tag = self.analysis.kernel.tag(iname);
-            if !matches!(tag, Tag::Host | Tag::Flat(_)) {
+            if !matches!(tag, Tag::Host | Tag::Flat) {
                 segment.push(tree.clone());
                 continue;
             }
@@ -125,7 +123,7 @@ impl Host<'_, '_> {
             nodes.extend(self.segment(&ended, around, &mut before)?);
             let first = self.kernels.len();
             let own = match tag {
-                Tag::Flat(flat) => self.flat_nest(iname, flat, &parts, around)?,
+                Tag::Flat => self.flat_nest(iname, &parts, around)?,
                 _ => self.host_loop(iname, body, around)?,
             };
             self.note_boundary(first, before.as_ref(), &parts)?;
@@ -329,25 +327,18 @@ impl Host<'_, '_> {
     fn flat_nest(
         &mut self,
         iname: &Name,
-        flat: Flat,
         parts: &[usize],
         around: &HostPlace,
     ) -> Result<Vec<HostNode>, Diagnostic> {
-        flat::check(flat, self.target)?;
-        let launches = Rc::new(Launches { nest: flat_nest(self.analysis.kernel, iname)?, flat });
         let mut nodes = Vec::new();
-        for stage in Stage::ALL {
+        for launch in flat::launches(self.analysis, self.target, iname)? {
             let number = self.kernels.len();
-            let notes = match stage {
-                Stage::Starts => Vec::new(),
-                _ => vec![stage.note(&self.name_of(number - 1))],
-            };
             self.kernels.push(KernelPlan {
                 name: Name::new(self.name_of(number)),
                 around: around.clone(),
-                notes,
-                parts: if stage == Stage::Runs { parts.to_vec() } else { Vec::new() },
-                body: KernelBody::Segments(launches.clone(), stage),
+                notes: launch.notes(&self.name_of(number.saturating_sub(1))),
+                parts: if launch.has_parts() { parts.to_vec() } else { Vec::new() },
+                body: KernelBody::Segments(launch),
             });
             nodes.push(HostNode::Launch(number));
         }

@@ -95,8 +95,8 @@ pub(crate) struct KernelPlan {
 pub(crate) enum KernelBody {
     /// What its nodes say.
     Nodes(Box<Body>),
-    /// A stage of a nest over segments.
-    Segments(Rc<crate::flat::Launches>, crate::flat::Stage),
+    /// A launch of a nest over segments.
+    Segments(crate::flat::Launch),
 }
 
 /// A kernel of nodes.

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     analysis::{Analysis, Guard, reduction},
-    flat::Stage,
     items::Join,
     join::{JoinPlan, axis_names},
     loop_bounds::{LoopBounds, LoopEnd, Side},
@@ -63,14 +62,8 @@ impl Text<'_, '_> {
             self.plain(depth, &format!("# {}", note.text));
         }
         match &plan.body {
-            KernelBody::Segments(launches, stage) => {
-                let does = match stage {
-                    Stage::Starts => "finds where each run of points begins",
-                    Stage::Runs => "each warp reduces a run of points",
-                    Stage::Join => "one block joins what runs have of common segments",
-                };
-                let iname = &launches.nest.point;
-                self.plain(depth, &format!("kernel {}: segments of {iname}: {does}", plan.name));
+            KernelBody::Segments(launch) => {
+                self.plain(depth, &format!("kernel {}: {}", plan.name, launch.text()));
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, nodes, .. } = body.as_ref();

@@ -54,8 +54,8 @@ pub(super) fn text_of(leaf: &Leaf, earlier: &[Leaf]) -> String {
     if let Some(step) = &leaf.made_by {
         let _ = write!(text, " by {}", quoted(step));
     }
-    if leaf.flattened {
-        text.push_str(" flattened");
+    if leaf.decided_by_data {
+        text.push_str(" decided_by_data");
     }
     if !leaf.text.is_empty() {
         let _ = write!(text, " {}", quoted(&leaf.text));
@@ -128,13 +128,13 @@ pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
     };
     let (purpose, only) = read_own(p)?;
     let made_by = if p.eat_word("by") { Some(read_quoted(p, "the step")?.into()) } else { None };
-    let flattened = p.eat_word("flattened");
+    let decided_by_data = p.eat_word("decided_by_data") || p.eat_word("flattened");
     let text = match p.at("{") || p.tok(0) == Tok::End {
         true => String::new(),
         false => read_quoted(p, "the text of the instruction")?,
     };
     let instances = if p.at("{") { Some(read_instances(p)?) } else { None };
-    Ok(Leaf { part, role, purpose, made_by, text, instances, only, flattened })
+    Ok(Leaf { part, role, purpose, made_by, text, instances, only, decided_by_data })
 }
 
 /// What a leaf gives, and the values of inames that no loop counts.

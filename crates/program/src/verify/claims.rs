@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, ReductionOp, Role, Tag, Tree,
+    Name, Part, PartRef, ReductionOp, Role, Tree,
 };
 use loopwright_legality::{Executor, Presence, context, executor, flat_nest};
 use loopwright_poly::System;
@@ -56,8 +56,9 @@ struct Claims<'k> {
     program: &'k Program,
     lookup: Lookup<'k>,
     context: Vec<Constraint>,
-    /// Parts of nests over segments that may be flattened.
-    flattened: BTreeSet<PartRef>,
+    /// Parts of which data may decide who runs which instance: those of nests over segments that
+    /// may be flattened.
+    by_data: BTreeSet<PartRef>,
 }
 
 /// What the kernel says of a part.
@@ -70,14 +71,13 @@ struct Stated<'k> {
 
 impl<'k> Claims<'k> {
     fn new(kernel: &'k LoopKernel, program: &'k Program) -> Result<Self, Diagnostic> {
-        let segments = kernel.tags.iter().filter(|(_, tag)| matches!(tag, Tag::Flat(_)));
-        let nests = segments.filter_map(|(iname, _)| flat_nest(kernel, iname).ok());
+        let nests = kernel.flat.keys().filter_map(|iname| flat_nest(kernel, iname).ok());
         Ok(Claims {
             kernel,
             program,
             lookup: Lookup::new(kernel),
             context: context(kernel),
-            flattened: nests.flat_map(|nest| nest.parts).collect(),
+            by_data: nests.flat_map(|nest| nest.parts).collect(),
         })
     }
 
@@ -143,8 +143,8 @@ impl<'k> Claims<'k> {
         if leaf.role != stated.instruction.role {
             return Ok(Some("has another role in the kernel".into()));
         }
-        if leaf.flattened {
-            let may = self.flattened.contains(&leaf.part);
+        if leaf.decided_by_data {
+            let may = self.by_data.contains(&leaf.part);
             return Ok((!may).then(|| "is not of a nest over segments that can be flattened".into()));
         }
         let Some(claim) = &leaf.instances else {

@@ -364,8 +364,9 @@ impl<'r, 'p> Order<'r, 'p> {
         }
         let reading = self.reading;
         // Which thread writes which element is up to the data; that no two write the same one is
-        // the theorem behind flattened nests.
-        if first.write && second.write && first.leaf == second.leaf && reading.is_flattened(first.leaf) {
+        // what the leaf claims.
+        if first.write && second.write && first.leaf == second.leaf && reading.is_decided_by_data(first.leaf)
+        {
             return Ok(());
         }
         let (a, b) = (reading.scope(first.scope), reading.scope(second.scope));

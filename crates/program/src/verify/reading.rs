@@ -665,9 +665,9 @@ impl<'p> Reading<'p> {
         self.scopes[self.scope].loops.starts_with(loops).then(|| aff.clone())
     }
 
-    /// Whether data decide who runs a statement, as by a flattened nest.
-    pub fn is_flattened(&self, leaf: Option<LeafId>) -> bool {
-        leaf.and_then(|id| self.program.leaves.get(id.0)).is_some_and(|l| l.flattened)
+    /// Whether data decide who runs a statement.
+    pub fn is_decided_by_data(&self, leaf: Option<LeafId>) -> bool {
+        leaf.and_then(|id| self.program.leaves.get(id.0)).is_some_and(|l| l.decided_by_data)
     }
 
     /// Remembers a value read from data.

@@ -92,7 +92,7 @@ impl Builder {
             instances: None,
             purpose: Purpose::Value(0),
             only: Vec::new(),
-            flattened: false,
+            decided_by_data: false,
         });
         Some(LeafId(self.program.leaves.len() - 1))
     }

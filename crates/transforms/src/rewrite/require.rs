@@ -31,7 +31,8 @@ pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnos
 pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> Result<(), Diagnostic> {
     match data.tag(iname) {
         Tag::Seq => Ok(()),
-        tag => {
+        _ => {
+            let tag = data.tag_text(iname);
             Err(Diagnostic::new("tagged-iname", format!("`{iname}` is tagged `{tag}` and cannot be {doing}"))
                 .help(format!("do it before tagging, or `untag_inames({iname})` first")))
         }

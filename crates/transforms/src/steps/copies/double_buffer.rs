@@ -291,9 +291,7 @@ impl Transform for DoubleBuffer {
             data.instructions.insert(at, prologue);
             give_own_inames(data, std::slice::from_ref(&prologue_id), &pairs)?;
             for (old, new) in &pairs {
-                if data.tag(old) != Tag::Seq {
-                    data.tags.insert(new.clone(), data.tag(old));
-                }
+                data.copy_tag(old, new);
             }
             let values_first = values_at(data, k, &first)?;
             let started = moved(&instances, &values_first)?;

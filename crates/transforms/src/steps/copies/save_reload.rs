@@ -380,7 +380,7 @@ impl Transform for SaveReload {
                     give_own_inames(data, std::slice::from_ref(&id), &pairs)?;
                     for (old, new) in &pairs {
                         if !matches!(data.tag(old), Tag::Seq | Tag::Host) {
-                            data.tags.insert(new.clone(), data.tag(old));
+                            data.copy_tag(old, new);
                         }
                     }
                 }

@@ -200,9 +200,7 @@ impl Transform for Distribute {
                     }
                 }
                 give_own_inames(data, &ids, &[(iname.clone(), new.clone())])?;
-                if data.tag(iname) != Tag::Seq {
-                    data.tags.insert(new.clone(), data.tag(iname));
-                }
+                data.copy_tag(iname, &new);
                 loops.push(Tree::Loop { iname: new, body });
             }
             data.tree = tree::replace_loop(&data.tree, iname, &|_| loops.clone());

@@ -1,6 +1,6 @@
 //! Gives some instructions loops of their own.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tag, Tree};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tree};
 
 use crate::{
     Transform, names,
@@ -204,12 +204,7 @@ impl DuplicateInames {
         }
         kernel.edit(|data| {
             give_own_inames(data, &concerned, &[(iname.clone(), new.clone())])?;
-            match data.tag(iname) {
-                Tag::Seq => {}
-                tag => {
-                    data.tags.insert(new.clone(), tag);
-                }
-            }
+            data.copy_tag(iname, new);
             if !data.tag(iname).is_parallel() {
                 cut(&mut data.tree, iname, new, &concerned)?;
             }

@@ -205,7 +205,7 @@ fn merge_domains(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(
     let tag = data.tag(&inames[0]);
     for n in inames {
         replace_in_lists(data, n, std::slice::from_ref(new));
-        data.tags.remove(n);
+        data.take_tag(n);
     }
     if tag != Tag::Seq {
         data.tags.insert(new.clone(), tag);

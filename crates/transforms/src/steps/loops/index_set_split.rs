@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, LoopKernel, Name, Part, PartRef, Tag, Tree,
+    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, LoopKernel, Name, Part, PartRef, Tree,
     parse_constraints,
 };
 
@@ -243,12 +243,7 @@ impl Transform for IndexSetSplit {
                 domain.constraints.push(condition.clone());
             }
             for (old, new) in &pairs {
-                match data.tag(old) {
-                    Tag::Seq => {}
-                    tag => {
-                        data.tags.insert(new.clone(), tag);
-                    }
-                }
+                data.copy_tag(old, new);
             }
             let holds_first = condition.aff.coefficient(iname) < 0;
             data.tree = tree::replace_loop(&data.tree, iname, &|here| match holds_first {

@@ -117,9 +117,8 @@ impl Transform for RenameIname {
             }
             replace_in_lists(data, iname, std::slice::from_ref(new));
             tree::rename_loops(&mut data.tree, &|n| (n == iname).then(|| new.clone()));
-            if let Some(tag) = data.tags.remove(iname) {
-                data.tags.insert(new.clone(), tag);
-            }
+            data.copy_tag(iname, new);
+            data.take_tag(iname);
             let declared = is_declared(data, iname);
             for instruction in &mut data.instructions {
                 map_expressions(instruction, &mut |e| expr(e));

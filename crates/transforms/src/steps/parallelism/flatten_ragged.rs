@@ -1,6 +1,6 @@
 //! Flattens the loops over segments of unequal length and their points.
 
-use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter, Tag};
+use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter};
 use loopwright_legality::{Judgement, flat_nest};
 
 use crate::{
@@ -246,7 +246,7 @@ impl Transform for FlattenRagged {
             }));
         }
         kernel.edit(|data| {
-            data.tags.insert(s.clone(), Tag::Flat(flat));
+            data.flat.insert(s.clone(), flat);
             Ok(())
         })
     }

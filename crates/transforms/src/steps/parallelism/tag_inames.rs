@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tag, Tree};
+use loopwright_kernel_ir::{Diagnostic, Flat, KernelData, LoopKernel, Name, Tag, Tree};
 
 use crate::{
     Transform,
@@ -135,7 +135,7 @@ const FOREIGN_TAGS: &[(&str, &str)] = &[
 ];
 
 fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
-    if let Some(Tag::Flat(_)) = Tag::parse(text) {
+    if Flat::parse(text).is_some() {
         return Err(Diagnostic::new("unknown-tag", format!("`{text}` says how a nest of two loops runs"))
             .help("`flatten_ragged(s, i)` gives it to the loop over the segments"));
     }
@@ -272,7 +272,10 @@ impl Transform for TagInames {
                 if old != Tag::Seq {
                     return Err(Diagnostic::new(
                         "conflicting-tags",
-                        format!("`{iname}` is tagged `{old}` already and cannot be `{tag}` as well"),
+                        format!(
+                            "`{iname}` is tagged `{}` already and cannot be `{tag}` as well",
+                            data.tag_text(iname)
+                        ),
                     )
                     .help(format!("`untag_inames({iname})` first")));
                 }

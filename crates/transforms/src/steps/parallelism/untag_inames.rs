@@ -131,7 +131,7 @@ impl Transform for UntagInames {
         kernel.edit(|data| {
             for iname in &self.inames {
                 require_iname(data, iname)?;
-                let Some(tag) = data.tags.remove(iname) else {
+                let Some(tag) = data.take_tag(iname) else {
                     return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to take away"))
                         .help("leave it out: it is a sequential loop"));
                 };

@@ -1,0 +1,164 @@
+//! Loops over segments of unequal length that are flattened with the loops over their points: how
+//! the work is cut. The nests themselves, and why that is legal, are the matter of
+//! `loopwright_legality::flat`; what becomes of them, of the folder `flat` of lowering.
+
+use std::fmt;
+
+use loopwright_poly::Name;
+use loopwright_target::Target;
+use serde::{Deserialize, Serialize};
+
+use crate::{KernelData, Tag};
+
+/// How the steps of a flattened loop are distributed: a step is a point of a segment, or one of the
+/// [`Flat::END_WEIGHT`] steps that the end of a segment counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Flat {
+    /// Threads per block; each warp processes one run.
+    pub threads: u16,
+    /// Points per thread and tile; a warp's tile has 32 times as many.
+    pub items: u16,
+    /// Tiles per run.
+    pub tiles: u16,
+    /// Shorter runs at the end, if any.
+    pub shorter: Option<Shorter>,
+}
+
+/// Shorter runs after the first ones. Blocks take runs in order: the first runs fill the device,
+/// and blocks that finish early take the short ones (guided self-scheduling: Polychronopoulos and
+/// Kuck, 1987, here with two lengths).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Shorter {
+    /// Number of full-length runs.
+    pub after: u32,
+    /// Tiles per shorter run.
+    pub tiles: u16,
+}
+
+impl Flat {
+    /// Number of steps that the end of a segment counts for: about the cost of closing one, in
+    /// points.
+    pub const END_WEIGHT: u16 = 2;
+
+    /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
+    /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
+    /// than that leaves room for, judged by the bytes that it reads per point and those of a partial
+    /// result. Left to itself, the compiler may use a few more registers, and a round then has fewer
+    /// blocks than it was cut for.
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::Flat;
+    /// use loopwright_target::Target;
+    ///
+    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, shorter: None };
+    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::cuda(), point, state);
+    /// assert_eq!(min_blocks(16, 4, 4), Some(8));
+    /// assert_eq!(min_blocks(32, 4, 4), Some(5));
+    /// // Points of 8 bytes, and a partial result of 8 bytes.
+    /// assert_eq!(min_blocks(32, 8, 4), None);
+    /// assert_eq!(min_blocks(16, 4, 8), None);
+    /// ```
+    pub fn min_blocks(self, target: &Target, point: usize, state: usize) -> Option<u32> {
+        let bytes = point * usize::from(self.items);
+        if state > 4 || bytes > 128 {
+            return None;
+        }
+        let registers = if bytes <= 64 { 64 } else { 102 };
+        let warps = target.registers / registers / target.warp_size;
+        Some(warps * target.warp_size / u32::from(self.threads)).filter(|blocks| *blocks > 0)
+    }
+
+    /// What is wrong with the numbers, if anything.
+    pub fn wrong(self) -> Option<String> {
+        self.wrong_for(&Target::default())
+    }
+
+    /// As [`Self::wrong`], of a target.
+    pub fn wrong_for(self, target: &Target) -> Option<String> {
+        let (warp, most) = (target.warp_size, target.most_threads);
+        let threads = u32::from(self.threads);
+        if !threads.is_multiple_of(warp) || !(warp..=most).contains(&threads) {
+            return Some(format!("threads are a multiple of {warp}, from {warp} to {most}"));
+        }
+        self.wrong_of_any(target).map(String::from)
+    }
+
+    fn wrong_of_any(self, target: &Target) -> Option<&'static str> {
+        if !matches!(self.items, 8 | 16 | 32) {
+            return Some("a thread takes 8, 16 or 32 items of a tile");
+        }
+        if self.tiles == 0 || self.shorter.is_some_and(|s| s.tiles == 0) {
+            return Some("a warp goes through at least one tile");
+        }
+        let shorter = self.shorter?;
+        if shorter.after == 0 || shorter.tiles > self.tiles {
+            return Some("behind at least one run, the others are shorter");
+        }
+        let first = u64::from(shorter.after)
+            * u64::from(self.tiles)
+            * u64::from(self.items)
+            * u64::from(target.warp_size);
+        (first > i32::MAX as u64).then_some("the first runs have 2^31 steps or more")
+    }
+
+    /// The numbers of a text as `flat_128x16x16` or `flat_128x16x172_4224x11`: threads, items and
+    /// tiles, then the number of full-length runs and the tiles of the shorter ones. One spelling
+    /// only: no sign, no leading zero, no trailing text.
+    pub fn parse(text: &str) -> Option<Flat> {
+        let all = text.strip_prefix("flat_")?;
+        let (first, behind) = all.split_once('_').map_or((all, None), |(a, b)| (a, Some(b)));
+        let mut numbers = first.split('x');
+        let mut number = || numbers.next()?.parse().ok();
+        let (threads, items, tiles) = (number()?, number()?, number()?);
+        let shorter = match behind {
+            Some(behind) => {
+                let (after, tiles) = behind.split_once('x')?;
+                Some(Shorter { after: after.parse().ok()?, tiles: tiles.parse().ok()? })
+            }
+            None => None,
+        };
+        let flat = Flat { threads, items, tiles, shorter };
+        (flat.to_string() == text).then_some(flat)
+    }
+}
+
+impl fmt::Display for Flat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)?;
+        match self.shorter {
+            Some(Shorter { after, tiles }) => write!(f, "_{after}x{tiles}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl KernelData {
+    /// The tag of an iname as texts have it, with the numbers of a flattened loop.
+    pub fn tag_text(&self, iname: &str) -> String {
+        match self.flat.get(iname) {
+            Some(flat) => flat.to_string(),
+            None => self.tag(iname).to_string(),
+        }
+    }
+
+    /// Whether any iname has a tag.
+    pub fn has_tags(&self) -> bool {
+        !(self.tags.is_empty() && self.flat.is_empty())
+    }
+
+    /// Gives an iname the tag that another has, if any.
+    pub fn copy_tag(&mut self, from: &Name, to: &Name) {
+        if let Some(tag) = self.tags.get(from).copied() {
+            self.tags.insert(to.clone(), tag);
+        }
+        if let Some(flat) = self.flat.get(from).copied() {
+            self.flat.insert(to.clone(), flat);
+        }
+    }
+
+    /// Takes the tag of an iname away, if it has one.
+    pub fn take_tag(&mut self, iname: &Name) -> Option<Tag> {
+        let flat = self.flat.remove(iname).map(|_| Tag::Flat);
+        self.tags.remove(iname).or(flat)
+    }
+}
