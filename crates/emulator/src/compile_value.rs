@@ -173,9 +173,8 @@ impl<'a> Compiler<'a> {
                 self.emit(Inst::Any { dst, value, site });
             }
             ValueKind::Ballot(a) => {
-                let expected = Value::ballot_type(&self.program.target);
-                if a.dtype != DType::Bool || dtype != expected {
-                    return self.invalid(format!("a ballot is a {expected} of a truth value"));
+                if a.dtype != DType::Bool || dtype != Value::ballot_type(&self.program.target) {
+                    return self.invalid(format!("a ballot of {} as {dtype}", a.dtype));
                 }
                 let value = self.value(a)?;
                 let site = self.site(None);

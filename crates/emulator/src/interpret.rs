@@ -160,10 +160,9 @@ impl<const W: usize> Block<'_, W> {
                 Inst::Ballot { dst, value, site } => {
                     self.all_lanes(warp, site)?;
                     let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
-                    // A ballot is of the narrowest type that has a bit for each lane.
-                    match u32::try_from(have).ok().filter(|_| W <= u32::BITS as usize) {
-                        Some(have) => warp.narrow[dst as usize] = [have; W],
-                        None => warp.wide[dst as usize] = [have; W],
+                    match W as u32 <= u32::BITS {
+                        true => warp.narrow[dst as usize] = [have as u32; W],
+                        false => warp.wide[dst as usize] = [have; W],
                     }
                 }
                 Inst::LeadingZeros { wide, dst, src, class } => {
