@@ -6,9 +6,9 @@
 //! counted from the last such multiple before the row,
 //!
 //! ```text
-//! beside_i = (s * len) & 3                      elements between that multiple and the row
-//! beside_i <= i < len + beside_i                the loop, whose tiles begin at multiples of four again
-//! x[s, i - beside_i]                            what it reads
+//! beside_i = (s * len) & 3              elements between that multiple and the row
+//! beside_i <= i < len + beside_i        the loop, whose tiles begin at multiples of four again
+//! x[s, i - beside_i]                    what it reads
 //! ```
 //!
 //! so that all vectors but the first and the last of a row lie inside it and at such multiples,

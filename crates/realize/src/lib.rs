@@ -4,17 +4,17 @@
 //! or how vectors meet misaligned rows. [`realize`] decides that: one instruction becomes several,
 //! each of which does a share of it (`kernel_ir::Share`).
 //!
-//! | name | what it does | where |
-//! |---|---|---|
-//! | `alignment` | a reduction along a misaligned row counts its points from an aligned address | reductions over `vec` |
-//! | `two_stages` | a reduction over blocks leaves partial results, which a second kernel joins | reductions over the grid |
-//! | `updates` | a reduction over blocks updates its result atomically | the same, with `join=atomic` |
+//! | name | what it does |
+//! |---|---|
+//! | `alignment` | a reduction over `vec` counts its points from the aligned address before a row |
+//! | `two_stages` | a reduction over blocks leaves partial results, which a second kernel joins |
+//! | `updates` | one with `join=atomic` updates its result atomically |
 //!
 //! Each is a [`Realization`] with a verdict of its own ([`Realized::judged`]): a theorem, whose
 //! premises `loopwright_legality::judge_realization` checks for the kernels before and after it,
 //! without this crate. So each kernel between the declared one and the program is held to the one
-//! before it: transformed ones by the steps' verdicts, the realised one by these, and the program to
-//! the realised kernel by its final check.
+//! before it: transformed ones by the steps' verdicts, the realised one by these, and the program
+//! to the realised kernel by its final check.
 
 #![cfg_attr(
     not(test),
@@ -88,8 +88,8 @@ pub fn realize(kernel: &LoopKernel, target: &Target, wanted: Wanted) -> Result<R
 }
 
 impl Realized {
-    /// A kernel with rewrites that another tool has made of it, to be judged as those of [`realize`]
-    /// are.
+    /// A kernel with rewrites that another tool has made of it, to be judged as those of
+    /// [`realize`] are.
     pub fn of(start: LoopKernel, steps: Vec<Realization>) -> Realized {
         Realized { start, steps }
     }
@@ -110,8 +110,8 @@ impl Realized {
         before.zip(&self.steps).map(|(before, step)| (step, judge_realization(before, &step.kernel)))
     }
 
-    /// Refuses realisations that are not proved. One that is refused is a defect of this crate, or a
-    /// premise that its theorem does not need.
+    /// Refuses realisations that are not proved. One that is refused is a defect of this crate, or
+    /// a premise that its theorem does not need.
     pub fn check(&self) -> Result<(), Diagnostic> {
         for (step, verdict) in self.judged() {
             let reason = match verdict {

@@ -4,7 +4,7 @@
 //! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes
 //!
 //! ```text
-//! out_partial[s, b] = sum(t, e)              # each block its own; the state of the operator, not its result
+//! out_partial[s, b] = sum(t, e)      # each block its own; the operator's state, not its result
 //! out[s] = sum(b_join, out_partial[s, b_join])
 //! ```
 //!

@@ -12,8 +12,8 @@
 //! * no other instruction has inames of `p`.
 //!
 //! Then `A` computes what `I` does: `i = i' - d` relates their points one to one, and the operator
-//! takes them in any order. Which `d` it is does not matter here; that vectors are aligned for it is
-//! shown where they are written.
+//! takes them in any order. Which `d` it is does not matter here; that vectors are aligned for it
+//! is shown where they are written.
 
 use std::collections::BTreeSet;
 

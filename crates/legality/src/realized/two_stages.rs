@@ -6,7 +6,8 @@
 //! * `P` store, for each `(w, b)`, the state that the operator comes to over the points
 //!   `U(w, b, t)`: it has the operator's state, neutral element, lift and combination, its points
 //!   are those of `I`, and its expression is that of `I`;
-//! * each `(w, b)` have a cell of its own, in arrays of the state's types that nothing else touches;
+//! * each `(w, b)` have a cell of its own, in arrays of the state's types that nothing else
+//!   touches;
 //! * `J` combine, for each `w`, the states that it reads, from the operator's neutral element on by
 //!   the operator's combination, and compute of the state what `I` does;
 //! * the reads of `J` for `w` be exactly the cells of `P` for `w`, each read once;
