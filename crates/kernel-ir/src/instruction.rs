@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{DType, Diagnostic, Expr, KernelData, Reduce};
+use crate::{AddressSpace, DType, Diagnostic, Expr, KernelData, Reduce};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -202,6 +202,13 @@ impl Instruction {
         if self.reads().contains(&target.array) {
             let why = format!("it reads `{}`, which blocks change", target.array);
             return refuse("atomic-shape", why, "let it write another array");
+        }
+        let on_grid = reduce.inames.iter().any(|i| kernel.tag(i).block_axis().is_some());
+        let space = kernel.array(&target.array).map(|a| a.space);
+        if on_grid && space.is_some_and(|s| s != AddressSpace::Global) {
+            let array = &target.array;
+            let why = format!("blocks cannot add to `{array}`, which is not in global memory");
+            return refuse("atomic-target", why, &format!("`make_global({array})` moves it there first"));
         }
         Ok(())
     }
