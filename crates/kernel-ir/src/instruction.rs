@@ -203,12 +203,25 @@ impl Instruction {
             let why = format!("it reads `{}`, which blocks change", target.array);
             return refuse("atomic-shape", why, "let it write another array");
         }
-        let on_grid = reduce.inames.iter().any(|i| kernel.tag(i).block_axis().is_some());
-        let space = kernel.array(&target.array).map(|a| a.space);
-        if on_grid && space.is_some_and(|s| s != AddressSpace::Global) {
-            let array = &target.array;
-            let why = format!("blocks cannot add to `{array}`, which is not in global memory");
-            return refuse("atomic-target", why, &format!("`make_global({array})` moves it there first"));
+        self.check_atomic_target(kernel)
+    }
+
+    /// Whether blocks can join the partial results of its reduction in its target, if they are to
+    /// and its reduction is over blocks: the target has to be in global memory.
+    pub fn check_atomic_target(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        let over_blocks = |i: &Name| kernel.tag(i).block_axis().is_some();
+        if !self.reductions().iter().any(|r| r.inames.iter().any(over_blocks)) {
+            return Ok(());
+        }
+        for array in self.targets.iter().map(|t| &t.array) {
+            if kernel.array(array).is_some_and(|a| a.space != AddressSpace::Global) {
+                let message = format!(
+                    "`{}` cannot be joined by atomic updates: blocks cannot add to `{array}`, which is not in global memory",
+                    self.id
+                );
+                let help = format!("`make_global({array})` moves it there first");
+                return Err(Diagnostic::new("atomic-target", message).help(help));
+            }
         }
         Ok(())
     }
