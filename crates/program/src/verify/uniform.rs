@@ -99,7 +99,7 @@ impl<'p> Varying<'p> {
     }
 
     /// Whether a value may differ.
-    fn varies(&self, value: &Value) -> bool {
+    pub fn varies(&self, value: &Value) -> bool {
         let of_warp = self.among == SyncScope::Warp;
         match &value.kind {
             ValueKind::ThreadIdx(dim) => *dim.of(&self.kernel.block) > 1,
