@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressSpace, DType, Diagnostic, Expr, KernelData, Reduce};
+use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -209,7 +209,7 @@ impl Instruction {
     /// Whether blocks can join the partial results of its reduction in its target, if they are to
     /// and its reduction is over blocks: the target has to be in global memory.
     pub fn check_atomic_target(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
-        let over_blocks = |i: &Name| kernel.tag(i).block_axis().is_some();
+        let over_blocks = |i: &Name| matches!(kernel.tag(i).axis(), Some(HardwareAxis::Grid(_)));
         if !self.reductions().iter().any(|r| r.inames.iter().any(over_blocks)) {
             return Ok(());
         }

@@ -23,8 +23,8 @@ mod run;
 
 use std::collections::{BTreeMap, HashMap};
 
-use loopwright_kernel_ir::{Diagnostic, Name, Part, ReductionOp};
-use loopwright_legality::Presence;
+use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part, ReductionOp};
+use loopwright_legality::{Executor, Presence};
 
 use super::uniform::Varying;
 use crate::{DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind, VarId};
@@ -109,8 +109,8 @@ struct Reduction<'p> {
     /// What holds its accumulator, by the updates.
     state: State,
     /// How its updates, and its first value, stand to the axes of the block.
-    update: Option<[Presence; 3]>,
-    init: Option<[Presence; 3]>,
+    update: Option<Executor<()>>,
+    init: Option<Executor<()>>,
     last_update: usize,
     /// The first value of each value of its state.
     first: BTreeMap<u8, &'p Value>,
@@ -123,7 +123,7 @@ struct Reader {
     position: usize,
     part: (Name, Part),
     reads: Vec<Holder>,
-    threads: [Presence; 3],
+    executor: Executor<()>,
 }
 
 /// What the text of a device kernel says of reductions.
@@ -180,12 +180,12 @@ impl<'p> Text<'p> {
             };
             match leaf.part.part {
                 Part::Update(_) => {
-                    reduction.update = Some(instances.threads);
+                    reduction.update = Some(instances.executor.clone());
                     reduction.last_update = self.position;
                     reduction.state.extend(number.zip(holder));
                 }
                 _ => {
-                    reduction.init = Some(instances.threads);
+                    reduction.init = Some(instances.executor.clone());
                     if let (
                         Some(number),
                         Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. },
@@ -207,7 +207,12 @@ impl<'p> Text<'p> {
             }
             _ => {}
         });
-        self.readers.push(Reader { position: self.position, part: of, reads, threads: instances.threads });
+        self.readers.push(Reader {
+            position: self.position,
+            part: of,
+            reads,
+            executor: instances.executor.clone(),
+        });
     }
 
     /// The number of the collective that joins a reduction, if it has to be joined; otherwise what
@@ -218,10 +223,12 @@ impl<'p> Text<'p> {
         varying: &Varying<'_>,
         reduction: &Reduction<'_>,
     ) -> Result<Option<usize>, String> {
-        let (Some(update), Some(init)) = (reduction.update, reduction.init) else { return Ok(None) };
-        let spread =
-            |a: &usize| kernel.block[*a] > 1 && update[*a] == Presence::Iname && init[*a] != Presence::Iname;
-        let axes: Vec<usize> = (0..3).filter(spread).collect();
+        let (Some(update), Some(init)) = (&reduction.update, &reduction.init) else { return Ok(None) };
+        let at = |executor: &Executor<()>, dim: Dim| {
+            matches!(executor[HardwareAxis::Block(dim)], Presence::At(()))
+        };
+        let spread = |dim: &Dim| *dim.of(&kernel.block) > 1 && at(update, *dim) && !at(init, *dim);
+        let axes: Vec<Dim> = Dim::ALL.iter().copied().filter(spread).collect();
         if axes.is_empty() || reduction.state.is_empty() {
             return Ok(None);
         }
@@ -248,10 +255,10 @@ impl<'p> Text<'p> {
             });
         };
         let found = &self.joins[number];
-        let mut theirs: Vec<usize> = found.join.axes.iter().map(|(a, _)| usize::from(*a)).collect();
-        theirs.retain(|a| kernel.block.get(*a).is_some_and(|n| *n > 1));
+        let mut theirs: Vec<Dim> = found.join.axes.iter().map(|(dim, _)| *dim).collect();
+        theirs.retain(|dim| *dim.of(&kernel.block) > 1);
         theirs.sort_unstable();
-        let whole = |(a, n): &(u8, u32)| kernel.block.get(usize::from(*a)) == Some(n);
+        let whole = |(dim, n): &(Dim, u32)| dim.of(&kernel.block) == n;
         if theirs != axes || !found.join.axes.iter().all(whole) {
             return Err("are joined over other threads than they are spread over".into());
         }
@@ -261,7 +268,8 @@ impl<'p> Text<'p> {
         if readers.iter().any(|r| r.position < found.position) {
             return Err("are read before they are joined".into());
         }
-        let elected = |r: &&Reader| axes.iter().all(|a| r.threads[*a] == Presence::Elected);
+        let elected =
+            |r: &&Reader| axes.iter().all(|dim| r.executor[HardwareAxis::Block(*dim)] == Presence::Elected);
         if !found.join.to_all && !readers.iter().all(elected) {
             return Err("are joined for the first threads alone, and read by others".into());
         }

@@ -126,19 +126,14 @@ impl<'p> Run<'p> {
     fn group(&self, thread: usize) -> [usize; 3] {
         let mut at = self.coordinates(thread);
         for (axis, count) in &self.join.axes {
-            if let Some(at) = at.get_mut(usize::from(*axis)) {
-                *at /= (*count).max(1) as usize;
-            }
+            *axis.of_mut(&mut at) /= (*count).max(1) as usize;
         }
         at
     }
 
     fn is_first(&self, thread: usize) -> bool {
         let at = self.coordinates(thread);
-        self.join
-            .axes
-            .iter()
-            .all(|(axis, count)| at[usize::from(*axis)].is_multiple_of((*count).max(1) as usize))
+        self.join.axes.iter().all(|(axis, count)| axis.of(&at).is_multiple_of((*count).max(1) as usize))
     }
 
     /// What is wrong with the values that a thread has in the end.
@@ -329,10 +324,7 @@ impl<'p> Run<'p> {
             ValueKind::Bool(v) => Ok(Known::Int((*v).into())),
             // The constants of the state are not told apart.
             ValueKind::Float(_) => Ok(Known::Int(0)),
-            ValueKind::ThreadIdx(axis) => {
-                let at = self.coordinates(thread);
-                at.get(usize::from(*axis)).map_or(Err(Stop::NotFollowed), |v| Ok(Known::Int(*v as i64)))
-            }
+            ValueKind::ThreadIdx(axis) => Ok(Known::Int(*axis.of(&self.coordinates(thread)) as i64)),
             ValueKind::Var(var) => Ok(self.values(&Cell::Var(*var))[thread].clone()),
             ValueKind::Cast(a) => self.value(a, thread, active),
             ValueKind::Load(element) => match element.memory {
