@@ -68,7 +68,10 @@ fn sort(modes: &mut [(Int, Int)]) -> Result<()> {
                 Some(Ordering::Greater) => modes.swap(j, j + 1),
                 Some(_) => break,
                 None => {
-                    return Err(Error::not_known(NAME, format!("the order of the modes {s}:{d} and {t}:{e}")));
+                    return Err(Error::not_known(
+                        NAME,
+                        format!("the order of the modes {s}:{d} and {t}:{e}"),
+                    ));
                 }
             }
         }

@@ -262,7 +262,8 @@ impl<'p> Text<'p> {
         if theirs != axes || !found.join.axes.iter().all(whole) {
             return Err("are joined over other threads than they are spread over".into());
         }
-        if found.loops != reduction.loops {
+        // A scan goes on from round to round.
+        if !found.join.scan && found.loops != reduction.loops {
             return Err("are not joined once for each first value".into());
         }
         if readers.iter().any(|r| r.position < found.position) {

@@ -19,7 +19,7 @@
 //! 5. *What is read has been given* (`given`): a value of a thread may be left out only if nothing
 //!    reads it.
 //!
-//! 6. *Partial results of threads are joined* (`joins`), each exactly once, and where they are read.
+//! 6. *Partial results of threads are joined* (`joins`), each exactly once, before they are read.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run;
 //! where guards or subscripts hang on data, or on what is not affine, the same is
