@@ -71,6 +71,25 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     assert!(passed.is_empty(), "{passed:?}");
 }
 
+#[test]
+fn a_join_that_lacks_a_statement_is_refused() {
+    let (mut refused, mut passed) = (0, Vec::new());
+    for example in common::examples().into_iter().chain(common::polybench()) {
+        let program = example.program();
+        if is_flattened(&program) {
+            continue;
+        }
+        for (number, variant) in spoilt::joins(&program).iter().enumerate() {
+            match verify(variant) {
+                Finding::Proved { .. } => passed.push(format!("{}: {number}", example.name())),
+                Finding::Refuted(_) | Finding::Unknown(_) => refused += 1,
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{passed:?}");
+    assert!(refused >= 30, "only {refused} statements were taken away");
+}
+
 fn program(kernel: &str, pipeline: &str) -> Program {
     let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{d}"));
     let kernel = Pipeline::parse(pipeline).and_then(|p| p.apply(&kernel)).unwrap_or_else(|d| panic!("{d}"));

@@ -153,7 +153,7 @@ fn a_condition_that_may_wrap_rules_nothing_out() {
                 };
                 if matches!(from.memory, Memory::Shared(_)) {
                     let body = vec![stmt.clone()];
-                    let note = Note::predicate(true);
+                    let note = Note::predicate();
                     *stmt = Stmt::If { cond: cond.clone(), body, otherwise: Vec::new(), note };
                 }
             }
@@ -200,7 +200,7 @@ fn a_condition_that_may_wrap_is_the_same_for_all_threads_only_where_it_is_shown(
             let Stmt::For { body, .. } = stmt else { return };
             for stmt in body.iter_mut().filter(|s| matches!(s, Stmt::Sync { .. })) {
                 let body = vec![stmt.clone()];
-                let note = Note::predicate(true);
+                let note = Note::predicate();
                 *stmt = Stmt::If { cond: cond.clone(), body, otherwise: Vec::new(), note };
             }
         });

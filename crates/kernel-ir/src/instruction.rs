@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{DType, Diagnostic, Expr, KernelData, Reduce};
+use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -203,6 +203,26 @@ impl Instruction {
         if self.reads().contains(&target.array) {
             let why = format!("it reads `{}`, which blocks change", target.array);
             return refuse("atomic-shape", why, "let it write another array");
+        }
+        self.check_atomic_target(kernel)
+    }
+
+    /// Whether blocks can join the partial results of its reduction in its target, if they are to
+    /// and its reduction is over blocks: the target has to be in global memory.
+    pub fn check_atomic_target(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        let over_blocks = |i: &Name| matches!(kernel.tag(i).axis(), Some(HardwareAxis::Grid(_)));
+        if !self.reductions().iter().any(|r| r.inames.iter().any(over_blocks)) {
+            return Ok(());
+        }
+        for array in self.targets.iter().map(|t| &t.array) {
+            if kernel.array(array).is_some_and(|a| a.space != AddressSpace::Global) {
+                let message = format!(
+                    "`{}` cannot be joined by atomic updates: blocks cannot add to `{array}`, which is not in global memory",
+                    self.id
+                );
+                let help = format!("`make_global({array})` moves it there first");
+                return Err(Diagnostic::new("atomic-target", message).help(help));
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::{
-    Model,
+    Model, Touch,
     compare::Comparison,
     dataflow::check_flow,
     roles::other_values,
@@ -149,10 +149,16 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     })
 }
 
-/// Facts about data that could help: those of arrays on which cells of changed arrays depend.
+/// Facts about data that could help: those of arrays on which cells of changed arrays depend, and
+/// first of those on which the cells that are written do.
 fn facts_wanted(model: &Model<'_>, changed: &BTreeMap<Name, String>) -> Option<String> {
-    let touches = changed.keys().filter_map(|array| model.touches.get(array)).flatten();
-    let load = touches.flat_map(|(p, _)| &model.parts[*p].loads).next()?;
+    let touches = || changed.keys().filter_map(|array| model.touches.get(array)).flatten();
+    let written = touches().find_map(|(p, e)| {
+        let (part, event) = (&model.parts[*p], &model.parts[*p].events[*e]);
+        let decides = |load: &&crate::Load| event.cell.iter().flatten().any(|s| s.mentions(&load.name));
+        part.loads.iter().find(|load| event.touch != Touch::Read && decides(load))
+    });
+    let load = written.or_else(|| touches().flat_map(|(p, _)| &model.parts[*p].loads).next())?;
     Some(format!(
         "declare what is known of the data, as `fact injective({0})` or `fact monotone({0})`",
         load.array

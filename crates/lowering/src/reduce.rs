@@ -90,9 +90,7 @@ impl Emitter<'_, '_> {
         }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            let note = Note::predicate(
-                loopwright_legality::affine_predicate(&analysis.lookup, instruction).is_some(),
-            );
+            let note = Note::predicate();
             stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
         }
         Ok(stmts)
@@ -395,9 +393,7 @@ impl Emitter<'_, '_> {
         stmts.extend(self.combine(&operator, &cells, lifted, Some(leaf), env)?);
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            let note = Note::predicate(
-                loopwright_legality::affine_predicate(&analysis.lookup, instruction).is_some(),
-            );
+            let note = Note::predicate();
             stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
         }
         Ok(stmts)

@@ -115,7 +115,7 @@ impl ProgramExplanation {
 
     fn note(&mut self, place: Place, kernel: Option<usize>, note: &Note) {
         let details = match &note.reason {
-            Reason::Stated | Reason::Predicate { .. } => Vec::new(),
+            Reason::Stated | Reason::Predicate => Vec::new(),
             Reason::Dependence(dependence) => match dependence.example() {
                 Some(example) => vec![dependence.shown(&example)],
                 None => vec![format!("the cell of {} depends on data", dependence.array)],

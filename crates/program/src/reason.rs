@@ -16,18 +16,13 @@ pub struct Note {
 
 impl Note {
     /// A predicate needs no comment, since it is part of the kernel's text.
-    pub fn predicate(integers: bool) -> Note {
-        Note { text: String::new(), reason: Reason::Predicate { integers } }
+    pub fn predicate() -> Note {
+        Note { text: String::new(), reason: Reason::Predicate }
     }
 
     /// Whether it concerns a predicate.
     pub fn is_predicate(&self) -> bool {
-        matches!(self.reason, Reason::Predicate { .. })
-    }
-
-    /// Whether its condition is over the integers: a guard, or a predicate that cannot wrap.
-    pub fn is_of_integers(&self) -> bool {
-        self.reason != Reason::Predicate { integers: false }
+        self.reason == Reason::Predicate
     }
 
     /// A line that is self-explanatory.
@@ -48,11 +43,8 @@ pub enum Reason {
     /// Each condition of a guard has its own reason.
     Guard(Vec<Condition>),
     /// The condition is a predicate of the kernel's text: a value, which wraps in its type, whereas
-    /// guards are over the integers.
-    Predicate {
-        /// Whether its operands cannot wrap, so that it is a condition on integers as well.
-        integers: bool,
-    },
+    /// guards are over the integers. Whether its operands cannot wrap is left to the readers.
+    Predicate,
 }
 
 /// One condition of a guard.

@@ -182,7 +182,7 @@ const TOKENS: &[&str] = &[
     "shuffle_up(",
     "call f(",
     "fast.exp(",
-    " predicate integers",
+    " predicate",
     "\"why\"",
     "\"\\u{22}\"",
     "\n",

@@ -57,6 +57,12 @@ struct Maker {
     parameters: Vec<&'static str>,
 }
 
+/// What stands between these may consist of literals alone. They become a cast if the kernel has
+/// values of two floating-point types: which of the two is meant has to be said, and whether there
+/// are two is known only in the end.
+const OPEN: char = '\u{ab}';
+const CLOSE: char = '\u{bb}';
+
 /// A random kernel of this seed.
 pub fn kernel(seed: u64) -> Generated {
     let mut rng = Rng::new(seed);
@@ -93,11 +99,17 @@ impl Maker {
         let scalars = self.parameters.iter().map(|p| format!("{p}: i32"));
         let args: Vec<String> = self.args.iter().cloned().chain(scalars).collect();
         let _ = writeln!(text, "kernel random({})", args.join(", "));
+        let other = if self.dtype == "f64" { [": f32", ": f16", ": bf16"].as_slice() } else { &[": f64"] };
+        let mixed = self.args.iter().any(|a| other.iter().any(|t| a.contains(t)));
         for p in &self.parameters {
             let _ = writeln!(text, "assume 0 <= {p}");
         }
         for line in self.facts.iter().chain(&self.domains).chain(&self.temps).chain(&self.instructions) {
-            let _ = writeln!(text, "{line}");
+            let line = match mixed {
+                true => line.replace(OPEN, &format!("cast({}, ", self.dtype)),
+                false => line.replace(OPEN, ""),
+            };
+            let _ = writeln!(text, "{}", line.replace(CLOSE, if mixed { ")" } else { "" }));
         }
         Generated { text, carried: self.carried }
     }
@@ -273,6 +285,11 @@ impl Maker {
         }
     }
 
+    /// A value to which nothing outside of it gives a type, as one that is compared with a literal.
+    fn alone(&self, value: String) -> String {
+        if self.dtype.starts_with('f') { format!("{OPEN}{value}{CLOSE}") } else { value }
+    }
+
     fn condition(&mut self, inames: &[Iname], scalars: &[String]) -> String {
         if !inames.is_empty() && self.rng.chance(60) {
             let i = self.rng.pick(inames);
@@ -284,7 +301,7 @@ impl Maker {
             }
         } else {
             let a = self.value(inames, scalars, 0);
-            format!("{a} > {}", self.literal())
+            format!("{} > {}", self.alone(a), self.literal())
         }
     }
 
@@ -303,8 +320,10 @@ impl Maker {
         };
         let body = if self.dtype == "u32" { format!("cast(u32, {body})") } else { body };
         match op {
-            "product" => format!("product({over}, if({body} > 2, {0}, {1}))", self.two(), self.one()),
-            "any" => format!("if(any({over}, {body} > 1), {}, {})", self.one(), self.two()),
+            "product" => {
+                format!("product({over}, if({} > 2, {}, {}))", self.alone(body), self.two(), self.one())
+            }
+            "any" => format!("if(any({over}, {} > 1), {}, {})", self.alone(body), self.one(), self.two()),
             // An empty range gives the end of the type's range.
             "max" | "min" => format!("min(max({op}({over}, {body}), {}), {})", self.low(), self.high()),
             _ => format!("{op}({over}, {body})"),

@@ -230,10 +230,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("min_blocks_per_multiprocessor({})", rng.pick(&[1, 2, 8]))
         }
         "join_atomically" => {
-            let global = |i: &&Instruction| {
-                i.check_atomic_join(kernel).is_ok()
-                    && i.targets.iter().all(|t| kernel.args.iter().any(|a| *a.name() == t.array))
-            };
+            let global = |i: &&Instruction| i.check_atomic_join(kernel).is_ok();
             let joined: Vec<Name> = kernel.instructions.iter().filter(global).map(|i| i.id.clone()).collect();
             format!("join_atomically({})", any(rng, &joined)?)
         }

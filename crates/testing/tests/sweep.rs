@@ -96,6 +96,21 @@ y[i] = t + 1.0 {id=b, inames=i}
 }
 
 #[test]
+fn writing_back_what_was_loaded_changes_nothing() {
+    let sources = sweep::sources();
+    let cholesky = sources.iter().find(|s| s.name == "cholesky").expect("an example");
+    let n = [("n", 3)];
+    let (declared, buffered) = runs(&cholesky.text, "fix_parameters(n=3)\nbuffer_array(A, [i])", &n);
+    // The kernel writes the lower triangle; the buffer is the box around it.
+    assert_eq!((declared.outputs.len(), buffered.last.len()), (6, 9));
+    assert_eq!(declared.outputs, buffered.outputs);
+    // Without the load, the other cells are stored from cells that nothing wrote.
+    let unfilled = "fix_parameters(n=3)\nbuffer_array(A, [i], init=none)";
+    let (declared, unfilled) = runs(&cholesky.text, unfilled, &n);
+    assert_ne!(declared.outputs, unfilled.outputs);
+}
+
+#[test]
 fn coordinates_count_from_where_their_bounds_begin() {
     let kernel = "kernel k(x: f32[3], y: f32[3])
 domain { [i] : 1 <= i < 2 }

@@ -13,7 +13,8 @@
 //! The printed table shows for each step how often it was reached, proved, refuted and left
 //! undecided. A disagreement is shrunk and printed as a filetest, ready for `tests/filetests`.
 
-use loopwright_testing::{counts::Count, filetest, moves, two_sided};
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_testing::{counts::Count, filetest, kernels, moves, two_sided};
 use loopwright_transforms::Step;
 use rayon::prelude::*;
 
@@ -33,6 +34,17 @@ fn no_step_is_left_out() {
     for name in Step::NAMES {
         assert!(moves::KINDS.iter().any(|(kind, _)| kind == name), "`{name}` is never tried");
     }
+}
+
+/// Seeds of which some once made comparisons of literals in kernels of two floating-point types.
+#[test]
+fn random_kernels_are_valid() {
+    let invalid = (0..3000u64).into_par_iter().filter_map(|seed| {
+        let text = kernels::kernel(seed).text;
+        LoopKernel::parse(&text).err().map(|d| format!("seed {seed}\n{text}\n{d}\n"))
+    });
+    let invalid: Vec<String> = invalid.collect();
+    assert!(invalid.is_empty(), "{} invalid\n{}", invalid.len(), invalid[0]);
 }
 
 /// Runs cases from a seed on; panics with those that disagree.
@@ -57,7 +69,11 @@ fn verdicts_agree_with_brute_force() {
     for (reason, (n, example)) in &count.reasons {
         println!("---- {n} x {reason}\n{example}");
     }
-    assert!(count.affine_unknown * 100 <= count.affine, "at most one step in a hundred is undecided");
+    // One step in two hundred is undecided. One in a hundred is too many, by more than a sample of
+    // this size may be off: three standard deviations of a count with that mean.
+    let mean = count.affine as f64 / 100.0;
+    let most = mean + 3.0 * mean.sqrt();
+    assert!(count.affine_unknown as f64 <= most, "{} undecided, at most {most:.0}", count.affine_unknown);
     // Ratios of a few cases are not meaningful.
     if cases >= 500 {
         assert!(count.legal * 10 >= count.asked * 3, "three in ten steps are legal");

@@ -60,6 +60,10 @@ pub(crate) fn apply_judged(
 ) -> Result<Judged, Diagnostic> {
     let start = Instant::now();
     let after = transform.apply(kernel)?;
+    // Any step may put the target of updates, or the blocks that make them, where they cannot be.
+    for instruction in after.instructions.iter().filter(|i| i.atomic) {
+        instruction.check_atomic_target(&after)?;
+    }
     let transform_microseconds = start.elapsed().as_secs_f64() * 1e6;
     let start = Instant::now();
     let verdict = verdict(transform, kernel, &after);

@@ -28,8 +28,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// What stands behind a statement for its note, with a blank before it.
 pub(super) fn text_of(note: &Note) -> String {
     let mut text = match note.reason {
-        Reason::Predicate { integers: false } => " predicate".to_string(),
-        Reason::Predicate { integers: true } => " predicate integers".to_string(),
+        Reason::Predicate => " predicate".to_string(),
         Reason::Stated | Reason::Dependence(_) | Reason::Guard(_) => String::new(),
     };
     if !note.text.is_empty() {
@@ -42,7 +41,11 @@ pub(super) fn text_of(note: &Note) -> String {
 /// A note, where there is one.
 pub(super) fn read(p: &mut Parser) -> Parse<Note> {
     let reason = match p.eat_word("predicate") {
-        true => Reason::Predicate { integers: p.eat_word("integers") },
+        true => {
+            // Texts of earlier versions have this word, which says nothing any more.
+            p.eat_word("integers");
+            Reason::Predicate
+        }
         false => Reason::Stated,
     };
     let text = match p.tok(0) {

@@ -22,7 +22,7 @@ impl Program {
 fn note(note: &mut Note) {
     match note.reason {
         Reason::Dependence(_) | Reason::Guard(_) => note.reason = Reason::Stated,
-        Reason::Stated | Reason::Predicate { .. } => {}
+        Reason::Stated | Reason::Predicate => {}
     }
 }
 

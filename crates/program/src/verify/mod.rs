@@ -16,6 +16,7 @@
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
 //!    left out only if nothing reads it.
+//! 6. *Partial results of threads are joined* (`joins`), each exactly once, before they are read.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
@@ -25,6 +26,7 @@ mod claims;
 mod given;
 mod instances;
 mod integers;
+mod joins;
 mod order;
 mod reading;
 mod uniform;
@@ -35,12 +37,13 @@ use std::{
     fmt,
 };
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name, ReductionOp};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
 use crate::{HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
+use joins::WrongJoin;
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
 
@@ -82,7 +85,7 @@ impl fmt::Display for Finding {
 /// program was lowered: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     match claims::wrong_claim(kernel, program) {
-        Ok(None) => verify(program),
+        Ok(None) => verify_with(program, &|name| kernel.operator(name)),
         Ok(Some(wrong)) => Finding::Refuted(Box::new(wrong)),
         Err(unknown) => Finding::Unknown(Box::new(unknown)),
     }
@@ -90,6 +93,10 @@ pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
 
 /// Checks a program, trusting what its leaves claim. See the head of this module.
 pub fn verify(program: &Program) -> Finding {
+    verify_with(program, &|name| ReductionOp::library(name))
+}
+
+fn verify_with(program: &Program, operator: &dyn Fn(&Name) -> Option<ReductionOp>) -> Finding {
     let mut questions = 0;
     if let Some(wrong) = width::wrong_index(program) {
         let found = match wrong {
@@ -107,6 +114,11 @@ pub fn verify(program: &Program) -> Finding {
     if let Some((name, kernel)) = given::not_given(program) {
         let message = format!("`{name}` is read in `{kernel}`, where nothing gives it a value");
         return Finding::Refuted(Box::new(Diagnostic::new("no-value", message)));
+    }
+    match program.kernels.iter().find_map(|kernel| joins::wrong_join(program, kernel, operator)) {
+        Some(WrongJoin::Wrong(found)) => return Finding::Refuted(found),
+        Some(WrongJoin::NotFollowed(found)) => return Finding::Unknown(found),
+        None => {}
     }
     let mut seen = HashSet::new();
     let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen)

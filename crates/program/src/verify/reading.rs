@@ -157,8 +157,8 @@ pub(super) struct Barrier<'p> {
 pub(super) enum Decision<'p> {
     /// The condition of a choice, which side, and what a launch is asked of it.
     If(&'p Value, bool, Asked),
-    /// Bounds of a loop.
-    Bounds(&'p Value, &'p Value),
+    /// Bounds of a loop, and how it goes on.
+    Bounds(&'p Value, &'p Value, Step),
 }
 
 /// A device kernel as sets.
@@ -513,7 +513,7 @@ impl<'p> Reading<'p> {
                             false
                         }
                     };
-                    self.around.push((self.scope, Decision::Bounds(lower, upper)));
+                    self.around.push((self.scope, Decision::Bounds(lower, upper, *step)));
                     let before = self.enter(rows, exact);
                     self.scopes[self.scope].loops.push(number);
                     if let Some(slot) = self.values.get_mut(var.0) {

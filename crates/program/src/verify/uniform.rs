@@ -13,7 +13,9 @@ use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
 use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
-use crate::{BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Stmt, Value, ValueKind};
+use crate::{
+    BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind,
+};
 
 /// A barrier to which some threads may come and others not.
 #[derive(Clone, Debug)]
@@ -61,7 +63,7 @@ impl<'p> Varying<'p> {
     pub fn decision(&self, decision: &Decision<'_>) -> bool {
         match decision {
             Decision::If(cond, ..) => self.varies(cond),
-            Decision::Bounds(lower, upper) => self.varies(lower) || self.varies(upper),
+            Decision::Bounds(lower, upper, _) => self.varies(lower) || self.varies(upper),
         }
     }
 
@@ -97,7 +99,7 @@ impl<'p> Varying<'p> {
     }
 
     /// Whether a value may differ.
-    fn varies(&self, value: &Value) -> bool {
+    pub fn varies(&self, value: &Value) -> bool {
         let of_warp = self.among == SyncScope::Warp;
         match &value.kind {
             ValueKind::ThreadIdx(dim) => *dim.of(&self.kernel.block) > 1,
@@ -183,8 +185,10 @@ impl Reading<'_> {
     ) -> Result<Option<Option<System>>> {
         let mine = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
         let other = |aff: &Aff| aff.substitute(&|n| mine(n).then(|| Aff::var(format!("{n}'"))));
-        // Pairs of constraints of which the first thread fulfils one and the second one the other.
+        // Cases in which the first thread comes to the barrier more often than the second one.
         let mut cases: Vec<Vec<Constraint>> = Vec::new();
+        // Cases in which the two differ, but may come there equally often.
+        let mut unlike: Vec<Vec<Constraint>> = Vec::new();
         let mut exact = self.scope(scope).exact;
         match decision {
             Decision::If(cond, side, asked) => {
@@ -202,20 +206,31 @@ impl Reading<'_> {
                     }
                 }
             }
-            Decision::Bounds(lower, upper) => {
-                for bound in [lower, upper] {
+            Decision::Bounds(lower, upper, step) => {
+                let mut length = Aff::constant(0);
+                for (bound, sign) in [(lower, -1), (upper, 1)] {
                     let Some(bound) = self.at(scope, |this| this.aff(bound))? else { return Ok(Some(None)) };
-                    let theirs = other(&bound)?;
-                    cases.push(vec![Constraint::lt(&bound, &theirs)?]);
+                    length = length.add(&bound.scale(sign)?)?;
+                    unlike.push(vec![Constraint::lt(&bound, &other(&bound)?)?]);
+                }
+                // As long by a step, if there is an iteration at all, is one iteration more.
+                if let Step::Add(step) = step {
+                    let shorter = other(&length)?.add_constant(step)?;
+                    cases.push(vec![
+                        Constraint::lt(&Aff::constant(0), &length)?,
+                        Constraint::le(&shorter, &length)?,
+                    ]);
                 }
             }
         }
         let rows = self.scope(scope).rows.clone();
-        let own = rows.iter().chain(cases.iter().flatten()).flat_map(Constraint::names);
+        let asked = cases.iter().chain(&unlike).flatten();
+        let own = rows.iter().chain(asked).flat_map(Constraint::names);
         if own.into_iter().any(|n| !is_coordinate(n.trim_end_matches('\'')) && n.contains('[')) {
             exact = false;
         }
-        for case in cases {
+        let cases = cases.into_iter().map(|case| (case, exact));
+        for (case, exact) in cases.chain(unlike.into_iter().map(|case| (case, false))) {
             let mut all = context.to_vec();
             all.extend(rows.iter().cloned());
             for c in &rows {

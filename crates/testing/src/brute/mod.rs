@@ -58,7 +58,8 @@ pub struct Instance {
 /// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The cells of arguments that were written, with the hashes of their values.
+    /// The cells of arguments whose final values are not their initial ones, with the hashes of
+    /// their values: a copy that writes back what it loaded changes nothing.
     pub outputs: BTreeMap<Cell, u64>,
     /// A cell that different places access at one time, at least one of them writing.
     pub race: Option<Cell>,
@@ -88,10 +89,15 @@ fn hash_of(what: impl Hash) -> u64 {
     hasher.finish()
 }
 
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Value {
     Int(i64),
     Hash(u64),
+}
+
+/// The value that an element of an argument has before the kernel runs.
+fn initial(array: &Name, index: &[i64]) -> Value {
+    Value::Hash(hash_of(("initial", array, index)))
 }
 
 struct Leaf<'k> {
@@ -318,7 +324,7 @@ impl<'k> Machine<'k> {
         let value = match self.cells.get(&key) {
             Some((value, _)) => *value,
             None if self.lookup.temporary(array).is_some() => Value::Hash(0),
-            None => Value::Hash(hash_of(("initial", array, &key.2))),
+            None => initial(array, &key.2),
         };
         done.reads.push(key);
         value
@@ -479,7 +485,10 @@ impl<'k> Machine<'k> {
             for (key, value) in done.writes {
                 if self.lookup.temporary(&key.0).is_none() {
                     let cell = (key.0.clone(), key.2.clone());
-                    self.outcome.outputs.insert(cell.clone(), hash_of(value));
+                    match value == initial(&key.0, &key.2) {
+                        true => self.outcome.outputs.remove(&cell),
+                        false => self.outcome.outputs.insert(cell.clone(), hash_of(value)),
+                    };
                     self.outcome.last.insert(cell, who.clone());
                 }
                 self.cells.insert(key, (value, who.clone()));

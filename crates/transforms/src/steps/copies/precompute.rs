@@ -286,6 +286,13 @@ impl Transform for Precompute {
             )
             .help(format!("`add_prefetch({t}, ...)` copies parts of an argument")));
         }
+        if source.axes.is_empty() {
+            return Err(Diagnostic::new(
+                "prefetch-scalar",
+                format!("`{t}` is a scalar; there is no axis to sweep along"),
+            )
+            .help("name an array; a scalar is computed where it is used if its instruction is put there"));
+        }
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
         }

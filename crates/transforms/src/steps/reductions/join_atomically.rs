@@ -28,8 +28,10 @@ step! {
     /// one reduction by itself and does not read what is written: a sum into an array of `i32`,
     /// `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`,
     /// `i64` or `u64`. All else is refused here: products, operators of one's own, floating-point
-    /// extremes, types of fewer bits. When the kernel is lowered, an array that is not in global
-    /// memory is refused too, and one whose type is not that in which the reduction accumulates.
+    /// extremes, types of fewer bits. An array that is not in global memory is refused by the step
+    /// that brings the reduction to several blocks: this one, `tag_inames`, or `buffer_array` of the
+    /// result. When the kernel is lowered, an array is refused too whose type is not that in which
+    /// the reduction accumulates.
     ///
     /// In text: `join_atomically(total)`.
     ///
