@@ -311,7 +311,8 @@ mod tests {
         assert_eq!(launched(&all, 0, 0, most + 2), Err(refusal.clone()));
         assert_eq!(launched(&all, 0, -most, most + 2), Err(refusal));
         // Round `t` has `t - first - 3` elements.
-        let later = "domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n and i + first + 3 < t }";
+        let later =
+            "domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n and i + first + 3 < t }";
         let later = rounds(later);
         for first in [0, -7, most + 5] {
             assert_eq!(launched(&later, 4, first, 10), Ok(6), "{first}");
