@@ -89,6 +89,34 @@ fn lanes_of_a_warp_need_a_synchronisation_too() {
     assert_eq!((second.act, second.thread, second.part.as_str()), (Act::Read, [0, 0, 0], "second"));
 }
 
+/// A cell of shared memory that one thread reads or writes and another one writes, with or without
+/// a barrier in between.
+#[test]
+fn a_write_to_shared_memory_waits_for_reads_and_writes() {
+    let make = |reads: bool, with_barrier: bool| {
+        let mut body = vec![store(at(S, tid(0)), float(F, 1.0), 0), barrier()];
+        // The first warp, which runs first, touches the cells that the second one writes.
+        let (other, low) = (at(S, sub(int(63), tid(0))), lt(tid(0), int(32)));
+        let touch =
+            if reads { store(at(X, tid(0)), load(F, other), 0) } else { store(other, float(F, 2.0), 0) };
+        body.push(if_(low, vec![touch]));
+        if with_barrier {
+            body.push(barrier());
+        }
+        body.push(if_(lt(int(31), tid(0)), vec![store(at(S, tid(0)), float(F, 3.0), 1)]));
+        let mut k = kernel(ONE(), [64, 1, 1], body);
+        k.shared = vec![local("t", F, &[64])];
+        over_x(64, k)
+    };
+    for reads in [true, false] {
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 64));
+        run(&make(reads, true), &mut args, &Options::default()).unwrap();
+        let fault = faults(&make(reads, false), 64);
+        assert_eq!(fault.kind, FaultKind::Race, "{reads}");
+        assert_eq!(fault.second.unwrap().act, Act::Write);
+    }
+}
+
 #[test]
 fn blocks_race_in_global_memory() {
     // x[i] = x[i + 1]: within a block and across its edge.

@@ -141,3 +141,31 @@ fn what_lanes_write_is_read_in_the_lanes() {
     let declared = kernel("", "for i {\nload\n}\nstore\n");
     assert!(!proved(&declared, &kernel("tag i: ilp\n", "load\nstore\n"), &declared));
 }
+
+/// Each round reads its own `p[0]`, which no two rounds have in common: `y[t + 1]` is what the next
+/// round reads.
+#[test]
+fn elements_that_are_written_are_no_constants() {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "kernel k(y: f32[n + 1], n: i32)\nassume 1 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[p[0] + 1] = y[p[0]] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for t {\nset\nmove\n}\n");
+    assert!(!proved(&declared, &kernel("tag t: block.x\n", "set\nmove\n"), &declared));
+}
+
+/// The same subscript of another array is another element.
+#[test]
+fn another_array_is_another_operand() {
+    let kernel = |read: &str| {
+        format!(
+            "kernel k(x: f32[n], z: f32[n], y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = {read} {{id=put}}\n"
+        )
+    };
+    let declared = kernel("x[i]");
+    let form =
+        |read: &str| kernel(read).replace("{id=put}", "{id=put, inames=i}") + "tree {\nfor i {\nput\n}\n}\n";
+    assert!(proved(&form("x[i]"), &form("x[i]"), &declared));
+    assert!(!proved(&form("x[i]"), &form("z[i]"), &declared));
+}

@@ -360,6 +360,10 @@ fn a_bound_that_follows_is_none() {
     assert_eq!((bounds.lower.len(), bounds.upper.len()), (1, 1));
     assert_eq!(bounds.lower[0].ceil().unwrap(), v("n"));
     assert_eq!(bounds.upper[0].floor().unwrap(), v("m"));
+    // The same without an end on the other side.
+    let system = System::new(&[le(k(3), v("n")), le(k(0), v("i")), le(v("n"), v("i"))]).unwrap();
+    let bounds = system.bounds(&i, &keep).unwrap();
+    assert_eq!((bounds.lower.len(), bounds.upper.len()), (1, 0));
     let system = System::new(&[le(v("n"), v("i")), le(v("i"), v("m"))]).unwrap();
     assert_eq!(system.least_value(&i, &keep).unwrap(), Some(v("n")));
 }
