@@ -24,7 +24,8 @@ fn each_read_sees_the_last_write_before_it() {
     let mut second = access(Aff::constant(2), 1);
     second.constraints.push(Constraint::equal(&v("i"), &Aff::constant(4)).unwrap());
     let writes = [access(v("i"), 0), second];
-    let cells: [(Aff, fn(i64, i64) -> i64); 2] =
+    type Cell = fn(i64, i64) -> i64;
+    let cells: [(Aff, Cell); 2] =
         [(v("i").add_constant(-1).unwrap(), |i, _| i - 1), (v("n").sub(&v("i")).unwrap(), |i, n| n - i)];
     for (cell, at) in cells {
         let found = flow(&[access(cell, 2)], &writes).unwrap();
