@@ -59,40 +59,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
-mod accumulate;
-mod analysis;
-mod block;
-mod bounds;
-mod cell;
-mod dead;
-mod declare;
-mod depend;
-mod device_kernel;
-mod early;
-mod elect;
-mod emit;
-mod emitter;
-mod env;
+mod analyse;
 mod flat;
-mod fold;
-mod grid;
-mod guards;
-mod items;
-mod join;
-mod layout;
-mod loop_bounds;
-mod names;
-mod paths;
-mod private;
-mod race;
-mod ranges;
-mod reduce;
-mod scan;
-mod scan_order;
 mod schedule;
-mod scope;
-mod sync;
-mod translate;
 mod write;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
@@ -229,7 +198,8 @@ fn realized_for(
         Hazards::Refused => Wanted::All,
         Hazards::Left => Wanted::Needed,
     };
-    let realized = scan_order::check(kernel, hazards).and_then(|()| realize(kernel, &options.target, wanted));
+    let realized =
+        analyse::scan_order::check(kernel, hazards).and_then(|()| realize(kernel, &options.target, wanted));
     realized.map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
@@ -242,7 +212,7 @@ fn written(
     hazards: Hazards,
 ) -> Result<program::Program, Diagnostic> {
     let program = || {
-        names::check(realized.kernel(), options.target.language)?;
+        analyse::names::check(realized.kernel(), options.target.language)?;
         let analysis = analysed(realized.kernel())?;
         let schedule = schedule::host::schedule(&analysis, &options.target, hazards)?;
         write::program(&analysis, &schedule, options)
@@ -251,9 +221,9 @@ fn written(
 }
 
 /// What follows from a realised kernel, before anything is decided.
-fn analysed(kernel: &LoopKernel) -> Result<analysis::Analysis<'_>, Diagnostic> {
-    let mut analysis = analysis::Analysis::new(kernel)?;
-    elect::elect_writers(&mut analysis);
-    accumulate::fill_partial_tiles(&mut analysis)?;
+fn analysed(kernel: &LoopKernel) -> Result<analyse::analysis::Analysis<'_>, Diagnostic> {
+    let mut analysis = analyse::analysis::Analysis::new(kernel)?;
+    analyse::elect::elect_writers(&mut analysis);
+    analyse::accumulate::fill_partial_tiles(&mut analysis)?;
     Ok(analysis)
 }

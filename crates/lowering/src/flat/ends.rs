@@ -16,8 +16,8 @@ use super::{
     warp::Warp,
 };
 use crate::{
-    fold::{add, mul, select, sub},
     program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
+    write::fold::{add, mul, select, sub},
 };
 
 /// Where the segments of a group begin.

@@ -9,9 +9,11 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{JOINED, State, Writer, parts::Joined, values};
 use crate::{
-    cell::names,
-    fold::{add, mul},
     program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value},
+    write::{
+        cell::names,
+        fold::{add, mul},
+    },
 };
 
 /// Shared memory for the totals of the warps.

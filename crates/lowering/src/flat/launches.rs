@@ -8,12 +8,14 @@ use loopwright_target::Target as Device;
 
 use super::{COUNT_BITS, STARTING_THREADS, Scratch, Writer};
 use crate::{
-    analysis::Analysis,
-    device_kernel::Draft,
-    emitter::{Emitter, Shared},
-    env::Env,
-    fold::add,
+    analyse::analysis::Analysis,
     program::{BinOp, DeviceKernel, Note, Value, ValueKind},
+    write::{
+        device_kernel::Draft,
+        emitter::{Emitter, Shared},
+        env::Env,
+        fold::add,
+    },
 };
 
 /// Threads of the one block of the last launch: as many warps as a warp has lanes.

@@ -12,15 +12,16 @@ use super::{
     warp::{Arrays, Input, Registers, Warp},
 };
 use crate::{
-    emitter::known,
-    env::{Env, Loaded},
-    fold::{add, and, mul, select},
-    layout::widest,
+    analyse::arrays::{known, widest},
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
-    reduce::count,
     schedule::loads::certain_reads,
-    scope::Scope,
-    translate::Target,
+    write::{
+        env::{Env, Loaded},
+        fold::{add, and, mul, select},
+        reduce::count,
+        scope::Scope,
+        translate::Target,
+    },
 };
 
 impl Writer<'_, '_, '_> {

@@ -53,15 +53,17 @@ use loopwright_kernel_ir::{
 use loopwright_legality::FlatNest;
 
 use crate::{
-    analysis::reduction,
-    cell::Cell,
-    emitter::Emitter,
-    env::Env,
-    fold::{add, sub},
+    analyse::analysis::reduction,
     program::{Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
-    reduce::count,
-    scope::Scope,
-    translate::Target,
+    write::{
+        cell::Cell,
+        emitter::Emitter,
+        env::Env,
+        fold::{add, sub},
+        reduce::count,
+        scope::Scope,
+        translate::Target,
+    },
 };
 
 /// Threads of a block of the first launch.
@@ -178,7 +180,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         for (list, like) in [(&mut head, "head"), (&mut tail, "tail")] {
             for (name, dtype) in
-                crate::cell::names(&self.operator, &format!("{what}_{like}")).iter().zip(&state)
+                crate::write::cell::names(&self.operator, &format!("{what}_{like}")).iter().zip(&state)
             {
                 list.push(self.global(name, *dtype, blocks.clone()));
             }
@@ -294,7 +296,9 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     fn state(&mut self, like: &str, first: Vec<Value>, body: &mut Vec<Stmt>) -> Result<State, Diagnostic> {
         let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut cells = Vec::new();
-        for ((name, value), dtype) in crate::cell::names(&self.operator, like).iter().zip(first).zip(types) {
+        for ((name, value), dtype) in
+            crate::write::cell::names(&self.operator, like).iter().zip(first).zip(types)
+        {
             let var = self.emitter.new_var(name, dtype, true);
             body.push(Stmt::Let { var, value, leaf: None });
             cells.push((Cell::Var(var), dtype));
@@ -305,7 +309,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     /// Names the values of a state, which stay as they are.
     fn named_state(&mut self, like: &str, values: Vec<Value>, body: &mut Vec<Stmt>) -> Vec<Value> {
         let mut named = Vec::new();
-        for (name, value) in crate::cell::names(&self.operator, like).iter().zip(values) {
+        for (name, value) in crate::write::cell::names(&self.operator, like).iter().zip(values) {
             let var = self.emitter.new_var(name, value.dtype, false);
             body.push(Stmt::Let { var, value, leaf: None });
             named.push(self.var(var));

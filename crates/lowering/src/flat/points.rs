@@ -8,9 +8,9 @@ use loopwright_target::Target;
 
 use super::{Writer, tile::Run};
 use crate::{
-    fold::{add, mul},
-    layout::widest,
+    analyse::arrays::widest,
     program::{BinOp, LocalArray, MemRef, Memory, Value},
+    write::fold::{add, mul},
 };
 
 /// An array in shared memory with a place for each point of the block's tiles.

@@ -17,8 +17,8 @@ use super::{
     warp::Warp,
 };
 use crate::{
-    fold::{add, mul},
     program::{BinOp, MemRef, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
+    write::fold::{add, mul},
 };
 
 impl Writer<'_, '_, '_> {

@@ -12,8 +12,8 @@ use super::{
     warp::Warp,
 };
 use crate::{
-    fold::{add, mul, not, select, sub},
     program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
+    write::fold::{add, mul, not, select, sub},
 };
 
 /// What changes from tile to tile.

@@ -4,8 +4,8 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, values};
 use crate::{
-    fold::sub,
     program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, ValueKind},
+    write::fold::sub,
 };
 
 impl Writer<'_, '_, '_> {

@@ -8,8 +8,8 @@ use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
 
 use super::{COUNT_BITS, END_WEIGHT, STARTING_THREADS, Writer};
 use crate::{
-    fold::{add, mul, sub},
     program::{BinOp, Note, Step, Stmt, Value},
+    write::fold::{add, mul, sub},
 };
 
 impl Writer<'_, '_, '_> {

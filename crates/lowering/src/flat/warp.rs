@@ -89,7 +89,7 @@ impl Writer<'_, '_, '_> {
         let complete = match staged.get(&0) {
             Some(array) if in_place && types[0] == array.dtype => vec![*array],
             _ => {
-                let names = crate::cell::names(&self.operator, "complete");
+                let names = crate::write::cell::names(&self.operator, "complete");
                 let note = "what the last point of a segment completes";
                 names.iter().zip(&types).map(|(name, dtype)| self.shared_points(name, *dtype, note)).collect()
             }
@@ -98,7 +98,7 @@ impl Writer<'_, '_, '_> {
         let last = self.shared("last", DType::U8, &[warps, points], note);
         let lanes = self.warp_size().unsigned_abs();
         let mut of_state = |like: &str, dims: &[u64], note: &str| -> Vec<usize> {
-            let names = crate::cell::names(&self.operator, like);
+            let names = crate::write::cell::names(&self.operator, like);
             names.iter().zip(&types).map(|(name, dtype)| self.shared(name, *dtype, dims, note)).collect()
         };
         let before = of_state("before", &[warps, lanes], "what is open before each thread");

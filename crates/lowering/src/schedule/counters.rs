@@ -17,9 +17,11 @@ use loopwright_legality::evaluated;
 
 use super::{Counter, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner, spoken::Spoken};
 use crate::{
-    analysis::{Analysis, Guard},
-    emit::fails,
-    loop_bounds::{LoopBounds, Side},
+    analyse::analysis::{Analysis, Guard},
+    schedule::{
+        loop_bounds::{LoopBounds, Side},
+        spoken::fails,
+    },
 };
 
 /// Decides what each loop counts. `names` are those of the place, `place` what is known there.

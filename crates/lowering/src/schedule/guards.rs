@@ -12,8 +12,8 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Part};
 
 use super::{Guarded, Node, Which, place::Place, planner::Planner};
 use crate::{
-    analysis::{Guard, PartInfo},
-    items::Item,
+    analyse::analysis::{Guard, PartInfo},
+    schedule::items::Item,
 };
 
 impl Planner<'_, '_> {

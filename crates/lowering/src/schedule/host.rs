@@ -22,17 +22,17 @@ use super::{
 };
 use crate::{
     Hazards,
-    analysis::Analysis,
-    block::{block_shape, extents_of_threads},
+    analyse::{analysis::Analysis, private, ranges::with_coordinates},
     flat,
-    grid::grid_extent,
-    items::{Item, items_of},
-    join::uses_shared,
-    loop_bounds::{LoopBounds, LoopEnd, Side},
-    private,
     program::Note,
-    ranges::with_coordinates,
-    sync,
+    schedule::{
+        block::{block_shape, extents_of_threads},
+        grid::grid_extent,
+        items::{Item, items_of},
+        joins::uses_shared,
+        loop_bounds::{LoopBounds, LoopEnd, Side},
+        sync,
+    },
 };
 
 /// Decides all of a kernel.

@@ -13,7 +13,7 @@ use super::{
     place::Place,
     planner::Planner,
 };
-use crate::{analysis::PartInfo, scan_order};
+use crate::analyse::{analysis::PartInfo, scan_order};
 
 /// What stands inside of the loops over lanes.
 type Inside<'f, P> = &'f mut dyn FnMut(&mut P, &Place) -> Result<Vec<Node>, Diagnostic>;

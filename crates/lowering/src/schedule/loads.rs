@@ -18,7 +18,7 @@ use super::{
     place::Place,
     planner::Planner,
 };
-use crate::analysis::{Analysis, Guard, PartInfo};
+use crate::analyse::analysis::{Analysis, Guard, PartInfo};
 
 /// A read of a part: how often it stands in the text, and whether it is made in any case.
 struct Read {

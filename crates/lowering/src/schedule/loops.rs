@@ -11,10 +11,12 @@ use loopwright_poly::{Bound, System};
 
 use super::{Counter, Loop, Node, place::Place, planner::Planner};
 use crate::{
-    analysis::PartInfo,
-    items::Item,
-    loop_bounds::{LoopBounds, LoopEnd, Side},
+    analyse::analysis::PartInfo,
     program::Note,
+    schedule::{
+        items::Item,
+        loop_bounds::{LoopBounds, LoopEnd, Side},
+    },
 };
 
 impl Planner<'_, '_> {

@@ -11,7 +11,7 @@
 //! | pass | decides |
 //! |---|---|
 //! | [`host`] | launches: where a kernel ends, loops of the host, grids and blocks |
-//! | [`crate::items`], [`crate::sync`] | order, joins before what uses them, barriers |
+//! | [`crate::schedule::items`], [`crate::schedule::sync`] | order, joins before what uses them, barriers |
 //! | [`guards`] | which parts come under which guards |
 //! | [`loops`] | bounds of loops, loops of one iteration |
 //! | [`pieces`] | loops over vectors of which some lie partly outside of the range |
@@ -29,27 +29,29 @@ use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name};
 use loopwright_poly::Bound;
 
 use crate::{
-    analysis::{Analysis, Guard, PartInfo},
-    items::Join,
-    join::JoinPlan,
-    loop_bounds::LoopBounds,
+    analyse::analysis::{Analysis, Guard, PartInfo},
     program::Note,
+    schedule::{items::Join, joins::JoinPlan, loop_bounds::LoopBounds},
 };
 
+pub(crate) mod block;
 pub(crate) mod counters;
+pub(crate) mod grid;
 pub(crate) mod guards;
 pub(crate) mod host;
+pub(crate) mod items;
 pub(crate) mod joins;
 pub(crate) mod lanes;
 pub(crate) mod loads;
+pub(crate) mod loop_bounds;
 pub(crate) mod loops;
 pub(crate) mod pieces;
 pub(crate) mod place;
 pub(crate) mod planner;
 pub(crate) mod show;
-
 pub(crate) mod spoken;
 pub(crate) mod storage;
+pub(crate) mod sync;
 pub(crate) mod vectors;
 
 use place::Place;

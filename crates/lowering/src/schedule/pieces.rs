@@ -40,9 +40,9 @@ use super::{
     planner::{Piece, Planner},
 };
 use crate::{
-    analysis::{Guard, PartInfo},
-    items::Item,
+    analyse::analysis::{Guard, PartInfo},
     program::Note,
+    schedule::items::Item,
 };
 
 /// A guard over some lanes: where it holds for all of them, and where for one.

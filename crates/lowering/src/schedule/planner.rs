@@ -9,9 +9,8 @@ use loopwright_target::Target;
 use super::{Which, place::Place};
 use crate::{
     Hazards,
-    analysis::{Analysis, PartInfo},
-    items::Item,
-    loop_bounds::LoopBounds,
+    analyse::analysis::{Analysis, PartInfo},
+    schedule::{items::Item, loop_bounds::LoopBounds},
 };
 
 /// Decides for one device kernel.

@@ -9,11 +9,13 @@ use super::{
     Statement, counters::converges, storage::Home,
 };
 use crate::{
-    analysis::{Analysis, Guard, reduction},
-    items::Join,
-    join::{JoinPlan, axis_names},
-    loop_bounds::{LoopBounds, LoopEnd, Side},
+    analyse::analysis::{Analysis, Guard, reduction},
     program::Note,
+    schedule::{
+        items::Join,
+        joins::{JoinPlan, axis_names},
+        loop_bounds::{LoopBounds, LoopEnd, Side},
+    },
 };
 
 /// The text of a schedule.

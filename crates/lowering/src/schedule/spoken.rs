@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Access, Aff, Arg, Constraint, Diagnostic, Expr, Kind, Name, Term};
 use loopwright_legality::coordinate_name;
 
-use crate::{analysis::Analysis, program::BinOp};
+use crate::{analyse::analysis::Analysis, program::BinOp};
 
 /// The names that have a value at a place.
 pub(crate) trait Names {
@@ -83,6 +83,11 @@ pub(crate) fn in_names(canonical: &Aff, names: &dyn Names) -> Result<Aff, Diagno
             None => return Ok(aff),
         }
     }
+}
+
+/// Where an inequality does not hold.
+pub(crate) fn fails(c: &Constraint) -> Result<Constraint, Diagnostic> {
+    Ok(Constraint::nonneg(c.aff.neg()?.add_constant(-1)?))
 }
 
 /// A constraint as a comparison: terms with negative signs go to the other side.

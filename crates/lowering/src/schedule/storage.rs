@@ -7,7 +7,7 @@
 
 use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
 
-use crate::{analysis::Analysis, layout::constant_dims};
+use crate::analyse::{analysis::Analysis, arrays::constant_dims};
 
 /// Where a temporary lives.
 #[derive(Clone, Debug, PartialEq, Eq)]

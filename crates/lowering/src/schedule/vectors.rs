@@ -28,9 +28,10 @@ use super::{
 };
 use crate::{
     Hazards,
-    analysis::{Guard, PartInfo},
-    emitter::known,
-    layout::{storage_order, widest},
+    analyse::{
+        analysis::{Guard, PartInfo},
+        arrays::{known, storage_order, widest},
+    },
 };
 
 /// Neighbours in memory, one for each lane.

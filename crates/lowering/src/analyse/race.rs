@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name};
 use loopwright_legality::{Meeting, Time};
 
-use crate::sync::Conflicts;
+use crate::schedule::sync::Conflicts;
 
 impl Conflicts<'_, '_> {
     /// The refusal of executions of one part that nothing can order.

@@ -1,38 +1,11 @@
 //! How subscripts become offsets.
 
-use loopwright_kernel_ir::{Array, DType, Expr};
-use loopwright_target::Target;
-
 use crate::{
-    fold::{add, mul},
+    analyse::arrays::storage_order,
     program::Value,
+    write::fold::{add, mul},
 };
-
-/// How many elements of a type the widest access has.
-pub(crate) fn widest(dtype: DType, target: &Target) -> i64 {
-    i64::try_from(target.widest_elements(dtype.bytes())).unwrap_or(1)
-}
-
-/// The axes of an array from the slowest to the densest.
-pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
-    array.storage_order()
-}
-
-/// The constant length of each axis with its padding, in storage order; `None` where one is not
-/// constant or has its own stride.
-pub(crate) fn constant_dims(array: &Array) -> Option<Vec<u64>> {
-    storage_order(array)
-        .into_iter()
-        .map(|axis| {
-            let axis = &array.axes[axis];
-            if axis.stride.is_some() {
-                return None;
-            }
-            let length = axis.length.to_aff()?.as_constant()?;
-            u64::try_from(length).ok().map(|l| l + u64::from(axis.padding))
-        })
-        .collect()
-}
+use loopwright_kernel_ir::{Array, DType, Expr};
 
 /// Strides, size of the storage and offset of an array whose lengths are run-time values.
 pub(crate) struct Layout {

@@ -13,13 +13,16 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    emitter::{Emitter, Storage, computing, known},
-    env::{Env, Loaded},
-    fold::{add, logic, mul, not, select, sub},
-    layout::{layout, offset},
+    analyse::arrays::known,
     program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
     schedule::spoken::sides,
-    scope::Scope,
+    write::{
+        emitter::{Emitter, Storage, computing},
+        env::{Env, Loaded},
+        fold::{add, logic, mul, not, select, sub},
+        layout::{layout, offset},
+        scope::Scope,
+    },
 };
 
 impl Emitter<'_, '_> {

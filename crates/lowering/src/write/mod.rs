@@ -3,25 +3,45 @@
 //! Nothing is decided here. Each node has one form in the program; variables get their places and
 //! names at the end (`declare`), once everything that uses them is written.
 
+pub(crate) mod bounds;
+pub(crate) mod cell;
+pub(crate) mod declare;
+pub(crate) mod device_kernel;
+pub(crate) mod early;
+pub(crate) mod emit;
+pub(crate) mod emitter;
+pub(crate) mod env;
+pub(crate) mod fold;
+pub(crate) mod guards;
+pub(crate) mod join;
+pub(crate) mod layout;
+pub(crate) mod reduce;
+pub(crate) mod scan;
+pub(crate) mod scope;
+pub(crate) mod translate;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef};
 
 use crate::{
     LowerOptions,
-    analysis::Analysis,
-    device_kernel::{Draft, called_functions, globals_read},
-    early,
-    emitter::{Emitter, Shared, known},
-    env::Env,
+    analyse::{analysis::Analysis, arrays::known},
     flat,
-    layout::layout,
-    loop_bounds::Side,
     program::{
         BinOp, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg, Purpose, ScalarArg,
         Stmt, Value, ValueKind,
     },
-    schedule::{Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant},
+    schedule::{
+        Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant,
+        loop_bounds::Side,
+    },
+    write::{
+        device_kernel::{Draft, called_functions, globals_read},
+        emitter::{Emitter, Shared},
+        env::Env,
+        layout::layout,
+    },
 };
 
 /// The program of a schedule.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::Name;
 
-use crate::{env::Env, program::Value};
+use crate::{program::Value, write::env::Env};
 
 /// Where names get their values from, beside the environment.
 #[derive(Clone, Copy)]

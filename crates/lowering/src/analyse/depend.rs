@@ -5,9 +5,9 @@ use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef};
 use loopwright_legality::{Time, primed};
 
 use crate::{
-    paths::Step,
+    analyse::paths::Step,
     program::{Dependence, End},
-    sync::{Conflicts, Met},
+    schedule::sync::{Conflicts, Met},
 };
 
 impl Conflicts<'_, '_> {

@@ -7,10 +7,12 @@ use loopwright_kernel_ir::{Arg, DType, Name};
 use loopwright_target::Language;
 
 use crate::{
-    analysis::Analysis,
-    declare::{finish, rename},
-    emitter::Emitter,
+    analyse::analysis::Analysis,
     program::{DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
+    write::{
+        declare::{finish, rename},
+        emitter::Emitter,
+    },
 };
 
 /// What was emitted of a device kernel.

@@ -4,7 +4,7 @@
 //! what uses it stands behind the update. Along lanes and threads a scan goes in rounds, one for
 //! each iteration of the loops that it also goes along:
 //!
-//! 1. The accumulators begin anew ([`Item::Start`](crate::items::Item)) and take up their one point
+//! 1. The accumulators begin anew ([`Item::Start`](crate::schedule::items::Item)) and take up their one point
 //!    each; what earlier rounds have joined is *carried* in another variable.
 //! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan what their threads
 //!    have by shuffles that take from 1, 2, 4, ... threads before; where a group has several warps,
@@ -19,15 +19,18 @@
 use loopwright_kernel_ir::{DType, Diagnostic, Name, ReductionOp};
 
 use crate::{
-    analysis::reduction,
-    cell::{Cell, names},
-    emitter::Emitter,
-    env::Env,
-    fold::{add, mul, sub},
-    items::Join,
-    join::{JoinPlan, axis_names},
+    analyse::{analysis::reduction, scan_order::is_carried},
     program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
-    scan_order::is_carried,
+    schedule::{
+        items::Join,
+        joins::{JoinPlan, axis_names},
+    },
+    write::{
+        cell::{Cell, names},
+        emitter::Emitter,
+        env::Env,
+        fold::{add, mul, sub},
+    },
 };
 
 /// An accumulator: one cell a value of the operator's state.

@@ -9,11 +9,10 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
 
 use crate::{
-    analysis::{Guard, PartInfo},
-    emitter::Emitter,
-    env::Env,
+    analyse::analysis::{Guard, PartInfo},
     program::{Condition, Note, Reason, Value, ValueKind},
     schedule::Which,
+    write::{emitter::Emitter, env::Env},
 };
 
 /// What a condition is there for.

@@ -9,7 +9,7 @@ use loopwright_kernel_ir::{
 };
 use loopwright_legality::along;
 
-use crate::{Hazards, analysis::Analysis};
+use crate::{Hazards, analyse::analysis::Analysis};
 
 /// The rank of a tag in the order of a scan: loops, then threads, then lanes.
 fn rank(tag: Tag) -> Option<usize> {

@@ -23,8 +23,10 @@ use loopwright_legality::{
 use loopwright_poly::{System, Table};
 
 use crate::{
-    dead::dead_instructions,
-    paths::{Paths, paths},
+    analyse::{
+        dead::dead_instructions,
+        paths::{Paths, paths},
+    },
     program::{Atomic, Instances},
 };
 

@@ -13,7 +13,7 @@ use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAx
 use loopwright_legality::owner;
 use loopwright_poly::System;
 
-use crate::analysis::{Analysis, PartInfo};
+use crate::analyse::analysis::{Analysis, PartInfo};
 
 pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     let kernel = analysis.kernel;

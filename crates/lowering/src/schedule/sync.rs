@@ -25,9 +25,9 @@ use loopwright_poly::System;
 
 use crate::{
     Hazards,
-    analysis::Analysis,
-    items::{Item, Join},
+    analyse::analysis::Analysis,
     program::{Dependence, Note, Reason},
+    schedule::items::{Item, Join},
 };
 
 /// Two accesses that may meet.

@@ -6,8 +6,10 @@ use loopwright_kernel_ir::{AddressSpace, Constraint, Diagnostic, HardwareAxis, N
 use loopwright_poly::{Bound, System};
 
 use crate::{
-    analysis::Analysis,
-    ranges::{weakest, with_coordinates},
+    analyse::{
+        analysis::Analysis,
+        ranges::{weakest, with_coordinates},
+    },
     schedule::{GridExtent, place::Place},
 };
 

@@ -4,7 +4,10 @@
 use loopwright_kernel_ir::{AxisSet, Name, Part, PartRef, Tree};
 use loopwright_legality::{Executor, Presence};
 
-use crate::{analysis::Analysis, program::Note, scan_order};
+use crate::{
+    analyse::{analysis::Analysis, scan_order},
+    program::Note,
+};
 
 /// An element of a body.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use loopwright_kernel_ir::Name;
 use loopwright_target::Language;
 
 use crate::{
-    fold::{add, sub},
     program::{BinOp, Step, Stmt, Value, ValueKind, Var, VarId},
+    write::fold::{add, sub},
 };
 
 /// One step into a body: the child's number, and which of its bodies.

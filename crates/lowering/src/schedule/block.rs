@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Tag};
 use loopwright_target::Target;
 
-use crate::analysis::Analysis;
+use crate::analyse::analysis::Analysis;
 
 /// The greatest extent of each thread axis among some parts.
 pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u32; 3] {

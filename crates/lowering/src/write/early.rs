@@ -14,8 +14,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::device_kernel::globals_read;
 use crate::program::{DeviceKernel, Global, HostStmt, Param};
+use crate::write::device_kernel::globals_read;
 
 /// Marks the kernels that launches come before.
 pub(crate) fn mark(host: &[HostStmt], kernels: &mut [DeviceKernel], globals: &[Global]) {

@@ -4,18 +4,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
-use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name, Type};
+use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name};
 
 use loopwright_poly::Table;
 use loopwright_target::Target;
 
 use crate::{
-    analysis::Analysis,
-    env::Env,
-    fold::{add, mul},
-    layout::storage_order,
+    analyse::{
+        analysis::Analysis,
+        arrays::{known, storage_order},
+    },
     program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var, VarId},
     schedule::storage::Home,
+    write::{
+        env::Env,
+        fold::{add, mul},
+    },
 };
 
 /// Where a private scalar, an accumulator's value or an array lives.
@@ -250,12 +254,4 @@ impl<'a, 'k> Emitter<'a, 'k> {
     pub fn load(&self, element: MemRef, dtype: DType) -> Value {
         Value { dtype, kind: ValueKind::Load(element) }
     }
-}
-
-/// The known type of a name.
-pub(crate) fn known(dtype: &Type, name: &Name) -> Result<DType, Diagnostic> {
-    dtype.known().ok_or_else(|| {
-        Diagnostic::new("open-type", format!("the type `{dtype}` of `{name}` is not bound"))
-            .help("bind it with bind_types, or let the arguments bind it at launch")
-    })
 }

@@ -4,10 +4,9 @@ use loopwright_kernel_ir::Diagnostic;
 use loopwright_poly::Bound;
 
 use crate::{
-    emitter::Emitter,
-    env::Env,
-    loop_bounds::{LoopEnd, Side},
     program::{BinOp, Value},
+    schedule::loop_bounds::{LoopEnd, Side},
+    write::{emitter::Emitter, env::Env},
 };
 
 impl Emitter<'_, '_> {

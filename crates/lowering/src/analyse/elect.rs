@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{AddressSpace, Constraint, HardwareAxis, Name, Part};
 use loopwright_legality::Presence;
 
-use crate::analysis::{Analysis, Guard};
+use crate::analyse::analysis::{Analysis, Guard};
 
 /// Leaves what writes private scalars to the first block of axes on which no other block reads
 /// them.

@@ -9,16 +9,21 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
 
 use crate::{
-    analysis::{Filling, Guard, PartInfo, reduction},
-    cell::Cell,
-    emitter::{Emitter, Storage, known},
-    env::Env,
-    fold::and,
+    analyse::{
+        analysis::{Filling, Guard, PartInfo, reduction},
+        arrays::known,
+        scan_order,
+    },
     program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
-    scan_order,
     schedule::Statement,
-    scope::Scope,
-    translate::Target,
+    write::{
+        cell::Cell,
+        emitter::{Emitter, Storage},
+        env::Env,
+        fold::and,
+        scope::Scope,
+        translate::Target,
+    },
 };
 
 impl Emitter<'_, '_> {

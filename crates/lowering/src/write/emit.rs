@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Name};
 
 use crate::{
-    emitter::{Emitter, known},
-    env::{Env, Loaded},
-    fold::{add, and, mul},
-    layout::{storage_order, widest},
-    loop_bounds::Side,
+    analyse::arrays::{known, storage_order, widest},
     program::{BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
-    schedule::{Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, place::Place},
-    translate::Target,
+    schedule::{
+        Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, loop_bounds::Side, place::Place,
+        spoken::fails,
+    },
+    write::{
+        emitter::Emitter,
+        env::{Env, Loaded},
+        fold::{add, and, mul},
+        translate::Target,
+    },
 };
 
 /// What stands inside the loops over lanes.
@@ -461,7 +465,7 @@ impl Emitter<'_, '_> {
                 if !self.analysis.kernel.tag(iname).is_hardware() || !seen.insert(iname.clone()) {
                     continue;
                 }
-                let mut value = self.name_value(iname, crate::scope::Scope::of(env))?;
+                let mut value = self.name_value(iname, crate::write::scope::Scope::of(env))?;
                 // A copy goes through its buffer by names of its own, not by that of another iname
                 // of the same axis.
                 if let (ValueKind::Var(_), Some(HardwareAxis::Block(dim))) =
@@ -488,9 +492,4 @@ impl Emitter<'_, '_> {
         }
         Ok(body)
     }
-}
-
-/// Where an inequality does not hold.
-pub(crate) fn fails(c: &Constraint) -> Result<Constraint, Diagnostic> {
-    Ok(Constraint::nonneg(c.aff.neg()?.add_constant(-1)?))
 }

@@ -23,7 +23,7 @@ use loopwright_kernel_ir::{
 };
 use loopwright_poly::System;
 
-use crate::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
+use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
 /// Takes the guards of partial tiles from updates, and lets the copies that they read fill their
 /// buffers.

@@ -4,17 +4,22 @@
 //! by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then through
 //! shared memory across them. Other shapes go through shared memory alone.
 
-use loopwright_kernel_ir::{AxisSet, DType, Diagnostic, Dim, Expr, HardwareAxis, Name, ReductionOp, Tag};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, HardwareAxis, Name, ReductionOp};
 
 use crate::{
-    analysis::reduction,
-    cell::Cell,
-    emitter::Emitter,
-    env::Env,
-    fold::{add, and, mul},
-    items::Join,
+    analyse::analysis::reduction,
     program::{
         self, BinOp, LocalArray, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind,
+    },
+    schedule::{
+        items::Join,
+        joins::{JoinPlan, axis_names, dims},
+    },
+    write::{
+        cell::Cell,
+        emitter::Emitter,
+        env::Env,
+        fold::{add, and, mul},
     },
 };
 
@@ -416,63 +421,4 @@ impl Emitter<'_, '_> {
         stmts.extend(body);
         Ok(stmts)
     }
-}
-
-/// How threads are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JoinPlan {
-    /// There is one thread.
-    Nothing,
-    /// Groups of neighbouring lanes, from 2 to a warp.
-    Butterfly(u32),
-    /// Groups of whole warps.
-    Warps { group: u32, groups: u32 },
-    /// Any other shape.
-    Memory,
-}
-
-impl JoinPlan {
-    /// Whether a join goes through shared memory.
-    pub fn uses_shared(self) -> bool {
-        matches!(self, JoinPlan::Warps { .. } | JoinPlan::Memory)
-    }
-}
-
-/// How the threads of these axes of a block are joined, by warps of so many threads.
-pub(crate) fn plan(block: [u32; 3], axes: AxisSet, warp: u32) -> JoinPlan {
-    let threads: u32 = block.iter().product();
-    let group: u32 = axes.iter().filter_map(|axis| axis.extent_in(&block)).product();
-    if group == 1 {
-        return JoinPlan::Nothing;
-    }
-    let wide = |axis: &HardwareAxis| axis.extent_in(&block).is_some_and(|extent| extent > 1);
-    let last = axes.iter().filter(wide).last();
-    let mut inner = HardwareAxis::all().filter(|axis| wide(axis) && Some(*axis) < last);
-    let contiguous = inner.all(|axis| axes.contains(axis));
-    let full_warps = threads.is_multiple_of(warp) || (threads < warp && threads.is_power_of_two());
-    if contiguous && full_warps && group <= warp && group.is_power_of_two() {
-        JoinPlan::Butterfly(group)
-    } else if contiguous && full_warps && group.is_multiple_of(warp) {
-        JoinPlan::Warps { group, groups: threads / group }
-    } else {
-        JoinPlan::Memory
-    }
-}
-
-/// The axes that a join goes over, as they are tagged.
-pub(crate) fn axis_names(join: &Join) -> String {
-    dims(join.axes()).map(|dim| Tag::Thread(dim).to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// The dimensions of a block among these axes.
-fn dims(axes: AxisSet) -> impl Iterator<Item = Dim> {
-    axes.iter().filter_map(|axis| match axis {
-        HardwareAxis::Block(dim) => Some(dim),
-        HardwareAxis::Grid(_) => None,
-    })
-}
-
-/// Whether a join goes through shared memory.
-pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
-    !join.axes().is_empty() && plan(block, join.axes(), warp).uses_shared()
 }
