@@ -19,7 +19,7 @@
 //! the operator commutes and is no scan; all loops that the iname was split into belong to the
 //! reduction and to nothing else; and what it reads is written by nobody in the kernel.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
@@ -270,19 +270,12 @@ fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
         own.value = with_reduction(&own.value, &row.reduce, &Expr::Reduce(Arc::new(moved)));
         let within = own.within.clone();
         let owner = PartRef { instruction: own.id.clone(), part: Part::Init(row.number) };
+        let target = Access { array: shift.clone(), index: Vec::new() };
+        let value = misalignment(row.start.clone(), row.lanes);
         let find = Instruction {
-            id: id.clone(),
-            targets: vec![Access { array: shift.clone(), index: Vec::new() }],
-            value: misalignment(row.start.clone(), row.lanes),
-            predicate: None,
             within,
-            map: BTreeMap::new(),
-            scan: None,
-            atomic: false,
-            after: Vec::new(),
-            role: share(own, Share::Alignment),
             made_by: Some(Name::new(NAME)),
-            ..own.clone()
+            ..Instruction::new(id.clone(), vec![target], value, share(own, Share::Alignment))
         };
         data.instructions.insert(row.instruction, find);
         data.tree = before_init(&data.tree, &owner, &id);
