@@ -20,6 +20,7 @@ pub struct Device {
     pub(super) inner: Arc<Inner>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "there is one per device, behind an `Arc`")]
 pub(super) enum Inner {
     Cuda {
         device: cuda::Device,
