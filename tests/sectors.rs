@@ -205,7 +205,7 @@ const SEGMENTED_SUM: &[Case] = &[
     ),
     // Contiguous rows, as they are in memory: the same requests.
     tuned(
-        "tuning/segmented_sum_whole_rows",
+        "tuning/segmented_sum_staged_rows",
         &[("len", 17), ("rows", 64), ("pad", 0)],
         &[("nseg", 70), ("len", 17)],
         [34 * 4 + 3 * 4 + 1, 8 + 1, 0],
@@ -214,7 +214,7 @@ const SEGMENTED_SUM: &[Case] = &[
     // the epilogue. Row 1, from element 129: 3 elements in the prologue; from the middle of a
     // sector, 3 requests of 32 elements and one of 28; 2 elements in the epilogue.
     tuned(
-        "tuning/segmented_sum_peeled_short",
+        "tuning/segmented_sum_misaligned_short",
         &[("rows", 2), ("width", 32)],
         &[("nseg", 2), ("len", 129)],
         [(4 * 4 + 1) + (3 + 3 * 5 + 4 + 2), 1, 0],
@@ -229,7 +229,7 @@ const SEGMENTED_SUM: &[Case] = &[
     //   in the epilogue. Row 4: 1000 elements from the middle of a sector: 7 * 17, and 104
     //   elements touch 14; 1 in the epilogue.
     tuned(
-        "tuning/segmented_sum_peeled_long",
+        "tuning/segmented_sum_misaligned_long",
         &[("step", 256), ("tile", 512)],
         ODD,
         [(125 + 1) + (125 + 3 + 2) + (125 + 2 + 3) + (126 + 1) + (7 * 17 + 14 + 1), 5, 0],
@@ -237,7 +237,7 @@ const SEGMENTED_SUM: &[Case] = &[
     // The same with 78 full requests and 16 elements. Row 0: 1 element in the epilogue. Row 1: 3 in
     // the prologue and 2 in the epilogue. Two chunks per row.
     tuned(
-        "tuning/segmented_sum_peeled_chunks",
+        "tuning/segmented_sum_misaligned_chunks",
         &[("chunk", 8192), ("step", 512), ("tile", 1024)],
         &[("nseg", 2), ("len", 10_001)],
         [(78 * 16 + 2 + 1) + (78 * 16 + 2 + 3 + 2) + 2, 2 * 2 + 2, 0],
@@ -281,7 +281,7 @@ const BESIDE_SIZES: Values = &[("nseg", 1), ("n", 104)];
 const WHOLE_RUN: &[i32] = &[0, 8190];
 const RUN_SIZES: Values = &[("nseg", 1), ("n", 8190)];
 
-/// Six segments in one run of one warp, the first of 4 in the only block.
+/// Six segments in one chunk of one warp, the first of 4 in the only block.
 ///
 /// Starts: each of 8 warps reads the first offset, the last one, and for the last digit all 7 (one
 /// sector); two of them have a run's border, for which they load an offset and store two numbers.
@@ -296,13 +296,13 @@ const RUN_SIZES: Values = &[("nseg", 1), ("n", 8190)];
 /// same with neutral values.
 const SMALL: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 4 * 9 + 3, 2 * 2 + 1 + 3 + 1, 4 * 16 * 3];
 
-/// One segment in one run of 16 tiles of 512 points, 64 sectors each. The last tile lacks two
+/// One segment in one chunk of 16 tiles of 512 points, 64 sectors each. The last tile lacks two
 /// points; every fourth of its points is in each request, which touches all sectors four times.
 /// Nothing is stored but the block's partial result and the segment's result. Whole tiles cause no
 /// bank conflicts.
 const ONE_RUN: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 15 * 64 + 4 * 64 + 3, 2 * 2 + 3 + 1, 4 * 16 * 3];
 
-/// One segment in eight runs of 2048 steps and one of 512; its end is the last two steps.
+/// One segment in eight chunks of 2048 steps and one of 512; its end is the last two steps.
 const LAST_RUN: &[i32] = &[0, 16_894];
 const LAST_RUN_SIZES: Values = &[("nseg", 1), ("n", 16_894)];
 
@@ -313,7 +313,8 @@ const LAST_RUN_SIZES: Values = &[("nseg", 1), ("n", 16_894)];
 const NINE_RUNS: [u64; 3] =
     [16 * 3 + 10 + 12 * 4 + 1 + 32 * 64 + 4 * 64 + 3 * 3, 10 * 2 + 3 * 3 + 1, 4 * 16 * 3];
 
-const TILES: Values = &[("threads", 128), ("items", 16), ("tiles", 16), ("runs", 0), ("rest", 0)];
+const TILES: Values =
+    &[("threads", 128), ("items", 16), ("tiles", 16), ("full_chunks", 0), ("tail_tiles", 0)];
 
 const RAGGED_SUM: &[Case] = &[
     // Six lanes load the bounds of their segments; as in `thread_per_segment`, each point is a
@@ -331,8 +332,8 @@ const RAGGED_SUM: &[Case] = &[
     ragged("pipelines/ragged_sum/block_per_segment", BESIDE_SIZES, BESIDE, [8 * 2 + 13, 1, 0]),
     ragged("pipelines/ragged_sum/flattened", SIX, EVEN, SMALL),
     ragged("pipelines/ragged_sum/flattened", RUN_SIZES, WHOLE_RUN, ONE_RUN),
-    ragged("pipelines/ragged_sum/flattened_short_runs_last", SIX, EVEN, SMALL),
-    ragged("pipelines/ragged_sum/flattened_short_runs_last", LAST_RUN_SIZES, LAST_RUN, NINE_RUNS),
+    ragged("pipelines/ragged_sum/flattened_guided", SIX, EVEN, SMALL),
+    ragged("pipelines/ragged_sum/flattened_guided", LAST_RUN_SIZES, LAST_RUN, NINE_RUNS),
     Case { point: TILES, ..ragged("tuning/ragged_sum", SIX, EVEN, SMALL) },
     Case { point: TILES, ..ragged("tuning/ragged_sum_streaming", RUN_SIZES, WHOLE_RUN, ONE_RUN) },
 ];

@@ -1,4 +1,4 @@
-//! `SegmentedReduce::join_atomically` on the emulator: results against plain loops, cases that it
+//! `SegmentedReduce::reduce_atomically` on the emulator: results against plain loops, cases that it
 //! leaves unchanged, refusals.
 
 use loopwright::lowering::{
@@ -57,7 +57,7 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
             let given = Tensor::from_slice(&[rows, length], &x).unwrap().cast(dtype);
             let shape = Shape::rows(rows, length);
             let ordered = SegmentedReduce::new(operator, dtype);
-            let atomic = ordered.clone().join_atomically(true);
+            let atomic = ordered.clone().reduce_atomically(true);
             let compiled = atomic.compile(&shape, &device).unwrap_or_else(|e| panic!("{atomic}: {e}"));
             let form = &compiled.chosen().form;
             assert!(form.contains("joined by atomic updates"), "{atomic}, {shape}: {form}");
@@ -67,7 +67,8 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
 
             // If requested, there is no array of partial results, but an update; otherwise the
             // reverse.
-            for (reduce, wanted) in [(&atomic, 1), (&ordered, 0), (&atomic.clone().join_atomically(false), 0)]
+            for (reduce, wanted) in
+                [(&atomic, 1), (&ordered, 0), (&atomic.clone().reduce_atomically(false), 0)]
             {
                 let program = program(&chosen(reduce, &shape));
                 let own = program.globals.iter().filter(|g| g.owner != Owner::Caller).count();
@@ -81,7 +82,7 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
 /// f32.
 #[test]
 fn sums_of_short_floats_in_the_type_of_the_sums() {
-    let reduce = SegmentedReduce::new(Operator::Sum, DType::F16).output(DType::F32).join_atomically(true);
+    let reduce = SegmentedReduce::new(Operator::Sum, DType::F16).output(DType::F32).reduce_atomically(true);
     // 2 MB: shorter rows of f16 are not split.
     let length = 1_000_000;
     let x = vec![half::f16::from_f32(0.5); length];
@@ -93,7 +94,7 @@ fn sums_of_short_floats_in_the_type_of_the_sums() {
 #[test]
 fn forms_without_shared_rows_stay_as_they_are() {
     let ordered = SegmentedReduce::new(Operator::Sum, DType::F32);
-    let atomic = ordered.clone().join_atomically(true);
+    let atomic = ordered.clone().reduce_atomically(true);
     for shape in [Shape::rows(1 << 20, 64), Shape::rows(1 << 16, 4096), Shape::ragged(1 << 18, 1 << 24)] {
         let [with, without] = [&atomic, &ordered].map(|reduce| chosen(reduce, &shape));
         assert_eq!((with.form, with.pipeline), (without.form, without.pipeline), "{shape}");
@@ -109,17 +110,27 @@ fn what_has_no_update_is_refused_with_the_remedy() {
                 Operator::Product,
                 DType::F32,
                 "there is no update for `product`",
-                "leave `join_atomically` out",
+                "leave `reduce_atomically` out",
             ),
-            (Operator::Argmax, DType::I32, "there is no update for `argmax`", "leave `join_atomically` out"),
+            (
+                Operator::Argmax,
+                DType::I32,
+                "there is no update for `argmax`",
+                "leave `reduce_atomically` out",
+            ),
             (Operator::Mean, DType::F32, "there is no update for `mean`", "ask for the sum"),
-            (Operator::Max, DType::F32, "there is no update for `max` of f32", "leave `join_atomically` out"),
-            (Operator::Min, DType::I8, "there is no update for `min` of i8", "leave `join_atomically` out"),
+            (
+                Operator::Max,
+                DType::F32,
+                "there is no update for `max` of f32",
+                "leave `reduce_atomically` out",
+            ),
+            (Operator::Min, DType::I8, "there is no update for `min` of i8", "leave `reduce_atomically` out"),
             (Operator::Sum, DType::F16, "it accumulates f32, and its result is f16", "`output(f32)`"),
         ] {
             let reduce = SegmentedReduce::new(operator, dtype);
             assert!(reduce.kernel(&shape).is_ok(), "{reduce}");
-            let refused = reduce.join_atomically(true).kernel(&shape).unwrap_err().to_string();
+            let refused = reduce.reduce_atomically(true).kernel(&shape).unwrap_err().to_string();
             assert!(refused.starts_with("error[segment-atomic]: "), "{refused}");
             assert!(refused.contains(why) && refused.contains(help), "{refused}");
         }

@@ -369,10 +369,10 @@ fn segments_of_unequal_length_by_mean_and_longest() {
         for longest in [None, Some(2 * mean), Some(ALL / 2)] {
             let chosen = chosen(&between_offsets(mean, longest), DType::F32, &h200, &limits);
             let wanted = match longest {
-                // Segments are short compared with a run, so all take the same time.
+                // Segments are short compared with a chunk, so all take the same time.
                 Some(longest) if mean < 64 && longest == 2 * mean => format!("items={items} tiles={one}"),
                 Some(longest) if mean < 64 && longest == ALL / 2 => format!("items={items} tiles={three}"),
-                _ => format!("items={items} tiles={first} runs={warps} rest={rest}"),
+                _ => format!("items={items} tiles={first} full_chunks={warps} tail_tiles={rest}"),
             };
             assert_eq!(chosen.form, format!("flattened ({wanted})"), "mean {mean}, longest {longest:?}");
         }

@@ -105,7 +105,7 @@ def equal(length, x, ours, cub, limits):
 
 
 # The lengths that the space has kernels for.
-WHOLE_ROWS = json.loads(re.search(r"len in (\[.*\])", (EXAMPLES / "tuning" / "segmented_sum_whole_rows.space").read_text())[1])
+STAGED_ROWS = json.loads(re.search(r"len in (\[.*\])", (EXAMPLES / "tuning" / "segmented_sum_staged_rows.space").read_text())[1])
 
 SPACES = {
     # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results, else these are stored in waves.
@@ -114,12 +114,12 @@ SPACES = {
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
     "segmented_sum_long": lambda n: n % 4 == 0 and n >= 256,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
-    "segmented_sum_whole_rows": lambda n: n in WHOLE_ROWS,
-    "segmented_sum_peeled_short": lambda n: n % 4 != 0 and 128 < n <= 1024,
+    "segmented_sum_staged_rows": lambda n: n in STAGED_ROWS,
+    "segmented_sum_misaligned_short": lambda n: n % 4 != 0 and 128 < n <= 1024,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
     "segmented_sum_odd_chunks": lambda n: n % 4 != 0 and n > 16384,
-    "segmented_sum_peeled_long": lambda n: n % 4 != 0 and n > 512,
-    "segmented_sum_peeled_chunks": lambda n: n % 4 != 0 and n > 16384,
+    "segmented_sum_misaligned_long": lambda n: n % 4 != 0 and n > 512,
+    "segmented_sum_misaligned_chunks": lambda n: n % 4 != 0 and n > 16384,
     "segmented_sum_chunks": lambda n: n % 4 == 0 and n >= 1 << 18,
 }
 

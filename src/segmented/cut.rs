@@ -1,14 +1,15 @@
-//! How segments of any length are cut: the points of a tile, the tiles of a run, and which runs are
-//! shorter.
+//! How segments of any length are cut: the points of a tile, the tiles of a chunk, and which chunks
+//! are smaller.
 //!
-//! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Long
-//! runs save boundaries and partial results, so there is one round of blocks; but the total time is
-//! that of the last warp. If all runs take about the same time, it ends with the others. If they do
-//! not, because points inside a long segment cost less than ends of short ones, the runs of the
-//! first round are a few per cent shorter, followed by short runs for the warps that finish early.
+//! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Large
+//! chunks save boundaries and partial results, so there is one round of blocks; but the total time
+//! is that of the last warp. If all chunks take about the same time, it ends with the others. If
+//! they do not, because points inside a long segment cost less than ends of short ones, the chunks
+//! of the first round are a few per cent smaller, followed by a tail of small chunks for the warps
+//! that finish early.
 //! The numbers were measured (`benches/RESULTS-archive.md`).
 
-use crate::ir::{DType, Flat, Shorter};
+use crate::ir::{DType, Flat, Tail};
 use crate::lowering::Target;
 use crate::runtime::cuda::DeviceInfo;
 use crate::tuner::{Machine, Space};
@@ -17,7 +18,7 @@ use crate::tuner::{Machine, Space};
 const THREADS: u16 = 128;
 /// Threads per warp.
 const WARP: usize = Target::cuda().warp_size as usize;
-/// The most tiles per run; more would save nothing.
+/// The most tiles per chunk; more would save nothing.
 const MOST_TILES: usize = 512;
 /// The mean length from which streaming loads of points are faster: measured between 16 and 64.
 const LONG_ENOUGH_TO_STREAM: usize = 32;
@@ -27,12 +28,12 @@ const LONG_ENOUGH_TO_STREAM: usize = 32;
 const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
 /// A segment with this part of all points is a giant.
 const GIANT: usize = 8;
-/// The share of the runs of the first round in all steps, in per cent.
+/// The share of the chunks of the first round in all steps, in per cent.
 const FIRST: usize = 92;
-/// Tiles of a short run, in per cent of those of a run if a single round did everything: on average
-/// the best of 18 pairs with the constant above, for uniform lengths and power laws.
+/// Tiles of a small chunk, in per cent of those of a chunk if a single round did everything: on
+/// average the best of 18 pairs with the constant above, for uniform lengths and power laws.
 const SHORT: usize = 6;
-/// The fewest tiles per round from which short runs can be cut.
+/// The fewest tiles per round from which small chunks can be cut.
 const ENOUGH_TO_CUT: usize = 16;
 
 /// How flattened segments are cut.
@@ -62,27 +63,27 @@ impl Cut {
         let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS) / WARP;
         let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
         let points = WARP * usize::from(items);
-        // The requested number of rounds, or more if their runs were too long.
+        // The requested number of rounds, or more if their chunks were too large.
         let rounds = |asked: usize| {
             let rounds = asked.max(steps.div_ceil(warps * points * MOST_TILES));
             (rounds, steps.div_ceil(warps * rounds * points).clamp(1, MOST_TILES))
         };
         let alike =
-            |rounds: (usize, usize)| Flat { threads: THREADS, items, tiles: narrow(rounds.1), shorter: None };
+            |rounds: (usize, usize)| Flat { threads: THREADS, items, tiles: narrow(rounds.1), tail: None };
         let (first, tiles) = rounds(1);
         let part = |per_cent: usize| narrow((tiles * per_cent + 50) / 100);
-        let after = u32::try_from(warps * first).unwrap_or(u32::MAX);
+        let full_chunks = u32::try_from(warps * first).unwrap_or(u32::MAX);
         let uneven = Flat {
             tiles: part(FIRST),
-            shorter: Some(Shorter { after, tiles: part(SHORT) }),
+            tail: Some(Tail { full_chunks, tiles: part(SHORT) }),
             ..alike((first, tiles))
         };
         let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
-        // No run lies inside one segment.
+        // No chunk lies inside one segment.
         let even = !long && longest.is_some_and(|longest| longest < points * tiles);
         let flat = if !known || (giant && !long) {
             // With three rounds, one that is not full costs less. With a giant they were measured
-            // to be 1 % faster than short runs at the end.
+            // to be 1 % faster than small chunks at the end.
             alike(rounds(3))
         } else if even {
             alike((first, tiles))
@@ -98,11 +99,11 @@ impl Cut {
 
     /// The open parameters of [`Cut::step`], with one value each.
     pub fn space(&self) -> Space {
-        let Flat { items, tiles, shorter, .. } = self.flat;
+        let Flat { items, tiles, tail, .. } = self.flat;
         let space = Space::new().parameter("items", [items.into()]).parameter("tiles", [tiles.into()]);
-        match shorter {
-            Some(Shorter { after, tiles }) => {
-                space.parameter("runs", [after.into()]).parameter("rest", [tiles.into()])
+        match tail {
+            Some(Tail { full_chunks, tiles }) => {
+                space.parameter("full_chunks", [full_chunks.into()]).parameter("tail_tiles", [tiles.into()])
             }
             None => space,
         }
@@ -110,7 +111,8 @@ impl Cut {
 
     /// The text of the `flatten_ragged` step.
     pub fn step(&self) -> String {
-        let more = if self.flat.shorter.is_some() { ", runs=$runs, rest=$rest" } else { "" };
+        let more =
+            if self.flat.tail.is_some() { ", full_chunks=$full_chunks, tail_tiles=$tail_tiles" } else { "" };
         format!("flatten_ragged(s, i, threads={THREADS}, items=$items, tiles=$tiles{more})\n")
     }
 }
@@ -126,7 +128,7 @@ fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, O
     let taken = |items: u16| usize::from(THREADS * items) * ((value + complete) * 9 / 8 + 1);
     let held = |items: u16| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
     let asked = |items: u16| {
-        let flat = Flat { threads: THREADS, items, tiles: 1, shorter: None };
+        let flat = Flat { threads: THREADS, items, tiles: 1, tail: None };
         flat.min_blocks(&Target::default(), dtype.bytes(), state).map(|blocks| blocks as usize)
     };
     let large = dtype.bytes() == 4 && mean >= LONG_ENOUGH_FOR_LARGE_TILES;

@@ -121,7 +121,7 @@ fn check_atomic(reduce: &SegmentedReduce, accumulated: DType, output: DType) -> 
     let help = match operator {
         Operator::Sum => format!("`output({accumulated})` keeps the type of the sums"),
         Operator::Mean => "ask for the sum, and divide by the length".to_owned(),
-        _ => format!("leave `join_atomically` out: partial results are joined in a fixed order; {UPDATES}"),
+        _ => format!("leave `reduce_atomically` out: partial results are joined in a fixed order; {UPDATES}"),
     };
     Err(Diagnostic::new("segment-atomic", format!("{reduce} cannot be joined by atomic updates: {why}"))
         .help(help))

@@ -35,8 +35,8 @@ impl Form {
     }
 
     /// Makes blocks that share a row update its result atomically.
-    pub(super) fn join_atomically(&mut self) -> Result<(), Diagnostic> {
-        self.pipeline = self.pipeline.clone().then(&Pipeline::parse("join_atomically(reduce)")?);
+    pub(super) fn reduce_atomically(&mut self) -> Result<(), Diagnostic> {
+        self.pipeline = self.pipeline.clone().then(&Pipeline::parse("reduce_atomically(reduce)")?);
         self.name = if self.wide.is_some() {
             "blocks for chunks of a row, by vectors from before its beginning, joined by atomic updates"
         } else {
@@ -134,7 +134,7 @@ fn rows(
     // With fewer rows than this, one block per row leaves multiprocessors idle.
     let few = count < 8 * multiprocessors;
     let mut forms = Vec::new();
-    if let Some(form) = whole_rows(dtype, v, length)? {
+    if let Some(form) = staged_rows(dtype, v, length)? {
         // The estimate for copying all elements of a row at once exceeds what was measured.
         return Ok(vec![form]);
     }
@@ -186,7 +186,7 @@ fn rows(
 /// (`benches/RESULTS-archive.md`): how long such rows may be, that those of 80 bytes and fewer want
 /// 128 rows a block for enough loads in flight, longer ones small blocks, more of which are at
 /// different stages, and that two threads share a row of 256 bytes and more.
-fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
+fn staged_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
     let bytes = dtype.bytes();
     let fits = match bytes {
         4 => v < 4 && (5..=132).contains(&length),

@@ -35,7 +35,7 @@
 //! 4. [`CompiledReduce::bind`] checks arguments and gives a [`Bound`](crate::runtime::Bound), whose
 //!    launches neither allocate nor look anything up.
 //!
-//! Results are bitwise reproducible, unless [`SegmentedReduce::join_atomically`] is used.
+//! Results are bitwise reproducible, unless [`SegmentedReduce::reduce_atomically`] is used.
 //!
 //! The reduction is an ordinary kernel with an ordinary pipeline: [`Chosen::kernel`] and
 //! [`Chosen::pipeline`] are the starting point for a tuner, a longer pipeline or a fused kernel of

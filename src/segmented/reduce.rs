@@ -142,9 +142,15 @@ impl SegmentedReduce {
     /// Atomic updates exist for sums of I32, U32, I64, U64, F32 and F64, and for the minimum and
     /// maximum of those integers, in the type of the result; [`SegmentedReduce::kernel`] refuses
     /// others.
-    pub fn join_atomically(mut self, atomic: bool) -> SegmentedReduce {
+    pub fn reduce_atomically(mut self, atomic: bool) -> SegmentedReduce {
         self.atomic = atomic;
         self
+    }
+
+    /// The older name of [`Self::reduce_atomically`].
+    #[doc(hidden)]
+    pub fn join_atomically(self, atomic: bool) -> SegmentedReduce {
+        self.reduce_atomically(atomic)
     }
 
     /// The operator.
@@ -183,7 +189,7 @@ impl SegmentedReduce {
         let state = declare::state_bytes(self)?;
         let mut forms = forms::of(self.dtype, state, shape, machine, limits)?;
         for form in forms.iter_mut().filter(|f| self.atomic && f.shared) {
-            form.join_atomically()?;
+            form.reduce_atomically()?;
         }
         let results = declare::results(&kernel);
         // Values and indices of argmax take 6 to 7 % longer in waves, measured at 16 and 64 f32: it

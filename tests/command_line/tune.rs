@@ -198,10 +198,10 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "segmented_sum_odd_chunks" => ("segmented_sum", "nseg=3 len=33333"),
         "segmented_sum_odd_long" => ("segmented_sum", "nseg=5 len=4097"),
         "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
-        "segmented_sum_peeled_chunks" => ("segmented_sum", "nseg=3 len=33333"),
-        "segmented_sum_peeled_short" => ("segmented_sum", "nseg=100 len=129"),
-        "segmented_sum_whole_rows" => ("segmented_sum", "nseg=300 len=17"),
-        "segmented_sum_peeled_long" => ("segmented_sum", "nseg=5 len=4097"),
+        "segmented_sum_misaligned_chunks" => ("segmented_sum", "nseg=3 len=33333"),
+        "segmented_sum_misaligned_short" => ("segmented_sum", "nseg=100 len=129"),
+        "segmented_sum_staged_rows" => ("segmented_sum", "nseg=300 len=17"),
+        "segmented_sum_misaligned_long" => ("segmented_sum", "nseg=5 len=4097"),
         "segmented_sum_short" | "segmented_sum_short_streaming" | "segmented_sum_short_waves" => {
             ("segmented_sum", "nseg=1000 len=68")
         }
@@ -235,8 +235,10 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     let tuning = |kind: &str| example(&format!("tuning/ragged_sum.{kind}"));
     let (kernel, pipeline, log) =
         (example("kernels/ragged_sum.lw"), tuning("pipe"), folder.path("log.jsonl"));
-    let space = folder
-        .file("few.space", "threads in [64]\nitems in [8, 16]\ntiles in [4]\nruns in [0]\nrest in [0]\n");
+    let space = folder.file(
+        "few.space",
+        "threads in [64]\nitems in [8, 16]\ntiles in [4]\nfull_chunks in [0]\ntail_tiles in [0]\n",
+    );
     let tune = |more: &[&str]| {
         let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=40000000"];
         call(&[&args[..], more].concat())

@@ -1,6 +1,6 @@
 //! Loops over segments of unequal length that are flattened with the loops over their points: how
-//! the work is cut. The nests themselves, and why that is legal, are the matter of
-//! `loopwright_legality::flat`; what becomes of them, of the folder `flat` of lowering.
+//! the work is cut. `loopwright_legality::flat` describes the nests and why flattening them is
+//! legal; the folder `flat` of lowering generates their code.
 
 use std::fmt;
 
@@ -14,24 +14,26 @@ use crate::{KernelData, Tag};
 /// [`Flat::END_WEIGHT`] steps that the end of a segment counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flat {
-    /// Threads per block; each warp processes one run.
+    /// Threads per block; each warp processes one chunk.
     pub threads: u16,
     /// Points per thread and tile; a warp's tile has 32 times as many.
     pub items: u16,
-    /// Tiles per run.
+    /// Tiles per chunk.
     pub tiles: u16,
-    /// Shorter runs at the end, if any.
-    pub shorter: Option<Shorter>,
+    /// Smaller chunks at the end, if any.
+    #[serde(alias = "shorter")]
+    pub tail: Option<Tail>,
 }
 
-/// Shorter runs after the first ones. Blocks take runs in order: the first runs fill the device,
-/// and blocks that finish early take the short ones (guided self-scheduling: Polychronopoulos and
-/// Kuck, 1987, here with two lengths).
+/// A guided schedule with two sizes of chunks. Blocks take chunks in order: full ones fill the
+/// device, and blocks that finish early take the smaller ones of the tail (guided self-scheduling:
+/// Polychronopoulos and Kuck, 1987; OpenMP's `schedule(guided)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Shorter {
-    /// Number of full-length runs.
-    pub after: u32,
-    /// Tiles per shorter run.
+pub struct Tail {
+    /// Number of chunks of full size.
+    #[serde(alias = "after")]
+    pub full_chunks: u32,
+    /// Tiles per chunk of the tail.
     pub tiles: u16,
 }
 
@@ -42,15 +44,15 @@ impl Flat {
 
     /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
     /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
-    /// than that leaves room for, judged by the bytes that it reads per point and those of a partial
-    /// result. Left to itself, the compiler may use a few more registers, and a round then has fewer
-    /// blocks than it was cut for.
+    /// than that leaves room for, judged by the bytes that it reads per point and those of a
+    /// partial result. Left to itself, the compiler may use a few more registers, and a round then
+    /// has fewer blocks than it was cut for.
     ///
     /// ```
     /// use loopwright_kernel_ir::Flat;
     /// use loopwright_target::Target;
     ///
-    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, shorter: None };
+    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, tail: None };
     /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::cuda(), point, state);
     /// assert_eq!(min_blocks(16, 4, 4), Some(8));
     /// assert_eq!(min_blocks(32, 4, 4), Some(5));
@@ -87,37 +89,37 @@ impl Flat {
         if !matches!(self.items, 8 | 16 | 32) {
             return Some("a thread takes 8, 16 or 32 items of a tile");
         }
-        if self.tiles == 0 || self.shorter.is_some_and(|s| s.tiles == 0) {
+        if self.tiles == 0 || self.tail.is_some_and(|s| s.tiles == 0) {
             return Some("a warp goes through at least one tile");
         }
-        let shorter = self.shorter?;
-        if shorter.after == 0 || shorter.tiles > self.tiles {
-            return Some("behind at least one run, the others are shorter");
+        let tail = self.tail?;
+        if tail.full_chunks == 0 || tail.tiles > self.tiles {
+            return Some("at least one chunk has full size, and those of the tail are no larger");
         }
-        let first = u64::from(shorter.after)
+        let first = u64::from(tail.full_chunks)
             * u64::from(self.tiles)
             * u64::from(self.items)
             * u64::from(target.warp_size);
-        (first > i32::MAX as u64).then_some("the first runs have 2^31 steps or more")
+        (first > i32::MAX as u64).then_some("the full chunks have 2^31 steps or more")
     }
 
     /// The numbers of a text as `flat_128x16x16` or `flat_128x16x172_4224x11`: threads, items and
-    /// tiles, then the number of full-length runs and the tiles of the shorter ones. One spelling
+    /// tiles, then the number of full chunks and the tiles of those of the tail. One spelling
     /// only: no sign, no leading zero, no trailing text.
     pub fn parse(text: &str) -> Option<Flat> {
         let all = text.strip_prefix("flat_")?;
-        let (first, behind) = all.split_once('_').map_or((all, None), |(a, b)| (a, Some(b)));
-        let mut numbers = first.split('x');
+        let (full, tail) = all.split_once('_').map_or((all, None), |(a, b)| (a, Some(b)));
+        let mut numbers = full.split('x');
         let mut number = || numbers.next()?.parse().ok();
         let (threads, items, tiles) = (number()?, number()?, number()?);
-        let shorter = match behind {
-            Some(behind) => {
-                let (after, tiles) = behind.split_once('x')?;
-                Some(Shorter { after: after.parse().ok()?, tiles: tiles.parse().ok()? })
+        let tail = match tail {
+            Some(tail) => {
+                let (full_chunks, tiles) = tail.split_once('x')?;
+                Some(Tail { full_chunks: full_chunks.parse().ok()?, tiles: tiles.parse().ok()? })
             }
             None => None,
         };
-        let flat = Flat { threads, items, tiles, shorter };
+        let flat = Flat { threads, items, tiles, tail };
         (flat.to_string() == text).then_some(flat)
     }
 }
@@ -125,8 +127,8 @@ impl Flat {
 impl fmt::Display for Flat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)?;
-        match self.shorter {
-            Some(Shorter { after, tiles }) => write!(f, "_{after}x{tiles}"),
+        match self.tail {
+            Some(Tail { full_chunks, tiles }) => write!(f, "_{full_chunks}x{tiles}"),
             None => Ok(()),
         }
     }

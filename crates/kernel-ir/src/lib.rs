@@ -69,7 +69,7 @@ pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
-pub use flat::{Flat, Shorter};
+pub use flat::{Flat, Tail};
 pub use function::DeviceFunction;
 pub use instruction::{Access, Instruction, Role, Share, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};

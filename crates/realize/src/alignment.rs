@@ -1,14 +1,14 @@
 //! Reductions along misaligned rows, read by whole vectors.
 //!
-//! `vec` asks for neighbours whose first one lies at a multiple of the vector's bytes. Rows of odd
-//! length begin anywhere, so that it would be refused (`unaligned`). A reduction may take its
+//! `vec` needs neighbours of which the first lies at a multiple of the vector's size. Rows of odd
+//! length begin at any address, so `vec` would be refused (`unaligned`). A reduction may take its
 //! points in any order, though: its loop over `0 <= i < len` can as well go over positions that are
 //! counted from the last such multiple before the row,
 //!
 //! ```text
-//! beside_i = (s * len) & 3              elements between that multiple and the row
-//! beside_i <= i < len + beside_i        the loop, whose tiles begin at multiples of four again
-//! x[s, i - beside_i]                    what it reads
+//! misalign_i = (s * len) & 3              elements between that multiple and the row
+//! misalign_i <= i < len + misalign_i        the loop, whose tiles begin at multiples of four again
+//! x[s, i - misalign_i]                    what it reads
 //! ```
 //!
 //! so that all vectors but the first and the last of a row lie inside it and at such multiples,
@@ -235,7 +235,7 @@ pub fn aligned_iname(
 }
 
 fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
-    let shift = fresh(kernel, &format!("beside_{}", row.iname));
+    let shift = fresh(kernel, &format!("misalign_{}", row.iname));
     let id = fresh(kernel, &format!("find_{shift}"));
     let last = row.lanes - 1;
     let edited = kernel.edit(|data| -> Result<(), Diagnostic> {

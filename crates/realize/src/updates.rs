@@ -56,7 +56,7 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-target",
             format!(
-                "`join_atomically({id})`: blocks cannot add to `{}`, which is not in global memory",
+                "`reduce_atomically({id})`: blocks cannot add to `{}`, which is not in global memory",
                 target.array
             ),
         )
@@ -67,7 +67,7 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`join_atomically({id})`: `{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
+                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
                 operator.name
             ),
         )
@@ -78,7 +78,7 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`join_atomically({id})`: `{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
+                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
                 of(state),
                 target.array,
                 of(dtype)
@@ -120,7 +120,7 @@ pub(crate) fn by_updates(
         data.instructions[number] = second;
         data.instructions.insert(number, first);
         let leaf = Tree::Leaf(PartRef { instruction: start.clone(), part: Part::Whole });
-        if !(early && first_beside(&mut data.tree, &owner, &leaf)) {
+        if !(early && put_first_in_body_of(&mut data.tree, &owner, &leaf)) {
             data.tree = before_init(&data.tree, &owner, &start);
         }
         Ok(())
@@ -137,13 +137,13 @@ pub(crate) fn by_updates(
 }
 
 /// Puts a leaf before all that is in the same body as another; whether that is there.
-fn first_beside(trees: &mut Vec<Tree>, other: &PartRef, leaf: &Tree) -> bool {
+fn put_first_in_body_of(trees: &mut Vec<Tree>, other: &PartRef, leaf: &Tree) -> bool {
     if trees.iter().any(|t| matches!(t, Tree::Leaf(part) if part == other)) {
         trees.insert(0, leaf.clone());
         return true;
     }
     trees.iter_mut().any(|t| match t {
-        Tree::Loop { body, .. } => first_beside(body, other, leaf),
+        Tree::Loop { body, .. } => put_first_in_body_of(body, other, leaf),
         Tree::Leaf(_) => false,
     })
 }

@@ -407,22 +407,22 @@ fn reductions_along_misaligned_rows() {
         (
             "the row is read at the position",
             &|data| {
-                reduction(data, "total", |r| r.args = vec![renamed(&r.args[0], "beside_i", &Expr::Int(0))])
+                reduction(data, "total", |r| r.args = vec![renamed(&r.args[0], "misalign_i", &Expr::Int(0))])
             },
             "more than one iname",
         ),
         (
             "more than a vector may be taken off",
             &|data| {
-                let Expr::Binary(_, start, _) = &instruction(data, "find_beside_i").value else { panic!() };
+                let Expr::Binary(_, start, _) = &instruction(data, "find_misalign_i").value else { panic!() };
                 let more = Expr::Binary(BinaryOp::BitAnd, start.clone(), Expr::Int(7).into());
-                instruction(data, "find_beside_i").value = more;
+                instruction(data, "find_misalign_i").value = more;
             },
             "has other points",
         ),
         (
             "the number is not small",
-            &|data| instruction(data, "find_beside_i").value = Expr::name("s"),
+            &|data| instruction(data, "find_misalign_i").value = Expr::name("s"),
             "does not compute a small number",
         ),
         (
@@ -433,7 +433,7 @@ fn reductions_along_misaligned_rows() {
         (
             "it is found after the reduction has begun",
             &|data| {
-                let at = position(&data.tree, "find_beside_i");
+                let at = position(&data.tree, "find_misalign_i");
                 data.tree.swap(at, at + 1);
             },
             "the loop tree",
@@ -453,7 +453,7 @@ fn reductions_along_misaligned_rows() {
         ),
         (
             "threads that share what is found",
-            &|data| instruction(data, "find_beside_i").within.clear(),
+            &|data| instruction(data, "find_misalign_i").within.clear(),
             "one number for each result",
         ),
     ];

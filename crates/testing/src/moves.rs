@@ -55,7 +55,7 @@ pub const KINDS: [(&str, usize); 44] = [
     ("user", 9),
     ("cache_streaming", 6),
     ("cache_waves", 6),
-    ("join_atomically", 34),
+    ("reduce_atomically", 34),
     ("min_blocks_per_multiprocessor", 4),
 ];
 
@@ -229,10 +229,10 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "min_blocks_per_multiprocessor" => {
             format!("min_blocks_per_multiprocessor({})", rng.pick(&[1, 2, 8]))
         }
-        "join_atomically" => {
+        "reduce_atomically" => {
             let global = |i: &&Instruction| i.check_atomic_join(kernel).is_ok();
             let joined: Vec<Name> = kernel.instructions.iter().filter(global).map(|i| i.id.clone()).collect();
-            format!("join_atomically({})", any(rng, &joined)?)
+            format!("reduce_atomically({})", any(rng, &joined)?)
         }
         "tag_array_axes" => {
             format!("tag_array_axes({}, f)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
@@ -375,8 +375,12 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "flatten_ragged" => {
             let (s, i) = any(rng, &segments(kernel))?;
             let (threads, items) = (rng.pick(&[32, 32, 64]), rng.pick(&[8, 16, 32]));
-            let runs =
-                rng.pick(&["tiles=1", "tiles=2", "tiles=2, runs=1, rest=1", "tiles=3, runs=2, rest=1"]);
+            let runs = rng.pick(&[
+                "tiles=1",
+                "tiles=2",
+                "tiles=2, full_chunks=1, tail_tiles=1",
+                "tiles=3, full_chunks=2, tail_tiles=1",
+            ]);
             format!("flatten_ragged({s}, {i}, threads={threads}, items={items}, {runs})")
         }
         "save_reload" => {

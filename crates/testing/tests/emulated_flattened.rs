@@ -13,7 +13,7 @@ const PIPELINES: [&str; 5] = [
     "flatten_ragged(s, i, threads=32, items=8, tiles=1)",
     "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
     "flatten_ragged(s, i, threads=96, items=32, tiles=3)",
-    "flatten_ragged(s, i, threads=64, items=8, tiles=3, runs=3, rest=1)",
+    "flatten_ragged(s, i, threads=64, items=8, tiles=3, full_chunks=3, tail_tiles=1)",
     "flatten_ragged(s, i)",
 ];
 
@@ -239,18 +239,18 @@ fn blocks_are_joined_in_several_rounds() {
     assert_eq!(arguments.buffer("out").unwrap(), &Buffer::from_slice(&expected));
 }
 
-/// Runs after the first ones are shorter; the number of blocks is derived by hand. 10 000 points of
-/// 100 segments are 10 200 steps; three runs of 4 tiles of 256 cover 3072 of them, runs of one tile
+/// Chunks of the tail are smaller; the number of blocks is derived by hand. 10 000 points of 100
+/// segments are 10 200 steps; three chunks of 4 tiles of 256 cover 3072 of them, chunks of one tile
 /// the other 7128, which takes 28.
 #[test]
-fn runs_behind_the_first_are_shorter() {
-    for (steps, runs) in [
+fn chunks_of_the_tail_are_smaller() {
+    for (steps, chunks) in [
         ("flatten_ragged(s, i, threads=32, items=8, tiles=4)", 10),
-        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, runs=3, rest=1)", 3 + 28),
-        // There are no more than 10 runs of 4 tiles.
-        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, runs=20, rest=1)", 10),
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, full_chunks=3, tail_tiles=1)", 3 + 28),
+        // There are no more than 10 chunks of 4 tiles.
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, full_chunks=20, tail_tiles=1)", 10),
     ] {
-        assert_eq!(report_of(steps, &[100; 100]).kernels[1].1.blocks, runs, "{steps}");
+        assert_eq!(report_of(steps, &[100; 100]).kernels[1].1.blocks, chunks, "{steps}");
     }
 }
 
@@ -338,7 +338,9 @@ fn lengths_change_neither_coalescing_nor_balance() {
 #[test]
 fn a_gigabyte_is_counted_in_32_bits() {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
-    for steps in ["flatten_ragged(s, i, tiles=40)", "flatten_ragged(s, i, tiles=172, runs=4224, rest=11)"] {
+    for steps in
+        ["flatten_ragged(s, i, tiles=40)", "flatten_ragged(s, i, tiles=172, full_chunks=4224, tail_tiles=11)"]
+    {
         let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
         let program = lower(&kernel, LowerOptions::default()).unwrap();
         let check = |n: i64, nseg: i64| {

@@ -139,9 +139,9 @@ macro_rules! step {
 }
 
 /// Makes of the declared steps the type of all steps and the methods of kernels. Each is listed as
-/// `kind::file::Step`.
+/// `kind::file::Step`, with `as "old"` if its serialised name was another one.
 macro_rules! steps {
-    ($($kind:ident::$file:ident::$step:ident),* $(,)?) => {
+    ($($kind:ident::$file:ident::$step:ident $(as $old:literal)?),* $(,)?) => {
         $( pub use $kind::$file::$step; )*
 
         /// A step of a pipeline.
@@ -157,6 +157,7 @@ macro_rules! steps {
         pub enum Step {
             $(
                 #[doc = concat!("See [`", stringify!($step), "`].")]
+                $( #[serde(alias = $old)] )?
                 $step($step),
             )*
             /// Several steps that are judged at their end.

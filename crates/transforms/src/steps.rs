@@ -46,8 +46,8 @@ mod storage {
 
 /// Reductions: how they are split, scanned and joined.
 mod reductions {
-    pub(super) mod join_atomically;
     pub(super) mod realize_scan;
+    pub(super) mod reduce_atomically;
     mod split_reduction;
     pub(super) mod split_reduction_inward;
     pub(super) mod split_reduction_outward;
@@ -118,8 +118,10 @@ steps! {
     parallelism::flatten_ragged::FlattenRagged,
     storage::cache_streaming::CacheStreaming,
     storage::cache_waves::CacheWaves,
-    reductions::join_atomically::JoinAtomically,
+    reductions::reduce_atomically::ReduceAtomically as "join_atomically",
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
 }
 
+#[doc(hidden)]
+pub use reductions::reduce_atomically::JoinAtomically;
 pub use storage::tag_array_axes::{AxisTag, Layout};

@@ -339,7 +339,7 @@ fn every_step_is_printed_read_and_serialised() {
         "precompute(t, [i], space=private, name=b, pad=$p, inames=[r])",
         "buffer_array(c, [k], space=shared, name=b, init=none)",
         "save_reload(t, name=kept)",
-        "flatten_ragged(s, i, threads=64, items=8, tiles=4, runs=8, rest=1)",
+        "flatten_ragged(s, i, threads=64, items=8, tiles=4, full_chunks=8, tail_tiles=1)",
         "cache_waves(x, window=128, windows=2)",
         "pad_array_axis(t, -1, $p)",
         "tag_array_axes(t, [N1, N0])",
@@ -355,4 +355,31 @@ fn every_step_is_printed_read_and_serialised() {
         let json = serde_json::to_string(&step).unwrap();
         assert_eq!(serde_json::from_str::<Step>(&json).unwrap(), step, "{json}");
     }
+}
+
+/// Names that steps and their arguments had before are still read, as texts and as JSON, and mean
+/// the same.
+#[test]
+fn older_names_are_read() {
+    let steps = [
+        (
+            "join_atomically(total)",
+            r#"{"join_atomically": {"instruction": "total"}}"#,
+            "reduce_atomically(total)",
+        ),
+        (
+            "flatten_ragged(s, i, threads=64, items=8, tiles=4, runs=8, rest=1)",
+            r#"{"flatten_ragged": {"segment": "s", "point": "i", "threads": 64, "items": 8, "tiles": 4,
+                "runs": 8, "rest": 1}}"#,
+            "flatten_ragged(s, i, threads=64, items=8, tiles=4, full_chunks=8, tail_tiles=1)",
+        ),
+    ];
+    for (old, json, new) in steps {
+        let step = Step::parse(new).unwrap();
+        assert_eq!(step.to_string(), new);
+        assert_eq!(Step::parse(old).as_ref(), Ok(&step), "{old}");
+        assert_eq!(serde_json::from_str::<Step>(json).unwrap(), step, "{json}");
+    }
+    let flat = r#"{"threads": 64, "items": 8, "tiles": 4, "shorter": {"after": 8, "tiles": 1}}"#;
+    assert_eq!(Some(serde_json::from_str::<Flat>(flat).unwrap()), Flat::parse("flat_64x8x4_8x1"));
 }

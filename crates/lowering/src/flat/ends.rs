@@ -1,17 +1,17 @@
 //! The ends of segments in a tile, in groups of several for each lane.
 //!
-//! A warp holds the next ends of its run, and those behind them are on the way. In a tile, first
+//! A warp holds the next ends of its chunk, and those behind them are on the way. In a tile, first
 //! the last point of every segment that ends there is marked, of all groups that have such an end;
 //! when the points are reduced, the group's segments are closed, and the group behind it takes its
-//! place once all of it is closed. An end that is closed, or that the run does not have, is put
+//! place once all of it is closed. An end that is closed, or that the chunk does not have, is put
 //! behind every point. Ends do not fall, so that those of a tile come first.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     ENDS, Writer,
-    run::Progress,
-    tile::{Run, Tile},
+    chunk::Progress,
+    tile::{Chunk, Tile},
     values,
     warp::Warp,
 };
@@ -37,11 +37,11 @@ impl Writer<'_, '_, '_> {
     }
 
     /// A lane's segment of a group that begins with this one.
-    fn segment_of(&self, group: Value, which: VarId, run: &Run) -> Value {
-        add(add(group, mul(self.var(which), self.int(self.warp_size()))), run.lane.clone())
+    fn segment_of(&self, group: Value, which: VarId, chunk: &Chunk) -> Value {
+        add(add(group, mul(self.var(which), self.int(self.warp_size()))), chunk.lane.clone())
     }
 
-    /// The end of a segment that the run does not have, or that is closed: behind every point.
+    /// The end of a segment that the chunk does not have, or that is closed: behind every point.
     fn absent(&mut self) -> Result<Value, Diagnostic> {
         let absent = self.nest.greatest.add_constant(1)?;
         self.emitter.aff_value(&absent, &self.env)
@@ -52,14 +52,14 @@ impl Writer<'_, '_, '_> {
         &mut self,
         group: usize,
         segment: Value,
-        run: &Run,
+        chunk: &Chunk,
         note: &str,
     ) -> Result<Stmt, Diagnostic> {
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
-        let own = self.segment_of(segment, which, run);
+        let own = self.segment_of(segment, which, chunk);
         let own = self.named("own_segment", own, &mut body);
-        let exists = Value::binary(BinOp::Lt, own.clone(), run.end_segment.clone());
+        let exists = Value::binary(BinOp::Lt, own.clone(), chunk.end_segment.clone());
         let end = self.nest.end.clone();
         let end = self.offset(&end, own)?;
         let absent = self.absent()?;
@@ -86,22 +86,22 @@ impl Writer<'_, '_, '_> {
 
     /// Where a lane's segment of a group begins: at the end that the lane before has; of the first
     /// lane, at `previous`, which becomes the last end of these.
-    fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> Value {
+    fn begin_of(&mut self, end: &Value, previous: VarId, chunk: &Chunk, body: &mut Vec<Stmt>) -> Value {
         let before = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
         let before = self.named("end_before", before, body);
-        let begins = self.named("begun_at", select(self.is_lane(run, 0), self.var(previous), before), body);
+        let begins = self.named("begun_at", select(self.is_lane(chunk, 0), self.var(previous), before), body);
         body.push(self.set(previous, self.of_last_lane(end.clone())));
         begins
     }
 
     /// Where the segments of the group that is looked at begin, behind `previous`.
     pub(super) fn begin_group(&mut self, warp: &Warp, previous: Value, body: &mut Vec<Stmt>) {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         let previous = self.counter("previous", previous, None, body);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut each = Vec::new();
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
-        let begins = self.begin_of(&end, previous, run, &mut each);
+        let begins = self.begin_of(&end, previous, chunk, &mut each);
         let to = self.emitter.local_element(Memory::Private(registers.begins), vec![self.var(which)]);
         each.push(Stmt::Store { to, value: begins, leaf: None });
         body.push(self.unrolled(which, ENDS, each, "where they begin"));
@@ -114,7 +114,7 @@ impl Writer<'_, '_, '_> {
 
     /// Marks the last points of segments of a group.
     fn mark_group(&mut self, warp: &Warp, (group, begins): (usize, Begins), tile: &Tile, note: &str) -> Stmt {
-        let Warp { run, arrays, .. } = warp;
+        let Warp { chunk, arrays, .. } = warp;
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
         let end = self.end_of(group, self.var(which));
@@ -122,13 +122,13 @@ impl Writer<'_, '_, '_> {
         let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         let begins = match begins {
             Begins::At(array) => self.end_of(array, self.var(which)),
-            Begins::Behind(previous) => self.begin_of(&end, previous, run, &mut body),
+            Begins::Behind(previous) => self.begin_of(&end, previous, chunk, &mut body),
         };
         // A segment without points here has no last one.
         let begins = Value::binary(BinOp::Max, begins, tile.begin.clone());
         let some = Value::binary(BinOp::Gt, end.clone(), begins);
         let place = sub(sub(end, self.int(1)), tile.first.clone());
-        let to = self.of_warp(arrays.last, run, place);
+        let to = self.of_warp(arrays.last, chunk, place);
         let mark = Stmt::Store { to, value: Value::int(DType::U8, 1), leaf: Some(self.update) };
         body.push(Self::when(Value::binary(BinOp::And, here, some), vec![mark], Vec::new(), ""));
         self.unrolled(which, ENDS, body, note)
@@ -141,7 +141,7 @@ impl Writer<'_, '_, '_> {
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         let mut body = Vec::new();
         let note = "the last points of segments";
         body.push(self.mark_group(warp, (registers.ends, Begins::At(registers.begins)), tile, note));
@@ -151,10 +151,10 @@ impl Writer<'_, '_, '_> {
         let behind = |group| (group, Begins::Behind(previous));
         let mut inner = vec![self.mark_group(warp, behind(registers.next_ends), tile, "")];
         let mut many = Vec::new();
-        let limit = self.counter("limit", run.end_segment.clone(), None, &mut many);
+        let limit = self.counter("limit", chunk.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
-        let mut each = vec![self.load_ends(registers.further_ends, self.var(at), run, "")?];
+        let mut each = vec![self.load_ends(registers.further_ends, self.var(at), chunk, "")?];
         each.push(self.mark_group(warp, behind(registers.further_ends), tile, ""));
         let all = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
@@ -179,9 +179,9 @@ impl Writer<'_, '_, '_> {
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         let mut body = Vec::new();
-        let until = self.counter("until", run.end_segment.clone(), None, &mut body);
+        let until = self.counter("until", chunk.end_segment.clone(), None, &mut body);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut group = Vec::new();
@@ -202,12 +202,12 @@ impl Writer<'_, '_, '_> {
         turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
         self.begin_group(warp, last.clone(), &mut turn);
         let further = add(self.var(at), self.int(2 * self.group()));
-        turn.push(self.load_ends(registers.next_ends, further, run, "")?);
+        turn.push(self.load_ends(registers.next_ends, further, chunk, "")?);
         let note = "ends of the group are left, or the next ones take its place";
         let leave = self.set(until, self.var(at));
-        // A group that ends with the run's points: those behind it are empty, and come last. A
+        // A group that ends with the chunk's points: those behind it are empty, and come last. A
         // number of their own would take a register too many.
-        let last_point = Value::binary(BinOp::Ge, last, run.to.clone());
+        let last_point = Value::binary(BinOp::Ge, last, chunk.to.clone());
         let behind = sub(self.int(-1), add(self.var(at), self.int(self.group())));
         let behind = vec![self.set(progress.segment, behind), leave.clone()];
         let turn = Self::when(last_point, behind, turn, "");
@@ -224,9 +224,9 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// Writes the results of the segments that are left behind the run's last point: there may be
+    /// Writes the results of the segments that are left behind the chunk's last point: there may be
     /// many, and no end has to be looked at.
-    pub(super) fn close_empty(&mut self, run: &Run, progress: &Progress) -> Result<Stmt, Diagnostic> {
+    pub(super) fn close_empty(&mut self, chunk: &Chunk, progress: &Progress) -> Result<Stmt, Diagnostic> {
         let some = Value::binary(BinOp::Lt, self.var(progress.segment), self.int(0));
         let first = sub(self.int(-1), self.var(progress.segment));
         let own = self.emitter.new_var("own_segment", self.emitter.index(), false);
@@ -235,8 +235,8 @@ impl Writer<'_, '_, '_> {
         let written = self.result(neutral, self.var(own))?;
         Ok(Stmt::For {
             var: own,
-            lower: add(select(some, first, run.end_segment.clone()), run.lane.clone()),
-            upper: run.end_segment.clone(),
+            lower: add(select(some, first, chunk.end_segment.clone()), chunk.lane.clone()),
+            upper: chunk.end_segment.clone(),
             step: Step::Add(self.warp_size()),
             unroll: false,
             body: written,
@@ -252,7 +252,7 @@ impl Writer<'_, '_, '_> {
         (at, which): (VarId, VarId),
         [end, begins]: [&Value; 2],
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, arrays, registers } = warp;
+        let Warp { chunk, arrays, registers } = warp;
         let mut body = Vec::new();
         let here = self.emitter.new_var("here", DType::Bool, false);
         let value = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
@@ -264,10 +264,10 @@ impl Writer<'_, '_, '_> {
         let mut some = Vec::new();
         let last = sub(end.clone(), self.int(1));
         let place = self.named("place", sub(last.clone(), tile.first.clone()), &mut some);
-        let complete = arrays.complete.iter().map(|array| self.point_element(array, run, place.clone()));
+        let complete = arrays.complete.iter().map(|array| self.point_element(array, chunk, place.clone()));
         some.extend(Self::assign(&sum, self.loaded(complete, &sum)));
         let thread = self.quotient(place, self.items());
-        let before = arrays.before.iter().map(|array| self.of_warp(*array, run, thread.clone()));
+        let before = arrays.before.iter().map(|array| self.of_warp(*array, chunk, thread.clone()));
         let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
         // Numbers of points whose quotients by a lane's number of them differ; a tile begins at a
@@ -278,17 +278,17 @@ impl Writer<'_, '_, '_> {
         let points = Value::binary(BinOp::Gt, end.clone(), begun);
         let has_points = Value::binary(BinOp::And, self.var(here), points);
         body.push(Self::when(has_points, some, Vec::new(), ""));
-        let own = self.segment_of(self.var(at), which, run);
+        let own = self.segment_of(self.var(at), which, chunk);
         let own = self.named("own_segment", own, &mut body);
         // It can only be the first of the first group: of the others, nobody asks.
         let first_of_lane = Value::binary(BinOp::Eq, self.var(which), self.int(0));
-        let first_of_lanes = Value::binary(BinOp::And, first_of_lane, self.is_lane(run, 0));
-        let is_first = Value::binary(BinOp::Eq, self.var(at), run.first_segment.clone());
+        let first_of_lanes = Value::binary(BinOp::And, first_of_lane, self.is_lane(chunk, 0));
+        let is_first = Value::binary(BinOp::Eq, self.var(at), chunk.first_segment.clone());
         let is_first = Value::binary(BinOp::And, first_of_lanes, is_first);
-        let of_run = |array| self.shared_element(array, run.warp.clone());
-        let head = Self::stored(&arrays.head, of_run, values(&sum));
+        let of_chunk = |array| self.shared_element(array, chunk.warp.clone());
+        let head = Self::stored(&arrays.head, of_chunk, values(&sum));
         let written = self.result(values(&sum), own)?;
-        let note = "the run's first segment may have begun in an earlier run";
+        let note = "the chunk's first segment may have begun in an earlier chunk";
         let mut close = vec![Self::when(is_first, head, written, note)];
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(which)]);
         close.push(Stmt::Store { to, value: self.absent()?, leaf: None });

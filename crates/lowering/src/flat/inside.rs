@@ -2,7 +2,7 @@
 //!
 //! Where no segment ends, there is nothing to tell apart: each lane adds the points that it has
 //! loaded to what it has of the open segment, without shared memory. Lanes are joined when a
-//! segment ends, or the run does. That takes the points of a segment in another order, always the
+//! segment ends, or the chunk does. That takes the points of a segment in another order, always the
 //! same one, so that the operator has to commute.
 
 use loopwright_kernel_ir::Diagnostic;

@@ -44,18 +44,18 @@ fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Starts,
-    Runs,
+    Chunks,
     Join,
 }
 
 impl Stage {
-    const ALL: [Stage; 3] = [Stage::Starts, Stage::Runs, Stage::Join];
+    const ALL: [Stage; 3] = [Stage::Starts, Stage::Chunks, Stage::Join];
 
     /// Threads of a block.
     fn threads(self, flat: Flat, target: &Device) -> u32 {
         match self {
             Stage::Starts => STARTING_THREADS,
-            Stage::Runs => u32::from(flat.threads),
+            Stage::Chunks => u32::from(flat.threads),
             Stage::Join => joining_threads(target),
         }
     }
@@ -66,9 +66,9 @@ impl Stage {
         let blocks = match self {
             Stage::Starts => {
                 let warps = i64::from(STARTING_THREADS / target.warp_size);
-                Value::binary(BinOp::TruncDiv, add(scratch.runs.clone(), int(warps)), int(warps))
+                Value::binary(BinOp::TruncDiv, add(scratch.chunks.clone(), int(warps)), int(warps))
             }
-            Stage::Runs => scratch.blocks.clone(),
+            Stage::Chunks => scratch.blocks.clone(),
             Stage::Join => int(1),
         };
         let some = Value::binary(BinOp::Gt, scratch.count.clone(), int(0));
@@ -110,14 +110,14 @@ pub(crate) fn launches(
 impl Launch {
     /// Whether the parts of the nest run in it.
     pub fn has_parts(&self) -> bool {
-        self.stage == Stage::Runs
+        self.stage == Stage::Chunks
     }
 
     /// Why it is a launch of its own, behind the kernel of this name.
     pub fn notes(&self, before: &str) -> Vec<Note> {
         let why = match self.stage {
             Stage::Starts => return Vec::new(),
-            Stage::Runs => "which finds where each run of the flattened segments begins",
+            Stage::Chunks => "which finds where each chunk of the flattened segments begins",
             Stage::Join => {
                 "whose blocks leave partial results of the flattened segments that they have in common"
             }
@@ -128,9 +128,9 @@ impl Launch {
     /// What it does, in the text of a schedule.
     pub fn text(&self) -> String {
         let does = match self.stage {
-            Stage::Starts => "finds where each run of points begins",
-            Stage::Runs => "each warp reduces a run of points",
-            Stage::Join => "one block joins what runs have of common segments",
+            Stage::Starts => "finds where each chunk of points begins",
+            Stage::Chunks => "each warp reduces a chunk of points",
+            Stage::Join => "one block joins what chunks have of common segments",
         };
         format!("segments of {}: {does}", self.nest.nest.point)
     }
@@ -156,7 +156,7 @@ impl Launch {
         let mut writer = Writer::new(emitter, env, nest, *flat, Some(scratch))?;
         let body = match self.stage {
             Stage::Starts => writer.starts()?,
-            Stage::Runs => writer.runs()?,
+            Stage::Chunks => writer.chunks()?,
             Stage::Join => writer.join()?,
         };
         let min_blocks_per_multiprocessor = writer.min_blocks;

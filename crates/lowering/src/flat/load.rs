@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{Access, AddressSpace, DType, Diagnostic, Expr, Name};
 use super::{
     State, Writer,
     points::Points,
-    tile::{Run, Span, Tile},
+    tile::{Chunk, Span, Tile},
     warp::{Arrays, Input, Registers, Warp},
 };
 use crate::{
@@ -155,11 +155,11 @@ impl Writer<'_, '_, '_> {
         Ok(filling.filter(|values| !values.is_empty()))
     }
 
-    /// Whether all points of a tile belong to the run.
-    pub(super) fn is_whole(&self, run: &Run, first: &Value, span: Span<'_>) -> Value {
+    /// Whether all points of a tile belong to the chunk.
+    pub(super) fn is_whole(&self, chunk: &Chunk, first: &Value, span: Span<'_>) -> Value {
         let begins = Self::begins(first, span);
         let behind = add(first.clone(), self.int(self.tile_points()));
-        and(begins, Value::binary(BinOp::Le, behind, run.to.clone()))
+        and(begins, Value::binary(BinOp::Le, behind, chunk.to.clone()))
     }
 
     /// A loop over the vectors that a thread loads; nothing where there is nothing to do in it.
@@ -192,8 +192,8 @@ impl Writer<'_, '_, '_> {
 
     /// The first point of a thread's vector in the tile: neighbouring lanes take neighbouring
     /// vectors.
-    fn vector_place(&self, registers: &Registers, run: &Run, vector: &Value) -> Value {
-        let own = mul(run.lane.clone(), self.int(registers.vector));
+    fn vector_place(&self, registers: &Registers, chunk: &Chunk, vector: &Value) -> Value {
+        let own = mul(chunk.lane.clone(), self.int(registers.vector));
         add(own, mul(vector.clone(), self.int(self.warp_size() * registers.vector)))
     }
 
@@ -204,7 +204,7 @@ impl Writer<'_, '_, '_> {
         first: &Value,
         span: Span<'_>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         if registers.inputs.is_empty() {
             return Ok(Vec::new());
         }
@@ -215,8 +215,8 @@ impl Writer<'_, '_, '_> {
         whole.extend(self.load_singles(warp, first, &singles, None)?);
         let all: Vec<&Input> = registers.inputs.iter().collect();
         let partial = self.load_singles(warp, first, &all, Some(span))?;
-        let note = "whole vectors, or those points that belong to the run";
-        let is_whole = self.is_whole(run, first, span);
+        let note = "whole vectors, or those points that belong to the chunk";
+        let is_whole = self.is_whole(chunk, first, span);
         Ok(vec![Self::when(is_whole, whole, partial.into_iter().collect(), note)])
     }
 
@@ -236,14 +236,14 @@ impl Writer<'_, '_, '_> {
         first: &Value,
         inputs: &[&Input],
     ) -> Result<Option<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         let leaf = Some(self.update);
         self.each_vector(registers, |this, vector| {
             let mut copies = Vec::new();
             if inputs.is_empty() {
                 return Ok(copies);
             }
-            let point = add(first.clone(), this.vector_place(registers, run, vector));
+            let point = add(first.clone(), this.vector_place(registers, chunk, vector));
             let point = this.named("point", point, &mut copies);
             for input in inputs {
                 let from = this.read_for(input, point.clone())?;
@@ -256,7 +256,7 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// `span` says that not all points belong to the run.
+    /// `span` says that not all points belong to the chunk.
     fn load_singles(
         &mut self,
         warp: &Warp,
@@ -264,14 +264,14 @@ impl Writer<'_, '_, '_> {
         inputs: &[&Input],
         span: Option<Span<'_>>,
     ) -> Result<Option<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         let leaf = Some(self.update);
         self.each_point(registers, |this, vector, part| {
             let (mut loads, mut body) = (Vec::new(), Vec::new());
             if inputs.is_empty() {
                 return Ok(body);
             }
-            let point = this.point_of(registers, run, first, vector, part);
+            let point = this.point_of(registers, chunk, first, vector, part);
             let point = this.named("point", point, &mut body);
             let item = this.item_of(registers, vector, part);
             for input in inputs {
@@ -282,7 +282,7 @@ impl Writer<'_, '_, '_> {
             }
             match span {
                 Some(span) => {
-                    body.push(Self::when(this.exists(run, span, &point), loads, Vec::new(), ""));
+                    body.push(Self::when(this.exists(chunk, span, &point), loads, Vec::new(), ""));
                 }
                 None => body.extend(loads),
             }
@@ -299,12 +299,12 @@ impl Writer<'_, '_, '_> {
     fn point_of(
         &self,
         registers: &Registers,
-        run: &Run,
+        chunk: &Chunk,
         first: &Value,
         vector: &Value,
         part: &Value,
     ) -> Value {
-        add(add(first.clone(), self.vector_place(registers, run, vector)), part.clone())
+        add(add(first.clone(), self.vector_place(registers, chunk, vector)), part.clone())
     }
 
     fn begins(point: &Value, span: Span<'_>) -> Option<Value> {
@@ -314,36 +314,36 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Whether a point belongs to the run.
-    pub(super) fn exists(&self, run: &Run, span: Span<'_>, point: &Value) -> Value {
+    /// Whether a point belongs to the chunk.
+    pub(super) fn exists(&self, chunk: &Chunk, span: Span<'_>, point: &Value) -> Value {
         let begins = Self::begins(point, span);
-        and(begins, Value::binary(BinOp::Lt, point.clone(), run.to.clone()))
+        and(begins, Value::binary(BinOp::Lt, point.clone(), chunk.to.clone()))
     }
 
     /// Brings the mapped values of the tile to shared memory.
     pub(super) fn stage(&mut self, warp: &Warp, tile: &Tile) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, arrays, registers } = warp;
+        let Warp { chunk, arrays, registers } = warp;
         if arrays.points.is_empty() {
             return Ok(Vec::new());
         }
         let mut body = Vec::new();
         let mut places = BTreeMap::new();
         for (k, points) in &arrays.points {
-            let own = self.spread(points, mul(run.lane.clone(), self.int(registers.vector)));
+            let own = self.spread(points, mul(chunk.lane.clone(), self.int(registers.vector)));
             places.insert(*k, self.named("own_place", own, &mut body));
         }
         let whole = self.stage_all(warp, tile, &places, false)?;
         let partial = self.stage_all(warp, tile, &places, true)?;
         let note = match registers.filling {
-            Some(_) => "the points side by side; what changes nothing where the run has none",
+            Some(_) => "the points side by side; what changes nothing where the chunk has none",
             None => "the points side by side",
         };
-        let is_whole = self.is_whole(run, &tile.first, Span::From(&tile.begin));
+        let is_whole = self.is_whole(chunk, &tile.first, Span::From(&tile.begin));
         body.push(Self::when(is_whole, whole, partial, note));
         Ok(body)
     }
 
-    /// `guarded` says that not all points belong to the run.
+    /// `guarded` says that not all points belong to the chunk.
     fn stage_all(
         &mut self,
         warp: &Warp,
@@ -351,7 +351,7 @@ impl Writer<'_, '_, '_> {
         places: &BTreeMap<usize, Value>,
         guarded: bool,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, arrays, registers } = warp;
+        let Warp { chunk, arrays, registers } = warp;
         let leaf = Some(self.update);
         let mut stmts = Vec::new();
         for (k, points) in &arrays.points {
@@ -369,19 +369,19 @@ impl Writer<'_, '_, '_> {
                 if by_vectors && plain.is_some() {
                     return Ok(body);
                 }
-                let point = this.point_of(registers, run, &tile.first, vector, part);
+                let point = this.point_of(registers, chunk, &tile.first, vector, part);
                 let point = this.named("point", point, &mut body);
                 let item = this.item_of(registers, vector, part);
                 let mut value = this.mapped(*k, registers, item.clone(), point.clone())?;
                 let to = match (by_vectors, source) {
                     (true, Some(private)) => this.private_element(private, item),
-                    _ => this.of_warp(points.array, run, at(this, vector, part)),
+                    _ => this.of_warp(points.array, chunk, at(this, vector, part)),
                 };
                 if guarded {
                     // What no update looks at is anything.
                     let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
                     let filling = registers.filling.as_ref().and_then(|f| f.get(*k));
-                    let exists = this.exists(run, Span::From(&tile.begin), &point);
+                    let exists = this.exists(chunk, Span::From(&tile.begin), &point);
                     value = select(exists, value, filling.cloned().unwrap_or(zero));
                 }
                 body.push(Stmt::Store { to, value, leaf });
@@ -394,7 +394,7 @@ impl Writer<'_, '_, '_> {
                 let parts = registers.vector / width;
                 let behind = if parts == 1 { this.int(0) } else { mul(this.var(part), this.int(width)) };
                 let copy = Stmt::VectorCopy {
-                    to: this.of_warp(points.array, run, at(this, vector, &behind)),
+                    to: this.of_warp(points.array, chunk, at(this, vector, &behind)),
                     from: this.private_element(private, this.item_of(registers, vector, &behind)),
                     lanes: u8::try_from(width).unwrap_or(1),
                     leaf,
@@ -412,9 +412,9 @@ impl Writer<'_, '_, '_> {
         warp: &Warp,
         tile: &Tile,
     ) -> Result<Option<Stmt>, Diagnostic> {
-        let Warp { run, registers, .. } = warp;
+        let Warp { chunk, registers, .. } = warp;
         self.each_point(registers, |this, vector, part| {
-            let point = this.point_of(registers, run, &tile.first, vector, part);
+            let point = this.point_of(registers, chunk, &tile.first, vector, part);
             let item = this.item_of(registers, vector, part);
             let mut staged = BTreeMap::new();
             for k in 0..this.args.len() {

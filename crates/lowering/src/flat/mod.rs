@@ -2,23 +2,23 @@
 //! of steps.
 //!
 //! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since
-//! closing a segment is more work than adding a point; with
-//! `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of
-//! the segment `s`, its points first (`loopwright_legality::flat_nest`, which counts one for an
-//! end: any positive number does). The steps are cut into runs of `32 * items * tiles` (where warps have 32 threads), or shorter
-//! ones behind the first.
+//! closing a segment is more work than adding a point; with `q(s) = end(s) - begin(0) + w * (s +
+//! 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
+//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The
+//! steps are cut into chunks of `32 * items * tiles` (where warps have 32 threads), or shorter ones
+//! behind the first.
 //!
-//! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended
-//!    before it, and the first point behind it.
-//! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no
-//!    segment ends in a tile, its lanes add what they have loaded to what they have. Otherwise the
-//!    mapped values of its points go to shared memory, and the last point of each segment that ends
-//!    there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what it
-//!    has, and begins anew. A scan over the lanes, which begins anew at each mark, gives each lane
-//!    what is open before it. Then each lane closes a segment: what its last point completes, with
-//!    what was open before that lane. So neither divides the warp by the lengths of segments, nor
-//!    do long ones keep lanes waiting. What a run has of its first segment, and what is open behind
-//!    its last tile, are partial results, which one thread joins for the warps of its block.
+//! 1. *starts*: a warp for each border of chunks finds, digit by digit, how many segments have
+//!    ended before it, and the first point behind it.
+//! 2. *chunks*: a warp goes through the points of a chunk, a tile of `32 * items` at a time. Where
+//!    no segment ends in a tile, its lanes add what they have loaded to what they have. Otherwise
+//!    the mapped values of its points go to shared memory, and the last point of each segment that
+//!    ends there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what
+//!    it has, and begins anew. A scan over the lanes, which begins anew at each mark, gives each
+//!    lane what is open before it. Then each lane closes a segment: what its last point completes,
+//!    with what was open before that lane. So neither divides the warp by the lengths of segments,
+//!    nor do long ones keep lanes waiting. What a chunk has of its first segment, and what is open
+//!    behind its last tile, are partial results, which one thread joins for the warps of its block.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
 //! What bounds the second launch is shared memory's bandwidth where segments are long enough, and
@@ -29,6 +29,7 @@
 //! Everything is joined in one order, always the same: that of the points if the operator does not
 //! commute. If it does, the lanes' parts of tiles inside one segment are joined lane by lane.
 
+mod chunk;
 mod ends;
 mod inside;
 mod join;
@@ -37,7 +38,6 @@ mod load;
 mod parts;
 mod points;
 mod reduce;
-mod run;
 mod scan;
 mod starts;
 mod tile;
@@ -79,10 +79,10 @@ const COUNT_BITS: [u32; 2] = [30, 50];
 
 /// What the launches hand to each other, and how much there is of everything.
 pub(crate) struct Scratch {
-    /// For each border of runs, how many segments have ended before it: the number of the global
+    /// For each border of chunks, how many segments have ended before it: the number of the global
     /// array.
     starts: usize,
-    /// For each border of runs, the first point behind it.
+    /// For each border of chunks, the first point behind it.
     points: usize,
     /// For each block, what it has of its first segment, if that ends in it: one array a value of
     /// the state.
@@ -91,8 +91,8 @@ pub(crate) struct Scratch {
     tail: Vec<usize>,
     /// For each block, the first segment that ends in it, or -1.
     ended: usize,
-    /// How many runs there can be.
-    runs: Value,
+    /// How many chunks there can be.
+    chunks: Value,
     /// How many blocks.
     blocks: Value,
     /// How many segments.
@@ -166,7 +166,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     pub fn declare_scratch(&mut self) -> Result<Scratch, Diagnostic> {
         let ends = self.nest.count.scale(END_WEIGHT)?;
         let steps = self.nest.greatest.sub(&self.nest.least)?.add(&ends)?;
-        let (runs, blocks) = self.count_runs(&steps)?;
+        let (chunks, blocks) = self.count_chunks(&steps)?;
         let count = self.emitter.aff_value(&self.nest.count, &self.env)?;
         let state = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let what = match self.instruction.targets.first() {
@@ -174,7 +174,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             None => self.instruction.id.clone(),
         };
         let index = self.emitter.index();
-        let borders = add(runs.clone(), self.int(1));
+        let borders = add(chunks.clone(), self.int(1));
         let starts = self.global(&format!("{what}_starts"), index, borders.clone());
         let points = self.global(&format!("{what}_points"), index, borders);
         let (mut head, mut tail) = (Vec::new(), Vec::new());
@@ -186,7 +186,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             }
         }
         let ended = self.global(&format!("{what}_ended"), index, blocks.clone());
-        Ok(Scratch { starts, points, head, tail, ended, runs, blocks, count })
+        Ok(Scratch { starts, points, head, tail, ended, chunks, blocks, count })
     }
 
     /// An array of the launch's own.

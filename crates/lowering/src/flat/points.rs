@@ -6,7 +6,7 @@
 use loopwright_kernel_ir::DType;
 use loopwright_target::Target;
 
-use super::{Writer, tile::Run};
+use super::{Writer, tile::Chunk};
 use crate::{
     analyse::arrays::widest,
     program::{BinOp, LocalArray, MemRef, Memory, Value},
@@ -51,9 +51,9 @@ impl Writer<'_, '_, '_> {
 
     /// Where a point of the warp's tile lies, by its place among them, which is not negative: data
     /// say so, and a shift is less than a division that rounds towards zero.
-    pub(super) fn point_element(&self, points: &Points, run: &Run, place: Value) -> MemRef {
+    pub(super) fn point_element(&self, points: &Points, chunk: &Chunk, place: Value) -> MemRef {
         let gaps = self.quotient(place.clone(), points.together);
-        self.of_warp(points.array, run, self.with_gaps(points, place, gaps))
+        self.of_warp(points.array, chunk, self.with_gaps(points, place, gaps))
     }
 
     /// The quotient of a value that is not negative and a power of two.

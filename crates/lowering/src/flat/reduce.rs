@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    Writer, knows_segment,
+    Writer,
+    chunk::Progress,
+    knows_segment,
     points::Points,
-    run::Progress,
-    tile::{Run, Span, Tile},
+    tile::{Chunk, Span, Tile},
     values,
     warp::Warp,
 };
@@ -48,10 +49,10 @@ impl Writer<'_, '_, '_> {
     ) -> Stmt {
         let width = self.items().min(self.widest_access());
         let count = self.items() / width;
-        let own = mul(warp.run.lane.clone(), self.int(self.items()));
+        let own = mul(warp.chunk.lane.clone(), self.int(self.items()));
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
         let at = if count == 1 { self.int(0) } else { mul(self.var(vector), self.int(width)) };
-        let shared = self.of_warp(warp.arrays.last, &warp.run, add(own, at.clone()));
+        let shared = self.of_warp(warp.arrays.last, &warp.chunk, add(own, at.clone()));
         let (to, from) = copy(self, shared, at);
         let copy = Stmt::VectorCopy { to, from, lanes: u8::try_from(width).unwrap_or(1), leaf: None };
         if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") }
@@ -64,14 +65,14 @@ impl Writer<'_, '_, '_> {
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, arrays, registers } = warp;
+        let Warp { chunk, arrays, registers } = warp;
         let items = self.items();
         let mut body = Vec::new();
         body.push(
             self.each_mark(warp, |this, shared, at| (this.private_element(registers.last, at), shared)),
         );
         body.push(self.take_last_away(warp));
-        let first_own = mul(run.lane.clone(), self.int(items));
+        let first_own = mul(chunk.lane.clone(), self.int(items));
         let mut places = BTreeMap::new();
         let lists = arrays.points.iter().map(|(k, points)| (Some(*k), *points));
         let in_place = |p: &Points| arrays.points.values().any(|q| q.array == p.array);
@@ -81,11 +82,11 @@ impl Writer<'_, '_, '_> {
             let own = self.named("own_first", own, &mut body);
             places.insert(points.array, own.clone());
             let Some(private) = k.and_then(|k| registers.points.get(&k).copied()) else { continue };
-            body.push(self.each_own(&points, private, run, own, |shared, own| (own, shared)));
+            body.push(self.each_own(&points, private, chunk, own, |shared, own| (own, shared)));
         }
         let neutral = self.neutral()?;
         let open = self.state("open", neutral.clone(), &mut body)?;
-        let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
+        let is_first = Value::binary(BinOp::Eq, chunk.lane.clone(), self.int(0));
         body.push(Self::when(
             is_first,
             Self::assign(&open, values(&progress.carry)),
@@ -98,10 +99,10 @@ impl Writer<'_, '_, '_> {
         let first_point = add(tile.first.clone(), first_own);
         let segment = match knows_segment(self) {
             true => {
-                let segment = self.counter("own_segment", run.first_segment.clone(), None, &mut body);
-                // Points before the run's are not looked at.
+                let segment = self.counter("own_segment", chunk.first_segment.clone(), None, &mut body);
+                // Points before the chunk's are not looked at.
                 let from = Value::binary(BinOp::Max, first_point.clone(), tile.begin.clone());
-                body.extend(self.find_segment(segment, run, &from)?);
+                body.extend(self.find_segment(segment, chunk, &from)?);
                 Some(segment)
             }
             false => None,
@@ -120,7 +121,7 @@ impl Writer<'_, '_, '_> {
         match registers.filling.is_some() {
             true => each.extend(update),
             false => each.push(Self::when(
-                self.exists(run, Span::From(&tile.begin), &point),
+                self.exists(chunk, Span::From(&tile.begin), &point),
                 update,
                 Vec::new(),
                 "",
@@ -136,12 +137,12 @@ impl Writer<'_, '_, '_> {
         let one_by_one = if back.is_some() { &[][..] } else { &arrays.complete[..] };
         for (points, value) in one_by_one.iter().zip(values(&open)) {
             let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
-            let to = self.of_warp(points.array, run, self.behind(points, own, self.var(item)));
+            let to = self.of_warp(points.array, chunk, self.behind(points, own, self.var(item)));
             end.push(Stmt::Store { to, value, leaf: Some(self.update) });
         }
         end.extend(Self::assign(&open, neutral));
         if let Some(segment) = segment {
-            end.extend(self.find_segment(segment, run, &add(point, self.int(1)))?);
+            end.extend(self.find_segment(segment, chunk, &add(point, self.int(1)))?);
         }
         let mark = self.emitter.load(self.private_element(registers.last, self.var(item)), DType::U8);
         let is_last = Value::binary(BinOp::Ne, mark, Value::int(DType::U8, 0));
@@ -150,11 +151,11 @@ impl Writer<'_, '_, '_> {
         body.push(self.unrolled(item, items, each, "its points, in their order"));
         if let Some((points, private)) = back {
             let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
-            body.push(self.each_own(&points, private, run, own, |shared, own| (shared, own)));
+            body.push(self.each_own(&points, private, chunk, own, |shared, own| (shared, own)));
         }
-        let since = self.since_end(self.var(closed), &run.lane, &mut body);
-        self.scan_lanes(&open, since, &run.lane, &mut body)?;
-        let of_lane = |array| self.of_warp(array, run, run.lane.clone());
+        let since = self.since_end(self.var(closed), &chunk.lane, &mut body);
+        self.scan_lanes(&open, since, &chunk.lane, &mut body)?;
+        let of_lane = |array| self.of_warp(array, chunk, chunk.lane.clone());
         let before = self.shuffled_state(ShuffleMode::Up, &open, self.int(1));
         body.extend(Self::stored(&arrays.before, of_lane, before));
         let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_last_lane(v)).collect();
@@ -185,14 +186,14 @@ impl Writer<'_, '_, '_> {
         &mut self,
         points: &Points,
         private: usize,
-        run: &Run,
+        chunk: &Chunk,
         own: Value,
         copy: impl FnOnce(MemRef, MemRef) -> (MemRef, MemRef),
     ) -> Stmt {
         let width = points.widest(self.items(), self.emitter.target());
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
         let at = mul(self.var(vector), self.int(width));
-        let shared = self.of_warp(points.array, run, self.behind(points, own, at.clone()));
+        let shared = self.of_warp(points.array, chunk, self.behind(points, own, at.clone()));
         let (to, from) = copy(shared, self.private_element(private, at));
         let copy = match width {
             1 => Stmt::Store { to, value: self.emitter.load(from, points.dtype), leaf: Some(self.update) },
@@ -208,18 +209,23 @@ impl Writer<'_, '_, '_> {
 
     /// How many segments end at a point or before it, of those from `segment` on: the one that the
     /// point belongs to.
-    fn find_segment(&mut self, segment: VarId, run: &Run, point: &Value) -> Result<Vec<Stmt>, Diagnostic> {
+    fn find_segment(
+        &mut self,
+        segment: VarId,
+        chunk: &Chunk,
+        point: &Value,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let bit = self.emitter.new_var("bit", self.emitter.index(), true);
         let mut find = Vec::new();
         let next = add(self.var(segment), self.var(bit));
-        let next = Value::binary(BinOp::Min, next, run.end_segment.clone());
+        let next = Value::binary(BinOp::Min, next, chunk.end_segment.clone());
         let next = self.named("next", next, &mut find);
         let end = self.end_before(next.clone())?;
         let before = Value::binary(BinOp::Le, end, point.clone());
         let some = Value::binary(BinOp::Gt, next.clone(), self.var(segment));
         let before = Value::binary(BinOp::And, some, before);
         find.push(Self::when(before, vec![self.set(segment, next)], Vec::new(), ""));
-        let most = self.run_steps() / super::END_WEIGHT + 1;
+        let most = self.chunk_steps() / super::END_WEIGHT + 1;
         Ok(vec![Stmt::For {
             var: bit,
             lower: self.int(most.unsigned_abs().next_power_of_two() as i64),

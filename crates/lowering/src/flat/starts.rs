@@ -1,10 +1,10 @@
-//! The first launch: where each run begins.
+//! The first launch: where each chunk begins.
 //!
-//! A warp for each border between runs: how many segments have ended before it is found digit by
-//! digit; a digit has as many values as a warp has lanes. Every lane asks about one value of the digit; offsets do not fall, so
-//! that the last lane whose answer is yes has the digit.
+//! A warp for each border between chunks: how many segments have ended before it is found digit by
+//! digit; a digit has as many values as a warp has lanes. Every lane asks about one value of the
+//! digit; offsets do not fall, so that the last lane whose answer is yes has the digit.
 
-use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
+use loopwright_kernel_ir::{Aff, DType, Diagnostic, Tail};
 
 use super::{COUNT_BITS, END_WEIGHT, STARTING_THREADS, Writer};
 use crate::{
@@ -13,41 +13,41 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// How many runs so many steps make, and how many blocks.
-    pub(super) fn count_runs(&mut self, steps: &Aff) -> Result<(Value, Value), Diagnostic> {
+    /// How many chunks so many steps make, and how many blocks.
+    pub(super) fn count_chunks(&mut self, steps: &Aff) -> Result<(Value, Value), Diagnostic> {
         let pieces = |steps: &Aff, length: i64| -> Result<_, Diagnostic> {
             Ok(steps.add_constant(length - 1)?.floor_div(length)?)
         };
-        let runs = self.emitter.aff_value(&pieces(steps, self.run_steps())?, &self.env)?;
-        let Some(Shorter { after, tiles }) = self.flat.shorter else {
-            let blocks = pieces(steps, self.run_steps() * self.warps())?;
-            return Ok((runs, self.emitter.aff_value(&blocks, &self.env)?));
+        let chunks = self.emitter.aff_value(&pieces(steps, self.chunk_steps())?, &self.env)?;
+        let Some(Tail { full_chunks, tiles }) = self.flat.tail else {
+            let blocks = pieces(steps, self.chunk_steps() * self.warps())?;
+            return Ok((chunks, self.emitter.aff_value(&blocks, &self.env)?));
         };
-        let (after, length) = (i64::from(after), self.tile_points() * i64::from(tiles));
-        let first = Value::binary(BinOp::Min, runs, self.int(after));
+        let (full_chunks, length) = (i64::from(full_chunks), self.tile_points() * i64::from(tiles));
+        let full = Value::binary(BinOp::Min, chunks, self.int(full_chunks));
         // The constant has 32 bits: `Flat::wrong`.
-        let behind = steps.add_constant(length - 1 - after * self.run_steps())?;
-        let behind = self.emitter.aff_value(&behind, &self.env)?;
-        let behind = Value::binary(BinOp::Max, behind, self.int(0));
-        let behind = Value::binary(BinOp::TruncDiv, behind, self.int(length));
-        let runs = add(first, behind);
+        let small = steps.add_constant(length - 1 - full_chunks * self.chunk_steps())?;
+        let small = self.emitter.aff_value(&small, &self.env)?;
+        let small = Value::binary(BinOp::Max, small, self.int(0));
+        let small = Value::binary(BinOp::TruncDiv, small, self.int(length));
+        let chunks = add(full, small);
         let warps = self.warps();
-        let whole = add(runs.clone(), self.int(warps - 1));
-        Ok((runs, Value::binary(BinOp::TruncDiv, whole, self.int(warps))))
+        let whole = add(chunks.clone(), self.int(warps - 1));
+        Ok((chunks, Value::binary(BinOp::TruncDiv, whole, self.int(warps))))
     }
 
-    /// Steps before a run.
-    fn steps_before(&self, run: Value) -> Value {
-        let length = self.int(self.run_steps());
-        let Some(Shorter { after, tiles }) = self.flat.shorter else { return mul(run, length) };
-        let after = self.int(after.into());
-        let first = Value::binary(BinOp::Min, run.clone(), after.clone());
-        let behind = Value::binary(BinOp::Max, sub(run, after), self.int(0));
-        add(mul(first, length), mul(behind, self.int(self.tile_points() * i64::from(tiles))))
+    /// Steps before a chunk.
+    fn steps_before(&self, chunk: Value) -> Value {
+        let length = self.int(self.chunk_steps());
+        let Some(Tail { full_chunks, tiles }) = self.flat.tail else { return mul(chunk, length) };
+        let full_chunks = self.int(full_chunks.into());
+        let full = Value::binary(BinOp::Min, chunk.clone(), full_chunks.clone());
+        let small = Value::binary(BinOp::Max, sub(chunk, full_chunks), self.int(0));
+        add(mul(full, length), mul(small, self.int(self.tile_points() * i64::from(tiles))))
     }
 
-    /// Steps of a run; of the longer ones where some are shorter.
-    pub(super) fn run_steps(&self) -> i64 {
+    /// Steps of a chunk; of the longer ones where some are shorter.
+    pub(super) fn chunk_steps(&self) -> i64 {
         self.tile_points() * i64::from(self.flat.tiles)
     }
 
@@ -58,18 +58,18 @@ impl Writer<'_, '_, '_> {
         let lane = self.lane(&mut body);
         let warps = self.int(i64::from(STARTING_THREADS) / self.warp_size());
         let own = add(mul(self.block(), warps), self.emitter.thread_quotient(self.emitter.warp_size()));
-        let own = self.named("own_run", own, &mut body);
-        // All warps take part; there is one border more than runs.
-        let runs = self.named("runs", scratch.runs.clone(), &mut body);
-        let run = Value::binary(BinOp::Min, own.clone(), runs.clone());
-        let run = self.named("run", run, &mut body);
+        let own = self.named("own_chunk", own, &mut body);
+        // All warps take part; there is one border more than chunks.
+        let chunks = self.named("chunks", scratch.chunks.clone(), &mut body);
+        let chunk = Value::binary(BinOp::Min, own.clone(), chunks.clone());
+        let chunk = self.named("chunk", chunk, &mut body);
         let base = self.base()?;
         let base = self.named("base", base, &mut body);
         let last = self.end_before(scratch.count.clone())?;
         let last = self.named("last", last, &mut body);
         let weight = self.int(END_WEIGHT);
         let total = add(sub(last, base.clone()), mul(scratch.count.clone(), weight.clone()));
-        let border = self.steps_before(run);
+        let border = self.steps_before(chunk);
         let border = self.named("border", Value::binary(BinOp::Min, border, total), &mut body);
         let ended = self.counter("ended", self.int(0), None, &mut body);
         let wide = self.emitter.index().bytes() == 8;
@@ -119,10 +119,10 @@ impl Writer<'_, '_, '_> {
         // No point is before the first: so much is plain from what is written.
         let point = Value::binary(BinOp::Max, Value::binary(BinOp::Min, point, end), base);
         let points = Stmt::Store { to: Self::element(scratch.points, own.clone()), value: point, leaf: None };
-        let exists = Value::binary(BinOp::Le, own, runs);
+        let exists = Value::binary(BinOp::Le, own, chunks);
         let first = Value::binary(BinOp::Eq, lane, self.int(0));
         let one = Value::binary(BinOp::And, first, exists);
-        body.push(Self::when(one, vec![starts, points], Vec::new(), "one border more than runs"));
+        body.push(Self::when(one, vec![starts, points], Vec::new(), "one border more than chunks"));
         Ok(body)
     }
 }

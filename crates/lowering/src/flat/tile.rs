@@ -1,9 +1,9 @@
-//! The pieces of the work of a warp: its run, and the tiles of that.
+//! The pieces of the work of a warp: its chunk, and the tiles of that.
 
 use crate::program::Value;
 
-/// The run of a warp.
-pub(super) struct Run {
+/// The chunk of a warp.
+pub(super) struct Chunk {
     pub lane: Value,
     pub warp: Value,
     /// The first segment that ends in it, and the first that ends behind it.
@@ -14,17 +14,17 @@ pub(super) struct Run {
     pub to: Value,
 }
 
-/// A tile of a run.
+/// A tile of a chunk.
 pub(super) struct Tile {
     /// The place of its first point, a multiple of the widest vector: before the first point of the
-    /// run, perhaps.
+    /// chunk, perhaps.
     pub first: Value,
-    /// The first point that belongs to the run, and the first behind those that do.
+    /// The first point that belongs to the chunk, and the first behind those that do.
     pub begin: Value,
     pub stop: Value,
 }
 
-/// Which points of a tile belong to the run, besides those from its end on, which do not.
+/// Which points of a tile belong to the chunk, besides those from its end on, which do not.
 #[derive(Clone, Copy)]
 pub(super) enum Span<'v> {
     /// All: of a tile behind the first.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Access, DType, Diagnostic};
 
-use super::{Writer, is_staged, points::Points, tile::Run};
+use super::{Writer, is_staged, points::Points, tile::Chunk};
 use crate::program::{LocalArray, Value};
 
 /// The shared memory of a block; each warp has a part of every array.
@@ -18,8 +18,8 @@ pub(super) struct Arrays {
     pub last: usize,
     /// What is open before each thread.
     pub before: Vec<usize>,
-    /// What each warp has of the first segment that ends in its run, what is open behind its run,
-    /// and which that segment is.
+    /// What each warp has of the first segment that ends in its chunk, what is open behind its
+    /// chunk, and which that segment is.
     pub head: Vec<usize>,
     pub tail: Vec<usize>,
     pub ended: usize,
@@ -27,7 +27,7 @@ pub(super) struct Arrays {
 
 /// What a warp works with.
 pub(super) struct Warp {
-    pub run: Run,
+    pub chunk: Chunk,
     pub arrays: Arrays,
     pub registers: Registers,
 }
@@ -103,10 +103,11 @@ impl Writer<'_, '_, '_> {
         };
         let before = of_state("before", &[warps, lanes], "what is open before each thread");
         let head =
-            of_state("heads", &[warps], "what each warp has of the first segment that ends in its run");
-        let tail = of_state("tails", &[warps], "what is open behind each warp's run");
+            of_state("heads", &[warps], "what each warp has of the first segment that ends in its chunk");
+        let tail = of_state("tails", &[warps], "what is open behind each warp's chunk");
         let index = self.emitter.index();
-        let ended = self.shared("firsts", index, &[warps], "the first segment that ends in each warp's run");
+        let ended =
+            self.shared("firsts", index, &[warps], "the first segment that ends in each warp's chunk");
         let bytes: u64 = self.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
         let most = self.emitter.target().static_shared;
         if bytes > most {

@@ -1,6 +1,6 @@
 //! Flattens the loops over segments of unequal length and their points.
 
-use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter};
+use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Tail};
 use loopwright_legality::{Judgement, flat_nest};
 
 use crate::{
@@ -22,19 +22,19 @@ step! {
     /// more than one lane has a part of is joined in the order of its points, always in the same
     /// one: results are equal to the bit from run to run, and an operator need not commute.
     ///
-    /// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles
-    /// (16), each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by whole
-    /// vectors where what is reduced is read by the points' numbers, and reduces them in shared
-    /// memory, of which a block takes `threads * items` mapped values and an eighth more, and a
-    /// byte for each. A warp waits for no other one. Lowering makes three launches of it: one that
-    /// finds by bisection where each run begins, one that goes through the runs, and one that joins
-    /// what blocks have of common segments.
+    /// A block has `threads` threads (128). Each of its warps goes through a *chunk* of `tiles`
+    /// tiles (16), each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by
+    /// whole vectors where what is reduced is read by the points' numbers, and reduces them in
+    /// shared memory, of which a block takes `threads * items` mapped values and an eighth more,
+    /// and a byte for each. A warp waits for no other one. Lowering makes three launches of it: one
+    /// that finds by bisection where each chunk begins, one that goes through the chunks, and one
+    /// that joins the blocks' partial results of common segments.
     ///
-    /// Blocks take the runs in their order. Runs of equal length do not take equal time: points
-    /// inside of a long segment cost less than ends of short ones. With `runs` and `rest`, only the
-    /// first `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many
-    /// as the device holds warps, and have nine tenths of all, warps that are done early take what
-    /// is left in small pieces.
+    /// Blocks take the chunks in their order. Chunks of equal size do not take equal time: points
+    /// inside a long segment cost less than ends of short ones. A guided schedule (OpenMP's term)
+    /// evens that out with two sizes: the first `full_chunks` chunks have `tiles` tiles, and those
+    /// of the tail `tail_tiles`. If the full ones are as many as the device holds warps, and have
+    /// nine tenths of all steps, warps that finish early take the rest in small chunks.
     ///
     /// # Legality
     ///
@@ -45,8 +45,9 @@ step! {
     /// segments apart; and nothing that the nest reads is written in it. Lowering asks all this
     /// once more of the finished kernel, so that a later step that breaks it is refused.
     ///
-    /// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1`
-    /// behind it for shorter ones.
+    /// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, followed by
+    /// `full_chunks=4224, tail_tiles=1` for a guided schedule. `runs` and `rest` are older names of
+    /// these two, read until 1.0.
     ///
     /// # Before and after
     ///
@@ -102,12 +103,14 @@ step! {
         pub threads: Number,
         /// Points of a thread in a tile.
         pub items: Number,
-        /// Tiles of a warp's run.
+        /// Tiles of a warp's chunk.
         pub tiles: Number,
-        /// The number of runs that have `tiles` tiles; 0 if all have.
-        pub runs: Number,
-        /// The number of tiles of the remaining runs; 0 if there are none.
-        pub rest: Number,
+        /// The number of chunks that have `tiles` tiles; 0 if all have.
+        #[serde(alias = "runs")]
+        pub full_chunks: Number,
+        /// The number of tiles of each later chunk; 0 if there are none.
+        #[serde(alias = "rest")]
+        pub tail_tiles: Number,
     }
     table: "flatten_ragged(s, i)" => "–",
     methods: {
@@ -128,8 +131,8 @@ impl FlattenRagged {
             threads: Number::Known(128),
             items: Number::Known(16),
             tiles: Number::Known(16),
-            runs: Number::Known(0),
-            rest: Number::Known(0),
+            full_chunks: Number::Known(0),
+            tail_tiles: Number::Known(0),
         }
     }
 
@@ -143,14 +146,20 @@ impl FlattenRagged {
         FlattenRagged { items: items.into(), ..self }
     }
 
-    /// Sets the number of tiles of a run.
+    /// Sets the number of tiles of a chunk.
     pub fn tiles(self, tiles: impl Into<Number>) -> Self {
         FlattenRagged { tiles: tiles.into(), ..self }
     }
 
-    /// With `rest` tiles a run, in the place of the others' number, behind the first `runs` runs.
-    pub fn shorter(self, runs: impl Into<Number>, rest: impl Into<Number>) -> Self {
-        FlattenRagged { runs: runs.into(), rest: rest.into(), ..self }
+    /// A guided schedule: `tail_tiles` tiles in each chunk after the first `full_chunks` ones.
+    pub fn guided(self, full_chunks: impl Into<Number>, tail_tiles: impl Into<Number>) -> Self {
+        FlattenRagged { full_chunks: full_chunks.into(), tail_tiles: tail_tiles.into(), ..self }
+    }
+
+    /// The older name of [`Self::guided`].
+    #[doc(hidden)]
+    pub fn shorter(self, full_chunks: impl Into<Number>, tail_tiles: impl Into<Number>) -> Self {
+        self.guided(full_chunks, tail_tiles)
     }
 }
 
@@ -160,15 +169,18 @@ impl TextForm for FlattenRagged {
         let point: Name = args.next("the iname of their points")?;
         let mut step = FlattenRagged::new(segment, point);
         let numbers = [
-            ("threads", &mut step.threads),
-            ("items", &mut step.items),
-            ("tiles", &mut step.tiles),
-            ("runs", &mut step.runs),
-            ("rest", &mut step.rest),
+            (["threads", ""], &mut step.threads),
+            (["items", ""], &mut step.items),
+            (["tiles", ""], &mut step.tiles),
+            (["full_chunks", "runs"], &mut step.full_chunks),
+            (["tail_tiles", "rest"], &mut step.tail_tiles),
         ];
-        for (key, number) in numbers {
-            if let Some(given) = args.option(key)? {
-                *number = given;
+        // The second key, if any, is an older name.
+        for (keys, number) in numbers {
+            for key in keys {
+                if let Some(given) = args.option(key)? {
+                    *number = given;
+                }
             }
         }
         Ok(step)
@@ -178,15 +190,15 @@ impl TextForm for FlattenRagged {
         let mut texts = vec![self.segment.text(), self.point.text()];
         let always = [("threads", &self.threads), ("items", &self.items), ("tiles", &self.tiles)];
         texts.extend(always.map(|(key, number)| keyed(key, number)));
-        if (&self.runs, &self.rest) != (&Number::Known(0), &Number::Known(0)) {
-            texts
-                .extend([("runs", &self.runs), ("rest", &self.rest)].map(|(key, number)| keyed(key, number)));
+        if (&self.full_chunks, &self.tail_tiles) != (&Number::Known(0), &Number::Known(0)) {
+            let guided = [("full_chunks", &self.full_chunks), ("tail_tiles", &self.tail_tiles)];
+            texts.extend(guided.map(|(key, number)| keyed(key, number)));
         }
         texts
     }
 
     fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.threads, &mut self.items, &mut self.tiles, &mut self.runs, &mut self.rest]
+        vec![&mut self.threads, &mut self.items, &mut self.tiles, &mut self.full_chunks, &mut self.tail_tiles]
     }
 }
 
@@ -218,30 +230,33 @@ impl Transform for FlattenRagged {
             let value = n.value()?.clamp(0, u16::MAX.into());
             Ok(u16::try_from(value).unwrap_or(u16::MAX))
         };
-        let after = u32::try_from(self.runs.value()?.clamp(0, u32::MAX.into())).unwrap_or(u32::MAX);
-        let shorter = Shorter { after, tiles: number(&self.rest)? };
+        let full_chunks =
+            u32::try_from(self.full_chunks.value()?.clamp(0, u32::MAX.into())).unwrap_or(u32::MAX);
+        let tail = Tail { full_chunks, tiles: number(&self.tail_tiles)? };
         let flat = Flat {
             threads: number(&self.threads)?,
             items: number(&self.items)?,
             tiles: number(&self.tiles)?,
-            shorter: Some(shorter).filter(|s| (s.after, s.tiles) != (0, 0)),
+            tail: Some(tail).filter(|t| (t.full_chunks, t.tiles) != (0, 0)),
         };
         if let Some(wrong) = flat.wrong() {
-            let shorter = match flat.shorter {
-                Some(_) => format!(", behind {} runs of them {}", self.runs, self.rest),
+            let tail = match flat.tail {
+                Some(_) => format!(", {} after {} full chunks", self.tail_tiles, self.full_chunks),
                 None => String::new(),
             };
             return Err(Diagnostic::new(
                 "step-arguments",
                 format!(
-                    "{} threads, {} items and {} tiles{shorter} are not possible: {wrong}",
+                    "{} threads, {} items and {} tiles{tail} are not possible: {wrong}",
                     self.threads, self.items, self.tiles
                 ),
             )
-            .help(match flat.shorter {
-                Some(_) => "give both `runs` and `rest`, tiles of the runs behind these and no more than \
+            .help(match flat.tail {
+                Some(_) => {
+                    "give both `full_chunks` and `tail_tiles`, the tiles of each later chunk, at most \
                      `tiles`, or neither"
-                    .to_owned(),
+                        .to_owned()
+                }
                 None => format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles"),
             }));
         }

@@ -1,4 +1,4 @@
-//! The second launch: each warp goes through the tiles of its run.
+//! The second launch: each warp goes through the tiles of its chunk.
 //!
 //! Nothing of it waits for other warps until the end, when what the warps of a block have of common
 //! segments is joined, one after another.
@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     State, Writer,
-    tile::{Run, Span, Tile},
+    tile::{Chunk, Span, Tile},
     values,
     warp::Warp,
 };
@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub carry: State,
     pub own: Option<super::inside::Own>,
     /// The first segment of the group of ends that is looked at; -1 less the first segment behind
-    /// the run's last point, where there is one.
+    /// the chunk's last point, where there is one.
     pub segment: VarId,
 }
 
@@ -51,8 +51,8 @@ impl Writer<'_, '_, '_> {
         self.items() * self.warp_size()
     }
 
-    /// A run for each warp.
-    pub fn runs(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
+    /// A chunk for each warp.
+    pub fn chunks(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let arrays = self.arrays()?;
         let registers = self.registers(&arrays)?;
         self.min_blocks = match self.emitter.analysis.kernel.options.min_blocks_per_multiprocessor {
@@ -66,46 +66,46 @@ impl Writer<'_, '_, '_> {
             None => None,
         };
         let mut body = Vec::new();
-        let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
-        let Warp { run, arrays, registers } = &warp;
+        let warp = Warp { chunk: self.describe(&mut body)?, arrays, registers };
+        let Warp { chunk, arrays, registers } = &warp;
         let neutral = self.neutral()?;
         let progress = Progress {
             carry: self.state("carry", neutral.clone(), &mut body)?,
             own: self.own(&mut body)?,
-            segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
+            segment: self.counter("segment", chunk.first_segment.clone(), None, &mut body),
         };
-        let of_run = |array| self.shared_element(array, run.warp.clone());
-        let heads = Self::stored(&arrays.head, of_run, neutral);
-        body.push(Self::when(self.is_lane(run, 0), heads, Vec::new(), ""));
+        let of_chunk = |array| self.shared_element(array, chunk.warp.clone());
+        let heads = Self::stored(&arrays.head, of_chunk, neutral);
+        body.push(Self::when(self.is_lane(chunk, 0), heads, Vec::new(), ""));
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
         // A multiple of the widest vector of bytes is one of all others; of a lane's points, it
         // tells whether two points are of one lane.
         let aligned = self.int(self.widest_access().max(self.items()));
-        let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
+        let first = sub(chunk.from.clone(), Value::binary(BinOp::TruncRem, chunk.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
-        body.extend(self.load_points(&warp, &first, Span::From(&run.from))?);
+        body.extend(self.load_points(&warp, &first, Span::From(&chunk.from))?);
         let segment = self.var(progress.segment);
-        body.push(self.load_ends(registers.ends, segment.clone(), run, "the next ends of segments")?);
-        self.begin_group(&warp, run.from.clone(), &mut body);
+        body.push(self.load_ends(registers.ends, segment.clone(), chunk, "the next ends of segments")?);
+        self.begin_group(&warp, chunk.from.clone(), &mut body);
         let further = add(segment, self.int(self.group()));
-        body.push(self.load_ends(registers.next_ends, further, run, "")?);
+        body.push(self.load_ends(registers.next_ends, further, chunk, "")?);
 
         let var = self.emitter.new_var("tile", self.emitter.index(), false);
         self.emitter.vars[var.0].index = true;
         let here = self.var(var);
         let mut inside = Vec::new();
-        // Behind the first tile, all points up to the run's end belong to it.
-        let begin_var = self.counter("begin", run.from.clone(), None, &mut body);
+        // Behind the first tile, all points up to the chunk's end belong to it.
+        let begin_var = self.counter("begin", chunk.from.clone(), None, &mut body);
         let begin = self.var(begin_var);
         let next = add(here.clone(), self.int(self.tile_points()));
         let next = self.named("next_tile", next, &mut inside);
-        let stop = Value::binary(BinOp::Min, next.clone(), run.to.clone());
+        let stop = Value::binary(BinOp::Min, next.clone(), chunk.to.clone());
         let stop = self.named("stop", stop, &mut inside);
         let tile = Tile { first: here, begin, stop };
-        let whole = self.is_whole(run, &tile.first, Span::From(&tile.begin));
+        let whole = self.is_whole(chunk, &tile.first, Span::From(&tile.begin));
         let ahead = self.load_points(&warp, &next, Span::Behind)?;
-        let more = Value::binary(BinOp::Lt, next.clone(), run.to.clone());
+        let more = Value::binary(BinOp::Lt, next.clone(), chunk.to.clone());
         let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
 
         let mut ends = self.mark_ends(&warp, &progress, &tile)?;
@@ -134,7 +134,7 @@ impl Writer<'_, '_, '_> {
         }
         inside.push(self.set(begin_var, next));
         // One tile at least: segments may end where there is no point.
-        let upper = Value::binary(BinOp::Max, run.to.clone(), add(first.clone(), self.int(1)));
+        let upper = Value::binary(BinOp::Max, chunk.to.clone(), add(first.clone(), self.int(1)));
         body.push(Stmt::For {
             var,
             lower: first,
@@ -144,56 +144,57 @@ impl Writer<'_, '_, '_> {
             body: inside,
             note: Note::default(),
         });
-        body.push(self.close_empty(run, &progress)?);
+        body.push(self.close_empty(chunk, &progress)?);
         self.leave(&warp, &progress, &mut body)?;
         Ok(body)
     }
 
-    pub(super) fn is_lane(&self, run: &Run, lane: i64) -> Value {
-        Value::binary(BinOp::Eq, run.lane.clone(), self.int(lane))
+    pub(super) fn is_lane(&self, chunk: &Chunk, lane: i64) -> Value {
+        Value::binary(BinOp::Eq, chunk.lane.clone(), self.int(lane))
     }
 
     pub(super) fn warp_sync(note: &str) -> Stmt {
         Stmt::Sync { scope: Scope::Warp, note: Note::new(note) }
     }
 
-    /// Which segments and points the warp's run has; those of the last block's warps may have none.
-    fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Run, Diagnostic> {
+    /// Which segments and points the warp's chunk has; those of the last block's warps may have
+    /// none.
+    fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Chunk, Diagnostic> {
         let scratch = self.scratch()?;
         let lane = self.lane(body);
         let warp = self.emitter.thread_quotient(self.emitter.warp_size());
         let warp = self.named("warp", warp, body);
-        let runs = self.named("runs", scratch.runs.clone(), body);
-        let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
-        let run = self.named("run", Value::binary(BinOp::Min, run, runs.clone()), body);
-        let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), runs);
-        let next = self.named("next_run", next, body);
+        let chunks = self.named("chunks", scratch.chunks.clone(), body);
+        let chunk = add(mul(self.block(), self.int(self.warps())), warp.clone());
+        let chunk = self.named("chunk", Value::binary(BinOp::Min, chunk, chunks.clone()), body);
+        let next = Value::binary(BinOp::Min, add(chunk.clone(), self.int(1)), chunks);
+        let next = self.named("next_chunk", next, body);
         let mut read = |array: usize, at: &Value, like: &str| {
             let value = self.global_load(array, at.clone());
             self.named(like, value, body)
         };
-        let first_segment = read(scratch.starts, &run, "first_segment");
+        let first_segment = read(scratch.starts, &chunk, "first_segment");
         let end_segment = read(scratch.starts, &next, "end_segment");
-        let from = read(scratch.points, &run, "from");
+        let from = read(scratch.points, &chunk, "from");
         let to = read(scratch.points, &next, "to");
-        Ok(Run { lane, warp, first_segment, end_segment, from, to })
+        Ok(Chunk { lane, warp, first_segment, end_segment, from, to })
     }
 
-    /// What the runs of a block leave to the last launch: joined in their order by one thread.
+    /// What the chunks of a block leave to the last launch: joined in their order by one thread.
     fn leave(&mut self, warp: &Warp, progress: &Progress, body: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
-        let Warp { run, arrays, .. } = warp;
+        let Warp { chunk, arrays, .. } = warp;
         let scratch = self.scratch()?;
         if let Some(own) = &progress.own {
             body.push(self.own_to_carry(own, &progress.carry)?);
         }
-        let of_run = |array| self.shared_element(array, run.warp.clone());
-        let mut stores = Self::stored(&arrays.tail, of_run, values(&progress.carry));
-        let some = Value::binary(BinOp::Lt, run.first_segment.clone(), run.end_segment.clone());
-        let first = select(some, run.first_segment.clone(), self.int(-1));
-        let to = self.shared_element(arrays.ended, run.warp.clone());
+        let of_chunk = |array| self.shared_element(array, chunk.warp.clone());
+        let mut stores = Self::stored(&arrays.tail, of_chunk, values(&progress.carry));
+        let some = Value::binary(BinOp::Lt, chunk.first_segment.clone(), chunk.end_segment.clone());
+        let first = select(some, chunk.first_segment.clone(), self.int(-1));
+        let to = self.shared_element(arrays.ended, chunk.warp.clone());
         stores.push(Stmt::Store { to, value: first, leaf: None });
         let note = "what the warp has of segments that others have a part of";
-        body.push(Self::when(self.is_lane(run, 0), stores, Vec::new(), note));
+        body.push(Self::when(self.is_lane(chunk, 0), stores, Vec::new(), note));
         body.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new("all warps have stored their partial results of common segments"),
@@ -228,8 +229,8 @@ impl Writer<'_, '_, '_> {
     }
 
     /// An element of an array of which each warp has a part.
-    pub(super) fn of_warp(&self, array: usize, run: &Run, at: Value) -> MemRef {
-        self.emitter.local_element(Memory::Shared(array), vec![run.warp.clone(), at])
+    pub(super) fn of_warp(&self, array: usize, chunk: &Chunk, at: Value) -> MemRef {
+        self.emitter.local_element(Memory::Shared(array), vec![chunk.warp.clone(), at])
     }
 
     pub(super) fn unrolled(&self, var: VarId, upper: i64, body: Vec<Stmt>, note: &str) -> Stmt {

@@ -6,7 +6,7 @@ use loopwright_legality::Judgement;
 use crate::{Transform, rewrite::unknown_instruction};
 
 step! {
-    /// `join_atomically(total)`: blocks that share the reduction of an instruction combine their
+    /// `reduce_atomically(total)`: blocks that share the reduction of an instruction combine their
     /// partial results by atomic updates.
     ///
     /// # Meaning
@@ -29,11 +29,11 @@ step! {
     /// `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`,
     /// `i64` or `u64`. All else is refused here: products, operators of one's own, floating-point
     /// extremes, types of fewer bits. An array that is not in global memory is refused by the step
-    /// that brings the reduction to several blocks: this one, `tag_inames`, or `buffer_array` of the
-    /// result. When the kernel is lowered, an array is refused too whose type is not that in which
-    /// the reduction accumulates.
+    /// that brings the reduction to several blocks: this one, `tag_inames`, or `buffer_array` of
+    /// the result. When the kernel is lowered, an array is refused too whose type is not that in
+    /// which the reduction accumulates.
     ///
-    /// In text: `join_atomically(total)`.
+    /// In text: `reduce_atomically(total)`. `join_atomically` is its older name, read until 1.0.
     ///
     /// # Before and after
     ///
@@ -48,7 +48,7 @@ step! {
     /// domain { [i] : 0 <= i < len }
     /// out[s] = sum(i, x[s, i]) {id=total}
     /// ")?;
-    /// let steps = Pipeline::parse("join_atomically(total)")?;
+    /// let steps = Pipeline::parse("reduce_atomically(total)")?;
     /// assert_eq!(steps.apply(&before)?.to_string(), "\
     /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
     /// assume 1 <= nseg and 0 <= len
@@ -67,27 +67,36 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub struct JoinAtomically as "join_atomically" {
+    pub struct ReduceAtomically as "reduce_atomically" | "join_atomically" {
         /// The instruction.
         pub instruction: Name = next("the instruction"),
     }
-    table: "join_atomically(id)" => "`atomic` on an instruction",
+    table: "reduce_atomically(id)" => "`atomic` on an instruction",
     methods: {
-        /// See [`JoinAtomically`].
+        /// See [`ReduceAtomically`].
+        fn reduce_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {
+            self.step(ReduceAtomically::new(instruction))
+        }
+        /// The older name of `reduce_atomically`.
+        #[doc(hidden)]
         fn join_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {
-            self.step(JoinAtomically::new(instruction))
+            self.reduce_atomically(instruction)
         }
     }
 }
 
-impl JoinAtomically {
+/// The older name of [`ReduceAtomically`].
+#[doc(hidden)]
+pub type JoinAtomically = ReduceAtomically;
+
+impl ReduceAtomically {
     /// Joins the partial results of this instruction atomically.
     pub fn new(instruction: impl Into<Name>) -> Self {
-        JoinAtomically { instruction: instruction.into() }
+        ReduceAtomically { instruction: instruction.into() }
     }
 }
 
-impl Transform for JoinAtomically {
+impl Transform for ReduceAtomically {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let id = &self.instruction;
         let Some(instruction) = kernel.instruction(id) else {
