@@ -1,24 +1,24 @@
 //! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis
 //! read.
 //!
-//! [`lower`] begins with instructions that need several: reductions over blocks, and reductions along
-//! misaligned rows. They are rewritten from kernel to kernel ([`realized`]); each rewrite has a
-//! verdict of its own, and one that is not proved is refused. It then decides order, bounds, guards,
-//! barriers, kernel boundaries and storage ([`schedule()`] prints that), and writes the program out:
+//! [`lower`] first rewrites instructions that have to become several: reductions over blocks, and
+//! reductions along misaligned rows ([`realized`]). Each rewrite has its own verdict, and is
+//! refused if it is not proved. Then [`lower`] decides order, bounds, guards, barriers, kernel
+//! boundaries and storage ([`schedule()`] prints these decisions), and writes the program:
 //!
 //! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and
 //!    parameters (`analysis`).
 //! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one
 //!    another (`schedule::host`, `sync`).
-//! 3. In each device kernel, barriers go where different threads of a block may meet in a cell
-//!    (`sync`).
-//! 4. Each decision is a pass: guards, bounds of loops, vectors and what remains of them, loads that
-//!    lanes share, joins of partial results, storage, what loops count (`schedule`).
-//! 5. The schedule is written out, which decides nothing (`write`), and variables are declared
+//! 3. In each device kernel, barriers are placed where different threads of a block may access the
+//!    same cell (`sync`).
+//! 4. Each decision is a pass: guards, bounds of loops, vectors and their remainders, loads that
+//!    lanes share, joins of partial results, storage, loop counters (`schedule`).
+//! 5. The schedule is written out without further decisions (`write`), and variables are declared
 //!    (`declare`).
-//! 6. The finished program is read once more by what knows nothing of all that ([`verify`]).
+//! 6. The finished program is verified by code that is independent of lowering ([`verify`]).
 //!
-//! What the check finds, once a barrier is taken away:
+//! What the verifier reports if a barrier is removed:
 //!
 //! ```
 //! use loopwright_kernel_ir::{Diagnostic, Dim, LoopKernel, Name, Part, PartRef, Tag, Tree};
@@ -65,14 +65,14 @@ mod schedule;
 mod write;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
-/// The lowered program, which has a crate of its own.
+/// The lowered program, re-exported from its crate.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
 use loopwright_realize::{Realized, Wanted, realize};
-/// What a program is written for.
+/// The target of a program.
 pub use loopwright_target::{Language, Target};
 
-/// Choices of lowering.
+/// Options of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LowerOptions {
     /// The type of index arithmetic: I32 or I64.
@@ -101,42 +101,41 @@ impl LowerOptions {
 
 /// Lowers a kernel whose types are all bound.
 ///
-/// Errors: races that nothing can synchronise, values of private or shared temporaries that other
-/// threads or blocks read, loops whose bounds differ between threads that have to meet inside,
-/// shapes that are not constant where they have to be, vectors that do not begin at a multiple of
-/// their bytes; realisations that are not proved; and what [`verify::verify`] finds in the finished
-/// program.
+/// Errors: races that no synchronisation prevents, values of private or shared temporaries that
+/// other threads or blocks read, loops with a barrier inside whose bounds differ between threads,
+/// shapes that must be constant and are not, misaligned vectors, realisations that are not proved,
+/// and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let realized = realized_for(kernel, options, Hazards::Refused)?;
     realized.check().map_err(|d| kernel.locate(d))?;
     let program = written(kernel, &realized, options, Hazards::Refused)?;
     match verify::verify_kernel(realized.kernel(), &program) {
         verify::Finding::Proved { .. } => Ok(program),
-        // What the user has vouched for may rest on what cannot be shown.
+        // What the user has vouched for may depend on facts that cannot be proved.
         verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
         verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
     }
 }
 
 /// As [`lower`], without the verdicts on realisations and the final check of the finished program.
-/// For measurements of what these cost.
+/// For measuring the cost of these.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let realized = realized_for(kernel, options, Hazards::Refused)?;
     written(kernel, &realized, options, Hazards::Refused)
 }
 
-/// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
-/// values that cannot reach their readers are read as they are, lanes that are not aligned move one
-/// by one, and the finished program is not asked about. For tests that show, by running it, that
-/// what was refused really goes wrong.
+/// As [`lower`], for a kernel that may be illegal: conflicts that nothing can order are left
+/// unordered, values that cannot reach their readers are read nevertheless, misaligned lanes are
+/// accessed one by one, and the finished program is not verified. For tests that run refused
+/// kernels to show that they go wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let realized = realized_for(kernel, options, Hazards::Left)?;
     written(kernel, &realized, options, Hazards::Left)
 }
 
-/// What [`lower`] decides for a kernel, as text: launches with their blocks and grids, where
-/// temporaries live, loops with their bounds and what they count, guards, barriers with the dependence
-/// that each is for, loads that lanes share, vectors, and how partial results are joined.
+/// The decisions of [`lower`] for a kernel, as text: launches with their blocks and grids, where
+/// temporaries live, loops with their bounds and counters, guards, barriers with the dependence
+/// that requires each, loads that lanes share, vectors, and how partial results are joined.
 ///
 /// ```
 /// use loopwright_kernel_ir::LoopKernel;
@@ -157,7 +156,7 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
 /// # }
 /// ```
 ///
-/// Errors: those of [`lower`], but for what the check of the finished program finds.
+/// Errors: those of [`lower`], except for those of the final check.
 pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
     let realized = realized_for(kernel, options, Hazards::Refused)?;
     let text = || {
@@ -168,19 +167,18 @@ pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Di
     text().map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
-/// The kernel whose parts a lowered program runs, with the rewrites that led to it: a reduction over
-/// blocks is one of several instructions, and a reduction along a misaligned row counts its points
-/// from an aligned address. What a program says of its parts is held to this kernel
-/// ([`verify::verify_kernel`]), and this kernel to the transformed one ([`Realized::judged`]).
+/// The kernel whose parts a lowered program runs, with the rewrites that led to it: a reduction
+/// over blocks is one of several instructions, and a reduction along a misaligned row counts its
+/// points from an aligned address. The claims of a program about its parts are checked against this
+/// kernel ([`verify::verify_kernel`]), and this kernel against the transformed one
+/// ([`Realized::judged`]).
 ///
-/// Errors: reductions over blocks that nothing realises, and scans in an order that nothing
-/// realises.
+/// Errors: reductions over blocks, and orders of scans, without a realisation.
 pub fn realized(kernel: &LoopKernel, target: &Target) -> Result<Realized, Diagnostic> {
     realized_for(kernel, LowerOptions { target: *target, ..LowerOptions::default() }, Hazards::Refused)
 }
 
-/// What becomes of executions that nothing can order, and of values that do not reach their
-/// readers.
+/// How to treat executions that nothing can order, and values that do not reach their readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hazards {
     /// The kernel is refused.
@@ -203,8 +201,7 @@ fn realized_for(
     realized.map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
-/// The program of a realised kernel. `kernel` is the one that the user knows, in whose text places
-/// are.
+/// The program of a realised kernel. `kernel` is the user's, to whose text diagnostics refer.
 fn written(
     kernel: &LoopKernel,
     realized: &Realized,
@@ -220,7 +217,7 @@ fn written(
     program().map_err(|diagnostic| kernel.locate(diagnostic))
 }
 
-/// What follows from a realised kernel, before anything is decided.
+/// The analysis of a realised kernel, before anything is decided.
 fn analysed(kernel: &LoopKernel) -> Result<analyse::analysis::Analysis<'_>, Diagnostic> {
     let mut analysis = analyse::analysis::Analysis::new(kernel)?;
     analyse::elect::elect_writers(&mut analysis);

@@ -1,19 +1,19 @@
-//! Updates of reductions without the guards of partial tiles.
+//! Drops the guards of partial tiles from updates of reductions.
 //!
 //! A tile at the edge is partial: some of its results do not exist, and the last step of the
-//! reduction goes beyond its end. Guards for that in the innermost loop cost more than the
-//! arithmetic. An update that reads buffers which copies have filled needs none of them:
+//! reduction runs past its end. In the innermost loop, guards against this cost more than the
+//! arithmetic. An update that reads buffers filled by copies needs none of them:
 //!
 //! * A guard without reduced inames decides about whole results. Where it fails, the accumulator
-//!   takes up values that nobody looks at, since the part that uses the result has the same guard.
-//! * A guard with reduced inames decides about single terms. Where it fails, all that the update
-//!   reads is filling, and the term made of that is the operator's neutral element (`0 * 0` of a
-//!   sum).
+//!   takes up values that are never used, since the part that uses the result has the same guard.
+//! * A guard with reduced inames decides about single terms. Where it fails, everything that the
+//!   update reads is filling, and the resulting term is the operator's neutral element (`0 * 0` for
+//!   a sum).
 //!
-//! For this a copy writes its whole buffer: the array's cells where they exist and are needed,
-//! elsewhere the filling. A guard is dropped only where it is proved that everything read without
-//! it was written before, in the same iteration of the loops around both, and that filling is what
-//! is read where a guard with reduced inames fails. What cannot be proved keeps its guard.
+//! To this end a copy writes its whole buffer: the array's cells where they exist and are needed,
+//! filling elsewhere. A guard is dropped only if it is proved that everything read without it was
+//! written before, in the same iteration of the loops around both, and that only filling is read
+//! where a guard with reduced inames fails. Otherwise the guard stays.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ use loopwright_poly::System;
 
 use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
-/// Takes the guards of partial tiles from updates, and lets the copies that they read fill their
-/// buffers.
+/// Drops the guards of partial tiles from updates, and lets the copies that they read fill their
+/// whole buffers.
 pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diagnostic> {
     for update in 0..analysis.parts.len() {
         let Some(plan) = plan(analysis, update)? else { continue };
@@ -40,7 +40,7 @@ pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diag
 }
 
 impl PartInfo {
-    /// Other guards than before; who runs it stays as it is.
+    /// Changes its guards, but not its executor.
     fn restrict(&mut self, guards: Vec<Guard>) {
         self.execution.constraints =
             guards.iter().map(|g| g.canonical.clone()).filter(|c| !is_election(c)).collect();
@@ -64,7 +64,7 @@ struct Plan {
     copies: Vec<(usize, Vec<Guard>, Filling)>,
 }
 
-/// The copy behind a read of the update.
+/// The copy that fills the buffer of one of the update's reads.
 struct Source {
     number: usize,
     /// Guards that stay around the copy.
@@ -75,7 +75,7 @@ struct Source {
     cell: Vec<Name>,
     /// The cells that are written, over the loops and blocks around and `cell`.
     written: System,
-    /// The cells that hold a copy; may be more.
+    /// A superset of the cells that hold a copy.
     copied: System,
     /// The update's subscripts.
     read: Vec<Aff>,
@@ -86,7 +86,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let Part::Update(n) = info.execution.part.part else { return Ok(None) };
     let instruction = analysis.instruction(info);
     let Some(reduce) = reduction(instruction, n) else { return Ok(None) };
-    // The accumulator of a scan is looked at again after a result that does not exist.
+    // The accumulator of a scan is used again after a result that does not exist.
     let plain = instruction.predicate.is_none()
         && instruction.scan.is_none()
         && info.execution.loads.is_empty()
@@ -97,7 +97,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
         return Ok(None);
     }
     let Some(sources) = sources(analysis, update)? else { return Ok(None) };
-    // The loops that go on around update and copies.
+    // The loops around both the update and the copies.
     let around: BTreeSet<&Name> = match sources.iter().map(|s| outer_loops(analysis, s.number).len()).min() {
         Some(depth) => info.execution.loops[..depth].iter().collect(),
         None => return Ok(None),
@@ -140,7 +140,7 @@ fn names_of<'a>(
     Ok(names.into_iter().filter(|n| !analysis.is_parameter(n)).collect())
 }
 
-/// The loops around a copy that do not go through its buffer.
+/// The loops around a copy that are not over its buffer.
 fn outer_loops<'a>(analysis: &'a Analysis<'_>, copy: usize) -> &'a [Name] {
     let execution = &analysis.parts[copy].execution;
     let through = |name: &Name| {
@@ -153,8 +153,8 @@ fn outer_loops<'a>(analysis: &'a Analysis<'_>, copy: usize) -> &'a [Name] {
 
 /// Guards by what they decide.
 struct Split {
-    /// Those of what is fixed alone, those of the rest alone, and what they all together say of
-    /// what is fixed.
+    /// Those on fixed names only, those on the other names only, and what all of them together
+    /// imply for the fixed names.
     kept: Vec<Guard>,
     /// The others.
     mixed: Vec<Guard>,
@@ -182,7 +182,7 @@ fn split(
     Ok(Split { kept, mixed })
 }
 
-/// The system of these constraints, the assumptions, and that coordinates are not negative.
+/// The system of these constraints, the assumptions, and the non-negativity of coordinates.
 fn system<'c>(
     analysis: &Analysis<'_>,
     constraints: impl Iterator<Item = &'c Constraint>,
@@ -197,7 +197,7 @@ fn system<'c>(
     Ok(System::new(&rows)?)
 }
 
-/// The copies behind all that an update reads, or `None` where something else is read.
+/// The copies that fill the buffers of all reads of an update, or `None` if it reads anything else.
 fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>, Diagnostic> {
     let mut sources = Vec::new();
     for access in &analysis.parts[update].execution.accesses {
@@ -304,7 +304,7 @@ fn reads_what_is_written(
     Ok(true)
 }
 
-/// Whether nothing but filling is read where a guard fails.
+/// Whether only filling is read where a guard fails.
 fn reads_filling(
     analysis: &Analysis<'_>,
     kept: &[Guard],
@@ -349,12 +349,12 @@ struct Choice {
     is_neutral: bool,
 }
 
-/// The filling for the buffers that an update reads: if possible one of which terms are the
-/// operator's neutral element.
+/// The filling for the buffers that an update reads: if possible a value for which the terms are
+/// the operator's neutral element.
 fn filling(analysis: &Analysis<'_>, reduce: &Reduce, sources: &[Source]) -> Option<Choice> {
     let operator = analysis.kernel.operator(&reduce.op)?;
     let copies = || sources.iter().map(|s| &analysis.parts[s.number]);
-    // A buffer that is filled already stays as it is.
+    // A buffer that is already filled keeps its filling.
     let mut filled = copies().filter_map(|c| Some(&c.filling.as_ref()?.value));
     let candidates = match filled.next() {
         Some(first) if filled.all(|v| v == first) => vec![first.clone()],
@@ -370,8 +370,8 @@ fn filling(analysis: &Analysis<'_>, reduce: &Reduce, sources: &[Source]) -> Opti
     Some(Choice { is_neutral: neutral.is_some(), value: neutral.or(candidates.first())?.clone() })
 }
 
-/// Whether the term of an update that reads this value alone is the neutral element. Least and
-/// greatest values are told apart from type to type only where they are infinities.
+/// Whether the term of an update is the neutral element if all its reads give this value. The least
+/// and greatest values depend on the type unless they are infinities.
 fn is_neutral(operator: &ReductionOp, reduce: &Reduce, filling: &Expr, floats: bool) -> bool {
     let nothing = |_: &Name| None;
     let Some(read) = constant(filling, None, &nothing).filter(|v| floats || v.is_finite()) else {

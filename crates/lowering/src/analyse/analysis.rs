@@ -1,5 +1,5 @@
-//! What lowering knows of each part before it decides anything: its constraints and accesses over
-//! canonical names.
+//! What lowering knows about each part before it decides anything: its constraints and accesses
+//! over canonical names.
 //!
 //! Canonical names are the coordinates of threads and blocks (an iname tagged to an axis is the
 //! coordinate plus its least value), the base inames of loops and lanes, parameters, and scalar
@@ -37,12 +37,12 @@ pub(crate) struct Guard {
     pub canonical: Constraint,
 }
 
-/// What a copy writes where its source has no cell, or none that is needed.
+/// What a copy writes where its source has no cell, or where the cell is not needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
     /// Where these hold, the cell is copied.
     pub guards: Vec<Guard>,
-    /// What is written elsewhere.
+    /// The value written elsewhere.
     pub value: Expr,
 }
 
@@ -52,22 +52,22 @@ pub(crate) struct PartInfo {
     pub instruction: usize,
     /// Base inames, outermost first.
     pub inames: Vec<Name>,
-    /// Those of them that are lanes of a thread, in order.
+    /// The lanes of a thread among them, in order.
     pub lanes: Vec<Name>,
-    /// What restricts it, elected threads included.
+    /// The constraints on its execution, including those that elect threads.
     pub guards: Vec<Guard>,
     pub execution: Execution,
-    /// For a copy that writes its whole buffer: what it writes where there is nothing to copy.
+    /// For a copy that writes its whole buffer: what it writes where nothing is to be copied.
     pub filling: Option<Filling>,
-    /// Its instances, as the kernel has them: `guards` say no more and no less, unless it is filled
-    /// or reads filling.
+    /// Its instances in the kernel: exactly those that satisfy `guards`, unless it is filled or
+    /// reads filling.
     pub instances: Vec<Constraint>,
-    /// Whether it runs for more than its instances.
+    /// Whether it may run for more than its instances.
     pub beyond: bool,
 }
 
 impl PartInfo {
-    /// What a finished program is held to.
+    /// What the finished program is checked against.
     pub fn instances(&self, analysis: &Analysis<'_>) -> Instances {
         let allowed = if self.beyond { &self.execution.constraints } else { &self.instances };
         let instruction = analysis.instruction(self);
@@ -108,16 +108,14 @@ impl PartInfo {
 pub(crate) struct Extent {
     /// Over parameters.
     pub lower: Aff,
-    /// Constant bound on the greatest value minus the least, plus one; `None` where parameters
-    /// decide.
+    /// Constant bound on the number of values; `None` if it depends on parameters.
     pub constant: Option<i64>,
 }
 
-/// Which of some constraints are needed, for those asked about before; `None` where nothing fulfils
-/// all of them.
+/// Cache of which constraints of a list are not redundant; `None` if nothing satisfies all of them.
 type Answers = Table<Vec<Constraint>, Option<Vec<bool>>>;
 
-/// The kernel with what follows from it.
+/// The kernel with the facts derived from it.
 pub(crate) struct Analysis<'k> {
     pub kernel: &'k LoopKernel,
     pub lookup: Lookup<'k>,
@@ -128,7 +126,7 @@ pub(crate) struct Analysis<'k> {
     pub touches: Table<Name, Vec<(usize, usize)>>,
     /// For inames that are coordinates or lanes.
     pub extents: BTreeMap<Name, Extent>,
-    /// Assumptions, and that lengths are not negative.
+    /// Assumptions, and the non-negativity of lengths.
     pub context: Vec<Constraint>,
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
@@ -290,8 +288,8 @@ impl<'k> Analysis<'k> {
         Ok(())
     }
 
-    /// The extent of an iname over the nests that have it. The one with the fewest inames says most
-    /// plainly how far it runs; those that obey all that this one obeys run no further.
+    /// The extent of an iname over the nests that have it. The nest with the fewest inames gives
+    /// the simplest bound; nests that satisfy all of its constraints do not exceed it.
     fn extent(&self, iname: &Name, tag: Tag, mut nests: Vec<&[Name]>) -> Result<Option<Extent>, Diagnostic> {
         nests.sort_by_key(|nest| nest.len());
         let mut least: Option<Aff> = None;
@@ -338,14 +336,15 @@ impl<'k> Analysis<'k> {
                 format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
             )
             .help(format!(
-                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
+                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
+                 parameter"
             )));
         }
         Ok(Some(Extent { lower, constant }))
     }
 
-    /// The least value of an iname as a function of the parameters, if it is one. What is written
-    /// out for each value needs a constant.
+    /// The least value of an iname as a function of the parameters, if it is one. Inames that are
+    /// unrolled need a constant.
     fn least_value(&self, iname: &Name, tag: Tag, system: &System) -> Result<Option<Aff>, Diagnostic> {
         if tag.is_jam()
             && let Some(least) = system.constant_range(&Aff::var(iname))?.0
@@ -355,7 +354,7 @@ impl<'k> Analysis<'k> {
         Ok(system.least_value(iname, &|n: &Name| self.is_parameter(n))?)
     }
 
-    /// What is known of a part; `None` where it has no instances, whatever the parameters are.
+    /// What is known about a part; `None` if it has no instances, whatever the parameters.
     fn part_info(
         &self,
         path: Vec<Name>,
@@ -376,8 +375,7 @@ impl<'k> Analysis<'k> {
             let aff = self.canonical(&declared.aff)?;
             guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
         }
-        // The ranges of lanes in plain words: `0 <= i_part` stands for what
-        // `0 <= 256*i_part + i_thread` says of it.
+        // The ranges of lanes in simple form: `0 <= i_part` replaces `0 <= 256*i_part + i_thread`.
         for lane in inames.iter().filter(|i| kernel.tag(i).is_jam()) {
             let Some(extent) = self.extents.get(lane) else { continue };
             let (Some(low), Some(length)) = (extent.lower.as_constant(), extent.constant) else { continue };
@@ -406,7 +404,7 @@ impl<'k> Analysis<'k> {
             }
             accesses.push(Access { array: element.array.clone(), write, subscripts });
         }
-        // Reads in bounds are reads.
+        // Reads in bounds count as reads.
         if !matches!(part.part, Part::Init(_)) {
             let mut bounds: BTreeSet<Name> = BTreeSet::new();
             for g in &guards {
@@ -416,7 +414,7 @@ impl<'k> Analysis<'k> {
                 accesses.push(Access { array, write: false, subscripts: Vec::new() });
             }
         }
-        // The accumulators' joins are no accesses; lowering synchronises them itself.
+        // Joins of accumulators are not accesses; lowering synchronises them itself.
         let execution = Execution {
             part,
             loops: path,
@@ -444,8 +442,8 @@ impl<'k> Analysis<'k> {
         }))
     }
 
-    /// A subscript over canonical names and values read from data; `None` where it is an integer of
-    /// which nothing is known: not affine, or through an array or temporary that the kernel writes.
+    /// A subscript over canonical names and values read from data; `None` if nothing is known about
+    /// its value: it is not affine, or reads an array or temporary that the kernel writes.
     fn subscript(&self, e: &Expr, inames: &[Name], loads: &mut Vec<Load>) -> Result<Option<Aff>, Diagnostic> {
         let mut found = Vec::new();
         let Some(aff) = self.reads.named(e, &mut found).to_aff() else { return Ok(None) };
@@ -466,11 +464,11 @@ impl<'k> Analysis<'k> {
         Ok(Some(self.canonical(&aff)?))
     }
 
-    /// Adds what is known of a scalar that an earlier part loads from data; `false` where nothing
+    /// Adds what is known about a scalar that an earlier part loads from data; `false` if nothing
     /// is.
     fn load(&self, scalar: &Name, inames: &[Name], loads: &mut Vec<Load>) -> Result<bool, Diagnostic> {
         match self.reads.load_of(scalar) {
-            // Parts are numbered in the order of the tree: this one has its number later.
+            // Parts are numbered in the order of the tree, and this one has no number yet.
             Some((part, access)) if self.numbers.contains_key(&part) => {
                 self.load_from(scalar.clone(), access, inames, loads)
             }
@@ -506,9 +504,9 @@ impl<'k> Analysis<'k> {
         Ok(true)
     }
 
-    /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where
-    /// `i = 128*i_outer + i_inner` and both are known not to be negative. Projections are exact
-    /// more often, and bounds simpler. `None` where nothing fulfils them.
+    /// The guards without redundant ones, trying the longest first: `0 <= i` is dropped if `i =
+    /// 128*i_outer + i_inner` and both are known to be non-negative. This makes projections exact
+    /// more often, and bounds simpler. `None` if nothing satisfies the guards.
     fn irredundant(
         &self,
         guards: Vec<Guard>,
@@ -519,7 +517,7 @@ impl<'k> Analysis<'k> {
             Some(kept) => kept.clone(),
             None => {
                 let mut known = self.context.clone();
-                // Coordinates are not negative, whatever the constraints say.
+                // Coordinates are non-negative in any case.
                 for n in key.iter().flat_map(Constraint::names).collect::<BTreeSet<_>>() {
                     if loopwright_legality::is_coordinate(&n) {
                         known.push(Constraint::nonneg(Aff::var(&n)));
@@ -538,7 +536,8 @@ impl<'k> Analysis<'k> {
     }
 }
 
-/// Which of these constraints do not follow from the others and what is known, wordy ones first.
+/// Which of these constraints do not follow from the others and from what is known, trying the
+/// longest first.
 fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnostic> {
     let mut kept = vec![true; key.len()];
     let mut order: Vec<usize> = (0..key.len()).filter(|k| key[*k].aff.terms().len() > 1).collect();
@@ -551,8 +550,8 @@ fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnos
     Ok(kept)
 }
 
-/// The greatest number of values from `lower` on, if it is constant. Where there is never any, an
-/// accumulator still has a copy to begin with.
+/// The greatest number of values from `lower` on, if it is constant; at least one, since an
+/// accumulator has a copy even if there are no values.
 fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>, Diagnostic> {
     let length = Aff::var(iname).sub(lower)?;
     Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)).map(|length| length.max(1)))
@@ -561,12 +560,15 @@ fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>
 fn no_least_value(iname: &Name, tag: Tag) -> Diagnostic {
     Diagnostic::new(
         "no-least-value",
-        format!("`{iname}` is tagged `{tag}`, but its least value is not one function of the parameters"),
+        format!(
+            "`{iname}` is tagged `{tag}`, but its least value is not one function of the \
+             parameters"
+        ),
     )
     .help("give it one lower bound, or leave it a sequential loop")
 }
 
-/// The elements that a part touches, with whether it writes them.
+/// The elements that a part accesses, each with whether it is written.
 pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Element, bool)> {
     let mut found = Vec::new();
     for e in evaluated(instruction, part.part) {

@@ -1,9 +1,9 @@
-//! What is asked of the shapes and types of arrays.
+//! Queries about the shapes and types of arrays.
 
 use loopwright_kernel_ir::{Array, DType, Diagnostic, Name, Type};
 use loopwright_target::Target;
 
-/// How many elements of a type the widest access has.
+/// Number of elements of a type in the widest access.
 pub(crate) fn widest(dtype: DType, target: &Target) -> i64 {
     i64::try_from(target.widest_elements(dtype.bytes())).unwrap_or(1)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Access as Element, AddressSpace, Expr, Instruction, LoopKernel, Name};
 
-/// The instructions that write private and shared temporaries of which nothing is read, directly or
-/// after other such instructions.
+/// The instructions whose results, in private or shared temporaries, are never read, or only by
+/// other such instructions.
 pub(crate) fn dead_instructions(kernel: &LoopKernel, data: &BTreeSet<Name>) -> BTreeSet<Name> {
     let local =
         |target: &Element| kernel.temporary(&target.array).is_some_and(|t| t.space != AddressSpace::Global);

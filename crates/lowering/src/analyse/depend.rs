@@ -1,5 +1,5 @@
-//! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and
-//! when the declared kernel runs both.
+//! Two conflicting accesses as a dependence that can be reported: which comes first, on which cell,
+//! and when the declared kernel runs both.
 
 use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef};
 use loopwright_legality::{Time, primed};
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Conflicts<'_, '_> {
-    /// The dependence of two parts that meet.
+    /// The dependence between two parts that conflict.
     pub fn dependence(&self, parts: [usize; 2], met: Met, time: Time) -> Result<Dependence, Diagnostic> {
         let analysis = self.analysis;
         let [first, second] = parts.map(|p| &analysis.parts[p].execution);
@@ -44,9 +44,9 @@ impl Conflicts<'_, '_> {
         })
     }
 
-    /// One side of a dependence, over the names of its own execution. It is called by the declared
-    /// instance that it does, unless it is one of several parts that do it, which hand their share
-    /// on in an array that the declared kernel does not have.
+    /// One side of a dependence, over the names of its own execution. It is named after the
+    /// declared instance that it executes, unless it is one of several parts that do so and pass
+    /// data through an array that the declared kernel does not have.
     fn end(&self, part: usize, writes: bool, array: &Name) -> Result<End, Diagnostic> {
         let analysis = self.analysis;
         let info = &analysis.parts[part];

@@ -1,9 +1,9 @@
-//! Private scalars on axes of the grid that nothing which reads them goes over.
+//! Elects one block for writers of private scalars that only one block reads.
 //!
-//! A part that has no iname on an axis and writes a private scalar runs for all of its blocks: each
-//! thread has its own. Where only one block reads the scalar, as where the axis is that of another
-//! nest, it need not run in the others, and may not: what it reads can be what that one block
-//! wrote, as the value that a recurrence carries.
+//! A part that has no iname on an axis of the grid and writes a private scalar is replicated over
+//! the axis: each thread has its own copy. If only one block reads the scalar, for example because
+//! the axis belongs to another nest, the part need not run in the others. Nor may it: it may read
+//! what that one block wrote, such as the value carried by a recurrence.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use loopwright_legality::Presence;
 
 use crate::analyse::analysis::{Analysis, Guard};
 
-/// Leaves what writes private scalars to the first block of axes on which no other block reads
-/// them.
+/// Lets only the first block of an axis write private scalars that no other block on the axis
+/// reads.
 pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
     let scalars: Vec<Name> = analysis
         .kernel
         .temporaries
         .iter()
         .filter(|t| t.space == AddressSpace::Private && t.axes.is_empty())
-        // What bounds loops is known to all of them.
+        // Scalars that bound loops are needed by all blocks.
         .filter(|t| !analysis.data.contains(&t.name))
         .map(|t| t.name.clone())
         .collect();
     let axes = analysis.axes;
     for axis in axes.iter().filter(|axis| !axis.is_in_block()) {
-        // Who reads one scalar may write another.
+        // A part that reads one scalar may write another.
         let mut left = scalars.clone();
         loop {
             let found = left.iter().position(|name| one_block_reads(analysis, name, axis));
@@ -43,7 +43,8 @@ pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
     }
 }
 
-/// Whether all that writes a scalar runs for all blocks of an axis, and all that reads it on one.
+/// Whether all writers of a scalar are replicated over an axis, and all its readers run on one
+/// block of it.
 fn one_block_reads(analysis: &Analysis<'_>, name: &Name, axis: HardwareAxis) -> bool {
     let touches = analysis.touches.get(name).map_or(&[][..], Vec::as_slice);
     let mut written = false;

@@ -1,5 +1,5 @@
-//! What follows from a kernel before anything is decided: what its parts run for and access, who
-//! runs them, and what nothing can order.
+//! Facts derived from a kernel before anything is decided: the instances and accesses of its parts,
+//! their executors, and conflicts that nothing can order.
 
 pub(crate) mod accumulate;
 pub(crate) mod analysis;

@@ -1,11 +1,11 @@
-//! Names that a program takes over from its kernel, which have to be legal in the target's
-//! language. A declared kernel is judged by the language of the default target; variables and
-//! arrays of a program's own get legal names in any case.
+//! Names that a program takes over from its kernel must be legal in the target's language. A
+//! declared kernel is checked against the language of the default target; variables and arrays that
+//! lowering adds always get legal names.
 
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Tag};
 use loopwright_target::Language;
 
-/// Refuses names with a meaning in the language.
+/// Refuses names that are reserved in the language.
 pub(crate) fn check(kernel: &LoopKernel, language: Language) -> Result<(), Diagnostic> {
     let global = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| &t.name);
     let host = kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Host).map(|(iname, _)| iname);

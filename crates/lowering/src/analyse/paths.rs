@@ -1,4 +1,4 @@
-//! Where the leaves of a loop tree stand: places among children, and the loops between them.
+//! Paths to the leaves of a loop tree: positions among children, and the loops between them.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use loopwright_kernel_ir::{Name, PartRef, Tree};
 /// A component of a time.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'k> {
-    /// Which of the children.
+    /// Position among the children.
     Position(usize),
-    /// Which iteration of this loop.
+    /// Iteration of this loop.
     Loop(&'k Name),
 }
 

@@ -1,11 +1,11 @@
-//! Values of private and shared temporaries have to reach their readers.
+//! Checks that values of private and shared temporaries reach their readers.
 //!
-//! The read has to see the value written in its own thread (private) or block (shared). That is so
-//! where the reader goes through every hardware iname of the writer, and the writer comes before it
-//! in the text and covers all its instances. Otherwise the value comes from another thread or
-//! block, or from an earlier iteration that another thread may have run: refused. Writers that
-//! cannot be the last one before the reader do not matter: a scalar may be used again in a later
-//! nest, for what other threads compute.
+//! A read has to see the value written in its own thread (private) or block (shared). This holds if
+//! the reader has every hardware iname of the writer, and the writer comes before it in the text
+//! and covers all its instances. Otherwise the value comes from another thread or block, or from an
+//! earlier iteration that another thread may have run, and the kernel is refused. Writers that
+//! cannot be the last one before the reader do not matter: a later nest may reuse a scalar for
+//! values of other threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +37,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
         for r in readers {
             let writers = reaching(analysis, &writers, r);
-            // The inames that tell owners apart, each with the first writer that has it.
+            // The inames that distinguish owners, each with the first writer that has it.
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
             let mut seen = HashSet::new();
             for (_, writer) in &writers {
@@ -65,9 +65,9 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The writers of which one may be the last before an execution of the reader: those before it in
-/// the text, and those behind it in a loop around both. A scalar that one of them writes for each
-/// execution of the reader hides all that lies before.
+/// The writers that may be the last one before an execution of the reader: those before it in the
+/// text, and those after it in a common loop. If one of them writes a scalar for each execution of
+/// the reader, it hides all earlier ones.
 fn reaching<'w, 'k>(
     analysis: &Analysis<'k>,
     writers: &[(usize, &'w PartInfo)],
@@ -80,12 +80,12 @@ fn reaching<'w, 'k>(
     };
     let hides = |w: &PartInfo| w.execution.accesses.iter().all(|a| !a.write || a.subscripts.is_empty());
     let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, w, info));
-    // The writer that covers the reader goes round all loops that it is in with it.
+    // The writer that covers the reader runs in every iteration of their common loops.
     let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, w.execution.loops.len()));
     let reaches =
         |(n, w): &&(usize, &PartInfo)| (from <= *n && *n < reader) || (*n >= reader && shares_loop(w, depth));
     let found: Vec<_> = writers.iter().filter(reaches).copied().collect();
-    // Where none reaches it at all, what is said speaks of those that there are.
+    // If no writer reaches the reader, the diagnostic names those that exist.
     if found.is_empty() { writers.to_vec() } else { found }
 }
 
@@ -94,7 +94,8 @@ fn covers(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo) -> bool
     if analysis.instruction(writer).predicate.is_some() {
         return false;
     }
-    // Elements of an array may be written one by one; bounds of the elements are for the emulator.
+    // Elements of an array may be written one by one; whether all are written is checked by the
+    // emulator.
     let array = writer.execution.accesses.iter().any(|a| a.write && !a.subscripts.is_empty());
     if array {
         return true;
@@ -118,28 +119,31 @@ fn foreign(
         AddressSpace::Private if tag.is_in_block() => (
             "thread",
             format!(
-                "make `{name}` shared with one element for each `{iname}`, or leave `{iname}` sequential"
+                "make `{name}` shared with one element for each `{iname}`, or leave `{iname}` \
+                 sequential"
             ),
         ),
         _ => (
             "block",
             format!(
-                "make `{name}` global with one element for each `{iname}`, or leave `{iname}` sequential"
+                "make `{name}` global with one element for each `{iname}`, or leave `{iname}` \
+                 sequential"
             ),
         ),
     };
     Diagnostic::new(
         "foreign-value",
         format!(
-            "{} may read the value of `{name}` that {} wrote in another {who}: `{name}` is {space}, and `{iname}` is tagged `{tag}`",
+            "{} may read the value of `{name}` that {} wrote in another {who}: `{name}` is \
+             {space}, and `{iname}` is tagged `{tag}`",
             reader.execution.part, writer.execution.part
         ),
     )
     .help(remedy)
 }
 
-/// A private or shared temporary ends with its device kernel, and an accumulator too: a value that
-/// crosses has to be global. `kernels` are the parts of each device kernel.
+/// Private and shared temporaries and accumulators do not outlive their device kernel: a value that
+/// another kernel reads has to be global. `kernels` are the parts of each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
     let homes: HashMap<usize, usize> = kernels
         .iter()
@@ -161,7 +165,7 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
             if temporary.space == AddressSpace::Global {
                 continue;
             }
-            // Most often all writers are in the reader's own kernel.
+            // Usually all writers are in the reader's own kernel.
             if written.get(&access.array).into_iter().flatten().any(|w| home(*w) != home(r)) {
                 let writers: Vec<_> = analysis.writers(&access.array).collect();
                 let reaching = reaching(analysis, &writers, r);
@@ -169,11 +173,15 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
                     let refusal = Diagnostic::new(
                         "ends-with-kernel",
                         format!(
-                            "{} reads `{}`, which {} writes in another device kernel: a {} temporary does not outlive its kernel",
+                            "{} reads `{}`, which {} writes in another device kernel: a {} \
+                             temporary does not outlive its kernel",
                             reader.execution.part, access.array, writer.execution.part, temporary.space
                         ),
                     )
-                    .help(format!("make `{}` global: set_address_space({}, global)", access.array, access.array));
+                    .help(format!(
+                        "make `{}` global: set_address_space({}, global)",
+                        access.array, access.array
+                    ));
                     return Err(match crosses(analysis, writer, reader, &access.array) {
                         Some(witness) => refusal.witness(witness),
                         None => refusal,

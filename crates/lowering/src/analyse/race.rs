@@ -1,5 +1,4 @@
-//! What the refusal of a race says: who meets where, two instances of which it is true, and what
-//! would help.
+//! Diagnostics of races: who conflicts where, a witness of two instances, and a remedy.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use loopwright_legality::{Meeting, Time};
 use crate::schedule::sync::Conflicts;
 
 impl Conflicts<'_, '_> {
-    /// The refusal of executions of one part that nothing can order.
+    /// The refusal of conflicting executions of one part that nothing can order.
     pub fn race(&self, array: &Name, p: usize) -> Diagnostic {
         let analysis = self.analysis;
         let part = &analysis.parts[p].execution.part;
@@ -36,10 +35,14 @@ impl Conflicts<'_, '_> {
         let inames = if parallel.is_empty() { "the iname".to_string() } else { parallel.join(", ") };
         let diagnostic = Diagnostic::new(
             "race",
-            format!("different {who} may touch the same cell of `{array}` at the same time in {part}, and one of them writes"),
+            format!(
+                "different {who} may touch the same cell of `{array}` at the same time in \
+                 {part}, and one of them writes"
+            ),
         )
         .help(format!(
-            "{inames} cannot run in parallel here: leave the iname sequential, or write different cells{}",
+            "{inames} cannot run in parallel here: leave the iname sequential, or write different \
+             cells{}",
             self.missing_facts(array, p)
         ));
         match self.example_of_race(array, p) {
@@ -48,7 +51,7 @@ impl Conflicts<'_, '_> {
         }
     }
 
-    /// Where the cell hangs on data: the facts that may tell executions apart, if they are true.
+    /// If the cell depends on data: the facts that would rule out the conflict, if they hold.
     fn missing_facts(&self, array: &Name, p: usize) -> String {
         let kernel = self.analysis.kernel;
         let execution = &self.analysis.parts[p].execution;
@@ -74,13 +77,13 @@ impl Conflicts<'_, '_> {
         }
     }
 
-    /// Two instances of a part that touch one cell of an array at the same time, if the subscripts
-    /// say which.
+    /// Two instances of a part that access one cell of an array at the same time, if the subscripts
+    /// determine them.
     fn example_of_race(&self, array: &Name, p: usize) -> Option<String> {
         let analysis = self.analysis;
         let info = &analysis.parts[p];
         let execution = &info.execution;
-        // What is read from data may be anything; an example of it would prove nothing.
+        // Data may have any values; an example with made-up ones would prove nothing.
         if !execution.loads.is_empty() {
             return None;
         }

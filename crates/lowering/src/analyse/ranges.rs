@@ -1,23 +1,23 @@
-//! The ranges of several parts that one axis of a grid goes over.
+//! The ranges of several parts that share an axis of the grid.
 //!
-//! Of the bounds of one part the strongest count, of all parts the weakest: a loop over the union
-//! runs what each part needs, and guards leave out the rest.
+//! The bounds of one part are a conjunction, those of several parts a disjunction: a loop over the
+//! hull covers what each part needs, and guards exclude the rest.
 
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::{Bound, System};
 
-/// Adds that coordinates are not negative: constraints that follow from it have been left out of
-/// those of parts.
+/// Adds the non-negativity of coordinates, since constraints that follow from it have been dropped
+/// from parts.
 pub(crate) fn with_coordinates(rows: &mut Vec<Constraint>) {
     let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
     let coordinates = names.iter().filter(|n| loopwright_legality::is_coordinate(n));
     rows.extend(coordinates.map(|n| Constraint::nonneg(Aff::var(n))));
 }
 
-/// Leaves out, of the bounds of several parts, those of a part that another one's are weaker than
-/// everywhere: each of them than one of the part's own.
+/// Drops the bounds of a part if those of another part are weaker: each of these is implied by one
+/// of the part's own.
 pub(crate) fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System) -> Result<(), Diagnostic> {
     let is_weaker = |a: &Bound, b: &Bound| -> Result<bool, Diagnostic> {
         let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);

@@ -1,8 +1,8 @@
-//! In what order a scan goes: of the parts of its iname the outermost are loops, then threads (z,
-//! y, x), then one iname of lanes.
+//! The order of a scan: of the inames that its iname was split into, the outermost are loops, then
+//! come threads (z, y, x), then one iname of lanes.
 //!
-//! Another order, blocks, and parts of the instruction in other loops than these are refused:
-//! nothing realises them.
+//! Any other order, blocks, and parts of the instruction in other loops are refused, since no
+//! realisation exists.
 
 use loopwright_kernel_ir::{
     Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree,
@@ -23,8 +23,8 @@ fn rank(tag: Tag) -> Option<usize> {
     }
 }
 
-/// Refuses scans that nothing realises. By force, what is no scan any more runs as the loops say,
-/// as long as there are only loops.
+/// Refuses scans without a realisation. When lowering is forced, an instruction that is no longer a
+/// scan runs as its loops say, provided there are only loops.
 pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnostic> {
     if kernel.instructions.iter().all(|i| i.scan.is_none()) {
         return Ok(());
@@ -51,7 +51,8 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
                     iname,
                     "and blocks do not wait for one another",
                     format!(
-                        "leave `{iname}` a loop, which carries the total from tile to tile, or scan the totals of the tiles by instructions of their own"
+                        "leave `{iname}` a loop, which carries the total from tile to tile, or \
+                         scan the totals of the tiles in separate instructions"
                     ),
                 ));
             };
@@ -60,12 +61,14 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
                 return Err(refuse(
                     iname,
                     "which is out of order",
-                    "of the parts of a scan's iname the outermost are loops, then threads (z, y, x), then one iname of lanes".into(),
+                    "of the inames that a scan's iname was split into, the outermost are loops, \
+                     then come threads (z, y, x), then one iname of lanes"
+                        .into(),
                 ));
             }
             last = rank;
         }
-        // Each instance adds one point to what the ones before it have joined.
+        // Each instance adds one point to the result of those before it.
         let update = PartRef { instruction: i.id.clone(), part: Part::Update(0) };
         let own = lookup.part_inames(&update);
         let spread = |n: &&Name| kernel.tag(n).is_hardware() || kernel.tag(n).is_jam();
@@ -73,7 +76,10 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
             return Err(refuse(
                 iname,
                 "over which each instance adds one point",
-                format!("leave `{iname}` a loop, and tag parts of the iname that the scan goes along"),
+                format!(
+                    "leave `{iname}` a loop, and tag inames that the scan's iname was split \
+                     into"
+                ),
             ));
         }
         stands_in_order(kernel, &lookup, i)?;
@@ -81,8 +87,8 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
     Ok(())
 }
 
-/// The parts of a scan stand where its rounds begin and end: `init` in front of its loops, the
-/// others together in them.
+/// Checks that the parts of a scan are where its rounds begin and end: `init` before its loops, the
+/// others together inside them.
 fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) -> Result<(), Diagnostic> {
     let mut loops: Vec<(Part, Vec<Name>)> = Vec::new();
     Tree::visit_leaves(&kernel.tree, &mut |path, part| {
@@ -106,18 +112,14 @@ fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) ->
         };
         if !stands {
             let part = PartRef { instruction: i.id.clone(), part: *part };
-            return Err(Diagnostic::new(
-                "scan-order",
-                format!("`{part}` stands in other loops than its scan"),
-            )
-            .help("the loops of a scan are the innermost ones around it"));
+            return Err(Diagnostic::new("scan-order", format!("`{part}` is in other loops than its scan"))
+                .help("the loops of a scan are the innermost ones around it"));
         }
     }
     Ok(())
 }
 
-/// Whether a scan goes in rounds that follow one another: along loops, and inside them along
-/// threads or lanes.
+/// Whether a scan runs in successive rounds: along loops, and inside them along threads or lanes.
 pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
     let kernel = analysis.kernel;
     let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {

@@ -1,7 +1,7 @@
 //! The second launch: each warp goes through the tiles of its chunk.
 //!
-//! Nothing of it waits for other warps until the end, when what the warps of a block have of common
-//! segments is joined, one after another.
+//! Warps do not wait for each other until the end, when the partial results that the warps of a
+//! block have of common segments are joined, in order.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -16,13 +16,13 @@ use crate::{
     write::fold::{add, mul, not, select, sub},
 };
 
-/// What changes from tile to tile.
+/// The state that is carried from tile to tile.
 pub(super) struct Progress {
-    /// What is open before the tile; of lanes that have something of it besides, `own`.
+    /// The open partial result before the tile; the lanes' separate parts of it are in `own`.
     pub carry: State,
     pub own: Option<super::inside::Own>,
-    /// The first segment of the group of ends that is looked at; -1 less the first segment behind
-    /// the chunk's last point, where there is one.
+    /// The first segment of the current group of ends; or, once the chunk's last point is passed,
+    /// `-1 - s`, where `s` is the first segment after it.
     pub segment: VarId,
 }
 
@@ -32,17 +32,17 @@ impl Writer<'_, '_, '_> {
         self.emitter.warp_size().into()
     }
 
-    /// Ends of a group.
+    /// Number of ends in a group.
     pub(super) fn group(&self) -> i64 {
         self.warp_size() * super::ENDS
     }
 
-    /// Bytes of the widest access.
+    /// Size of the widest access in bytes.
     pub(super) fn widest_access(&self) -> i64 {
         self.emitter.target().widest_access.into()
     }
 
-    /// Warps of a block, points of a tile.
+    /// Number of warps per block.
     pub(super) fn warps(&self) -> i64 {
         i64::from(self.flat.threads) / self.warp_size()
     }
@@ -51,13 +51,13 @@ impl Writer<'_, '_, '_> {
         self.items() * self.warp_size()
     }
 
-    /// A chunk for each warp.
+    /// The body of the kernel: a chunk for each warp.
     pub fn chunks(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let arrays = self.arrays()?;
         let registers = self.registers(&arrays)?;
         self.min_blocks = match self.emitter.analysis.kernel.options.min_blocks_per_multiprocessor {
             Some(blocks) => Some(blocks.get()),
-            // Wide indices take registers as well.
+            // 64-bit indices would need more registers.
             None if self.emitter.index() == DType::I32 => {
                 let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
                 let state = types.iter().map(|t| t.bytes()).sum();
@@ -79,8 +79,8 @@ impl Writer<'_, '_, '_> {
         body.push(Self::when(self.is_lane(chunk, 0), heads, Vec::new(), ""));
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
-        // A multiple of the widest vector of bytes is one of all others; of a lane's points, it
-        // tells whether two points are of one lane.
+        // A multiple of the widest vector is a multiple of all narrower ones; and as a multiple of
+        // `items`, it makes the quotient by `items` identify a point's lane.
         let aligned = self.int(self.widest_access().max(self.items()));
         let first = sub(chunk.from.clone(), Value::binary(BinOp::TruncRem, chunk.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
@@ -95,7 +95,7 @@ impl Writer<'_, '_, '_> {
         self.emitter.vars[var.0].index = true;
         let here = self.var(var);
         let mut inside = Vec::new();
-        // Behind the first tile, all points up to the chunk's end belong to it.
+        // After the first tile, all points up to the chunk's end belong to it.
         let begin_var = self.counter("begin", chunk.from.clone(), None, &mut body);
         let begin = self.var(begin_var);
         let next = add(here.clone(), self.int(self.tile_points()));
@@ -104,7 +104,7 @@ impl Writer<'_, '_, '_> {
         let stop = self.named("stop", stop, &mut inside);
         let tile = Tile { first: here, begin, stop };
         let whole = self.is_whole(chunk, &tile.first, Span::From(&tile.begin));
-        let ahead = self.load_points(&warp, &next, Span::Behind)?;
+        let ahead = self.load_points(&warp, &next, Span::Later)?;
         let more = Value::binary(BinOp::Lt, next.clone(), chunk.to.clone());
         let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
 
@@ -133,7 +133,7 @@ impl Writer<'_, '_, '_> {
             None => inside.extend(ends),
         }
         inside.push(self.set(begin_var, next));
-        // One tile at least: segments may end where there is no point.
+        // At least one tile: segments may end even if there are no points.
         let upper = Value::binary(BinOp::Max, chunk.to.clone(), add(first.clone(), self.int(1)));
         body.push(Stmt::For {
             var,
@@ -157,8 +157,7 @@ impl Writer<'_, '_, '_> {
         Stmt::Sync { scope: Scope::Warp, note: Note::new(note) }
     }
 
-    /// Which segments and points the warp's chunk has; those of the last block's warps may have
-    /// none.
+    /// The segments and points of the warp's chunk; in the last block, a warp's chunk may be empty.
     fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Chunk, Diagnostic> {
         let scratch = self.scratch()?;
         let lane = self.lane(body);
@@ -180,7 +179,8 @@ impl Writer<'_, '_, '_> {
         Ok(Chunk { lane, warp, first_segment, end_segment, from, to })
     }
 
-    /// What the chunks of a block leave to the last launch: joined in their order by one thread.
+    /// Stores the block's partial results for the last launch: one thread joins those of its warps,
+    /// in order.
     fn leave(&mut self, warp: &Warp, progress: &Progress, body: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
         let Warp { chunk, arrays, .. } = warp;
         let scratch = self.scratch()?;
@@ -228,7 +228,7 @@ impl Writer<'_, '_, '_> {
         self.emitter.local_element(Memory::Shared(array), vec![at])
     }
 
-    /// An element of an array of which each warp has a part.
+    /// An element of the warp's slice of an array.
     pub(super) fn of_warp(&self, array: usize, chunk: &Chunk, at: Value) -> MemRef {
         self.emitter.local_element(Memory::Shared(array), vec![chunk.warp.clone(), at])
     }
@@ -245,7 +245,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// The value of the warp's last lane in all lanes.
+    /// Broadcasts the value of the warp's last lane.
     pub(super) fn of_last_lane(&self, value: Value) -> Value {
         self.shuffled(ShuffleMode::Index, value, self.int(self.warp_size() - 1))
     }

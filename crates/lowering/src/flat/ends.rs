@@ -1,10 +1,10 @@
 //! The ends of segments in a tile, in groups of several for each lane.
 //!
-//! A warp holds the next ends of its chunk, and those behind them are on the way. In a tile, first
-//! the last point of every segment that ends there is marked, of all groups that have such an end;
-//! when the points are reduced, the group's segments are closed, and the group behind it takes its
-//! place once all of it is closed. An end that is closed, or that the chunk does not have, is put
-//! behind every point. Ends do not fall, so that those of a tile come first.
+//! A warp holds one group of the next ends of its chunk, and prefetches the group after it. In a
+//! tile, the last point of every segment that ends there is marked first, for all groups with such
+//! an end. Once the points are reduced, the group's segments are closed; when all of them are, the
+//! next group takes its place. An end that is closed, or beyond the chunk, is represented by a
+//! position after every point. Ends are non-decreasing, so that those in a tile come first.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -20,28 +20,28 @@ use crate::{
     write::fold::{add, mul, select, sub},
 };
 
-/// Where the segments of a group begin.
+/// Where the beginnings of a group's segments are found.
 #[derive(Clone, Copy)]
 enum Begins {
-    /// There, in an array of each thread.
+    /// In this private array.
     At(usize),
-    /// Each behind the one before; the first behind this end: see [`Writer::begin_of`].
-    Behind(VarId),
+    /// At the end of the segment before; for the first one, at this end: see [`Writer::begin_of`].
+    After(VarId),
 }
 
 impl Writer<'_, '_, '_> {
-    /// An end of the group that a lane has.
+    /// One of the lane's ends of a group.
     fn end_of(&self, group: usize, which: Value) -> Value {
         let element = self.emitter.local_element(Memory::Private(group), vec![which]);
         self.emitter.load(element, self.emitter.index())
     }
 
-    /// A lane's segment of a group that begins with this one.
+    /// The lane's segment in a group, given the group's first segment.
     fn segment_of(&self, group: Value, which: VarId, chunk: &Chunk) -> Value {
         add(add(group, mul(self.var(which), self.int(self.warp_size()))), chunk.lane.clone())
     }
 
-    /// The end of a segment that the chunk does not have, or that is closed: behind every point.
+    /// The end of a segment beyond the chunk, or of a closed one: after every point.
     fn absent(&mut self) -> Result<Value, Diagnostic> {
         let absent = self.nest.greatest.add_constant(1)?;
         self.emitter.aff_value(&absent, &self.env)
@@ -68,7 +68,7 @@ impl Writer<'_, '_, '_> {
         Ok(self.unrolled(which, ENDS, body, note))
     }
 
-    /// Whether a segment ends in the tile that is not closed yet.
+    /// Whether a segment that is not closed yet ends in the tile.
     pub(super) fn ends_in(&mut self, warp: &Warp, tile: &Tile, body: &mut Vec<Stmt>) -> Value {
         let some = self.emitter.new_var("some", DType::Bool, true);
         body.push(Stmt::Let {
@@ -84,8 +84,8 @@ impl Writer<'_, '_, '_> {
         Value { dtype: DType::Bool, kind: ValueKind::Any(Box::new(self.var(some))) }
     }
 
-    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first
-    /// lane, at `previous`, which becomes the last end of these.
+    /// Where a lane's segment of a group begins: at the end held by the lane before; for the first
+    /// lane at `previous`, which then becomes the last end of these.
     fn begin_of(&mut self, end: &Value, previous: VarId, chunk: &Chunk, body: &mut Vec<Stmt>) -> Value {
         let before = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
         let before = self.named("end_before", before, body);
@@ -94,7 +94,7 @@ impl Writer<'_, '_, '_> {
         begins
     }
 
-    /// Where the segments of the group that is looked at begin, behind `previous`.
+    /// Finds where the segments of the current group begin, the first one at `previous`.
     pub(super) fn begin_group(&mut self, warp: &Warp, previous: Value, body: &mut Vec<Stmt>) {
         let Warp { chunk, registers, .. } = warp;
         let previous = self.counter("previous", previous, None, body);
@@ -122,9 +122,9 @@ impl Writer<'_, '_, '_> {
         let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         let begins = match begins {
             Begins::At(array) => self.end_of(array, self.var(which)),
-            Begins::Behind(previous) => self.begin_of(&end, previous, chunk, &mut body),
+            Begins::After(previous) => self.begin_of(&end, previous, chunk, &mut body),
         };
-        // A segment without points here has no last one.
+        // A segment without points in this tile has no last point in it.
         let begins = Value::binary(BinOp::Max, begins, tile.begin.clone());
         let some = Value::binary(BinOp::Gt, end.clone(), begins);
         let place = sub(sub(end, self.int(1)), tile.first.clone());
@@ -146,16 +146,16 @@ impl Writer<'_, '_, '_> {
         let note = "the last points of segments";
         body.push(self.mark_group(warp, (registers.ends, Begins::At(registers.begins)), tile, note));
         let previous = self.counter("previous", self.last_end(registers.ends), None, &mut body);
-        // Behind an end at the tile's there may be others, but no further point.
+        // Further ends may coincide with the end of the tile, but without points to mark.
         let more = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
-        let behind = |group| (group, Begins::Behind(previous));
-        let mut inner = vec![self.mark_group(warp, behind(registers.next_ends), tile, "")];
+        let after = |group| (group, Begins::After(previous));
+        let mut inner = vec![self.mark_group(warp, after(registers.next_ends), tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", chunk.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), chunk, "")?];
-        each.push(self.mark_group(warp, behind(registers.further_ends), tile, ""));
+        each.push(self.mark_group(warp, after(registers.further_ends), tile, ""));
         let all = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
@@ -191,8 +191,8 @@ impl Writer<'_, '_, '_> {
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
         each.extend(self.close(warp, tile, (at, which), [&end, &begins])?);
-        let note =
-            "a segment for each lane: what its last point completes, and what is open before that thread";
+        let note = "a segment for each lane: what its last point completes, and what is open before that \
+             thread";
         group.push(self.unrolled(which, ENDS, each, note));
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(self.group())))];
@@ -205,12 +205,12 @@ impl Writer<'_, '_, '_> {
         turn.push(self.load_ends(registers.next_ends, further, chunk, "")?);
         let note = "ends of the group are left, or the next ones take its place";
         let leave = self.set(until, self.var(at));
-        // A group that ends with the chunk's points: those behind it are empty, and come last. A
-        // number of their own would take a register too many.
+        // The last point is in this group: the segments after it are empty. Encoded in `segment`,
+        // since a separate variable would cost another register.
         let last_point = Value::binary(BinOp::Ge, last, chunk.to.clone());
-        let behind = sub(self.int(-1), add(self.var(at), self.int(self.group())));
-        let behind = vec![self.set(progress.segment, behind), leave.clone()];
-        let turn = Self::when(last_point, behind, turn, "");
+        let past = sub(self.int(-1), add(self.var(at), self.int(self.group())));
+        let past = vec![self.set(progress.segment, past), leave.clone()];
+        let turn = Self::when(last_point, past, turn, "");
         group.push(Self::when(rest, vec![leave], vec![turn], note));
         body.push(Stmt::For {
             var: at,
@@ -224,8 +224,8 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// Writes the results of the segments that are left behind the chunk's last point: there may be
-    /// many, and no end has to be looked at.
+    /// Writes the results of the empty segments after the chunk's last point. There may be many;
+    /// their ends need not be loaded.
     pub(super) fn close_empty(&mut self, chunk: &Chunk, progress: &Progress) -> Result<Stmt, Diagnostic> {
         let some = Value::binary(BinOp::Lt, self.var(progress.segment), self.int(0));
         let first = sub(self.int(-1), self.var(progress.segment));
@@ -244,7 +244,7 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// The result of one segment, which begins in the tile at `begins` or before it.
+    /// Writes the result of one segment, which begins at `begins` in the tile, or before the tile.
     fn close(
         &mut self,
         warp: &Warp,
@@ -270,8 +270,8 @@ impl Writer<'_, '_, '_> {
         let before = arrays.before.iter().map(|array| self.of_warp(*array, chunk, thread.clone()));
         let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
-        // Numbers of points whose quotients by a lane's number of them differ; a tile begins at a
-        // multiple of that.
+        // Whether the points differ in their quotient by `items`, that is, in their lane; a tile
+        // begins at a multiple of `items`.
         let apart = self.quotient(Value::binary(BinOp::BitXor, begun.clone(), last), self.items());
         let apart = Value::binary(BinOp::Ne, apart, self.int(0));
         some.push(Self::when(apart, join, Vec::new(), "begun among an earlier lane's points"));
@@ -280,7 +280,7 @@ impl Writer<'_, '_, '_> {
         body.push(Self::when(has_points, some, Vec::new(), ""));
         let own = self.segment_of(self.var(at), which, chunk);
         let own = self.named("own_segment", own, &mut body);
-        // It can only be the first of the first group: of the others, nobody asks.
+        // Only the first segment of the first group can be the chunk's first one.
         let first_of_lane = Value::binary(BinOp::Eq, self.var(which), self.int(0));
         let first_of_lanes = Value::binary(BinOp::And, first_of_lane, self.is_lane(chunk, 0));
         let is_first = Value::binary(BinOp::Eq, self.var(at), chunk.first_segment.clone());

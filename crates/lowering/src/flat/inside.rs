@@ -1,24 +1,24 @@
 //! Tiles that lie inside one segment: most tiles of long segments.
 //!
-//! Where no segment ends, there is nothing to tell apart: each lane adds the points that it has
-//! loaded to what it has of the open segment, without shared memory. Lanes are joined when a
-//! segment ends, or the chunk does. That takes the points of a segment in another order, always the
-//! same one, so that the operator has to commute.
+//! If no segment ends in a tile, each lane adds the points that it has loaded to its own
+//! accumulator of the open segment, without shared memory. The lanes' accumulators are joined when
+//! the segment or the chunk ends. This changes the order of a segment's points, though always in
+//! the same way, so the operator has to commute.
 
 use loopwright_kernel_ir::Diagnostic;
 
 use super::{State, Writer, knows_segment, tile::Tile, values, warp::Warp};
 use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId};
 
-/// What each lane has of the segment that is open, besides the carry.
+/// Each lane's accumulator of the open segment, in addition to the carry.
 pub(super) struct Own {
     state: State,
-    /// Whether that is anything.
+    /// Whether it holds any points.
     pending: VarId,
 }
 
 impl Writer<'_, '_, '_> {
-    /// Nothing yet; `None` of an operator that does not commute, or of values that hang on the
+    /// Empty accumulators; `None` if the operator does not commute, or if values depend on the
     /// segment.
     pub(super) fn own(&mut self, body: &mut Vec<Stmt>) -> Result<Option<Own>, Diagnostic> {
         if !self.operator.commutes || knows_segment(self) {
@@ -41,7 +41,7 @@ impl Writer<'_, '_, '_> {
         Ok(each.into_iter().chain([self.set(own.pending, self.int(1))]).collect())
     }
 
-    /// The carry takes up what the lanes have, if it is anything.
+    /// Joins the lanes' accumulators into the carry, if they hold any points.
     pub(super) fn own_to_carry(&mut self, own: &Own, carry: &State) -> Result<Stmt, Diagnostic> {
         let offset = self.emitter.new_var("offset", self.emitter.index(), true);
         let mut round = Vec::new();

@@ -1,9 +1,9 @@
 //! The last launch: the partial results of the blocks, in their order.
 //!
-//! One block goes through them, a few neighbouring ones for each thread at a time, which joins
-//! these. A scan over the lanes of a warp, then over the warps, gives each what is open before its
-//! own; the first segment that ends in these is what that is, and what they have of it. What is
-//! open behind the last is carried on to the next round.
+//! One block joins them in rounds; in each, a thread joins those of a few neighbouring blocks. A
+//! scan over the lanes of a warp, then over the warps, gives each thread the open partial result
+//! before its own, with which it closes the first segment that ends in them. The open partial
+//! result after the last thread is carried to the next round.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -18,14 +18,14 @@ use crate::{
 
 /// Shared memory for the totals of the warps.
 struct Totals {
-    /// What is open behind each: one array a value of the state.
+    /// The open partial result after each warp: one array per value of the state.
     open: Vec<usize>,
     /// Whether a segment ends in it.
     closed: usize,
 }
 
 impl Writer<'_, '_, '_> {
-    /// One block.
+    /// The body of the kernel: one block.
     pub fn join(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let totals = self.totals()?;
@@ -40,7 +40,7 @@ impl Writer<'_, '_, '_> {
         let first = self.emitter.new_var("first_block", self.emitter.index(), false);
         self.emitter.vars[first.0].index = true;
         let mut round = Vec::new();
-        // Two rounds have totals of their own, so that one barrier a round is enough.
+        // Totals are double-buffered, so that one barrier per round is enough.
         let together = self.warp_size() * self.warp_size() * JOINED;
         let number = Value::binary(BinOp::TruncDiv, self.var(first), self.int(together));
         let turn = Value::binary(BinOp::TruncRem, number, self.int(2));
@@ -111,7 +111,7 @@ impl Writer<'_, '_, '_> {
         self.emitter.local_element(Memory::Shared(array), vec![turn.clone(), warp.clone()])
     }
 
-    /// Loads what neighbouring blocks have left, as many of them as there are, and joins it.
+    /// Loads and joins the partial results of neighbouring blocks, as many as exist.
     fn own_blocks(
         &mut self,
         first: &Value,
@@ -162,7 +162,7 @@ impl Writer<'_, '_, '_> {
         Ok(joined)
     }
 
-    /// The last lane stores what is open behind its warp.
+    /// The last lane stores the open partial result after its warp.
     fn leave_total(
         &mut self,
         totals: &Totals,
@@ -178,8 +178,8 @@ impl Writer<'_, '_, '_> {
         Self::when(last, stores, Vec::new(), "the total of a warp")
     }
 
-    /// What is open before each warp, of which a lane has the total of one: there are as many warps
-    /// as lanes. The carry, which is what is open before the first, becomes what is open behind the
+    /// The open partial result before each warp. Each lane holds the total of one warp, as there
+    /// are as many warps as lanes. The carry, open before the first warp, becomes the one after the
     /// last.
     fn before_warp(
         &mut self,

@@ -1,4 +1,5 @@
-//! The three launches of a flattened nest: what the schedule has of them, and their device kernels.
+//! The three launches of a flattened nest: how they appear in the schedule, and their device
+//! kernels.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -23,8 +24,8 @@ fn joining_threads(target: &Device) -> u32 {
     target.warp_size * target.warp_size
 }
 
-/// Refuses numbers that do not suit a target's warps: the last launch is one block of as many warps
-/// as a warp has lanes, and lanes that are digits of numbers of segments make up whole numbers.
+/// Refuses sizes that do not fit the target's warps: the last launch is one block of as many warps
+/// as a warp has lanes, and a lane's digit must be a whole number of bits.
 fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
     let digit = target.warp_size.trailing_zeros().max(1);
     if joining_threads(target) > target.most_threads || COUNT_BITS.iter().any(|bits| bits % digit != 0) {
@@ -79,22 +80,22 @@ impl Stage {
     }
 }
 
-/// A nest and how it is cut, for its launches.
+/// A nest with its sizes, shared by its launches.
 struct Nest {
     nest: FlatNest,
     flat: Flat,
 }
 
-/// One launch of a nest, as the schedule has it.
+/// One launch of a nest, in the schedule.
 #[derive(Clone)]
 pub(crate) struct Launch {
     nest: Rc<Nest>,
     stage: Stage,
 }
 
-/// The launches of the nest over the segments of this iname, in their order.
+/// The launches of the nest over the segments of this iname, in order.
 ///
-/// Errors: a nest that is not what [`flat_nest`] takes; numbers that do not suit the target.
+/// Errors: a nest that [`flat_nest`] refuses; sizes that do not fit the target.
 pub(crate) fn launches(
     analysis: &Analysis<'_>,
     target: &Device,
@@ -108,24 +109,25 @@ pub(crate) fn launches(
 }
 
 impl Launch {
-    /// Whether the parts of the nest run in it.
+    /// Whether this launch runs the parts of the nest.
     pub fn has_parts(&self) -> bool {
         self.stage == Stage::Chunks
     }
 
-    /// Why it is a launch of its own, behind the kernel of this name.
+    /// Why it is a separate launch after the kernel of this name.
     pub fn notes(&self, before: &str) -> Vec<Note> {
         let why = match self.stage {
             Stage::Starts => return Vec::new(),
             Stage::Chunks => "which finds where each chunk of the flattened segments begins",
             Stage::Join => {
-                "whose blocks leave partial results of the flattened segments that they have in common"
+                "whose blocks leave partial results of the flattened segments that they have in \
+                 common"
             }
         };
         vec![Note::new(format!("launched after {before}, {why}"))]
     }
 
-    /// What it does, in the text of a schedule.
+    /// What it does, for the text of a schedule.
     pub fn text(&self) -> String {
         let does = match self.stage {
             Stage::Starts => "finds where each chunk of points begins",

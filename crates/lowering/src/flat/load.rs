@@ -1,5 +1,5 @@
-//! The points of a tile, which lanes load side by side while the tile before is worked on, and
-//! bring to shared memory or add up.
+//! The points of a tile: loads are coalesced and overlap the work on the tile before; then the
+//! lanes store the points to shared memory, or add them up.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// Declares the arrays of a thread.
+    /// Declares the private arrays of a thread.
     pub(super) fn registers(&mut self, arrays: &Arrays) -> Result<Registers, Diagnostic> {
         let items = self.items();
         let mut accesses: Vec<Access> = Vec::new();
@@ -75,7 +75,7 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Whether it is of global memory, at subscripts that need no other read.
+    /// Whether it reads global memory, with subscripts that need no other read.
     fn is_direct(&self, access: &Access) -> bool {
         let array = self.emitter.analysis.lookup.array(&access.array);
         let mut direct = array.is_some_and(|a| a.space == AddressSpace::Global);
@@ -85,13 +85,13 @@ impl Writer<'_, '_, '_> {
         direct
     }
 
-    /// Whether neighbouring points read neighbouring elements, the point 0 the first one.
+    /// Whether point `i` reads element `i`.
     fn is_row(&mut self, access: &Access) -> Result<bool, Diagnostic> {
         let [index] = &access.index[..] else { return Ok(false) };
         if !matches!(index, Expr::Name(n) if *n == self.nest.point) {
             return Ok(false);
         }
-        // A value that stands for any point.
+        // Any value that can represent an arbitrary point.
         let point = self.thread();
         let mut env = self.env.clone();
         env.set(self.nest.point.clone(), point.clone());
@@ -101,7 +101,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// The array of a thread in which an input stands as it is read.
+    /// The private array that holds an input as it was loaded, if no mapping or conversion is
+    /// needed.
     fn read_as_it_is(&self, k: usize, points: &Points, inputs: &[Input]) -> Option<usize> {
         let Expr::Subscript(access) = &self.args[k] else { return None };
         let input = inputs.iter().find(|i| i.access == *access)?;
@@ -129,9 +130,10 @@ impl Writer<'_, '_, '_> {
         self.emitter.value(&arg, dtype, Scope::of(&env))
     }
 
-    /// For each staged input what stands for a point that is none, so that its term is the neutral
-    /// element: `None` unless all inputs are staged, each is one value of the state as it is, whose
-    /// neutral element its type holds, and what is left of the state is neutral whatever the point.
+    /// For each staged input, a value that replaces points outside the chunk, so that their terms
+    /// are the neutral element: `None` unless all inputs are staged, each is itself one value of
+    /// the state, its type can represent that value's neutral element, and the rest of the state is
+    /// neutral for every point.
     fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
         let operator = self.operator.clone();
         let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
@@ -158,11 +160,11 @@ impl Writer<'_, '_, '_> {
     /// Whether all points of a tile belong to the chunk.
     pub(super) fn is_whole(&self, chunk: &Chunk, first: &Value, span: Span<'_>) -> Value {
         let begins = Self::begins(first, span);
-        let behind = add(first.clone(), self.int(self.tile_points()));
-        and(begins, Value::binary(BinOp::Le, behind, chunk.to.clone()))
+        let end = add(first.clone(), self.int(self.tile_points()));
+        and(begins, Value::binary(BinOp::Le, end, chunk.to.clone()))
     }
 
-    /// A loop over the vectors that a thread loads; nothing where there is nothing to do in it.
+    /// A loop over the vectors that a thread loads; `None` if its body is empty.
     fn each_vector(
         &mut self,
         registers: &Registers,
@@ -174,7 +176,7 @@ impl Writer<'_, '_, '_> {
         Ok((!body.is_empty()).then(|| self.unrolled(vector, count, body, "")))
     }
 
-    /// The same, over the points of each.
+    /// As [`Self::each_vector`], over the points of each vector.
     fn each_point(
         &mut self,
         registers: &Registers,
@@ -190,14 +192,14 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// The first point of a thread's vector in the tile: neighbouring lanes take neighbouring
-    /// vectors.
+    /// The position of the first point of a thread's vector in the tile: neighbouring lanes take
+    /// neighbouring vectors.
     fn vector_place(&self, registers: &Registers, chunk: &Chunk, vector: &Value) -> Value {
         let own = mul(chunk.lane.clone(), self.int(registers.vector));
         add(own, mul(vector.clone(), self.int(self.warp_size() * registers.vector)))
     }
 
-    /// Loads what is read for the points of a tile.
+    /// Loads the inputs for the points of a tile.
     pub(super) fn load_points(
         &mut self,
         warp: &Warp,
@@ -220,7 +222,7 @@ impl Writer<'_, '_, '_> {
         Ok(vec![Self::when(is_whole, whole, partial.into_iter().collect(), note)])
     }
 
-    /// What an input reads for a point.
+    /// The element that an input reads for a point.
     fn read_for(&mut self, input: &Input, point: Value) -> Result<MemRef, Diagnostic> {
         let mut env = self.env.clone();
         env.set(self.nest.point.clone(), point);
@@ -295,7 +297,7 @@ impl Writer<'_, '_, '_> {
         add(mul(vector.clone(), self.int(registers.vector)), part.clone())
     }
 
-    /// Its number among all points.
+    /// The number of such a point among all points.
     fn point_of(
         &self,
         registers: &Registers,
@@ -309,7 +311,7 @@ impl Writer<'_, '_, '_> {
 
     fn begins(point: &Value, span: Span<'_>) -> Option<Value> {
         match span {
-            Span::Behind => None,
+            Span::Later => None,
             Span::From(begin) => Some(Value::binary(BinOp::Ge, point.clone(), begin.clone())),
         }
     }
@@ -320,7 +322,7 @@ impl Writer<'_, '_, '_> {
         and(begins, Value::binary(BinOp::Lt, point.clone(), chunk.to.clone()))
     }
 
-    /// Brings the mapped values of the tile to shared memory.
+    /// Stores the mapped values of the tile to shared memory.
     pub(super) fn stage(&mut self, warp: &Warp, tile: &Tile) -> Result<Vec<Stmt>, Diagnostic> {
         let Warp { chunk, arrays, registers } = warp;
         if arrays.points.is_empty() {
@@ -378,7 +380,7 @@ impl Writer<'_, '_, '_> {
                     _ => this.of_warp(points.array, chunk, at(this, vector, part)),
                 };
                 if guarded {
-                    // What no update looks at is anything.
+                    // Values that no update uses may be arbitrary.
                     let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
                     let filling = registers.filling.as_ref().and_then(|f| f.get(*k));
                     let exists = this.exists(chunk, Span::From(&tile.begin), &point);
@@ -392,10 +394,10 @@ impl Writer<'_, '_, '_> {
             stmts.extend(self.each_vector(registers, |this, vector| {
                 let part = this.emitter.new_var("part", this.emitter.index(), false);
                 let parts = registers.vector / width;
-                let behind = if parts == 1 { this.int(0) } else { mul(this.var(part), this.int(width)) };
+                let offset = if parts == 1 { this.int(0) } else { mul(this.var(part), this.int(width)) };
                 let copy = Stmt::VectorCopy {
-                    to: this.of_warp(points.array, chunk, at(this, vector, &behind)),
-                    from: this.private_element(private, this.item_of(registers, vector, &behind)),
+                    to: this.of_warp(points.array, chunk, at(this, vector, &offset)),
+                    from: this.private_element(private, this.item_of(registers, vector, &offset)),
                     lanes: u8::try_from(width).unwrap_or(1),
                     leaf,
                 };
@@ -405,7 +407,7 @@ impl Writer<'_, '_, '_> {
         Ok(stmts)
     }
 
-    /// Adds a tile that lies inside one segment to what the lanes have.
+    /// Adds a tile that lies inside one segment to the lanes' accumulators.
     pub(super) fn add_points(
         &mut self,
         cells: &State,
@@ -420,7 +422,7 @@ impl Writer<'_, '_, '_> {
             for k in 0..this.args.len() {
                 staged.insert(k, this.mapped(k, registers, item.clone(), point.clone())?);
             }
-            // All inputs are the same for all segments.
+            // No input depends on the segment.
             let any = this.int(0);
             this.update(cells, any, point, &staged)
         })

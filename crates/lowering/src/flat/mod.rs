@@ -2,32 +2,34 @@
 //! of steps.
 //!
 //! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since
-//! closing a segment is more work than adding a point; with `q(s) = end(s) - begin(0) + w * (s +
-//! 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
-//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The
-//! steps are cut into chunks of `32 * items * tiles` (where warps have 32 threads), or shorter ones
-//! behind the first.
+//! closing a segment costs more than adding a point. With `q(s) = end(s) - begin(0) + w * (s + 1)`,
+//! the steps from `q(s - 1)` up to `q(s)` belong to segment `s`, its points first
+//! (`loopwright_legality::flat_nest` counts one step for an end; any positive number is correct).
+//! The steps are cut into chunks of `32 * items * tiles` (for warps of 32 threads), and smaller
+//! ones in the tail of a guided schedule.
 //!
-//! 1. *starts*: a warp for each border of chunks finds, digit by digit, how many segments have
-//!    ended before it, and the first point behind it.
-//! 2. *chunks*: a warp goes through the points of a chunk, a tile of `32 * items` at a time. Where
-//!    no segment ends in a tile, its lanes add what they have loaded to what they have. Otherwise
-//!    the mapped values of its points go to shared memory, and the last point of each segment that
-//!    ends there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what
-//!    it has, and begins anew. A scan over the lanes, which begins anew at each mark, gives each
-//!    lane what is open before it. Then each lane closes a segment: what its last point completes,
-//!    with what was open before that lane. So neither divides the warp by the lengths of segments,
-//!    nor do long ones keep lanes waiting. What a chunk has of its first segment, and what is open
-//!    behind its last tile, are partial results, which one thread joins for the warps of its block.
+//! 1. *starts*: one warp per chunk boundary finds, digit by digit, how many segments end before it,
+//!    and the first point after it.
+//! 2. *chunks*: a warp processes the points of a chunk, a tile of `32 * items` at a time. If no
+//!    segment ends in a tile, each lane adds the points that it has loaded to its own accumulator.
+//!    Otherwise the mapped values of the points go to shared memory, and the last point of each
+//!    segment that ends there is marked. Each lane reduces `items` neighbouring points; at a mark
+//!    it stores its partial result and starts over. A segmented scan over the lanes gives each lane
+//!    the *open* partial result before it: that of the segment which has begun and not yet ended.
+//!    Then each lane closes a segment: it joins the partial result stored at the segment's last
+//!    point with the open one before that point's lane. So the lengths of segments do not make
+//!    lanes diverge, and long segments do not keep lanes waiting. The partial results of a chunk's
+//!    first segment and of the one open after its last tile are joined with those of the block's
+//!    other warps by one thread.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
-//! What bounds the second launch is shared memory's bandwidth where segments are long enough, and
-//! instructions where they are short: whole vectors go there and back, marks are bytes, a lane
-//! learns by one vote how far back a scan may reach, and what a lane does for an end is written
-//! without branches as far as that goes.
+//! With long segments the second launch is bound by shared memory bandwidth, with short ones by
+//! instructions. So points are stored and loaded there as whole vectors, marks are bytes, one
+//! ballot tells a lane how far back its scan may reach, and the code that closes a segment has as
+//! few branches as possible.
 //!
-//! Everything is joined in one order, always the same: that of the points if the operator does not
-//! commute. If it does, the lanes' parts of tiles inside one segment are joined lane by lane.
+//! The order of joins is fixed: that of the points if the operator does not commute. If it does,
+//! the lanes' accumulators of tiles inside one segment are joined lane by lane.
 
 mod chunk;
 mod ends;
@@ -68,34 +70,33 @@ use crate::{
 
 /// Threads of a block of the first launch.
 const STARTING_THREADS: u32 = 256;
-/// How many steps the end of a segment counts for.
+/// Number of steps that the end of a segment counts for.
 const END_WEIGHT: i64 = Flat::END_WEIGHT as i64;
-/// How many blocks' partial results a thread of the last launch takes at a time.
+/// Number of blocks whose partial results a thread of the last launch joins at a time.
 const JOINED: i64 = 4;
-/// How many ends a lane holds of a group.
+/// Number of ends of a group that each lane holds.
 const ENDS: i64 = 4;
 /// Bits of the greatest number of segments where indices have 32 bits, and where they have 64.
 const COUNT_BITS: [u32; 2] = [30, 50];
 
-/// What the launches hand to each other, and how much there is of everything.
+/// The arrays through which the launches pass data to each other, and their lengths.
 pub(crate) struct Scratch {
-    /// For each border of chunks, how many segments have ended before it: the number of the global
-    /// array.
+    /// For each chunk boundary, how many segments end before it: the index of the global array.
     starts: usize,
-    /// For each border of chunks, the first point behind it.
+    /// For each chunk boundary, the first point after it.
     points: usize,
-    /// For each block, what it has of its first segment, if that ends in it: one array a value of
-    /// the state.
+    /// For each block, its partial result of the first segment that ends in it: one array per value
+    /// of the state.
     head: Vec<usize>,
-    /// For each block, what is open after it.
+    /// For each block, the open partial result after it.
     tail: Vec<usize>,
     /// For each block, the first segment that ends in it, or -1.
     ended: usize,
-    /// How many chunks there can be.
+    /// The greatest number of chunks.
     chunks: Value,
-    /// How many blocks.
+    /// Number of blocks.
     blocks: Value,
-    /// How many segments.
+    /// Number of segments.
     count: Value,
 }
 
@@ -106,7 +107,8 @@ struct Writer<'w, 'a, 'k> {
     nest: &'w FlatNest,
     flat: Flat,
     scratch: Option<&'w Scratch>,
-    /// How many blocks a multiprocessor has to have registers for: see [`Flat::min_blocks`].
+    /// The number of blocks that a multiprocessor must have registers for: see
+    /// [`Flat::min_blocks`].
     pub min_blocks: Option<u32>,
     operator: ReductionOp,
     /// What is reduced, without the scalars of the nest.
@@ -133,7 +135,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let reduce = reduction(instruction, 0).ok_or_else(missing)?;
         let operator = analysis.operator(&reduce.op)?;
         let args = reduce.args.iter().map(|a| nest.inlined(a)).collect();
-        // Which instances run where follows from the data: nothing is said of them.
+        // Which thread runs which instances depends on the data, so leaves claim nothing about
+        // them.
         for part in &nest.parts {
             if let Some(number) = analysis.numbers.get(part).copied() {
                 let leaf = emitter.leaf_at(number, Default::default());
@@ -162,7 +165,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         })
     }
 
-    /// Declares what the launches hand to each other.
+    /// Declares the arrays through which the launches pass data.
     pub fn declare_scratch(&mut self) -> Result<Scratch, Diagnostic> {
         let ends = self.nest.count.scale(END_WEIGHT)?;
         let steps = self.nest.greatest.sub(&self.nest.least)?.add(&ends)?;
@@ -189,7 +192,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         Ok(Scratch { starts, points, head, tail, ended, chunks, blocks, count })
     }
 
-    /// An array of the launch's own.
+    /// An array that the launch allocates.
     fn global(&mut self, like: &str, dtype: DType, length: Value) -> usize {
         let name = self.emitter.unique(like);
         let one = self.int(1);
@@ -223,7 +226,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         Value { dtype: self.emitter.index(), kind: ValueKind::BlockIdx(Dim::X) }
     }
 
-    /// Names an index that stays as it is.
+    /// Names an index that does not change.
     fn named(&mut self, like: &str, value: Value, body: &mut Vec<Stmt>) -> Value {
         if value.as_int().is_some() {
             return value;
@@ -234,7 +237,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.emitter.var_value(var)
     }
 
-    /// An index that changes, between these values.
+    /// A mutable index within this range.
     fn counter(
         &mut self,
         like: &str,
@@ -278,7 +281,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.emitter.integer(which, &env)
     }
 
-    /// The offset behind the last segment of those before this number.
+    /// The end offset of the last of the first `segments` segments.
     fn end_before(&mut self, segments: Value) -> Result<Value, Diagnostic> {
         let end = self.nest.end.clone();
         let last = sub(segments, self.int(1));
@@ -306,7 +309,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         Ok(cells)
     }
 
-    /// Names the values of a state, which stay as they are.
+    /// Names the values of a state, which do not change.
     fn named_state(&mut self, like: &str, values: Vec<Value>, body: &mut Vec<Stmt>) -> Vec<Value> {
         let mut named = Vec::new();
         for (name, value) in crate::write::cell::names(&self.operator, like).iter().zip(values) {
@@ -317,7 +320,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         named
     }
 
-    /// A state as it lies in arrays: one element of each.
+    /// Loads a state from arrays: one element of each.
     fn loaded(&self, elements: impl IntoIterator<Item = MemRef>, like: &State) -> Vec<Value> {
         elements
             .into_iter()
@@ -326,7 +329,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             .collect()
     }
 
-    /// Stores of a state into arrays: one element of each.
+    /// Stores a state to arrays: one element of each.
     fn stored(arrays: &[usize], element: impl Fn(usize) -> MemRef, state: Vec<Value>) -> Vec<Stmt> {
         let store = |(array, value): (&usize, Value)| Stmt::Store { to: element(*array), value, leaf: None };
         arrays.iter().zip(state).map(store).collect()
@@ -356,8 +359,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.emitter.combine_into(&operator, cells, earlier, later, Some(self.update), &env)
     }
 
-    /// Adds a point to a state: its segment and its number, and values of what is reduced that are
-    /// at hand.
+    /// Adds a point to a state, given its segment, its number, and the inputs that have been
+    /// staged.
     fn update(
         &mut self,
         cells: &State,
@@ -449,20 +452,20 @@ fn values(cells: &State) -> Vec<Value> {
     cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
 }
 
-/// Whether what is reduced is the same for all segments, and read from memory: then it is worth
-/// loading side by side.
+/// Whether an input does not depend on the segment and is read from memory: then coalesced loads
+/// through shared memory pay off.
 fn is_staged(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
     let mut reads = false;
     arg.visit(&mut |e| reads |= matches!(e, Expr::Subscript(_)));
     reads && !of_segment(writer, arg) && !contains_reduction(arg)
 }
 
-/// Whether anything that is reduced hangs on the segment.
+/// Whether any input depends on the segment.
 fn knows_segment(writer: &Writer<'_, '_, '_>) -> bool {
     writer.args.iter().any(|arg| of_segment(writer, arg))
 }
 
-/// Whether what is reduced hangs on the segment.
+/// Whether an input depends on the segment.
 fn of_segment(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
     let lookup = &writer.emitter.analysis.lookup;
     arg.names().iter().any(|n| lookup.base_of(n).contains(&writer.nest.segment))

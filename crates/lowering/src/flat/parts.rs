@@ -1,10 +1,10 @@
-//! Partial results that one thread joins in their order: those of the warps of a block, and those
-//! of neighbouring blocks.
+//! Partial results that one thread joins in order: those of the warps of a block, and those of
+//! neighbouring blocks.
 //!
-//! Each part has the first segment that ends in it, or -1; what it has of that segment; and what is
-//! open behind it. A segment that ends in a later part than the first is closed here. What the
-//! first such part has may belong to a segment that begins before all of them, and is left to
-//! whoever knows that.
+//! Each part has the first segment that ends in it, or -1; its partial result of that segment; and
+//! the open one after the part. A segment that ends in a later part than the first is closed here.
+//! The first segment that ends in any of them may begin before all of them, so the caller closes
+//! it.
 
 use loopwright_kernel_ir::Diagnostic;
 
@@ -13,17 +13,16 @@ use crate::program::{BinOp, Stmt, Value, VarId};
 
 /// The parts so far.
 pub(super) struct Joined {
-    /// What is open behind them.
+    /// The open partial result after them.
     pub open: State,
-    /// What they have of the first segment that ends in them.
+    /// The partial result of the first segment that ends in them.
     pub head: State,
-    /// Which one that is, or -1.
+    /// The number of that segment, or -1.
     first: VarId,
 }
 
 impl Writer<'_, '_, '_> {
-    /// No part yet. `whose` begins the name of what they have of the first segment that ends in
-    /// them.
+    /// No parts. `whose` is the prefix for the name of the first segment's partial result.
     pub(super) fn no_parts(&mut self, whose: &str, body: &mut Vec<Stmt>) -> Result<Joined, Diagnostic> {
         let neutral = self.neutral()?;
         Ok(Joined {

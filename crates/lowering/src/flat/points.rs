@@ -1,7 +1,7 @@
 //! Where the points of a block's tiles lie in shared memory.
 //!
-//! Lanes store vectors side by side and read neighbouring points each. After every 128 bytes of
-//! points lie 16 that are not used, so that vectors of either order meet no bank twice.
+//! Lanes store vectors side by side, and each reads neighbouring points. Every 128 bytes of points
+//! are followed by 16 bytes of padding, so that vectors in either order are free of bank conflicts.
 
 use loopwright_kernel_ir::DType;
 use loopwright_target::Target;
@@ -13,12 +13,12 @@ use crate::{
     write::fold::{add, mul},
 };
 
-/// An array in shared memory with a place for each point of the block's tiles.
+/// An array in shared memory with an element for each point of the block's tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points {
     pub array: usize,
     pub dtype: DType,
-    /// So many points lie side by side, so many places behind them are not used.
+    /// `together` points in a row are followed by `gap` unused elements.
     pub(super) together: i64,
     gap: i64,
 }
@@ -26,12 +26,12 @@ pub(super) struct Points {
 impl Points {
     fn new(array: usize, dtype: DType) -> Self {
         let bytes = i64::try_from(dtype.bytes()).unwrap_or(16);
-        // Narrow elements would need tiles of more points than a warp may have.
+        // Padding for narrower elements would need larger tiles than a warp can have.
         let (together, gap) = if bytes < 4 { (1 << 20, 0) } else { (128 / bytes, 16 / bytes) };
         Points { array, dtype, together, gap }
     }
 
-    /// Places that so many points take.
+    /// The number of elements that these points take, padding included.
     pub(super) fn places(&self, points: i64) -> i64 {
         points + points / self.together * self.gap
     }
@@ -49,8 +49,8 @@ impl Writer<'_, '_, '_> {
         Points { array: self.shared(like, dtype, &dims, note), ..array }
     }
 
-    /// Where a point of the warp's tile lies, by its place among them, which is not negative: data
-    /// say so, and a shift is less than a division that rounds towards zero.
+    /// The element of a point of the warp's tile, by its position in the tile. The data guarantee
+    /// that this is not negative, so that a shift can replace the division.
     pub(super) fn point_element(&self, points: &Points, chunk: &Chunk, place: Value) -> MemRef {
         let gaps = self.quotient(place.clone(), points.together);
         self.of_warp(points.array, chunk, self.with_gaps(points, place, gaps))
@@ -61,8 +61,8 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::Shr, value, self.int(i64::from(by.trailing_zeros())))
     }
 
-    /// Where a point lies among those of its warp, by a place that is made of lanes and constants,
-    /// which the final check follows.
+    /// The index of a point among those of its warp, by a position that consists of lanes and
+    /// constants. A division is used because the final check understands it.
     pub(super) fn spread(&self, points: &Points, place: Value) -> Value {
         let gaps = Value::binary(BinOp::TruncDiv, place.clone(), self.int(points.together));
         self.with_gaps(points, place, gaps)

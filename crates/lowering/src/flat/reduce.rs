@@ -1,8 +1,8 @@
-//! The points of a tile in shared memory, reduced by lanes that take neighbouring ones each.
+//! Reduces the points of a tile in shared memory; each lane takes neighbouring points.
 //!
-//! A lane goes through its points in their order; at the last one of a segment it leaves what it
-//! has in the place of that point and begins anew. A scan over the lanes tells each what is open
-//! before it.
+//! A lane processes its points in order; at the last one of a segment it stores its partial result
+//! in place of that point and starts over. A segmented scan over the lanes gives each lane the open
+//! partial result before it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// No point is the last of its segment.
+    /// Clears all marks: no point is the last of its segment.
     pub(super) fn clear_last(&mut self, warp: &Warp) -> Vec<Stmt> {
         let item = self.emitter.new_var("item", self.emitter.index(), false);
         let to = self.private_element(warp.registers.none, self.var(item));
@@ -32,7 +32,7 @@ impl Writer<'_, '_, '_> {
         vec![none, self.take_last_away(warp)]
     }
 
-    /// Stores that take the marks of the thread's points away.
+    /// Clears the marks of the thread's points.
     fn take_last_away(&mut self, warp: &Warp) -> Stmt {
         self.each_mark(warp, |this, shared, at| {
             let from = this.private_element(warp.registers.none, at);
@@ -40,8 +40,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Copies of all marks of the thread's points, by the widest accesses: `copy` says where to and
-    /// where from.
+    /// Copies all marks of the thread's points by the widest accesses; `copy` gives the destination
+    /// and the source.
     fn each_mark(
         &mut self,
         warp: &Warp,
@@ -58,7 +58,7 @@ impl Writer<'_, '_, '_> {
         if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") }
     }
 
-    /// Each thread reduces its points of the tile, and gets to know what is open before it.
+    /// Each thread reduces its points of the tile, and learns the open partial result before it.
     pub(super) fn scan_points(
         &mut self,
         warp: &Warp,
@@ -100,7 +100,7 @@ impl Writer<'_, '_, '_> {
         let segment = match knows_segment(self) {
             true => {
                 let segment = self.counter("own_segment", chunk.first_segment.clone(), None, &mut body);
-                // Points before the chunk's are not looked at.
+                // Points before the chunk's are ignored.
                 let from = Value::binary(BinOp::Max, first_point.clone(), tile.begin.clone());
                 body.extend(self.find_segment(segment, chunk, &from)?);
                 Some(segment)
@@ -137,7 +137,7 @@ impl Writer<'_, '_, '_> {
         let one_by_one = if back.is_some() { &[][..] } else { &arrays.complete[..] };
         for (points, value) in one_by_one.iter().zip(values(&open)) {
             let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
-            let to = self.of_warp(points.array, chunk, self.behind(points, own, self.var(item)));
+            let to = self.of_warp(points.array, chunk, self.own_place(points, own, self.var(item)));
             end.push(Stmt::Store { to, value, leaf: Some(self.update) });
         }
         end.extend(Self::assign(&open, neutral));
@@ -163,25 +163,24 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// The place of a thread's point behind its first.
-    fn behind(&self, points: &Points, own: Value, item: Value) -> Value {
+    /// The position of a thread's point, relative to its first.
+    fn own_place(&self, points: &Points, own: Value, item: Value) -> Value {
         match self.items() <= points.together {
             true => add(own, item),
             false => add(own, self.spread(points, item)),
         }
     }
 
-    /// Where what the points of a thread complete takes the place of all of them, so that whole
-    /// vectors are stored: the points and the thread's copy of them. It is one value, and as wide
-    /// as a point.
+    /// The points and the thread's copy of them, if partial results overwrite the points, so that
+    /// whole vectors are stored: the state is one value, as wide as a point.
     fn written_back(&self, warp: &Warp) -> Option<(Points, usize)> {
         let [complete] = &warp.arrays.complete[..] else { return None };
         let (k, points) = warp.arrays.points.iter().find(|(_, p)| p.array == complete.array)?;
         Some((*points, *warp.registers.points.get(k)?))
     }
 
-    /// Copies of the points that a thread reduces, by the widest accesses: `copy` says to where and
-    /// from where, given where they lie in shared memory and in the thread.
+    /// Copies the points that a thread reduces by the widest accesses; `copy` picks the destination
+    /// and the source among their elements in shared and private memory.
     fn each_own(
         &mut self,
         points: &Points,
@@ -193,7 +192,7 @@ impl Writer<'_, '_, '_> {
         let width = points.widest(self.items(), self.emitter.target());
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
         let at = mul(self.var(vector), self.int(width));
-        let shared = self.of_warp(points.array, chunk, self.behind(points, own, at.clone()));
+        let shared = self.of_warp(points.array, chunk, self.own_place(points, own, at.clone()));
         let (to, from) = copy(shared, self.private_element(private, at));
         let copy = match width {
             1 => Stmt::Store { to, value: self.emitter.load(from, points.dtype), leaf: Some(self.update) },
@@ -207,8 +206,8 @@ impl Writer<'_, '_, '_> {
         self.unrolled(vector, self.items() / width, vec![copy], "")
     }
 
-    /// How many segments end at a point or before it, of those from `segment` on: the one that the
-    /// point belongs to.
+    /// Finds the segment that a point belongs to, from `segment` on, by counting the ends at or
+    /// before the point.
     fn find_segment(
         &mut self,
         segment: VarId,

@@ -1,4 +1,4 @@
-//! Scans that begin anew behind each end: what is open at each of some lanes, in their order.
+//! Segmented scans over lanes: the open partial result at each lane, in order.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -23,7 +23,7 @@ impl Writer<'_, '_, '_> {
         values(state).into_iter().map(|value| self.shuffled(mode, value, lanes.clone())).collect()
     }
 
-    /// Names the number of each thread's lane.
+    /// Names the lane of each thread.
     pub(super) fn lane(&mut self, body: &mut Vec<Stmt>) -> Value {
         let value = self.emitter.thread_modulo(self.emitter.warp_size());
         let var = self.counter("lane", value, Some((0, self.warp_size() - 1)), body);
@@ -31,8 +31,8 @@ impl Writer<'_, '_, '_> {
         self.var(var)
     }
 
-    /// Names how far below each lane the nearest one is where a segment ends, itself included; as
-    /// many as a warp has lanes where there is none.
+    /// Names the distance from each lane down to the nearest one where a segment ends, itself
+    /// included; the warp size if there is none.
     pub(super) fn since_end(&mut self, ends: Value, lane: &Value, body: &mut Vec<Stmt>) -> Value {
         let var = self.emitter.new_var("since", DType::I32, false);
         let have = Value::ballot(ends, self.emitter.target());
@@ -43,8 +43,8 @@ impl Writer<'_, '_, '_> {
         self.var(var)
     }
 
-    /// `open` becomes what is open behind the lane and those before it, as far as `since` says: the
-    /// lane where a segment ended last has only what it found behind the end.
+    /// `open` becomes the open partial result after the lane, over the lanes before it as far back
+    /// as `since` says: the lane where a segment ended last contributes only what follows that end.
     pub(super) fn scan_lanes(
         &mut self,
         open: &State,
@@ -52,7 +52,7 @@ impl Writer<'_, '_, '_> {
         lane: &Value,
         body: &mut Vec<Stmt>,
     ) -> Result<(), Diagnostic> {
-        // Nor does the lane 0 have any before it.
+        // Lane 0 has no lane before it.
         let reach = Value::binary(BinOp::Min, since, lane.clone().cast(DType::I32));
         let reach = self.named("reach", reach.cast(self.emitter.index()), body);
         let offset = self.emitter.new_var("offset", self.emitter.index(), true);

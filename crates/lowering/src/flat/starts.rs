@@ -1,8 +1,8 @@
 //! The first launch: where each chunk begins.
 //!
-//! A warp for each border between chunks: how many segments have ended before it is found digit by
-//! digit; a digit has as many values as a warp has lanes. Every lane asks about one value of the
-//! digit; offsets do not fall, so that the last lane whose answer is yes has the digit.
+//! One warp per boundary between chunks finds how many segments end before it, digit by digit; a
+//! digit has as many values as a warp has lanes. Each lane tests one value of the digit. Offsets
+//! are non-decreasing, so the last lane whose test succeeds has the digit.
 
 use loopwright_kernel_ir::{Aff, DType, Diagnostic, Tail};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// How many chunks so many steps make, and how many blocks.
+    /// The numbers of chunks and of blocks for this number of steps.
     pub(super) fn count_chunks(&mut self, steps: &Aff) -> Result<(Value, Value), Diagnostic> {
         let pieces = |steps: &Aff, length: i64| -> Result<_, Diagnostic> {
             Ok(steps.add_constant(length - 1)?.floor_div(length)?)
@@ -46,12 +46,13 @@ impl Writer<'_, '_, '_> {
         add(mul(full, length), mul(small, self.int(self.tile_points() * i64::from(tiles))))
     }
 
-    /// Steps of a chunk; of the longer ones where some are shorter.
+    /// Steps per chunk of full size.
     pub(super) fn chunk_steps(&self) -> i64 {
         self.tile_points() * i64::from(self.flat.tiles)
     }
 
-    /// The number of segments that end before each border, and the first point behind it.
+    /// The body of the kernel: for each boundary, the number of segments that end before it, and
+    /// the first point after it.
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let mut body = Vec::new();
@@ -59,7 +60,7 @@ impl Writer<'_, '_, '_> {
         let warps = self.int(i64::from(STARTING_THREADS) / self.warp_size());
         let own = add(mul(self.block(), warps), self.emitter.thread_quotient(self.emitter.warp_size()));
         let own = self.named("own_chunk", own, &mut body);
-        // All warps take part; there is one border more than chunks.
+        // All warps take part; there is one more boundary than chunks.
         let chunks = self.named("chunks", scratch.chunks.clone(), &mut body);
         let chunk = Value::binary(BinOp::Min, own.clone(), chunks.clone());
         let chunk = self.named("chunk", chunk, &mut body);
@@ -81,7 +82,7 @@ impl Writer<'_, '_, '_> {
         let next = add(self.var(ended), mul(lane.clone(), self.var(unit)));
         let next = Value::binary(BinOp::Min, next, scratch.count.clone());
         let next = self.named("next", next, &mut round);
-        // The step behind those of so many segments.
+        // The first step after those of `next` segments.
         let end = self.end_before(next.clone())?;
         let step = add(sub(end, base.clone()), mul(next, weight.clone()));
         let before = Value::binary(BinOp::Le, step, border.clone());
@@ -94,7 +95,7 @@ impl Writer<'_, '_, '_> {
         round.push(Stmt::Let { var: digit, value, leaf: None });
         let all = add(self.var(ended), mul(self.var(digit), self.var(unit)));
         round.push(self.set(ended, Value::binary(BinOp::Min, all, scratch.count.clone())));
-        // Digits that no number of segments has need not be looked at.
+        // Digits beyond the number of segments are skipped.
         let some = Value::binary(BinOp::Le, self.var(unit), scratch.count.clone());
         let smaller = self.quotient(self.var(unit), self.warp_size());
         let number = self.emitter.new_var("pass", self.emitter.index(), false);
@@ -112,11 +113,13 @@ impl Writer<'_, '_, '_> {
             value: self.var(ended),
             leaf: None,
         };
-        // A border may lie among the steps that the end of a segment counts for, behind its points.
+        // A boundary may fall among the steps that the end of a segment counts for, after its
+        // points.
         let after = Value::binary(BinOp::Min, add(self.var(ended), self.int(1)), scratch.count.clone());
         let end = self.end_before(after)?;
         let point = sub(add(base.clone(), border), mul(self.var(ended), weight));
-        // No point is before the first: so much is plain from what is written.
+        // States in the program itself that no point comes before the first, as the final check
+        // needs.
         let point = Value::binary(BinOp::Max, Value::binary(BinOp::Min, point, end), base);
         let points = Stmt::Store { to: Self::element(scratch.points, own.clone()), value: point, leaf: None };
         let exists = Value::binary(BinOp::Le, own, chunks);

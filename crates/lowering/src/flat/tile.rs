@@ -1,4 +1,4 @@
-//! The pieces of the work of a warp: its chunk, and the tiles of that.
+//! A warp's work: its chunk, and the tiles of the chunk.
 
 use crate::program::Value;
 
@@ -6,29 +6,29 @@ use crate::program::Value;
 pub(super) struct Chunk {
     pub lane: Value,
     pub warp: Value,
-    /// The first segment that ends in it, and the first that ends behind it.
+    /// The first segment that ends in it, and the first that ends after it.
     pub first_segment: Value,
     pub end_segment: Value,
-    /// The first point of it, and the first behind it.
+    /// Its first point, and the first point after it.
     pub from: Value,
     pub to: Value,
 }
 
 /// A tile of a chunk.
 pub(super) struct Tile {
-    /// The place of its first point, a multiple of the widest vector: before the first point of the
-    /// chunk, perhaps.
+    /// The position of its first point, a multiple of the widest vector; it may lie before the
+    /// first point of the chunk.
     pub first: Value,
-    /// The first point that belongs to the chunk, and the first behind those that do.
+    /// The range of its points that belong to the chunk.
     pub begin: Value,
     pub stop: Value,
 }
 
-/// Which points of a tile belong to the chunk, besides those from its end on, which do not.
+/// Which points of a tile, among those before the chunk's end, belong to the chunk.
 #[derive(Clone, Copy)]
 pub(super) enum Span<'v> {
-    /// All: of a tile behind the first.
-    Behind,
-    /// Those from this one on.
+    /// All: any tile but the first.
+    Later,
+    /// Those from this one on: the first tile.
     From(&'v Value),
 }

@@ -1,4 +1,4 @@
-//! What a warp works with: its part of the block's shared memory, and the arrays of its threads.
+//! The storage of a warp: its slice of the block's shared memory, and its threads' private arrays.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use loopwright_kernel_ir::{Access, DType, Diagnostic};
 use super::{Writer, is_staged, points::Points, tile::Chunk};
 use crate::program::{LocalArray, Value};
 
-/// The shared memory of a block; each warp has a part of every array.
+/// The shared memory of a block; each warp has a slice of every array.
 pub(super) struct Arrays {
     /// Mapped values of points, by the number of the input.
     pub points: BTreeMap<usize, Points>,
-    /// At the last point of a segment, what the thread of that point has of it: one array a value
-    /// of the state. With one value it takes the place of the point.
+    /// At the last point of a segment, the partial result of that point's thread: one array per
+    /// value of the state. A state of one value may overwrite the point.
     pub complete: Vec<Points>,
     /// Whether a point is the last one of its segment.
     pub last: usize,
-    /// What is open before each thread.
+    /// The open partial result before each thread.
     pub before: Vec<usize>,
-    /// What each warp has of the first segment that ends in its chunk, what is open behind its
-    /// chunk, and which that segment is.
+    /// For each warp: its partial result of the first segment that ends in its chunk, the open one
+    /// after its chunk, and the number of that first segment.
     pub head: Vec<usize>,
     pub tail: Vec<usize>,
     pub ended: usize,
 }
 
-/// What a warp works with.
+/// The chunk and the storage of a warp.
 pub(super) struct Warp {
     pub chunk: Chunk,
     pub arrays: Arrays,
@@ -36,33 +36,34 @@ pub(super) struct Warp {
 pub(super) struct Input {
     pub access: Access,
     pub private: usize,
-    /// How many elements one load takes.
+    /// Elements per load.
     pub vector: i64,
 }
 
-/// The arrays of a thread.
+/// The private arrays of a thread.
 pub(super) struct Registers {
     pub inputs: Vec<Input>,
-    /// How many neighbouring points a thread loads at once.
+    /// Number of neighbouring points that a thread loads at once.
     pub vector: i64,
-    /// Mapped values of its points by the number of the input, where they are not what is read.
+    /// Mapped values of its points, by the number of the input, unless they are just the values
+    /// loaded.
     pub mapped: BTreeMap<usize, usize>,
-    /// What stands for a point that is none: see [`Writer::filling`].
+    /// The values that replace points outside the chunk: see [`Writer::filling`].
     pub filling: Option<Vec<Value>>,
     /// The points that it reduces.
     pub points: BTreeMap<usize, usize>,
-    /// Which of them is the last one of its segment, and that none is.
+    /// Marks of the last points of segments, and an array without marks.
     pub last: usize,
     pub none: usize,
     pub ends: usize,
-    /// The ends before those: where the group's segments begin.
+    /// Where the group's segments begin.
     pub begins: usize,
     pub next_ends: usize,
     pub further_ends: usize,
 }
 
 impl Registers {
-    /// Bytes that are read for each point.
+    /// Bytes read per point.
     pub(super) fn bytes_of_point(&self, writer: &Writer<'_, '_, '_>) -> usize {
         self.inputs.iter().map(|input| writer.emitter.private[input.private].dtype.bytes()).sum()
     }
@@ -114,7 +115,8 @@ impl Writer<'_, '_, '_> {
             return Err(Diagnostic::new(
                 "too-much-shared",
                 format!(
-                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes of shared memory, more than {most}",
+                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes \
+                     of shared memory, more than {most}",
                     self.nest.segment
                 ),
             )

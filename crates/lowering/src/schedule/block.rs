@@ -33,7 +33,8 @@ pub(crate) fn block_shape(
         return Err(Diagnostic::new(
             "too-many-threads",
             format!(
-                "a block of {} x {} x {} = {threads} threads is more than the {} that a block may have",
+                "a block of {} x {} x {} = {threads} threads is more than the {} that a block may \
+                 have",
                 block[0], block[1], block[2], target.most_threads
             ),
         )
@@ -57,7 +58,8 @@ pub(crate) fn block_shape(
         return Err(Diagnostic::new(
             "lane-length",
             format!(
-                "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into {} lanes",
+                "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a \
+                 warp is divided into {} lanes",
                 block[0],
                 target.parts_of_warps()
             ),

@@ -1,14 +1,14 @@
-//! Loops that count the index that the body speaks of, as an engineer writes them:
-//! `for (int i = threadIdx.x; i < n; i += 256)`.
+//! Lets loops count the index that their body uses, as in hand-written code: `for (int i =
+//! threadIdx.x; i < n; i += 256)`.
 //!
 //! A loop over `i_outer` whose body uses it only through one defined iname `i = 256*i_outer + r`
 //! counts `i`, or the part of it that has a value before the loop where `r` has inner inames. With
 //! `256*i_outer <= U` the bound is `i <= U + r`; with `i_outer <= u` it is `i < 256*(u + 1) + r`,
-//! where parts of `r` between 0 and 255 may be left out: they decide nothing.
+//! where parts of `r` between 0 and 255 may be left out, as they make no difference.
 //!
-//! The pass goes from outer loops to inner ones, with the names that have values at each place. A
-//! loop counts a sum only if everything inside, with inner loops counting their own inames, can be
-//! written in the remaining names, so that writing the schedule cannot fail.
+//! The pass visits outer loops before inner ones, with the names that have values at each place. A
+//! loop counts a sum only if everything inside can be written in the remaining names even when
+//! inner loops count their own inames, so that writing the schedule cannot fail.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,8 @@ use crate::{
     },
 };
 
-/// Decides what each loop counts. `names` are those of the place, `place` what is known there.
+/// Decides what each loop counts. `names` are the names at the place, `place` the facts known
+/// there.
 pub(crate) fn count(
     planner: &mut Planner<'_, '_>,
     nodes: &mut [Node],
@@ -51,14 +52,14 @@ pub(crate) fn count(
                 count(planner, body, &inner, inside, relevant)?;
             }
             Node::Guard(g) => count(planner, &mut g.body, names, &g.inside, relevant)?,
-            // There are no loops among lanes.
+            // There are no loops inside loops over lanes.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// The names inside of a loop.
+/// The names inside a loop.
 fn inside_loop(
     analysis: &Analysis<'_>,
     l: &Loop,
@@ -71,7 +72,7 @@ fn inside_loop(
     }
 }
 
-/// The names inside of a loop over `iname` that counts a sum.
+/// The names inside a loop over `iname` that counts a sum.
 fn with_sum(
     analysis: &Analysis<'_>,
     iname: &Name,
@@ -87,7 +88,7 @@ fn with_sum(
     Ok(inner)
 }
 
-/// The names where this one has a value as well.
+/// The names with this one added.
 fn with_value(
     analysis: &Analysis<'_>,
     name: &Name,
@@ -107,7 +108,7 @@ pub(crate) fn name_definitions(
     names: &mut Spoken,
     relevant: &BTreeSet<Name>,
 ) -> Result<(), Diagnostic> {
-    // Later definitions are nearer to what is bound.
+    // Later definitions are closer to the names that are bound.
     for definition in analysis.kernel.definitions.iter().rev() {
         if names.values.contains(&definition.iname)
             || !analysis.lookup.base_of(&definition.iname).iter().all(|b| relevant.contains(b))
@@ -152,7 +153,7 @@ fn sum_of(
     Ok(can_write(analysis, &l.body, &inner, relevant)?.then_some(sum))
 }
 
-/// What the loop counts to count `defined`, or the part of it that has a value here.
+/// The sum that the loop counts for `defined`, or for the part of it that has a value here.
 fn sum(
     planner: &Planner<'_, '_>,
     l: &Loop,
@@ -190,7 +191,7 @@ fn sum(
     if converges && rest.names().iter().any(of_thread) {
         return Ok(None);
     }
-    // Parts of the rest that are less than a step.
+    // Parts of the rest that are smaller than a step.
     let mut fixed = Aff::constant(rest.constant_term());
     let mut small = Aff::default();
     for (term, c) in rest.terms() {
@@ -207,7 +208,7 @@ fn sum(
         ends.push(if high.denominator == step {
             high.aff.add(&rest)?.add_constant(1)?
         } else if high.denominator % step == 0 {
-            // m*(step*iname + rest) <= U, where the rest of the bound is that of the sum.
+            // m*(step*iname + rest) <= U, where the rest of the bound equals that of the sum.
             let m = high.denominator / step;
             let sum = high.aff.add(&rest.scale(m)?)?;
             if sum.names().iter().any(|n| rest.mentions(n)) {
@@ -225,14 +226,14 @@ fn sum(
     }
     let canonical = Aff::var(&l.iname).scale(step)?.add(&rest)?;
     let mut name = if whole { defined.clone() } else { Name::new(format!("{defined}_tile")) };
-    // The part of a split may have that name itself.
+    // The name may already be that of the split's part.
     while !whole && analysis.lookup.is_iname(&name) {
         name = Name::new(format!("{name}_begin"));
     }
     Ok(Some(Sum { name, step, rest, ends, canonical }))
 }
 
-/// Whether threads of a block meet inside.
+/// Whether threads of a block synchronise inside.
 pub(crate) fn converges(nodes: &[Node]) -> bool {
     let mut found = false;
     Node::visit(nodes, &mut |node| match node {
@@ -282,7 +283,7 @@ fn only_use(analysis: &Analysis<'_>, l: &Loop) -> Result<Option<Name>, Diagnosti
     })
 }
 
-/// Whether nodes can be written where these names have values, loops counting their inames.
+/// Whether nodes can be written where these names have values, if loops count their inames.
 fn can_write(
     analysis: &Analysis<'_>,
     nodes: &[Node],

@@ -1,4 +1,4 @@
-//! How many blocks an axis of a grid has.
+//! The number of blocks on each axis of a grid.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::{
     schedule::{GridExtent, place::Place},
 };
 
-/// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname
-/// there needs its own blocks; that with the fewest inames says most plainly how many, and those
-/// that obey all that it obeys need no more.
+/// The number of blocks that an axis needs, and the facts that follow from the end of the grid.
+/// Each part with an iname on the axis needs blocks for it; the part with the fewest inames gives
+/// the simplest bound, and parts that satisfy all of its constraints need no more.
 pub(crate) fn grid_extent(
     analysis: &Analysis<'_>,
     place: &Place,
@@ -65,7 +65,10 @@ pub(crate) fn grid_extent(
                         analysis.kernel.tag(iname)
                     ),
                 )
-                .help("blocks are counted on the host before the launch: bound the iname by a parameter"));
+                .help(
+                    "blocks are counted on the host before the launch: bound the iname by a \
+                     parameter",
+                ));
             }
             if !all.contains(&bounds.upper) {
                 all.push(bounds.upper);
@@ -77,7 +80,7 @@ pub(crate) fn grid_extent(
         return Err(Diagnostic::new("internal", "a grid without bounds"));
     }
     let mut known = Vec::new();
-    // What is no matter of this axis runs even where the axis is empty.
+    // Parts without an iname on this axis run even if the axis is empty.
     let alone = parts.iter().map(|p| &analysis.parts[*p]).any(|p| {
         let writes_global = p.execution.accesses.iter().any(|a| {
             a.write && analysis.lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Global)
@@ -97,7 +100,7 @@ pub(crate) fn grid_extent(
             return Ok((GridExtent { uppers: all, at_least_one: true }, known));
         }
     }
-    // What bounds the blocks of each part bounds them all.
+    // A bound that holds for the blocks of each part holds for all blocks.
     if let [first, others @ ..] = all.as_slice() {
         for b in first.iter().filter(|b| others.iter().all(|uppers| uppers.contains(b))) {
             known.push(within(b)?);

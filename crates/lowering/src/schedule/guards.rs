@@ -1,10 +1,9 @@
-//! Which parts come under which guards.
+//! Places the guards around parts.
 //!
-//! A guard stands where all its names have values, around as many neighbours as share it, unless a
-//! barrier would come to stand inside it and the guard differs between threads: then it goes
-//! further in. A constraint that follows from what is known at that place (ranges of coordinates,
-//! bounds of loops, outer guards, assumptions) is not tested, and of the rest none that follows from
-//! the others.
+//! A guard is placed where all its names have values, around all neighbours that share it, unless
+//! this would put a barrier inside a guard that differs between threads: then it is placed further
+//! in. A constraint is not tested if it follows from the facts known at that place (ranges of
+//! coordinates, bounds of loops, outer guards, assumptions) or from the other constraints.
 
 use std::rc::Rc;
 
@@ -33,8 +32,8 @@ impl Planner<'_, '_> {
                 k += 1;
                 continue;
             }
-            // Neighbours that need the same guards come under one. Accumulators are initialised
-            // before it.
+            // Neighbours that need the same guards share one. Accumulators are initialised before
+            // it.
             let mut end = k + 1;
             let mut inits = Vec::new();
             while end < items.len() {
@@ -81,7 +80,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// A body under guards, if there are any.
+    /// Wraps a body in guards, if there are any.
     pub fn guarded(
         &self,
         guards: Vec<Guard>,
@@ -92,8 +91,8 @@ impl Planner<'_, '_> {
         if guards.is_empty() || body.is_empty() {
             return body;
         }
-        // What makes instances those of one end of a range is no guard of the part, and the loop
-        // says it.
+        // The constraint that selects the instances at one end of a range is not a guard of the
+        // part; the loop's bounds state it.
         let own = |g: &&Guard| match &self.piece {
             Some(piece) if piece.ends_of.is_some() => self.analysis.parts[piece.number].guards.contains(g),
             _ => true,
@@ -102,7 +101,8 @@ impl Planner<'_, '_> {
         vec![Node::Guard(Guarded { guards, explained, of, inside, body })]
     }
 
-    /// The constraints that all parts of an item need, can be tested here, and are not known here.
+    /// The constraints that all parts of an item need, and that can be tested here but are not
+    /// known to hold.
     fn required(&self, item: &Item, place: &Place) -> Result<Vec<Guard>, Diagnostic> {
         let uniform_only = item.converges();
         let parts: Vec<usize> = Item::parts(std::slice::from_ref(item))
@@ -129,7 +129,7 @@ impl Planner<'_, '_> {
         Ok(found)
     }
 
-    /// A part with its lanes, and what is known once it has run.
+    /// A part with its lanes, and the facts known once it has run.
     fn leaf(&mut self, number: usize, place: &mut Place) -> Result<Vec<Node>, Diagnostic> {
         let of = self.which(number);
         let mut nodes = self.lanes_of_part(&of, place)?;
@@ -139,8 +139,8 @@ impl Planner<'_, '_> {
         Ok(nodes)
     }
 
-    /// What is known once a part has run: values loaded from data, with the ranges declared for
-    /// them. Whether there are any.
+    /// Adds the facts known once a part has run: the declared ranges of values loaded from data.
+    /// Returns whether there are any.
     fn learn_loaded(&mut self, info: &PartInfo, place: &mut Place) -> Result<bool, Diagnostic> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
@@ -188,7 +188,7 @@ pub(crate) fn canonical(guards: &[Guard]) -> Vec<Constraint> {
     guards.iter().map(|g| g.canonical.clone()).collect()
 }
 
-/// The guards without those that follow from the others and what is known.
+/// The guards without those that follow from the others and from known facts.
 pub(crate) fn irredundant(guards: &[Guard], place: &Place) -> Result<Vec<Guard>, Diagnostic> {
     if guards.len() < 2 {
         return Ok(guards.to_vec());

@@ -1,10 +1,10 @@
 //! The host's level: launches, and the grids and blocks of their kernels.
 //!
-//! Children of the host's level (the top of the loop tree, and the bodies of loops tagged `host`)
-//! that are no host loops go into one device kernel as long as blocks do not depend on one another;
-//! where they do, a kernel ends. As few kernels as possible. Each kernel and each host loop notes
-//! the dependence that needs it. A host loop of one iteration is none: its iname is the value that
-//! it has. Then the passes over each kernel decide what is in it.
+//! Children at the host's level (the top of the loop tree, and the bodies of loops tagged `host`)
+//! that are not host loops share a device kernel as long as blocks do not depend on one another;
+//! where they do, a kernel ends. This gives the fewest kernels. Each kernel and each host loop is
+//! annotated with the dependence that requires it. A host loop of one iteration is replaced by its
+//! body, with the iname's only value. Then the passes over each kernel decide its contents.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// Decides all of a kernel.
+/// Makes all decisions for a kernel.
 pub(crate) fn schedule(
     analysis: &Analysis<'_>,
     target: &Target,
@@ -47,7 +47,7 @@ pub(crate) fn schedule(
     let mut host = Host { analysis, target, hazards, kernels: Vec::new() };
     let mut nodes = host.body(&analysis.kernel.tree, &HostPlace::default())?;
     if host.kernels.is_empty() {
-        // No part has an instance. What runs programs counts on a kernel all the same.
+        // No part has an instance. The runtime and the emulator expect a kernel nevertheless.
         nodes.push(host.kernel(Vec::new(), &HostPlace::default())?);
     }
     if hazards == Hazards::Refused {
@@ -72,12 +72,12 @@ struct Host<'a, 'k> {
 /// What is launched before something at the same level of the host.
 struct Before {
     parts: Vec<usize>,
-    /// What a comment calls it.
+    /// How comments refer to it.
     name: String,
 }
 
 impl HostPlace {
-    /// What is known inside of these loops, and which names have a value there.
+    /// The facts known inside these loops, and the names that have a value there.
     pub fn place(&self, analysis: &Analysis<'_>) -> Result<Place, Diagnostic> {
         let mut place = Place::new(&analysis.context)?;
         for name in &self.around {
@@ -90,7 +90,7 @@ impl HostPlace {
         Ok(place)
     }
 
-    /// Inside of one more loop, of which this is known.
+    /// One loop further in, with these facts about it.
     fn inside(&self, iname: &Name, known: Vec<Constraint>) -> HostPlace {
         let mut inside = self.clone();
         inside.around.push(iname.clone());
@@ -100,7 +100,7 @@ impl HostPlace {
 }
 
 impl Host<'_, '_> {
-    /// What the host does for trees inside these host loops.
+    /// The host's actions for trees inside these host loops.
     fn body(&mut self, trees: &[Tree], around: &HostPlace) -> Result<Vec<HostNode>, Diagnostic> {
         let mut nodes = Vec::new();
         let mut segment: Vec<Tree> = Vec::new();
@@ -142,7 +142,7 @@ impl Host<'_, '_> {
         format!("{}_{kernel}", self.analysis.kernel.name)
     }
 
-    /// Writes down why the kernel of this number does not belong to what is launched before it.
+    /// Records why the kernel of this number is separate from what is launched before it.
     fn note_boundary(
         &mut self,
         kernel: usize,
@@ -203,8 +203,8 @@ impl Host<'_, '_> {
         Ok(vec![HostNode::For { iname: iname.clone(), bounds, around: around.clone(), body, note }])
     }
 
-    /// The bounds of a host loop: the parts inside may run through different ranges; the loop runs
-    /// over all of them, and each part is guarded.
+    /// The bounds of a host loop: the parts inside may have different ranges; the loop covers all
+    /// of them, and each part is guarded.
     fn host_bounds(
         &self,
         iname: &Name,
@@ -229,7 +229,8 @@ impl Host<'_, '_> {
                     format!("the host loop over `{iname}` has no bound for {} here", info.execution.part),
                 )
                 .help(
-                    "give the iname a lower and an upper bound over the parameters and the host loops around",
+                    "give the iname a lower and an upper bound over the parameters and the host \
+                     loops around",
                 ));
             }
             lowers.push(Side::Lower.needed(bounds.lower, &known)?);
@@ -267,8 +268,8 @@ impl Host<'_, '_> {
             *span = (span.0.min(k), span.1.max(k));
         }
         let values = self.lives(&homes);
-        // As late as possible, but not through an instruction, whose parts share an accumulator,
-        // and rather not between a private or shared value and its reader.
+        // As late as possible, but never through an instruction, whose parts share an accumulator,
+        // and preferably not between a private or shared value and its reader.
         let choose = |after: usize, before: usize| {
             let cuts = |(first, last): &(usize, usize), cut: usize| *first < cut && cut <= *last;
             let whole = |cut: &usize| !spans.values().any(|s| cuts(s, *cut));
@@ -276,7 +277,7 @@ impl Host<'_, '_> {
             let best = places.iter().find(|c| !values.iter().any(|v| cuts(v, **c))).or(places.first());
             best.copied().unwrap_or(before)
         };
-        // Of all of them together: what a block may be is checked for each kernel when its parts
+        // For all of them together: limits on the block are checked for each kernel when its parts
         // are known.
         let block = extents_of_threads(analysis, &parts);
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.hazards)?;
@@ -299,8 +300,8 @@ impl Host<'_, '_> {
         Ok(nodes)
     }
 
-    /// A device kernel and why it is one of its own: for the dependence at a cut, or for one on
-    /// what is launched before it.
+    /// A device kernel and the reason why it is separate: the dependence at the cut, or one on an
+    /// earlier launch.
     fn noted_kernel(
         &mut self,
         items: Vec<Item>,
@@ -395,7 +396,7 @@ impl Host<'_, '_> {
         Ok(HostNode::Launch(number))
     }
 
-    /// What is known where a kernel begins, and its grid.
+    /// The facts known where a kernel begins, and its grid.
     fn begin(
         &self,
         parts: &[usize],
@@ -443,7 +444,7 @@ impl Host<'_, '_> {
         Ok((place, grid))
     }
 
-    /// Refuses temporaries that cannot live where they are said to.
+    /// Refuses temporaries that cannot live in their address space.
     fn check_homes(&self, parts: &[usize]) -> Result<(), Diagnostic> {
         for temporary in &self.analysis.kernel.temporaries {
             let touched = self.analysis.touches.get(&temporary.name);

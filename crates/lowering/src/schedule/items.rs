@@ -1,5 +1,4 @@
-//! The body of a device kernel before it is written out: loops, parts, joins of partial results,
-//! barriers.
+//! The body of a device kernel as items: loops, parts, joins of partial results, barriers.
 
 use loopwright_kernel_ir::{AxisSet, Name, Part, PartRef, Tree};
 use loopwright_legality::{Executor, Presence};
@@ -16,16 +15,16 @@ pub(crate) enum Item {
     Loop { iname: Name, body: Vec<Item> },
     /// A part, by its number in [`Analysis::parts`].
     Leaf(usize),
-    /// The partial results of a reduction become one, before the part that uses it.
+    /// Joins the partial results of a reduction, before the part that uses the result.
     Join(Join),
-    /// The accumulators of a scan begin anew, before what is added in this round; what earlier
-    /// rounds have joined is carried apart.
+    /// Resets the accumulators of a scan before the points of this round are added; the total of
+    /// earlier rounds is carried separately.
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),
 }
 
-/// Which partial results are joined.
+/// A join of partial results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Join {
     /// Number of the instruction.
@@ -34,14 +33,14 @@ pub(crate) struct Join {
     pub reduction: usize,
     /// Lanes of a thread that are joined.
     pub lanes: Vec<Name>,
-    /// Who joins them: the threads of the joined axes together; on the others as the part that uses
-    /// the result.
+    /// Its executor: the threads of the joined axes collectively; on other axes that of the part
+    /// that uses the result.
     pub executor: Executor,
-    /// Whether all threads need the result, or the first on each joined axis.
+    /// Whether all threads need the result, or only the first on each joined axis.
     pub to_all: bool,
     /// The part that uses the result.
     pub consumer: usize,
-    /// Whether each lane and thread gets what is joined up to it, in their order.
+    /// Whether it is a scan: each lane and thread gets the joined value up to it, in order.
     pub scan: bool,
 }
 
@@ -74,7 +73,7 @@ impl Item {
         found
     }
 
-    /// Whether threads of a block have to come here together.
+    /// Whether all threads of a block have to reach this item together.
     pub fn converges(&self) -> bool {
         match self {
             Item::Sync(_) => true,
@@ -85,14 +84,14 @@ impl Item {
     }
 }
 
-/// The items of trees, with the joins before the parts that use them.
+/// The items of trees, with joins before the parts that use their results.
 pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
     let mut items = Vec::new();
     for tree in trees {
         match tree {
             Tree::Loop { iname, body } => {
                 let body = items_of(analysis, body);
-                // Nothing is left of a loop around instructions that nothing needs.
+                // A loop around dead instructions is dropped.
                 if !body.is_empty() {
                     items.push(Item::Loop { iname: iname.clone(), body });
                 }

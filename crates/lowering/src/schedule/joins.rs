@@ -1,8 +1,8 @@
 //! How threads join their partial results, or scan them.
 //!
-//! Threads that are neighbours by number are joined by shuffles: up to a warp by one butterfly;
-//! whole warps by a butterfly in each warp, then through shared memory across them. Other shapes go
-//! through shared memory alone, which keeps no order: scans have none.
+//! Threads with consecutive numbers are joined by shuffles: up to a warp by one butterfly; whole
+//! warps by a butterfly in each warp, then across warps through shared memory. Other shapes use
+//! shared memory only, which does not preserve the order, so scans cannot use it.
 
 use loopwright_kernel_ir::{AxisSet, Diagnostic, Dim, HardwareAxis, Tag};
 
@@ -30,7 +30,8 @@ impl Planner<'_, '_> {
             return Err(Diagnostic::new(
                 "scan-threads",
                 format!(
-                    "the scan `{}` goes over {} of a block of {} x {} x {} threads, which are no groups of neighbouring lanes or whole warps",
+                    "the scan `{}` goes over {} of a block of {} x {} x {} threads, which are no \
+                     groups of neighbouring lanes or whole warps",
                     instruction.id,
                     axis_names(join),
                     self.block[0],
@@ -58,13 +59,13 @@ pub(crate) enum JoinPlan {
 }
 
 impl JoinPlan {
-    /// Whether a join goes through shared memory.
+    /// Whether a join uses shared memory.
     pub fn uses_shared(self) -> bool {
         matches!(self, JoinPlan::Warps { .. } | JoinPlan::Memory)
     }
 }
 
-/// How the threads of these axes of a block are joined, by warps of so many threads.
+/// How the threads of these axes of a block are joined, for this warp size.
 pub(crate) fn plan(block: [u32; 3], axes: AxisSet, warp: u32) -> JoinPlan {
     let threads: u32 = block.iter().product();
     let group: u32 = axes.iter().filter_map(|axis| axis.extent_in(&block)).product();
@@ -85,7 +86,7 @@ pub(crate) fn plan(block: [u32; 3], axes: AxisSet, warp: u32) -> JoinPlan {
     }
 }
 
-/// The axes that a join goes over, as they are tagged.
+/// The axes that a join is over, by their tags.
 pub(crate) fn axis_names(join: &Join) -> String {
     dims(join.axes()).map(|dim| Tag::Thread(dim).to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -98,7 +99,7 @@ pub(crate) fn dims(axes: AxisSet) -> impl Iterator<Item = Dim> {
     })
 }
 
-/// Whether a join goes through shared memory.
+/// Whether a join uses shared memory.
 pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
     !join.axes().is_empty() && plan(block, join.axes(), warp).uses_shared()
 }

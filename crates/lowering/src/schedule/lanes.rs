@@ -1,9 +1,9 @@
-//! Which work of a statement is done per lane, and which once for several lanes.
+//! Decides which work of a statement is done per lane, and which once for several lanes.
 //!
 //! In this order: elements that several lanes read are loaded before them (`loads`); an update with
 //! partial vectors is written twice (`pieces`); the innermost lane moves its elements by vectors
 //! where it can (`vectors`); an update of several values loads all its vectors first; the rest is
-//! done lane by lane. Each guard stands as far out as its names allow.
+//! done lane by lane. Each guard is placed as far out as its names allow.
 
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name, Part, Tag};
 
@@ -15,27 +15,27 @@ use super::{
 };
 use crate::analyse::{analysis::PartInfo, scan_order};
 
-/// What stands inside of the loops over lanes.
+/// The contents of the loops over lanes.
 type Inside<'f, P> = &'f mut dyn FnMut(&mut P, &Place) -> Result<Vec<Node>, Diagnostic>;
 
-/// What has been decided around a place among lanes.
+/// Decisions made so far, at a place inside loops over lanes.
 #[derive(Clone, Default)]
 pub(crate) struct Context {
     /// Elements that have been loaded.
     pub loaded: Vec<Access>,
-    /// What of the statement is asked for.
+    /// The requested phase of the statement.
     pub ahead: AheadOf,
 }
 
-/// What of a statement over a vector's lanes is asked for.
+/// A phase of a statement over a vector's lanes.
 #[derive(Clone, Default)]
 pub(crate) enum AheadOf {
     /// All of it.
     #[default]
     Whole,
-    /// What it loads, for each of these lanes around the vector's.
+    /// Its loads only, for each of these lanes around the vector's.
     Loads(Vec<Name>),
-    /// What it does with what has been loaded.
+    /// The rest, after its loads.
     Loaded,
 }
 
@@ -123,7 +123,7 @@ impl Planner<'_, '_> {
         Ok(vec![Node::Lane { lane: lane.clone(), inside: place, body }])
     }
 
-    /// The place inside of the loop over a lane.
+    /// The place inside the loop over a lane.
     pub fn in_lane(&self, lane: &Name, place: &Place) -> Result<Place, Diagnostic> {
         let extent = self.analysis.extents.get(lane);
         if extent.and_then(|e| e.lower.as_constant().zip(e.constant)).is_none() {
@@ -150,9 +150,8 @@ impl Planner<'_, '_> {
     }
 
     /// An update of several values over lanes around a vector's: first all vectors are loaded, then
-    /// used. Compilers choose between both sides of such an update by branches, and move no load
-    /// across those of the lanes before. `None` where it is of one value, or nothing is loaded by
-    /// vectors.
+    /// used. Compilers implement such an update with branches, and do not move loads across those
+    /// of earlier lanes. `None` if it updates one value, or loads no vectors.
     fn ahead(
         &mut self,
         of: &Which,
@@ -188,7 +187,7 @@ impl Planner<'_, '_> {
         Ok(Some(vec![Node::Ahead { accesses, lanes: lanes.to_vec(), loads, uses }]))
     }
 
-    /// Whether a part updates several values, as those of argmax.
+    /// Whether a part updates several values, as argmax does.
     fn updates_several(&self, info: &PartInfo) -> Result<bool, Diagnostic> {
         let Part::Update(n) = info.execution.part.part else { return Ok(false) };
         let reductions = self.analysis.instruction(info).reductions();

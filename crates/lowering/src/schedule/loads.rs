@@ -1,13 +1,13 @@
-//! Elements that a statement reads several times are loaded once.
+//! Loads elements once that a statement reads several times.
 //!
-//! * Lanes of a thread often share what they read: of `acc[ir, jr] += a[ir] * b[jr]` the elements
-//!   of `a` are loaded once for all `jr`, those of `b` once for all `ir`, into arrays of the thread
-//!   (registers, once everything is unrolled). All lanes of a statement read before one of them
-//!   writes, so that the result is the same.
+//! * Lanes of a thread often read the same elements: of `acc[ir, jr] += a[ir] * b[jr]` the elements
+//!   of `a` are loaded once for all `jr`, those of `b` once for all `ir`, into private arrays
+//!   (registers, once everything is unrolled). All lanes of a statement read before any of them
+//!   writes, so the result is the same.
 //! * An element that one statement names twice, as in `x[i] * x[i]`, is loaded into a variable.
 //!
-//! Only unconditional reads are hoisted: where guards separate lanes, or a choice decides what is
-//! read, every element is read where it stands.
+//! Only unconditional reads are hoisted: where guards separate lanes, or a conditional expression
+//! selects what is read, every element is read in place.
 
 use loopwright_kernel_ir::{Access, AddressSpace, BinaryOp, Diagnostic, Expr, Name, Part, Tag};
 
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::analyse::analysis::{Analysis, Guard, PartInfo};
 
-/// A read of a part: how often it stands in the text, and whether it is made in any case.
+/// A read of a part: how often it occurs in the text, and whether it is unconditional.
 struct Read {
     access: Access,
     count: usize,
     certain: bool,
 }
 
-/// The reads of memory that a part makes, those of private values left out.
+/// The reads of memory that a part makes, except those of private values.
 fn reads(analysis: &Analysis<'_>, info: &PartInfo) -> Vec<Read> {
     let instruction = analysis.instruction(info);
     let predicate = instruction.predicate.as_ref();
@@ -39,7 +39,7 @@ fn reads(analysis: &Analysis<'_>, info: &PartInfo) -> Vec<Read> {
     found
 }
 
-/// The elements of memory that an expression reads in any case.
+/// The elements of memory that an expression reads unconditionally.
 pub(crate) fn certain_reads(analysis: &Analysis<'_>, e: &Expr) -> Vec<Access> {
     let mut found = Vec::new();
     note_reads(analysis, e, true, &mut found);
@@ -101,8 +101,8 @@ impl Planner<'_, '_> {
         Ok(Statement { of: of.clone(), repeated, filling: irredundant(&filling, place)? })
     }
 
-    /// A part in the loops over its lanes, what several lanes read loaded before them; `None` where
-    /// nothing is shared, or some lanes may be guarded.
+    /// A part in the loops over its lanes, with shared elements loaded before these loops; `None`
+    /// if nothing is shared, or some lanes may be guarded.
     pub fn shared_loads(
         &mut self,
         of: &Which,
@@ -132,7 +132,7 @@ impl Planner<'_, '_> {
                 continue;
             }
             if !self.testable(&guard.canonical, place) {
-                // Perhaps the ranges of the lanes are all that it says.
+                // The guard may state only the ranges of the lanes.
                 let mut all = place.clone();
                 for lane in lanes {
                     self.learn_lane(lane, &mut all)?;
@@ -197,7 +197,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Whether no subscript is read from memory itself.
+/// Whether no subscript itself reads memory.
 fn is_plain(access: &Access) -> bool {
     access.index.iter().all(|s| s.to_aff().is_some())
 }

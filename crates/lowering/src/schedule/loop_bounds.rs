@@ -1,8 +1,8 @@
-//! Between which values a loop runs.
+//! The bounds of loops.
 //!
-//! The parts inside of one loop may run over different ranges. Of the bounds of one part the
-//! strongest counts, of several parts the weakest: the loop runs over the hull of all of them, and
-//! each part is guarded where its own range ends before that.
+//! The parts inside one loop may have different ranges. The bounds of one part are a conjunction,
+//! those of several parts a disjunction: the loop runs over the hull of all ranges, and a part is
+//! guarded where its own range is smaller.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::Bound;
@@ -12,21 +12,22 @@ use crate::schedule::place::Place;
 /// Which end of a range a bound is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The least value, of which the bounds are rounded up.
+    /// The least value; its bounds are rounded up.
     Lower,
-    /// The greatest value, of which the bounds are rounded down.
+    /// The greatest value; its bounds are rounded down.
     Upper,
 }
 
 impl Side {
-    /// What is divided by a bound's denominator, rounded down: `ceil(a/d) = floor((a + d-1)/d)` of
-    /// the first value, `floor(a/d) + 1 = floor((a + d)/d)` of the one after the last.
+    /// The numerator for division by a bound's denominator, rounded down: `ceil(a/d) = floor((a +
+    /// d-1)/d)` for the first value, `floor(a/d) + 1 = floor((a + d)/d)` for the one after the
+    /// last.
     pub fn numerator(self, bound: &Bound) -> Result<Aff, Diagnostic> {
         let d = bound.denominator;
         Ok(bound.aff.add_constant(if self == Side::Lower { d - 1 } else { d })?)
     }
 
-    /// What a bound says of the name that it bounds.
+    /// A bound as a constraint on the name that it bounds.
     pub fn says(self, bound: &Bound, of: &Aff) -> Result<Constraint, Diagnostic> {
         let scaled = of.scale(bound.denominator)?;
         Ok(match self {
@@ -35,9 +36,9 @@ impl Side {
         })
     }
 
-    /// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions,
-    /// or, if `exact`, as the integers that they are rounded to, if the first is one. ceil(b/e) >=
-    /// a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
+    /// The condition that the first of two bounds is no tighter than the second: a/d against b/e,
+    /// as fractions, or, if `exact`, as the integers that they are rounded to, if the first is one.
+    /// ceil(b/e) >= a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
     pub fn weaker(self, first: &Bound, second: &Bound, exact: bool) -> Result<Constraint, Diagnostic> {
         let (a, b) = (first.aff.scale(second.denominator)?, second.aff.scale(first.denominator)?);
         let slack = if exact && first.denominator == 1 { second.denominator - 1 } else { 0 };
@@ -47,7 +48,7 @@ impl Side {
         })
     }
 
-    /// Of the bounds of one part those that do not follow from another one with what is known.
+    /// The bounds of one part that do not follow from another one and known facts.
     pub fn needed(self, bounds: Vec<Bound>, known: Known<'_>) -> Result<Vec<Bound>, Diagnostic> {
         let mut kept = bounds;
         for exact in [false, true] {
@@ -74,13 +75,13 @@ impl Side {
 /// Whether a constraint is known to hold.
 pub(crate) type Known<'f> = &'f dyn Fn(&Constraint) -> Result<bool, Diagnostic>;
 
-/// One end of the range of a loop: lists of bounds, one of which is that of the first (or last)
-/// value of all parts.
+/// One end of the range of a loop: a disjunction of lists of bounds, one list for each part whose
+/// end may be the loop's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoopEnd(pub Vec<Vec<Bound>>);
 
 impl LoopEnd {
-    /// The bounds, where all of them count.
+    /// The bounds, if there is only one list.
     pub fn conjunction(&self) -> Option<&[Bound]> {
         match self.0.as_slice() {
             [bounds] => Some(bounds),
@@ -88,11 +89,11 @@ impl LoopEnd {
         }
     }
 
-    /// The end of the hull of the ranges of several parts, of which these are the bounds.
+    /// The end of the hull of the ranges of several parts, given the bounds of each.
     ///
-    /// A list is left out where another one bounds all instances of its part. `known` says whether
-    /// a constraint holds before the loop, `of_part` whether it holds of all instances of a part,
-    /// by its place in the list.
+    /// A list is dropped if another one bounds all instances of its part. `known` says whether a
+    /// constraint holds before the loop, `of_part` whether it holds for all instances of a part, by
+    /// its position in the list.
     pub fn hull(
         side: Side,
         iname: &Name,
@@ -119,7 +120,7 @@ impl LoopEnd {
             }
             Ok(true)
         };
-        // For each list that is kept, the parts that it stands for.
+        // For each list that is kept, the parts that it represents.
         let mut kept: Vec<Vec<usize>> = Vec::new();
         for k in 0..parts.len() {
             let mut found = None;
@@ -150,7 +151,8 @@ impl LoopEnd {
         Ok(LoopEnd(first.into_iter().map(|k| parts[k].clone()).collect()))
     }
 
-    /// What holds of the iname wherever the loop runs: what each of the lists says.
+    /// Constraints on the iname that hold wherever the loop runs: those implied by each of the
+    /// lists.
     fn known(&self, side: Side, iname: &Name, known: Known<'_>) -> Result<Vec<Constraint>, Diagnostic> {
         let mut found = Vec::new();
         for b in self.0.iter().flatten() {
@@ -178,20 +180,20 @@ pub(crate) struct LoopBounds {
 }
 
 impl LoopBounds {
-    /// What holds of the iname wherever the loop runs.
+    /// Constraints on the iname that hold wherever the loop runs.
     pub fn known(&self, iname: &Name, known: Known<'_>) -> Result<Vec<Constraint>, Diagnostic> {
         let mut found = self.lower.known(Side::Lower, iname, known)?;
         found.extend(self.upper.known(Side::Upper, iname, known)?);
         Ok(found)
     }
 
-    /// What they say of the iname is known from here on.
+    /// From here on, their constraints on the iname are known.
     pub fn learn(&self, iname: &Name, place: &mut Place) -> Result<(), Diagnostic> {
         let known = self.known(iname, &|c| place.implies(c))?;
         place.learn(&known)
     }
 
-    /// The value of the iname, where they say that it has one, and exactly one.
+    /// The value of the iname, if they imply that it has exactly one.
     pub fn one_value(&self) -> Option<&Aff> {
         match (self.lower.conjunction()?, self.upper.conjunction()?) {
             ([low], [high]) if low.denominator == 1 && low == high => Some(&low.aff),

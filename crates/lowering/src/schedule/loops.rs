@@ -1,10 +1,10 @@
 //! Bounds of loops, and loops of one iteration or none.
 //!
 //! A loop runs over the hull of the ranges of the parts inside (`loop_bounds`). Each part's range
-//! is the projection of its constraints onto the iname and what has a value before the loop; where
-//! threads meet inside, onto names that have one value for all threads of the block. Bounds that are
-//! implied by others and by what is known at that place are dropped. A loop of one iteration becomes
-//! its body; one without iterations is left out.
+//! is the projection of its constraints onto the iname and the names that have a value before the
+//! loop; if threads synchronise inside, onto names that are uniform over the block. Bounds that are
+//! implied by others and by known facts are dropped. A loop of one iteration becomes its body; one
+//! without iterations is omitted.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name, Part, Tag};
 use loopwright_poly::{Bound, System};
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Planner<'_, '_> {
-    /// The loop over `iname` around these items, in pieces if it is worth it.
+    /// The loop over `iname` around these items, split into pieces if that pays off.
     pub fn loop_over(
         &mut self,
         iname: &Name,
@@ -33,7 +33,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// The loop over `iname`, in one.
+    /// The loop over `iname`, in one piece.
     pub fn one_loop(
         &mut self,
         iname: &Name,
@@ -64,8 +64,8 @@ impl Planner<'_, '_> {
         let one = match (bounds.one_value(), ends) {
             (Some(value), _) => Some(value.clone()),
             (None, (Some(low), Some(high))) if high <= low => return Ok(Vec::new()),
-            // What is known of the iname outside of the loop is that of all instances of a part,
-            // not of a piece of it.
+            // Facts about the iname outside the loop concern all instances of a part, not a piece
+            // of it.
             (None, (Some(low), Some(high))) if high == low + 1 && self.piece.is_none() => {
                 Some(Aff::constant(low))
             }
@@ -95,7 +95,7 @@ impl Planner<'_, '_> {
 
     /// The bounds of the loop over an iname.
     ///
-    /// Errors: parts that have none.
+    /// Errors: parts without bounds.
     pub fn loop_bounds(&self, items: &[Item], iname: &Name, place: &Place) -> Result<LoopBounds, Diagnostic> {
         match self.bounds_or_refusal(items, iname, place)? {
             Ok(bounds) => Ok(bounds),
@@ -112,9 +112,9 @@ impl Planner<'_, '_> {
     ) -> Result<Result<LoopBounds, Box<Diagnostic>>, Diagnostic> {
         let analysis = self.analysis;
         let refused = |diagnostic: Diagnostic| Ok(Err(Box::new(diagnostic)));
-        // Threads of the block meet inside.
+        // Threads of the block synchronise inside.
         let converges = items.iter().any(Item::converges);
-        // The bounds are to be constant.
+        // The bounds must be constant.
         let unroll = analysis.kernel.tag(iname) == Tag::Unroll;
         let mut all: Vec<(usize, Vec<Bound>, Vec<Bound>)> = Vec::new();
         let known = |c: &Constraint| place.implies(c);
@@ -144,7 +144,8 @@ impl Planner<'_, '_> {
                         Diagnostic::new(
                             "not-constant-length",
                             format!(
-                                "`{iname}` is to be unrolled, but its length is not bounded by a constant"
+                                "`{iname}` is to be unrolled, but its length is not bounded by a \
+                                 constant"
                             ),
                         )
                         .help(format!(
@@ -159,8 +160,8 @@ impl Planner<'_, '_> {
             let keep = |n: &Name| self.available(n, place) && (!converges || self.uniform(&Aff::var(n)));
             let bounds = system.bounds(iname, &keep)?;
             if bounds.lower.is_empty() || bounds.upper.is_empty() {
-                // A part between the loops of a split reduction knows of the outer one only through
-                // the inner one: the parts inside say how far it runs.
+                // A part between the loops of a split reduction is related to the outer one only
+                // through the inner one, so the parts inside determine its range.
                 let any = system.bounds(iname, &|_| true)?;
                 if (any.lower.is_empty() || any.upper.is_empty()) && Item::parts(items).len() > 1 {
                     unbounded = Some(part);
@@ -168,7 +169,7 @@ impl Planner<'_, '_> {
                 }
                 return refused(self.no_bound(iname, info, converges));
             }
-            // What is known here needs no second mention.
+            // Facts known here need not be repeated.
             let lower = Side::Lower.needed(bounds.lower, &known)?;
             let upper = Side::Upper.needed(bounds.upper, &known)?;
             all.push((part, lower, upper));
@@ -176,8 +177,8 @@ impl Planner<'_, '_> {
         if let (Some(part), true) = (unbounded, all.is_empty()) {
             return refused(self.no_bound(iname, &analysis.parts[part], false));
         }
-        // A projection says nothing of a loop where it is not gone round; the loop of an end stays
-        // within that over all instances.
+        // A projection says nothing about empty ranges; the loop over one end must stay within that
+        // over all instances.
         if let (Some(whole), [(_, lower, upper)]) =
             (self.piece.as_ref().and_then(|p| p.ends_of.as_ref()), all.as_mut_slice())
         {
@@ -204,11 +205,13 @@ impl Planner<'_, '_> {
         );
         if !converges {
             return refusal.help(
-                "give the iname a lower and an upper bound, loaded before the loop if they are read from data",
+                "give the iname a lower and an upper bound, loaded before the loop if they are \
+                 read from data",
             );
         }
         let refusal = refusal.help(
-            "threads wait for each other inside the loop, so its bounds have to be the same for all threads of the block",
+            "threads wait for each other inside the loop, so its bounds must be the same for all \
+             threads of the block",
         );
         match self.different_rounds(iname, info) {
             Some(witness) => refusal.witness(witness),
@@ -216,8 +219,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Two threads of a block that go round a loop different numbers of times: those whose own data
-    /// bound it.
+    /// Two threads of a block that execute different numbers of iterations, because per-thread
+    /// values bound the loop.
     fn different_rounds(&self, iname: &Name, info: &PartInfo) -> Option<String> {
         let bounding = |c: &&Constraint| c.aff.mentions(iname);
         let names: Vec<Name> =
@@ -240,7 +243,9 @@ impl Planner<'_, '_> {
         };
         let (first, second) = (cell(0)?, cell(1)?);
         Some(format!(
-            "where {first} and {second} differ, ({thread} = {least}) and ({thread} = {}) go round the loop over `{iname}` different numbers of times, and one waits where the other never comes",
+            "where {first} and {second} differ, ({thread} = {least}) and ({thread} = {}) run \
+             different numbers of iterations of the loop over `{iname}`, and one waits at a \
+             barrier that the other never reaches",
             least.checked_add(1)?
         ))
     }

@@ -1,10 +1,10 @@
 //! The schedule: everything that lowering decides, between the kernel and the program.
 //!
 //! A schedule has the launches of the host and, for each device kernel, a tree of [`Node`]s: loops
-//! with their bounds and what they count, guards, barriers with the dependence that needs each,
-//! joins of partial results with how they are done, loads that several lanes share, vectors with
-//! what remains of them. [`show`] prints it (`loopwright check --schedule`), and `write` makes the
-//! program from it without deciding anything.
+//! with their bounds and counters, guards, barriers with the dependence that requires each, joins
+//! of partial results with their method, loads that several lanes share, vectors with their
+//! remainders. [`show`] prints it (`loopwright check --schedule`), and `write` makes the program
+//! from it without deciding anything.
 //!
 //! The passes, in order, each a file whose head states its algorithm:
 //!
@@ -12,10 +12,10 @@
 //! |---|---|
 //! | [`host`] | launches: where a kernel ends, loops of the host, grids and blocks |
 //! | [`crate::schedule::items`], [`crate::schedule::sync`] | order, joins before what uses them, barriers |
-//! | [`guards`] | which parts come under which guards |
+//! | [`guards`] | which guards are placed around which parts |
 //! | [`loops`] | bounds of loops, loops of one iteration |
-//! | [`pieces`] | loops over vectors of which some lie partly outside of the range |
-//! | [`lanes`], [`loads`], [`vectors`] | what of a statement is done for each lane, what once, what by vectors |
+//! | [`pieces`] | loops over vectors of which some are partial |
+//! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
 //! | [`joins`] | how threads join their partial results |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
@@ -56,21 +56,21 @@ pub(crate) mod vectors;
 
 use place::Place;
 
-/// All that is decided for a kernel.
+/// All decisions for a kernel.
 pub(crate) struct Schedule {
     pub host: Vec<HostNode>,
     pub kernels: Vec<KernelPlan>,
 }
 
-/// What the host does.
+/// An action of the host.
 pub(crate) enum HostNode {
     /// Launches the kernel of this number.
     Launch(usize),
-    /// Repeats what is inside.
+    /// Repeats the actions inside.
     For { iname: Name, bounds: LoopBounds, around: HostPlace, body: Vec<HostNode>, note: Note },
 }
 
-/// What is known inside of loops of the host.
+/// Facts known inside host loops.
 #[derive(Clone, Default)]
 pub(crate) struct HostPlace {
     /// Their inames, outermost first.
@@ -84,18 +84,18 @@ pub(crate) struct HostPlace {
 /// One launch.
 pub(crate) struct KernelPlan {
     pub name: Name,
-    /// The loops of the host around it.
+    /// The host loops around it.
     pub around: HostPlace,
-    /// Why it is a kernel of its own, and what its host loops are for.
+    /// Why it is a separate kernel, and why its host loops are needed.
     pub notes: Vec<Note>,
     /// The parts that it runs.
     pub parts: Vec<usize>,
     pub body: KernelBody,
 }
 
-/// What a launch does.
+/// The body of a launch.
 pub(crate) enum KernelBody {
-    /// What its nodes say.
+    /// A tree of nodes.
     Nodes(Box<Body>),
     /// A launch of a nest over segments.
     Segments(crate::flat::Launch),
@@ -104,21 +104,20 @@ pub(crate) enum KernelBody {
 /// A kernel of nodes.
 pub(crate) struct Body {
     pub block: [u32; 3],
-    /// How many blocks there are on the axes of the grid; one on those that it does not have.
+    /// The number of blocks on each axis of the grid; one on axes that are missing here.
     pub grid: BTreeMap<Dim, GridExtent>,
-    /// What is known where the kernel begins.
+    /// Facts known where the kernel begins.
     pub place: Place,
     pub nodes: Vec<Node>,
     /// The arrays through which its threads pass values to each other.
     pub exchanged: BTreeSet<Name>,
 }
 
-/// How many blocks an axis has: for each kind of part the least of its bounds, of these the
-/// greatest.
+/// The number of blocks on an axis: the maximum over parts of the minimum of each part's bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct GridExtent {
     pub uppers: Vec<Vec<Bound>>,
-    /// Whether something has to run even where the bounds leave nothing.
+    /// Whether there is at least one block, even if the bounds are empty.
     pub at_least_one: bool,
 }
 
@@ -130,28 +129,28 @@ pub(crate) enum Node {
     Once { iname: Name, value: Aff, inside: Place, body: Vec<Node> },
     /// Runs where these hold.
     Guard(Guarded),
-    /// Runs where some lane of a vector is in range and some is not.
+    /// Runs if some lane of a vector is in range and some lane is not.
     Ends { ends: Ends, note: Note, body: Vec<Node> },
     /// For each value of a lane, unrolled.
     Lane { lane: Name, inside: Place, body: Vec<Node> },
     /// A statement of a part.
     Statement(Statement),
-    /// What lanes share is loaded before what reads it.
+    /// Elements that lanes share are loaded before the nodes that read them.
     Loads { of: Which, loads: Vec<Load>, body: Vec<Node> },
     /// A statement over a vector's lanes.
     Vector(Box<Vector>),
     /// The vectors of a statement are loaded, for all its lanes.
     VectorLoads { of: Which, accesses: Vec<Access>, around: Vec<Name>, lane: Name, length: i64, first: Place },
-    /// All that lanes load by vectors, then what is done with it.
+    /// All vector loads of the lanes, then the work on what they loaded.
     Ahead { accesses: Vec<Access>, lanes: Vec<Name>, loads: Vec<Node>, uses: Vec<Node> },
-    /// The partial results of a reduction become one; or each lane and thread gets what is joined up
-    /// to it.
+    /// Joins the partial results of a reduction; or, for a scan, gives each lane and thread the
+    /// joined value up to it.
     Join { join: Join, plan: JoinPlan },
     /// The accumulators of a scan are reset.
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),
-    /// From here on this is known: the ranges of what has been loaded.
+    /// From here on these facts are known: the ranges of loaded values.
     Known(Place),
 }
 
@@ -170,7 +169,7 @@ pub(crate) struct Loop {
 pub(crate) enum Counter {
     /// Its iname.
     Iname,
-    /// A sum that the body speaks of instead.
+    /// A sum that the body uses instead.
     Sum(Sum),
 }
 
@@ -179,16 +178,16 @@ pub(crate) struct Sum {
     pub name: Name,
     pub step: i64,
     pub rest: Aff,
-    /// The least of these is the value that is not reached.
+    /// The exclusive upper bound is the least of these.
     pub ends: Vec<Aff>,
-    /// What it is over canonical names.
+    /// Its value over canonical names.
     pub canonical: Aff,
 }
 
-/// What runs under guards.
+/// Guarded nodes.
 pub(crate) struct Guarded {
     pub guards: Vec<Guard>,
-    /// Those that a comment explains, and whose they are.
+    /// The guards that a comment explains, and the part that they belong to.
     pub explained: Vec<Guard>,
     pub of: Option<Which>,
     pub inside: Place,
@@ -200,7 +199,7 @@ pub(crate) struct Statement {
     pub of: Which,
     /// Elements that it reads several times.
     pub repeated: Vec<Access>,
-    /// Where these hold, a copy copies; elsewhere it writes its filling.
+    /// Where these hold, a copy copies its source; elsewhere it writes its filling.
     pub filling: Vec<Guard>,
 }
 
@@ -210,7 +209,7 @@ pub(crate) struct Load {
     pub how: LoadHow,
 }
 
-/// How lanes share what they load.
+/// How lanes share loads.
 pub(crate) enum LoadHow {
     /// All of them one element.
     Variable,
@@ -221,7 +220,7 @@ pub(crate) enum LoadHow {
 }
 
 impl LoadHow {
-    /// The lanes whose values have elements of their own.
+    /// The lanes for whose values there are separate elements.
     pub fn lanes(&self) -> &[Name] {
         match self {
             LoadHow::Variable => &[],
@@ -235,19 +234,18 @@ pub(crate) struct Vector {
     pub of: Which,
     pub lane: Name,
     pub length: i64,
-    /// What is read by vectors.
+    /// The accesses that are vector loads.
     pub reads: Vec<Access>,
-    /// What is written by vectors.
+    /// The accesses that are vector stores.
     pub write: Option<Access>,
     /// Where the first lane runs.
     pub first: Place,
-    /// Inside of the loop over the lanes.
+    /// The nodes inside the loop over the lanes.
     pub inside: Place,
     pub statement: Statement,
 }
 
-/// Which lanes of vectors a condition singles out: where one of `fails` does not hold and all of
-/// `holds` do.
+/// A condition for partial vectors: one of `fails` does not hold, and all of `holds` do.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Ends {
     pub fails: Vec<Constraint>,

@@ -1,9 +1,9 @@
 //! Partial vectors: whole vectors move by vector accesses, the elements of partial ones one by one.
 //!
-//! Where the guards of an update separate the `vec` lanes of one vector, a single loop would have to
-//! move every element on its own. If whole vectors can move at once, the update is written more than
-//! once. A loop over such vectors with nothing else in it is written for the whole ones, followed by
-//! a loop for each end of the range, which has at most one iteration per thread:
+//! Where the guards of an update separate the `vec` lanes of one vector, a single loop would have
+//! to move every element on its own. If whole vectors can move at once, the update is written more
+//! than once. A loop over such vectors with nothing else in it is written for the whole ones,
+//! followed by a loop for each end of the range, which has at most one iteration per thread:
 //!
 //! ```text
 //! for (vectors that lie in the range)                      one access, all lanes
@@ -11,12 +11,12 @@
 //! for (the vector in which the range ends, if another)     for each lane:  if (in range)  one element
 //! ```
 //!
-//! The code of the ends stays out of the loop that takes nearly all of the time, and compilers unroll
-//! that loop. It runs over the vectors for whose lanes the first guard holds throughout, and the
-//! second; the others are those for which the first does not, and those for which the first does and
-//! the second does not. So each vector is in exactly one loop. Where this cannot be written, because
-//! guards do not mention the loop's iname or a side has two bounds, the update is written in place,
-//! twice:
+//! The code of the ends stays out of the loop that takes nearly all of the time, and compilers
+//! unroll that loop. The main loop covers the vectors all of whose lanes satisfy both guards; the
+//! others are those where the first guard fails for some lane, and those where the first holds and
+//! the second fails for some lane. So each vector is in exactly one loop. If this is impossible,
+//! because guards do not mention the loop's iname or a side has two bounds, the update is written
+//! in place, twice:
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
@@ -24,9 +24,9 @@
 //!     for each part:  if (some lane is, and some is not)  for each lane:  if (in range)  one element
 //! ```
 //!
-//! The loop over parts has no branches inside of a vector, so that its loads overlap. Few threads
-//! have work in the second statement, the ends of a row; threads that lie behind the end of a row
-//! altogether, most of a block in the last round, do not enter it.
+//! The loop over parts has no branches inside a vector, so that its loads overlap. Only the few
+//! threads at the ends of a row have work in the second statement; threads entirely past the end of
+//! a row, most of a block in the last round, skip it.
 
 use std::rc::Rc;
 
@@ -45,11 +45,11 @@ use crate::{
     schedule::items::Item,
 };
 
-/// A guard over some lanes: where it holds for all of them, and where for one.
+/// A guard over some lanes: the conditions that it holds for all, and for at least one, of them.
 struct Range {
-    /// At the lane where it holds least.
+    /// At the lane where it is hardest to satisfy.
     least: Constraint,
-    /// At the lane where it holds most.
+    /// At the lane where it is easiest to satisfy.
     most: Constraint,
 }
 
@@ -60,7 +60,7 @@ impl Range {
     }
 }
 
-/// A guard that tells the lanes of a vector apart.
+/// A guard that separates the lanes of a vector.
 struct Apart {
     guard: Guard,
     /// Over the lanes of the vector.
@@ -93,9 +93,9 @@ fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
 }
 
 impl Planner<'_, '_> {
-    /// The loop over `iname` around an update and nothing else, once for whole vectors and once for
-    /// each end; `None` where no guard tells the lanes of a vector apart or nothing moves at once,
-    /// and where one of these loops has no bounds.
+    /// The loop over `iname` around a single update, once for whole vectors and once for each end;
+    /// `None` if no guard separates the lanes of a vector, if there are no vector accesses, or if
+    /// one of these loops has no bounds.
     pub fn loops_of_pieces(
         &mut self,
         iname: &Name,
@@ -157,8 +157,8 @@ impl Planner<'_, '_> {
         let piece = |info, inside, ends_of| Piece { number, info: Rc::new(info), inside, ends_of };
         let mut pieces = vec![(piece(whole(info, &apart), Vec::new(), None), Note::default())];
         let guards = irredundant(&info.guards, place)?;
-        // What is known of the numbers that the ends depend on, as that a row begins less than a
-        // vector behind a multiple.
+        // Facts about the scalars that the ends depend on, such as that the misalignment of a row
+        // is less than a vector.
         let of_data = |c: &&Constraint| {
             let names = c.names();
             !names.is_empty() && names.iter().all(|n| self.data.contains(n))
@@ -183,8 +183,8 @@ impl Planner<'_, '_> {
         Ok(Some(pieces))
     }
 
-    /// An update in the loops over its lanes, twice; `None` where no guard tells the lanes of a
-    /// vector apart or nothing moves at once.
+    /// An update in the loops over its lanes, twice; `None` if no guard separates the lanes of a
+    /// vector or there are no vector accesses.
     pub fn in_place(
         &mut self,
         of: &Which,
@@ -200,7 +200,7 @@ impl Planner<'_, '_> {
         let wholes = Which { number: of.number, piece: Some(Rc::new(whole(info, &apart))) };
         let context = Context::default();
         let mut nodes = self.lanes(&wholes, lanes, &context, place)?;
-        // The others.
+        // The partial vectors.
         let own = [vector.clone()];
         let (vectors, threads): (Vec<Range>, Vec<Range>) =
             apart.into_iter().map(|a| (a.vector, a.thread)).unzip();
@@ -220,8 +220,8 @@ impl Planner<'_, '_> {
         Ok(Some(nodes))
     }
 
-    /// The guards of an update that tell the lanes of a vector apart; `None` where none does or
-    /// nothing moves at once.
+    /// The guards of an update that separate the lanes of a vector; `None` if none does or there
+    /// are no vector accesses.
     fn apart(
         &self,
         info: &PartInfo,
@@ -268,7 +268,7 @@ impl Planner<'_, '_> {
             }
         }
         let mixed = irredundant(&mixed, &inside)?;
-        // What a guard is where it holds least, or most, among these lanes.
+        // A guard at the one of these lanes where it is hardest, or easiest, to satisfy.
         let extreme =
             |c: &Constraint, lanes: &[Name], least: bool| -> Result<Option<Constraint>, Diagnostic> {
                 let mut aff = c.aff.clone();
@@ -285,8 +285,8 @@ impl Planner<'_, '_> {
             };
         let own = [vector.clone()];
         let any = inside.with(&canonical(&mixed))?;
-        // Where the first lane decides for all of them, the whole vector is in range or none of it
-        // is.
+        // If the first lane decides for all of them, the vector is entirely in range or entirely
+        // out of it.
         let mut all = Vec::new();
         for guard in mixed {
             let c = &guard.canonical;
@@ -302,7 +302,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Where some lane is in range, as far as each guard by itself tells, and some lane is not.
+/// The condition that some lane is in range, judged by each guard separately, and some lane is not.
 fn ends(guards: &[Range], place: &Place) -> Result<Ends, Diagnostic> {
     let mut holds = Vec::new();
     for guard in guards {

@@ -1,25 +1,25 @@
-//! What is known at a place of a body: which names have a value there, and which constraints hold.
+//! Facts known at a place of a body: which names have a value there, and which constraints hold.
 //!
-//! Decisions are made from this alone. Writing takes the same places along, since how an index is
-//! written (a quotient that truncates, a bound that is constant) depends on what holds there.
+//! Decisions depend on nothing else. Writing tracks the same places, since the form of an index (a
+//! truncating quotient, a constant bound) depends on what holds there.
 
 use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, rc::Rc};
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::{System, Table};
 
-/// What is known at a place.
+/// The facts known at a place.
 #[derive(Clone)]
 pub(crate) struct Place {
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// Integer scalars that have been loaded from data by now.
     pub data: Rc<BTreeSet<Name>>,
-    /// Inames of loops of one iteration: their one value.
+    /// Inames of loops of one iteration, with their only value.
     pub only: BTreeMap<Name, Aff>,
     /// Coordinates of axes on which there is one thread or block.
     pub fixed: Rc<BTreeMap<Name, Aff>>,
-    /// What holds here.
+    /// The constraints that hold here.
     system: System,
     answers: Rc<RefCell<Table<Constraint, bool>>>,
 }
@@ -36,12 +36,12 @@ impl Place {
         })
     }
 
-    /// What holds here.
+    /// The constraints that hold here.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// From here on this holds as well.
+    /// Adds a constraint that holds from here on.
     pub fn learn(&mut self, known: &[Constraint]) -> Result<(), Diagnostic> {
         if known.is_empty() {
             return Ok(());
@@ -51,7 +51,7 @@ impl Place {
         Ok(())
     }
 
-    /// As [`Self::learn`], at a place further in.
+    /// As [`Self::learn`], for a place further in.
     pub fn with(&self, known: &[Constraint]) -> Result<Place, Diagnostic> {
         let mut inner = self.clone();
         inner.learn(known)?;
@@ -68,13 +68,13 @@ impl Place {
         Ok(answer)
     }
 
-    /// The canonical function, where inames and coordinates that have one value here are that value.
+    /// The canonical function, with inames and coordinates that have one value here replaced by it.
     pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         Ok(canonical.substitute(&|n| self.only.get(n).or_else(|| self.fixed.get(n)).cloned())?)
     }
 
-    /// The value of `floor(numerator / denominator)`, where it is the same for all that holds here
-    /// and can be seen without asking far.
+    /// The value of `floor(numerator / denominator)`, if it is constant here and this can be seen
+    /// cheaply.
     pub fn constant_quotient(&self, numerator: &Aff, denominator: i64) -> Result<Option<i64>, Diagnostic> {
         if denominator > 1
             && let (Some(least), Some(greatest)) = self.system.constant_range(numerator)?

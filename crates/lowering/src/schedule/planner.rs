@@ -1,4 +1,4 @@
-//! What the passes over one device kernel share.
+//! State shared by the passes over one device kernel.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -13,7 +13,7 @@ use crate::{
     schedule::{items::Item, loop_bounds::LoopBounds},
 };
 
-/// Decides for one device kernel.
+/// Makes the decisions for one device kernel.
 pub(crate) struct Planner<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     pub block: [u32; 3],
@@ -21,29 +21,29 @@ pub(crate) struct Planner<'a, 'k> {
     pub hazards: Hazards,
     /// Integer scalars that have been loaded from data so far.
     pub data: Rc<BTreeSet<Name>>,
-    /// What the loop in hand is for, where it is not for all instances of its part.
+    /// The piece that the current loop is for, if it is not for all instances of its part.
     pub piece: Option<Rc<Piece>>,
 }
 
-/// Some instances of a part, which have a loop of their own (see `pieces`).
+/// Some instances of a part, which have a separate loop (see `pieces`).
 pub(crate) struct Piece {
     pub number: usize,
-    /// The part, with guards that only these instances fulfil.
+    /// The part, with guards that only these instances satisfy.
     pub info: Rc<PartInfo>,
-    /// Those of the guards that are tested inside of the loop and do not bound it.
+    /// The guards that are tested inside the loop and do not bound it.
     pub inside: Vec<Constraint>,
-    /// Of the elements at one end: the bounds of the loop over all instances.
+    /// For a piece at one end: the bounds of the loop over all instances.
     pub ends_of: Option<LoopBounds>,
 }
 
 impl<'a, 'k> Planner<'a, 'k> {
-    /// A part, or the piece of it that is in hand.
+    /// A part, or the current piece of it.
     pub fn which(&self, number: usize) -> Which {
         let piece = self.piece.as_ref().filter(|piece| piece.number == number);
         Which { number, piece: piece.map(|piece| piece.info.clone()) }
     }
 
-    /// What is known of a part, or of the piece of it that is in hand.
+    /// The facts about a part, or about the current piece of it.
     pub fn part(&self, number: usize) -> &PartInfo {
         match &self.piece {
             Some(piece) if piece.number == number => &piece.info,

@@ -1,4 +1,4 @@
-//! A schedule as text: a line for each decision, indented by what is around it.
+//! A schedule as text: a line for each decision, indented by nesting.
 
 use std::fmt::Write;
 
@@ -206,7 +206,10 @@ impl Text<'_, '_> {
             JoinPlan::Nothing => "in each thread".to_string(),
             JoinPlan::Butterfly(width) => format!("by shuffles among {width} lanes"),
             JoinPlan::Warps { group, .. } => {
-                format!("by shuffles in each warp, then through shared memory, {group} threads together")
+                format!(
+                    "by shuffles in each warp, then through shared memory, {group} threads \
+                     together"
+                )
             }
             JoinPlan::Memory => "through shared memory".to_string(),
         };
@@ -251,7 +254,8 @@ fn loop_text(l: &Loop) -> Result<String, Diagnostic> {
     Ok(format!("loop {}: {}{unroll}{counts}{whom}", l.iname, bounds_text(&l.bounds, &l.iname)?))
 }
 
-/// For whom a condition or bounds hold: for each thread, or for all of a block that meet inside.
+/// Whether a condition or bounds are evaluated per thread, or uniformly for a block that
+/// synchronises inside.
 fn for_whom(body: &[Node]) -> &'static str {
     if converges(body) { ", for all threads of the block" } else { "" }
 }
@@ -262,7 +266,7 @@ fn bounds_text(bounds: &LoopBounds, iname: &Name) -> Result<String, Diagnostic> 
     Ok(format!("{lower} and {}", end_text(&bounds.upper, Side::Upper, &of)?))
 }
 
-/// What an end says of the index; of several parts the weakest counts.
+/// The constraint of one end on the index; those of several parts are a disjunction.
 fn end_text(end: &LoopEnd, side: Side, of: &Aff) -> Result<String, Diagnostic> {
     let mut lists = Vec::new();
     for bounds in &end.0 {

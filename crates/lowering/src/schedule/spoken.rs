@@ -1,8 +1,8 @@
-//! In which names an index is spoken of: `i` for `256*i_outer + i_inner`.
+//! The names in which an index is written: `i` for `256*i_outer + i_inner`.
 //!
-//! Sums that have a name at a place are replaced by it where that leaves fewer terms, or fewer names
-//! without a value because a loop counts a sum of them. Deciding ([`super::counters`]) and writing
-//! ask the same question, so that what was decided can be written.
+//! Sums that have a name at a place are replaced by it if that leaves fewer terms, or fewer names
+//! without a value (since a loop counts a sum of them). Deciding ([`super::counters`]) and writing
+//! use the same function, so that what was decided can be written.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) trait Names {
     fn named(&self) -> &[(Name, Aff)];
 }
 
-/// The names that have a value at a place, before there are values.
+/// The names that have a value at a place, before values exist.
 #[derive(Clone, Default)]
 pub(crate) struct Spoken {
     pub values: BTreeSet<Name>,
@@ -85,7 +85,7 @@ pub(crate) fn in_names(canonical: &Aff, names: &dyn Names) -> Result<Aff, Diagno
     }
 }
 
-/// Where an inequality does not hold.
+/// The negation of an inequality.
 pub(crate) fn fails(c: &Constraint) -> Result<Constraint, Diagnostic> {
     Ok(Constraint::nonneg(c.aff.neg()?.add_constant(-1)?))
 }
@@ -106,7 +106,7 @@ pub(crate) fn sides(c: &Constraint) -> Result<(BinOp, Aff, Aff), Diagnostic> {
         }
     }
     let constant = c.aff.constant_term();
-    // Alone on the left stands what is compared: `i < n`, `i >= 1`, `i + j <= n - 3`.
+    // The compared names are alone on the left: `i < n`, `i >= 1`, `i + j <= n - 3`.
     Ok(match c.kind {
         Kind::Eq if left.terms().is_empty() => (BinOp::Eq, right, Aff::constant(constant.saturating_neg())),
         Kind::Eq => (BinOp::Eq, left, right.add_constant(constant)?),
@@ -116,7 +116,7 @@ pub(crate) fn sides(c: &Constraint) -> Result<(BinOp, Aff, Aff), Diagnostic> {
 }
 
 impl Analysis<'_> {
-    /// How an index is written, where not as it stands.
+    /// How an index is written, if not as it is.
     pub fn respoken(&self, aff: &Aff, names: &dyn Names) -> Result<Option<Aff>, Diagnostic> {
         let plain = aff.names().iter().all(|n| {
             self.lookup.is_iname(n)
@@ -128,7 +128,7 @@ impl Analysis<'_> {
             return Ok(None);
         }
         let named = in_names(&self.canonical(aff)?, names)?;
-        // A loop that counts a sum has no value for the parts of it.
+        // A loop that counts a sum gives no values to its parts.
         let has_value = |n: &Name| {
             names.has_value(n) || !self.lookup.is_iname(n) || coordinate_name(self.kernel.tag(n)).is_some()
         };

@@ -1,9 +1,9 @@
 //! Where temporaries and accumulators live.
 //!
-//! A private scalar is a variable, unless lanes are around what writes it: then it is an array of
-//! the thread with an element for each of their values, as are private arrays, whose own axes come
-//! behind those. What is shared is an array of the block, a scalar one of length 1. An accumulator
-//! has a copy for each lane that is around it or reduced over.
+//! A private scalar is a variable, unless lanes are around its writers: then it is a private array
+//! with an element for each of their values. A private array gets these axes before its own. A
+//! shared temporary is an array of the block, of length 1 if it is a scalar. An accumulator has a
+//! copy for each lane that is around it or reduced over.
 
 use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
 
@@ -14,14 +14,14 @@ use crate::analyse::{analysis::Analysis, arrays::constant_dims};
 pub(crate) enum Home {
     /// In a variable of the thread.
     Variable,
-    /// In an array of the thread with an axis for each of these lanes in front of its own.
+    /// In a private array with an axis for each of these lanes before its own.
     Private { lanes: Vec<Name>, dims: Vec<u64> },
     /// In an array of the block.
     Shared { dims: Vec<u64> },
 }
 
 impl Analysis<'_> {
-    /// Where a temporary lives that is not global.
+    /// Where a temporary that is not global lives.
     pub fn home(&self, array: &Array) -> Result<Home, Diagnostic> {
         let own = constant_dims(array).ok_or_else(|| {
             Diagnostic::new(
@@ -47,7 +47,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// The lanes that a private temporary has a copy for.
+    /// The lanes for which a private temporary has a copy.
     fn lanes_of_writers(&self, name: &Name) -> Vec<Name> {
         let mut lanes: Vec<Name> = Vec::new();
         for (_, part) in self.writers(name) {
@@ -60,7 +60,7 @@ impl Analysis<'_> {
         lanes
     }
 
-    /// How many values lanes have.
+    /// The numbers of values of lanes.
     pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
         let length = |lane: &Name| self.extents.get(lane).and_then(|e| e.constant).unwrap_or(1);
         lanes.iter().map(|lane| u64::try_from(length(lane)).unwrap_or(1)).collect()
@@ -81,7 +81,7 @@ impl Analysis<'_> {
     }
 
     /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does
-    /// not go along.
+    /// not scan over.
     pub fn carry_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
         let i = &self.kernel.instructions[instruction];
         let init = self.lookup.inames_of(i, Part::Init(reduction));

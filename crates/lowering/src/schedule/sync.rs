@@ -1,18 +1,18 @@
-//! Where threads have to wait for each other: barriers inside device kernels, cuts between them,
-//! and what no synchronisation mends.
+//! Places synchronisation: barriers inside device kernels, boundaries between them, and refusals
+//! where no synchronisation would help.
 //!
-//! Two accesses to one shared or written global array, one of them writing, need an order where
-//! different threads can meet in a cell. Their order is that of the first component where their
-//! times differ: two children of a body in the order of the text, or two iterations of a loop. A
-//! barrier goes between the two children, or anywhere around the loop's back edge; where different
-//! blocks meet, a kernel boundary, which only the host's level has.
+//! Two accesses to one shared or written global array, at least one of them writing, need an order
+//! if different threads can access the same cell. Their order is that of the first component in
+//! which their times differ: two children of a body in the order of the text, or two iterations of
+//! a loop. A barrier goes between the two children, or anywhere around the loop's back edge; if the
+//! threads are in different blocks, a kernel boundary, which exists only at the host's level.
 //!
-//! A body is swept once. Before the first child that meets something since the last barrier, a
-//! barrier is placed; whatever lies before a barrier needs no more questions, so that the number of
-//! questions grows with the distance between barriers, not with the square of the statements. A
-//! back edge gets a barrier at the end of the body if something after the last barrier meets
-//! something before the first one. Arrays of which different threads (or blocks) touch different
-//! cells throughout are recognised first, by one question for the whole array.
+//! A body is swept once. A barrier is placed before the first child that conflicts with anything
+//! since the last barrier. Nothing before a barrier needs to be compared again, so the number of
+//! queries grows with the distance between barriers, not with the square of the number of
+//! statements. A back edge gets a barrier at the end of the body if anything after the last barrier
+//! conflicts with anything before the first one. Arrays of which different threads (or blocks)
+//! touch different cells throughout are recognised first, by one query for the whole array.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -30,16 +30,16 @@ use crate::{
     schedule::items::{Item, Join},
 };
 
-/// Two accesses that may meet.
+/// Two accesses that may conflict.
 pub(crate) struct Met {
     pub array: Name,
-    /// Their numbers among the accesses of their parts.
+    /// Their indices among the accesses of their parts.
     pub accesses: [usize; 2],
-    /// All pairs of executions of them that may.
+    /// All pairs of executions of them that may conflict.
     pub pairs: System,
 }
 
-/// The pairs of accesses of some parts that can meet in different threads, blocks or lanes.
+/// The pairs of accesses of some parts that may conflict between threads, blocks or lanes.
 pub(crate) struct Conflicts<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     block: [u32; 3],
@@ -97,8 +97,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(conflicts)
     }
 
-    /// The accesses of these parts to memory that outlives a launch, and that one of them writes:
-    /// what different launches meet in.
+    /// The accesses of these parts to memory that outlives a launch and that one of them writes,
+    /// through which launches can conflict.
     pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: [u32; 3]) -> Self {
         let mut conflicts = Conflicts {
             analysis,
@@ -135,7 +135,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(None)
     }
 
-    /// The arrays through which different threads may hand values to each other.
+    /// The arrays through which different threads may pass values to each other.
     pub fn arrays(&self) -> BTreeSet<Name> {
         self.accesses.values().flat_map(|a| a.keys().cloned()).collect()
     }
@@ -150,7 +150,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let analysis = self.analysis;
         let Some(&(p, k)) = touches.first() else { return Ok(true) };
         let first = &analysis.parts[p].execution;
-        // The least value and the length of what a thread goes through by itself.
+        // The least value and the extent of inames that a thread iterates over by itself.
         let own = |n: &Name| {
             let extent = analysis.extents.get(n).filter(|_| !analysis.kernel.tag(n).is_hardware())?;
             Some((extent.lower.clone(), extent.constant?))
@@ -171,14 +171,14 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         if common.is_empty() {
             return Ok(false);
         }
-        // The axes on which two executions can differ at all.
+        // The axes on which two executions can differ.
         let differ = |axis: &HardwareAxis| match axis.extent_in(&self.block) {
             Some(extent) => extent > 1,
             None => analysis.axes.contains(*axis),
         };
         let axes: Vec<HardwareAxis> = HardwareAxis::all().filter(differ).collect();
-        // Parts that an elected thread runs are not told apart by the subscript: ask about them one
-        // by one.
+        // The subscript does not distinguish parts that an elected thread runs, so these are
+        // queried one by one.
         let replicated = touches.iter().any(|(p, _)| {
             let executor = &analysis.parts[*p].execution.executor;
             axes.iter().any(|axis| executor[*axis].iname().is_none())
@@ -213,7 +213,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let of_threads = self.meeting == Meeting::Threads;
         for axis in axes.iter().filter(|axis| axis.is_in_block() == of_threads) {
             let mut case = vec![Constraint::lt(&axis.position(), &second(axis)?)?];
-            // Two different threads of one block have the same block.
+            // Two threads of one block have the same block coordinates.
             if of_threads {
                 for other in axes.iter().filter(|axis| !axis.is_in_block()) {
                     case.push(Constraint::equal(&other.position(), &second(other)?)?);
@@ -226,7 +226,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(true)
     }
 
-    /// A question of what may meet.
+    /// A query about possible conflicts.
     pub fn query<'q>(&'q self, time: Time, shared: &'q dyn Fn(&Name) -> bool) -> Query<'q> {
         Query {
             meeting: self.meeting,
@@ -246,7 +246,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             && (!self.analysis.parts[part].execution.loads.is_empty() || accesses.into_iter().any(by_data))
     }
 
-    /// Whether executions of two parts may meet, the first one's in the asked time.
+    /// Whether executions of two parts may conflict at the given relation of their times.
     fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
         let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
             return Ok(None);
@@ -259,7 +259,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         for (array, first) in of_p {
             let Some(second) = of_q.get(array) else { continue };
             for (i, k) in first.iter().enumerate() {
-                // Within one part at one time, a pair is asked about once.
+                // Within one part at one time, each pair is queried once.
                 let from = if p == q && time == Time::Same { i } else { 0 };
                 for l in &second[from..] {
                     let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
@@ -267,7 +267,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     if !(x.write || y.write) || (alike && x.write && y.write) {
                         continue;
                     }
-                    // What data decide is for those who have vouched for it.
+                    // What only the data decide is accepted if the user has vouched for it.
                     if p == q && time == Time::Same && self.is_vouched_for(p, [x, y]) {
                         continue;
                     }
@@ -281,7 +281,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(None)
     }
 
-    /// The first pair of one part of `first` and one of `second` that may meet.
+    /// The first pair of a part of `first` and a part of `second` that may conflict.
     fn meet_any(
         &self,
         first: &[usize],
@@ -298,8 +298,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(None)
     }
 
-    /// The items with the barriers that they need; `depth` loops are around them. Joins that use
-    /// shared memory need one around back edges as well.
+    /// The items with the barriers that they need; `depth` loops are around them. Joins through
+    /// shared memory also need one at back edges.
     pub fn place_barriers(
         &self,
         items: Vec<Item>,
@@ -327,7 +327,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             let found = self.meet_any(&tail, &head, Time::Earlier(depth - 1))?;
             let mut note = found.map(because);
             if note.is_none() && barriers.is_empty() {
-                // Scratch memory of a join is read at its end and written when it is reached again.
+                // The scratch memory of a join is read at its end and written when the join runs
+                // again.
                 let scratch = items.iter().any(|i| matches!(i, Item::Join(j) if joins_use_shared(j)));
                 note = scratch.then(|| Note::new("the partial results are written again"));
             }
@@ -355,9 +356,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(placed)
     }
 
-    /// Where a kernel has to end between neighbours at the host's level, `depth` host loops around:
-    /// the numbers of the items that begin a new kernel, and why. `choose` picks the place of a cut
-    /// after one item and before, or right before, another.
+    /// Where a kernel has to end between neighbours at the host's level, inside `depth` host loops:
+    /// the indices of the items that begin a new kernel, and why. `choose` picks the position of a
+    /// cut that lies after one item and no later than another.
     ///
     /// Errors: blocks that depend on one another inside a loop that runs on the device.
     pub fn cuts(
@@ -399,7 +400,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 "blocks-depend",
                 format!("blocks depend on one another {how} `{iname}`: {found}"),
             )
-            .help(format!("tag `{iname}: host`, so that each of its iterations is a launch of its own"));
+            .help(format!(
+                "tag `{iname}: host`, so that each of its iterations is a separate \
+                 launch"
+            ));
             Err(match found.example() {
                 Some(example) => refusal
                     .witness(format!("{}; nothing orders blocks within a launch", found.shown(&example))),

@@ -1,15 +1,16 @@
 //! Vector loads and stores for an iname tagged `vec`.
 //!
-//! If neighbouring lanes of a statement access neighbouring elements, the first of them at a multiple
-//! of the vector's size, and no guard separates the lanes, one access moves the elements between
-//! memory and an array of the thread, on which the lanes compute. All of this is proved here, from
+//! If neighbouring lanes of a statement access neighbouring elements, the first of them at a
+//! multiple of the vector's size, and no guard separates the lanes, one access moves the elements
+//! between memory and a private array, on which the lanes compute. All of this is proved here, from
 //! the constraints and assumptions (such as `assume len % 4 = 0`); what cannot be proved remains an
 //! access per lane, as with `ilp`. If the first element is misaligned for some instance and some
-//! values of the parameters, the kernel is refused with these (`unaligned`): a `vec` that costs
-//! single accesses is not what was asked for. A reduction along misaligned rows has been realised as
-//! one that counts from the multiple before each row (`loopwright_realize`); where guards separate
-//! the lanes of a vector, whole and partial vectors are written one after the other (`pieces`). That
-//! arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
+//! values of the parameters, the kernel is refused with these (`unaligned`): a `vec` that falls
+//! back to single accesses is not what was requested. A reduction along misaligned rows has been
+//! rewritten to start at the aligned address before each row (`loopwright_realize`); where guards
+//! separate the lanes of a vector, whole and partial vectors are written one after the other
+//! (`pieces`). Arrays themselves must begin at a multiple of 16 bytes, which is checked when they
+//! are bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,11 +42,11 @@ struct Row<'a> {
     dense: usize,
     /// The subscripts of the first one, over canonical names.
     first: Vec<Aff>,
-    /// How many elements the widest access has.
+    /// Number of elements in the widest access.
     widest: i64,
 }
 
-/// Small values of some parameters, the smallest first; none of many.
+/// Small values of some parameters, the smallest first; none if there are many parameters.
 fn small_values(names: &BTreeSet<Name>) -> Vec<BTreeMap<Name, i64>> {
     const UP_TO: i64 = 9;
     if names.len() > 2 {
@@ -69,7 +70,7 @@ fn small_values(names: &BTreeSet<Name>) -> Vec<BTreeMap<Name, i64>> {
 }
 
 impl Planner<'_, '_> {
-    /// A part over one `vec` lane by vector accesses, or `None` where that cannot be proved right.
+    /// A part over one `vec` lane by vector accesses, or `None` if these cannot be proved correct.
     pub fn vector(
         &mut self,
         of: &Which,
@@ -160,8 +161,8 @@ impl Planner<'_, '_> {
         Ok(Some(self.guarded(guards, Some(of.clone()), known, vec![node])))
     }
 
-    /// The guards of the first lane, where they say of all lanes what these say; `None` where lanes
-    /// are told apart.
+    /// The guards of the first lane, if they are equivalent to those of all lanes; `None` if guards
+    /// separate lanes.
     fn guards_of_first(
         &self,
         info: &PartInfo,
@@ -182,14 +183,14 @@ impl Planner<'_, '_> {
             let c = Constraint { kind: g.canonical.kind, aff };
             guards.push(Guard { declared: c.clone(), canonical: c });
         }
-        // Where one lane runs, the first does, or lanes would be lost (`j <= 4*i + lane`).
+        // If any lane runs, the first does; otherwise lanes would be lost (`j <= 4*i + lane`).
         let any = all.with(&canonical(&info.guards))?;
         for g in &guards {
             if !any.implies(&g.canonical)? {
                 return Ok(None);
             }
         }
-        // And where the first lane runs, all do.
+        // And if the first lane runs, all do.
         all.learn(&canonical(&guards))?;
         for g in &info.guards {
             if !all.implies(&g.canonical)? {
@@ -199,7 +200,8 @@ impl Planner<'_, '_> {
         Ok(Some(guards))
     }
 
-    /// Whether the lanes touch neighbouring elements, each access from a multiple of its length on.
+    /// Whether the lanes access neighbouring elements, each access beginning at a multiple of its
+    /// length.
     pub fn is_vector(
         &self,
         access: &Access,
@@ -232,7 +234,8 @@ impl Planner<'_, '_> {
         Ok(true)
     }
 
-    /// Whether the loop goes over positions from the last multiple before the row on (`loopwright_realize`).
+    /// Whether the loop counts positions from the aligned address before the row
+    /// (`loopwright_realize`).
     fn is_shifted(
         &self,
         access: &Access,
@@ -288,8 +291,8 @@ impl Planner<'_, '_> {
         Ok(Some(Row { array, dense: *dense, first, widest }))
     }
 
-    /// The refusal of neighbouring lanes whose first element may be misaligned for the bytes of their
-    /// access, with an instance that does.
+    /// The refusal of neighbouring lanes whose first element may be misaligned for their access,
+    /// with a witness.
     pub fn unaligned(
         &self,
         info: &PartInfo,
@@ -300,8 +303,8 @@ impl Planner<'_, '_> {
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let analysis = self.analysis;
         let Some(row) = self.neighbours(access, lane)? else { return Ok(None) };
-        // What is read from data may be anything; an example of it would prove nothing. By force,
-        // lanes move one by one.
+        // Data may have any values; an example with made-up ones would prove nothing. When lowering
+        // is forced, lanes are accessed one by one.
         if !info.execution.loads.is_empty() || self.hazards == Hazards::Left {
             return Ok(None);
         }
@@ -363,18 +366,22 @@ impl Planner<'_, '_> {
                 Diagnostic::new(
                     "unaligned",
                     format!(
-                        "{part} {verb} {lanes} elements of `{name}` at once (`{lane}: vec`), from an address that may be no multiple of {} bytes",
+                        "{part} {verb} {lanes} elements of `{name}` at once (`{lane}: vec`), from \
+                         an address that may not be a multiple of {} bytes",
                         lanes * bytes
                     ),
                 )
                 .witness(format!(
-                    "the lanes of ({}) begin with `{name}[{}]`, which lies {} bytes behind the beginning of `{name}`{with}",
+                    "the lanes of ({}) begin with `{name}[{}]`, which lies {} bytes after the \
+                     beginning of `{name}`{with}",
                     instance.join(", "),
                     cell.join(", "),
                     at.saturating_mul(bytes)
                 ))
                 .help(format!(
-                    "pad or shift `{name}`, assume that its rows are multiples of {lanes} elements, or peel what is not aligned; for single accesses tag `{lane}: ilp`{}",
+                    "pad or shift `{name}`, assume that its rows are multiples of {lanes} \
+                     elements, or handle misaligned elements separately; for single accesses tag \
+                     `{lane}: ilp`{}",
                     match write {
                         true => String::new(),
                         false => format!(", or copy by `add_prefetch({name}, [{lane}], space=private)`"),

@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Emitter<'_, '_> {
-    /// The greatest of lower bounds, or one more than the least of upper bounds; of several lists
-    /// the weakest.
+    /// The greatest lower bound, or one more than the least upper bound; of several lists the
+    /// weakest.
     pub fn extreme(&mut self, end: &LoopEnd, env: &Env, side: Side) -> Result<Value, Diagnostic> {
         let (inner, outer) = match side {
             Side::Lower => (BinOp::Max, BinOp::Min),
@@ -36,7 +36,7 @@ impl Emitter<'_, '_> {
         all.ok_or_else(|| Diagnostic::new("no-bound", "a loop has no bound"))
     }
 
-    /// `ceil(aff/d)` of a lower bound, `floor(aff/d) + 1` of an upper one.
+    /// `ceil(aff/d)` for a lower bound, `floor(aff/d) + 1` for an upper one.
     pub fn bound_value(&mut self, b: &Bound, env: &Env, side: Side) -> Result<Value, Diagnostic> {
         let numerator = side.numerator(b)?;
         match env.place.constant_quotient(&numerator, b.denominator)? {

@@ -1,5 +1,5 @@
-//! Where an accumulator's state lies, a cell for each of its values, and what its variables are
-//! called.
+//! Where an accumulator's state is stored, a cell for each of its values, and the names of its
+//! variables.
 
 use loopwright_kernel_ir::{DType, ReductionOp};
 

@@ -1,9 +1,9 @@
-//! Where variables are declared, and which need not be.
+//! Places the declarations of variables, and drops those that are not needed.
 //!
-//! A variable is declared in the innermost body that holds all its uses: by its first assignment
-//! where that stands directly in that body, otherwise just before its first use; not inside a loop
-//! if its value may come from an earlier iteration. Named indices that nothing reads, and loops and
-//! guards around nothing, are dropped.
+//! A variable is declared in the innermost body that holds all its uses: by its first assignment if
+//! that is directly in that body, otherwise just before its first use; not inside a loop if its
+//! value may come from an earlier iteration. Named indices that are never read, and empty loops and
+//! guards, are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use crate::{
     write::fold::{add, sub},
 };
 
-/// One step into a body: the child's number, and which of its bodies.
+/// One step into a body: the child's position, and which of its bodies.
 type Path = Vec<(usize, u8)>;
 
 #[derive(Clone, Default)]
 struct Uses {
     /// Body that holds all uses so far; `None` before the first use.
     common: Option<Path>,
-    /// The first use: its body, and its number there.
+    /// The first use: its body, and its position there.
     first: Path,
     first_child: usize,
     first_is_set: bool,
@@ -69,7 +69,7 @@ pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
             declares.push((path, at, var));
         }
     }
-    // Later positions first, so that earlier ones keep their numbers.
+    // Later positions first, so that earlier ones stay valid.
     declares.sort_by(|a, b| (&a.0, a.1, a.2).cmp(&(&b.0, b.1, b.2)));
     for (path, at, var) in declares.into_iter().rev() {
         if let Some(target) = body_at(body, &path) {
@@ -198,9 +198,9 @@ fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     changed
 }
 
-/// Puts a named index into the sum that is its only reader, where that is a named index of the same
-/// body: `i_inner = ir*16 + it` and `i = i_outer*64 + i_inner` become
-/// `i = i_outer*64 + ir*16 + it`. Whether anything changed.
+/// Inlines a named index into the sum that is its only reader, if that is a named index of the same
+/// body: `i_inner = ir*16 + it` and `i = i_outer*64 + i_inner` become `i = i_outer*64 + ir*16 +
+/// it`. Whether anything changed.
 fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
     let mut changed = false;
     let mut k = 0;
@@ -240,8 +240,8 @@ fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
     changed
 }
 
-/// A coordinate that is read once, by the start of a loop or by a named index, goes there:
-/// `for (int i = threadIdx.x; ...)`, `row = r*16 + threadIdx.y`. Whether anything changed.
+/// A coordinate that is read only once, by the start of a loop or by a named index, is inlined
+/// there: `for (int i = threadIdx.x; ...)`, `row = r*16 + threadIdx.y`. Whether anything changed.
 fn inline_coordinates(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     for k in 0..body.len() {
         let (before, after) = body.split_at_mut(k + 1);
@@ -257,8 +257,8 @@ fn inline_coordinates(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     false
 }
 
-/// Puts the value in the place of the variable where a loop starts from it or a named index is a
-/// sum with it.
+/// Replaces the variable by its value where a loop starts from it, or a named index is a sum with
+/// it.
 fn read_from(body: &mut [Stmt], var: VarId, value: &Value) -> bool {
     body.iter_mut().any(|stmt| match stmt {
         Stmt::Let { value: sum, leaf: None, .. } => match with_term(sum, var, value) {
@@ -311,7 +311,7 @@ fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     changed
 }
 
-/// Whether a value is made of integers that do not change.
+/// Whether a value consists of integers that do not change.
 fn is_index(value: &Value, vars: &[Var]) -> bool {
     let own = match &value.kind {
         ValueKind::Var(var) => !vars[var.0].mutable,
@@ -322,7 +322,7 @@ fn is_index(value: &Value, vars: &[Var]) -> bool {
     own && value.dtype.is_integer() && value.children().iter().all(|v| is_index(v, vars))
 }
 
-/// A sum with a value in the place of the variable that is one of its terms.
+/// A sum with the variable that is one of its terms replaced by a value.
 fn with_term(sum: &Value, var: VarId, value: &Value) -> Option<Value> {
     match &sum.kind {
         ValueKind::Var(v) if *v == var => Some(value.clone()),
@@ -336,7 +336,7 @@ fn with_term(sum: &Value, var: VarId, value: &Value) -> Option<Value> {
 }
 
 /// Gives variables names that are unique among the variables in scope and differ from `taken`.
-/// Scopes beside each other may use one name for two variables, as loops do with their counters.
+/// Disjoint scopes may reuse a name, as loops do for their counters.
 pub(crate) fn rename(body: &[Stmt], vars: &mut [Var], taken: &BTreeSet<String>, language: Language) {
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     rename_body(body, vars, taken, language, &mut used);
@@ -357,9 +357,9 @@ fn rename_body(
         vars[var.0].name = Name::new(&name);
         name
     };
-    // Names of a scope are chosen before those inside it, so that nothing inside hides one that is
-    // declared later. A collective is printed without braces: its statements belong to the scope
-    // around it.
+    // The names of a scope are chosen before those of nested scopes, so that a nested name does not
+    // shadow one that is declared later. A collective is printed without braces: its statements
+    // belong to the scope around it.
     let body = flat(body);
     for stmt in &body {
         if let Stmt::Let { var, .. } | Stmt::Declare(var) = stmt {
@@ -385,7 +385,7 @@ fn rename_body(
     }
 }
 
-/// The statements of a scope, those of collectives among them.
+/// The statements of a scope, including those of collectives.
 fn flat(body: &[Stmt]) -> Vec<&Stmt> {
     let mut found = Vec::new();
     for stmt in body {

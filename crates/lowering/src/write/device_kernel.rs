@@ -1,5 +1,5 @@
-//! A device kernel, put together from what was emitted for it: its variables are named, and what it
-//! takes is read from its body.
+//! Assembles a device kernel from what was emitted for it: its variables are named, and its
+//! parameters collected from its body.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -35,13 +35,13 @@ impl Draft {
         Draft { body, vars, shared, private, taken, language }
     }
 
-    /// Takes out what nothing reads, and variables that are only other names.
+    /// Drops what is never read, and variables that are copies of others.
     pub fn finish(&mut self) {
         finish(&mut self.body, &mut self.vars);
     }
 
     /// The kernel of this name with this grid and block. `exchanged` are the arrays through which
-    /// its threads hand values to each other, `around` the variables of host loops.
+    /// its threads pass values to each other, `around` the variables of host loops.
     pub fn kernel(
         mut self,
         (name, grid, block): (Name, [Value; 3], [u32; 3]),
@@ -67,8 +67,8 @@ impl Draft {
     }
 }
 
-/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling
-/// order.
+/// The parameters of a kernel: the arrays it accesses, the scalars and host variables it reads, in
+/// calling order.
 fn params(
     body: &[Stmt],
     globals: &[Global],
@@ -91,7 +91,7 @@ fn params(
             && let Memory::Global(g) = to.element.memory
         {
             written.insert(g);
-            // A wave is whole or not.
+            // Whether a wave is complete depends on the size.
             if let Some(array) = globals.get(g).filter(|array| array.hints.waves().is_some()) {
                 named(&array.size);
             }

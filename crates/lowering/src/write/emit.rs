@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// What stands inside the loops over lanes.
+/// The contents of loops over lanes.
 type Inside<'f, E> = &'f mut dyn FnMut(&mut E, &Env) -> Result<Vec<Stmt>, Diagnostic>;
 
 impl Emitter<'_, '_> {
@@ -93,8 +93,7 @@ impl Emitter<'_, '_> {
         Ok(Stmt::If { cond, body, otherwise: Vec::new(), note })
     }
 
-    /// Whether some lane of a vector is in range, as far as each guard by itself tells, and some is
-    /// not.
+    /// Whether some lane of a vector is in range, judged by each guard separately, and some is not.
     fn ends(&mut self, ends: &Ends, env: &Env) -> Result<Value, Diagnostic> {
         let mut cond: Option<Value> = None;
         for c in &ends.fails {
@@ -170,7 +169,7 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    /// The statements of `inside` in a loop over a lane. `env` is inside of it.
+    /// The statements of `inside` in a loop over a lane. `env` is that of the loop's body.
     fn lane_loop(&mut self, lane: &Name, env: &Env, inside: Inside<'_, Self>) -> Result<Stmt, Diagnostic> {
         let extent = self.analysis.extents.get(lane);
         let Some((lower, length)) = extent.and_then(|e| Some((e.lower.as_constant()?, e.constant?))) else {
@@ -217,7 +216,7 @@ impl Emitter<'_, '_> {
         env.place.learn(&known)
     }
 
-    /// The names where a vector's first lane runs.
+    /// The environment of a vector's first lane.
     fn first_lane(&mut self, lane: &Name, first: &Place, env: &Env) -> Result<(Vec<Stmt>, Env), Diagnostic> {
         let mut env = env.inside(first);
         env.set(lane.clone(), self.index_int(0));
@@ -225,8 +224,8 @@ impl Emitter<'_, '_> {
         Ok((body, env))
     }
 
-    /// A statement over a vector's lanes: vectors are loaded into arrays of the thread, the lanes
-    /// compute on those, and what they write is stored by vectors.
+    /// A statement over a vector's lanes: vectors are loaded into private arrays, the lanes compute
+    /// on those, and results are stored as vectors.
     fn vector(&mut self, vector: &Vector, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Vector { of, lane, length, reads, write, first, inside, statement } = vector;
         let leaf = self.leaf(of.number, env);
@@ -240,7 +239,8 @@ impl Emitter<'_, '_> {
             let lanes = vec![lane.clone()];
             inner.loaded.push((access.clone(), Loaded::Array { number: buffer, lanes }));
         }
-        // An element that is read and written stays in its place: each lane reads before it writes.
+        // An element that is read and written is accessed in place: each lane reads before it
+        // writes.
         if let Some(target) = write {
             let buffer = match buffers.iter().find(|(access, _)| *access == target) {
                 Some((_, buffer)) => *buffer,
@@ -260,7 +260,7 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// What lanes share, loaded before what reads it.
+    /// Elements that lanes share, loaded before the statements that read them.
     fn loads(
         &mut self,
         of: &Which,
@@ -290,7 +290,7 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// An element into a variable, where statements that read it find it.
+    /// Loads an element into a variable, where later reads find it.
     pub fn load_into_variable(
         &mut self,
         access: &Access,
@@ -303,7 +303,8 @@ impl Emitter<'_, '_> {
         Ok(Stmt::Let { var, value, leaf: Some(leaf) })
     }
 
-    /// An array of the thread with an element for each value of these lanes: its number.
+    /// Declares a private array with an element for each value of these lanes, and returns its
+    /// index.
     fn lane_array(&mut self, access: &Access, lanes: &[Name]) -> Result<usize, Diagnostic> {
         let array = self.analysis.lookup.array(&access.array);
         let Some(array) = array else {
@@ -353,7 +354,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// An array of the thread for a vector, with axes for the lanes around.
+    /// A private array for a vector, with axes for the lanes around.
     fn vector_buffer(&mut self, access: &Access, around: &[Name], lanes: i64) -> Result<usize, Diagnostic> {
         let array = self.analysis.lookup.array(&access.array);
         let dtype = match array {
@@ -369,8 +370,8 @@ impl Emitter<'_, '_> {
         Ok(self.private.len() - 1)
     }
 
-    /// The copies between an access's elements and its buffer (its row behind these subscripts),
-    /// each of 16 bytes at most.
+    /// The copies between an access's elements and its buffer (the row at these subscripts), each
+    /// of at most 16 bytes.
     #[allow(clippy::too_many_arguments)]
     pub fn copies_of_vector(
         &mut self,
@@ -419,7 +420,7 @@ impl Emitter<'_, '_> {
     pub fn lets(&mut self, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
         let analysis = self.analysis;
         let mut body = Vec::new();
-        // Later definitions are nearer to what is bound.
+        // Later definitions are closer to the names that are bound.
         for definition in analysis.kernel.definitions.iter().rev() {
             if env.values.contains_key(&definition.iname)
                 || !analysis.lookup.base_of(&definition.iname).iter().all(|b| self.relevant.contains(b))
@@ -430,7 +431,7 @@ impl Emitter<'_, '_> {
             if !canonical.names().iter().all(|n| env.place.bound.contains(n) || analysis.is_parameter(n)) {
                 continue;
             }
-            // Where a loop counts a sum instead of its parts, nothing below speaks of this name.
+            // Where a loop counts a sum instead of its parts, nothing below uses this name.
             if !analysis.can_write(&definition.value, env)? {
                 continue;
             }
@@ -466,8 +467,8 @@ impl Emitter<'_, '_> {
                     continue;
                 }
                 let mut value = self.name_value(iname, crate::write::scope::Scope::of(env))?;
-                // A copy goes through its buffer by names of its own, not by that of another iname
-                // of the same axis.
+                // A copy uses its own names for its buffer, not that of another iname on the same
+                // axis.
                 if let (ValueKind::Var(_), Some(HardwareAxis::Block(dim))) =
                     (&value.kind, self.analysis.kernel.tag(iname).axis())
                     && is_copy(part)
@@ -480,7 +481,7 @@ impl Emitter<'_, '_> {
                 }
                 let var = self.new_index(iname, analysis.canonical(&Aff::var(iname))?);
                 env.set(iname.clone(), self.var_value(var));
-                // The builtins are unsigned: from here on bounds speak of the signed name.
+                // The builtins are unsigned: from here on bounds use the signed name.
                 if let Some(coordinate) =
                     loopwright_legality::coordinate_name(self.analysis.kernel.tag(iname))
                     && env.values.get(coordinate) == Some(&value)

@@ -1,5 +1,5 @@
-//! The state of writing one device kernel: its variables, arrays and names, and where temporaries
-//! and accumulators live.
+//! State for writing one device kernel: its variables, arrays and names, and where temporaries and
+//! accumulators live.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     Var(VarId),
-    /// A private array with one axis a lane iname in front of the array's own.
+    /// A private array with one axis per lane iname before the array's own.
     Private {
         array: usize,
         lanes: Vec<Name>,
@@ -35,7 +35,7 @@ pub(crate) enum Storage {
     Global(usize),
 }
 
-/// What all device kernels of a program share.
+/// State shared by all device kernels of a program.
 pub(crate) struct Shared {
     pub globals: Vec<Global>,
     pub leaves: Vec<Leaf>,
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub target: Target,
 }
 
-/// The state of writing one device kernel.
+/// State for writing one device kernel.
 pub(crate) struct Emitter<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     pub shared_state: &'a mut Shared,
@@ -52,21 +52,21 @@ pub(crate) struct Emitter<'a, 'k> {
     pub shared: Vec<LocalArray>,
     pub private: Vec<LocalArray>,
     pub temporaries: BTreeMap<Name, Storage>,
-    /// By instruction and reduction: one storage a value of the state.
+    /// By instruction and reduction: one location per value of the state.
     pub accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
-    /// For scans whose rounds follow one another: what earlier rounds have joined, as
+    /// For scans in successive rounds: the totals of earlier rounds, laid out as
     /// [`Self::accumulators`].
     pub carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     /// Base inames of the parts of this kernel.
     pub relevant: BTreeSet<Name>,
-    /// What the vectors of the statement in hand have been loaded into.
+    /// The arrays into which the vectors of the current statement have been loaded.
     pub ahead: Vec<(Access, usize)>,
     names: BTreeSet<String>,
     leaf_ids: Table<LeafKey, LeafId>,
     leaf_keys: BTreeMap<LeafId, LeafKey>,
 }
 
-/// The number of a part, its inames of one value, and what its statements are for.
+/// The index of a part, its inames that have one value, and the purpose of its statements.
 type LeafKey = (usize, Vec<(Name, Aff)>, Purpose);
 
 impl<'a, 'k> Emitter<'a, 'k> {
@@ -109,7 +109,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Value::int(self.index(), value)
     }
 
-    /// A name like this one that nothing else has.
+    /// An unused name like this one.
     pub fn unique(&mut self, like: &str) -> Name {
         let language = self.target().language;
         let name = language.legal_like(&like.replace('.', "_"), |name| self.names.contains(name));
@@ -117,7 +117,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Name::from(name)
     }
 
-    /// Names that variables stay clear of: those of arguments and arrays.
+    /// Names that variables must not get: those of arguments and arrays.
     pub fn taken_names(&self) -> BTreeSet<String> {
         self.names.clone()
     }
@@ -135,7 +135,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         VarId(self.vars.len() - 1)
     }
 
-    /// A new index that stands for this function of inames, coordinates and parameters.
+    /// A new index with the value of this function of inames, coordinates and parameters.
     pub fn new_index(&mut self, like: &str, meaning: Aff) -> VarId {
         let var = self.new_var(like, self.index(), false);
         self.vars[var.0].meaning = Some(meaning);
@@ -146,7 +146,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Value::var(self.vars[var.0].dtype, var)
     }
 
-    /// What a part's statements at this place come from.
+    /// The origin of a part's statements at this place.
     pub fn leaf(&mut self, part: usize, env: &Env) -> LeafId {
         let info = &self.analysis.parts[part];
         let of_part = |(iname, _): &(&Name, &Aff)| info.inames.contains(*iname);
@@ -183,7 +183,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         id
     }
 
-    /// As this leaf, for what gives the part's value of this number.
+    /// As this leaf, for the statement that writes the part's value of this number.
     pub fn giving(&mut self, leaf: LeafId, value: usize) -> LeafId {
         let purpose = Purpose::Value(u8::try_from(value).unwrap_or(u8::MAX));
         let Some((part, only, _)) = self.leaf_keys.get(&leaf).cloned() else { return leaf };

@@ -1,4 +1,4 @@
-//! What is known and named at a place of the body that is being written.
+//! The names and facts at a place of the body that is being written.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -18,20 +18,20 @@ pub(crate) enum Loaded {
     Array { number: usize, lanes: Vec<Name> },
 }
 
-/// What is known and named at a place of the body.
+/// The names and facts at a place of the body.
 #[derive(Clone)]
 pub(crate) struct Env {
     /// Names of the kernel with their values: inames, defined inames, coordinates, parameters.
     /// Shared between places: a kernel of hundreds of statements has a name for each, and every
-    /// statement has a place of its own.
+    /// statement has its own place.
     pub values: Rc<BTreeMap<Name, Value>>,
-    /// Named indices with their canonical functions, of which sums are made again: `i` for
+    /// Named indices with their canonical functions, by which sums are abbreviated: `i` for
     /// `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
     /// Elements that the thread has loaded.
     pub loaded: Vec<(Access, Loaded)>,
-    /// The element that the statement writes, where it goes to an array of the thread first: its
-    /// number and the lanes that are its axes.
+    /// The element that the statement writes, if it is buffered in a private array: the array's
+    /// index and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
     /// What is known here.
     pub place: Place,
@@ -57,7 +57,7 @@ impl Env {
         Rc::make_mut(&mut self.values).insert(name, value);
     }
 
-    /// The canonical function, where inames that have one value here are that value.
+    /// The canonical function, with inames that have one value here replaced by it.
     pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         Ok(canonical.substitute(&|n| {
             let only = self.place.only.get(n).cloned();

@@ -1,20 +1,20 @@
-//! Sums and products of values without the parts that change nothing.
+//! Sums and products of values, without neutral operands.
 //!
-//! Constants are folded where their type holds the result: what wraps is left to be computed, and
-//! what an index would not hold is left to be found.
+//! Constants are folded if their type can represent the result. What would wrap is left to be
+//! computed, and what would overflow an index is left for the checks to find.
 
 use loopwright_kernel_ir::{DType, Number};
 
 use crate::program::{BinOp, UnOp, Value, ValueKind};
 
-/// The constant, where its type holds it. A negative one of an unsigned type stands for its bits.
+/// The constant, if its type can represent it. A negative one of an unsigned type denotes its bits.
 fn constant(dtype: DType, value: i64) -> Option<Value> {
     let holds = match Number::I64(value).cast(dtype).as_i64() {
         Some(same) => {
             same == value
                 || (dtype.is_unsigned() && value < 0 && value >= -(1i64 << (8 * dtype.bytes() - 1).min(62)))
         }
-        // Greater than i64 holds.
+        // Too large for i64.
         None => dtype == DType::U64,
     };
     holds.then(|| Value::int(dtype, value))
@@ -89,9 +89,9 @@ pub(crate) fn select(c: Value, a: Value, b: Value) -> Value {
     }
 }
 
-/// `a && b` and `a || b`, of which a constant decides or says nothing.
+/// `a && b` and `a || b`; a constant operand decides the result or is dropped.
 pub(crate) fn logic(op: BinOp, a: Value, b: Value) -> Value {
-    // What the operation passes on: `true && b` is `b`.
+    // The constant that is dropped: `true && b` is `b`.
     let passes = op == BinOp::And;
     match (&a.kind, &b.kind) {
         (ValueKind::Bool(v), _) => {
@@ -119,7 +119,7 @@ pub(crate) fn not(a: Value) -> Value {
     }
 }
 
-/// Whether nothing is lost where the value is not evaluated: no other thread takes part in it.
+/// Whether the value may be left unevaluated: no other thread takes part in it.
 fn is_pure(value: &Value) -> bool {
     let mut pure = true;
     value.visit(&mut |v| {

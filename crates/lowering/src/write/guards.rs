@@ -1,9 +1,9 @@
-//! Why a guard stands where it does: condition by condition, with the step behind each.
+//! Why a guard is there: condition by condition, with the step that led to it.
 //!
-//! A condition on one iname that a split made is there because the first or the last tile may reach
-//! beyond the domain; one that relates several inames is the shape of the domain itself, as a
-//! triangle's; one on a coordinate elects a thread for a part that has no iname on that axis; and a
-//! copy takes only cells that its source has.
+//! A condition on one iname that a split made is there because the first or the last tile may
+//! extend beyond the domain. One that relates several inames comes from the shape of the domain
+//! itself, such as a triangle. One on a coordinate elects a thread for a part that has no iname on
+//! that axis. And a copy reads only cells that its source has.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
@@ -15,28 +15,28 @@ use crate::{
     write::{emitter::Emitter, env::Env},
 };
 
-/// What a condition is there for.
+/// The purpose of a condition.
 enum Purpose {
     /// A thread is elected on this coordinate.
     Elect(Name),
     /// The first tile of this iname may begin before the domain.
     First(Name),
-    /// The last tile of this iname may reach beyond it.
+    /// The last tile of this iname may extend beyond it.
     Last(Name),
     /// The domain has this shape.
     Shape,
 }
 
 impl Emitter<'_, '_> {
-    /// A guard as a condition, as it was declared. Where a loop inside has yet to give a declared
-    /// name its value, but the guard does not depend on that loop, as `i + 1 <= 2*floor((i + n)/2)`
-    /// does not on the even part of `i`, it speaks of canonical names.
+    /// A guard as a condition, in declared names. If a declared name gets its value only in a loop
+    /// inside, but the guard does not depend on that loop, as `i + 1 <= 2*floor((i + n)/2)` does
+    /// not on the even part of `i`, it is written in canonical names.
     pub fn guard_condition(&mut self, guard: &Guard, env: &Env) -> Result<Value, Diagnostic> {
         let declared = self.analysis.can_compare(&guard.declared, env)?;
         self.condition(if declared { &guard.declared } else { &guard.canonical }, env)
     }
 
-    /// Why these guards of a part stand there.
+    /// Why these guards of a part are there.
     pub fn guard_note(&self, guards: &[Guard], of: Option<&Which>, env: &Env) -> Note {
         let part = of.map(|of| of.info(self.analysis));
         let Some(part) = part.filter(|_| !guards.is_empty()) else { return Note::default() };
@@ -87,8 +87,8 @@ impl Emitter<'_, '_> {
         if let (Some(coordinate), Kind::Eq) = (coordinate, guard.canonical.kind) {
             return Purpose::Elect(coordinate.clone());
         }
-        // What the host counts is one value for a whole launch; a coordinate stands for the iname
-        // that runs on it.
+        // Host loop variables have one value per launch; a coordinate represents the iname on its
+        // axis.
         let kernel = self.analysis.kernel;
         let on_axis = |n: &Name| {
             part.inames
@@ -106,7 +106,7 @@ impl Emitter<'_, '_> {
         }
         let tiled = match inames.as_slice() {
             [iname] if self.tile_length(iname).is_some() => Some(iname.clone()),
-            // A sum that is counted stands for the iname that its parts are parts of.
+            // A sum that a loop counts represents the iname that it defines.
             [_, _, ..] => {
                 let whole = self.analysis.kernel.definitions.iter().map(|d| &d.iname).find(|n| {
                     let base = self.analysis.lookup.base_of(n);
@@ -138,7 +138,7 @@ impl Emitter<'_, '_> {
         self.analysis.kernel.domains.get(domain)?.constraints.contains(&last).then_some(length)
     }
 
-    /// The name under which the text has the value of an iname.
+    /// The name by which the text refers to an iname.
     fn printed(&self, name: &Name, env: &Env) -> String {
         match env.values.get(name).map(|v| &v.kind) {
             Some(ValueKind::Var(var)) => {
@@ -168,7 +168,8 @@ impl Emitter<'_, '_> {
         let why = match (purpose, &instruction.role) {
             (Purpose::Elect(coordinate), _) => {
                 format!(
-                    "{name} has no iname on {coordinate}, over which `tag_inames` spread others: one runs it"
+                    "{name} has no iname on {coordinate}, over which `tag_inames` spread others: \
+                     one runs it"
                 )
             }
             (_, Role::Copies { source }) => {
@@ -178,8 +179,8 @@ impl Emitter<'_, '_> {
             (Purpose::First(n), _) => format!("{}: the first tile may be partial", made_by(n)),
             (Purpose::Last(n), _) => format!("{}: the last tile may be partial", made_by(n)),
             (Purpose::Shape, _) => {
-                // What a step made of an iname may be what relates it to others, as the skewed one
-                // of a wavefront.
+                // An iname that a step replaced may be related to others by that step, such as the
+                // skewed iname of a wavefront.
                 let names = guard.declared.names();
                 let made = names.iter().filter(|n| definition(n).is_some() && self.tile_length(n).is_none());
                 let made: Vec<String> =

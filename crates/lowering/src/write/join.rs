@@ -1,8 +1,8 @@
-//! Joins of the partial results of lanes and threads, written out.
+//! Writes the joins of partial results of lanes and threads.
 //!
-//! First the lanes of a thread, then its threads. Threads that are neighbours by number are joined
-//! by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then through
-//! shared memory across them. Other shapes go through shared memory alone.
+//! First the lanes of a thread, then its threads. Threads with consecutive numbers are joined by
+//! shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then across warps
+//! through shared memory. Other shapes use shared memory only.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, HardwareAxis, Name, ReductionOp};
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Emitter<'_, '_> {
-    /// The partial results of lanes and threads become one.
+    /// Joins the partial results of lanes and threads.
     pub fn join(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
@@ -54,8 +54,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Adds the copies of the lane of this number to the first; lanes before it go through all
-    /// values.
+    /// Joins the copies of this lane into the first; for lanes before it, all values are iterated.
     fn join_lane(
         &mut self,
         join: &Join,
@@ -93,7 +92,7 @@ impl Emitter<'_, '_> {
         self.target().warp_size
     }
 
-    /// The thread's number in its block as a sum: axes with their factors.
+    /// The linear thread index in the block as a sum: axes with their factors.
     fn thread_terms(&self) -> Vec<(Dim, u32)> {
         let mut factor = 1;
         let mut terms = Vec::new();
@@ -121,7 +120,7 @@ impl Emitter<'_, '_> {
         terms.iter().map(|(dim, factor)| (*dim.of(&self.block) - 1) * factor).sum()
     }
 
-    /// The thread's number modulo `m`.
+    /// The linear thread index modulo `m`.
     pub fn thread_modulo(&self, m: u32) -> Value {
         let terms: Vec<_> = self.thread_terms().into_iter().filter(|(_, f)| f % m != 0).collect();
         let sum = self.thread_sum(&terms);
@@ -131,7 +130,7 @@ impl Emitter<'_, '_> {
         Value::binary(BinOp::TruncRem, sum, self.index_int(i64::from(m)))
     }
 
-    /// The thread's number divided by `d`, rounded down.
+    /// The linear thread index divided by `d`, rounded down.
     pub fn thread_quotient(&self, d: u32) -> Value {
         let (whole, rest): (Vec<_>, Vec<_>) = self.thread_terms().into_iter().partition(|(_, f)| f % d == 0);
         if self.thread_greatest(&rest) < d {
@@ -175,7 +174,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// As [`Self::combine`], but shuffles are taken before anything branches on them.
+    /// As [`Self::combine`], but shuffles are executed before any branch on their results.
     fn combine_shuffled(
         &mut self,
         operator: &ReductionOp,
@@ -205,7 +204,7 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// What a collective achieves, with its state in these cells.
+    /// The meaning of a collective whose state is in these cells.
     pub fn contract(&self, join: &Join, operator: &ReductionOp, cells: &[(Cell, DType)]) -> program::Join {
         let variable = |(cell, _): &(Cell, DType)| match cell {
             Cell::Var(v) => Some(*v),
@@ -278,8 +277,8 @@ impl Emitter<'_, '_> {
                 if join.to_all || groups > 1 {
                     body.extend(rest);
                 } else {
-                    // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the
-                    // thread's number.
+                    // `threadIdx.y == 0` if a row of threads is a warp, otherwise by the linear
+                    // thread index.
                     let warp = self.thread_quotient(lanes);
                     let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
                         Value::binary(BinOp::Eq, warp, self.index_int(0))
@@ -381,7 +380,7 @@ impl Emitter<'_, '_> {
         self.serial_axes(operator, cells, slots, base, &[(count, stride)], env)
     }
 
-    /// Starts from the neutral element and goes through all combinations of the axes.
+    /// Starts from the neutral element and iterates over all combinations of the axes.
     fn serial_axes(
         &mut self,
         operator: &ReductionOp,

@@ -7,7 +7,7 @@ use crate::{
 };
 use loopwright_kernel_ir::{Array, DType, Expr};
 
-/// Strides, size of the storage and offset of an array whose lengths are run-time values.
+/// The strides and storage size of an array whose lengths are run-time values.
 pub(crate) struct Layout {
     pub shape: Vec<Value>,
     pub strides: Vec<Value>,
@@ -40,7 +40,7 @@ pub(crate) fn layout<E>(
             strides[axis] = dense.clone();
             dense = mul(dense, padded);
         }
-        // One more than the offset of the last element, for layouts with strides of their own.
+        // One more than the offset of the last element, for layouts with explicit strides.
         let last = add(shape[axis].clone(), Value::int(index, -1));
         extent = add(extent, mul(last, strides[axis].clone()));
     }

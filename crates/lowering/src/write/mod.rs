@@ -1,4 +1,4 @@
-//! Writes out a schedule: the program that it says.
+//! Writes the program of a schedule.
 //!
 //! Nothing is decided here. Each node has one form in the program; variables get their places and
 //! names at the end (`declare`), once everything that uses them is written.
@@ -145,7 +145,7 @@ struct Writing<'a, 'k> {
     analysis: &'a Analysis<'k>,
     shared: Shared,
     kernels: Vec<DeviceKernel>,
-    /// What the launches of the nest over segments in hand give to each other.
+    /// The arrays through which the launches of the current nest over segments pass data.
     scratch: Option<flat::Scratch>,
 }
 
@@ -168,7 +168,7 @@ impl Writing<'_, '_> {
         Ok(stmts)
     }
 
-    /// What the host counts and knows inside of some loops.
+    /// Host variables and facts inside these host loops.
     fn host_env(&mut self, around: &HostPlace) -> Result<Env, Diagnostic> {
         let mut env = Env::at(around.place(self.analysis)?);
         for name in &around.around {
@@ -254,7 +254,7 @@ impl Writing<'_, '_> {
         Ok(if extent.at_least_one { Value::binary(BinOp::Max, blocks, one) } else { blocks })
     }
 
-    /// Values of a thread that nothing reads are gone by now, and need not be computed.
+    /// Private values that are never read have been dropped by now, and need not be computed.
     fn leave_out(&mut self, given: &BTreeSet<LeafId>, kept: &BTreeSet<LeafId>) {
         let value = |shared: &Shared, leaf: LeafId| {
             let leaf = &shared.leaves[leaf.0];
@@ -276,7 +276,7 @@ impl Writing<'_, '_> {
         }
     }
 
-    /// Whether a value of a part belongs to a thread.
+    /// Whether a value of a part is private to a thread.
     fn is_private(&self, part: &PartRef, number: u8) -> bool {
         let lookup = &self.analysis.lookup;
         let target = match part.part {

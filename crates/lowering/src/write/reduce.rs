@@ -1,8 +1,8 @@
 //! Statements of parts, and how reductions are realised.
 //!
-//! An accumulator has a copy for each lane that is around it or reduced over. The update of a
-//! thread goes into its own copy. Where lanes or threads are reduced over, a join comes before the
-//! part that uses the result (`join`).
+//! An accumulator has a copy for each lane that is around it or reduced over, and each thread
+//! updates its own copies. If lanes or threads are reduced over, a join precedes the part that uses
+//! the result (`join`).
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// The value of a copied cell where these guards hold, elsewhere the filling.
+    /// The value of a copied cell where these guards hold, the filling elsewhere.
     fn filled(
         &mut self,
         value: Value,
@@ -127,7 +127,7 @@ impl Emitter<'_, '_> {
         known(&array.dtype, &target.array)
     }
 
-    /// Gives the value of this number of a leaf's part to its target.
+    /// Stores the part's value of this number to its target.
     fn assign(
         &mut self,
         target: &Access,
@@ -178,7 +178,7 @@ impl Emitter<'_, '_> {
         Ok(results)
     }
 
-    /// The storage of an accumulator, one for each value of the operator's state.
+    /// The locations of an accumulator, one for each value of the operator's state.
     pub fn accumulator(&mut self, instruction: usize, n: usize) -> Result<Vec<(Storage, DType)>, Diagnostic> {
         if let Some(found) = self.accumulators.get(&(instruction, n)) {
             return Ok(found.clone());
@@ -275,7 +275,7 @@ impl Emitter<'_, '_> {
         cells.iter().zip(&operator.neutral).map(of).collect()
     }
 
-    /// The neutral element becomes the value of these cells.
+    /// Sets these cells to the neutral element.
     pub fn neutral(
         &mut self,
         operator: &ReductionOp,
@@ -290,8 +290,8 @@ impl Emitter<'_, '_> {
         Ok(cells.iter().zip(neutral).enumerate().map(set).collect())
     }
 
-    /// Where a scan in rounds keeps what earlier rounds have joined: as its accumulator, but one
-    /// for all lanes that it goes along.
+    /// Where a scan in rounds keeps the total of earlier rounds: laid out as its accumulator, but
+    /// without the lanes that it goes along.
     pub fn carry(
         &mut self,
         instruction: usize,
@@ -313,7 +313,7 @@ impl Emitter<'_, '_> {
         self.cells_in(&storages, env)
     }
 
-    /// A storage for each value of an operator's state.
+    /// A location for each value of an operator's state.
     fn state_storage(
         &mut self,
         operator: &ReductionOp,

@@ -1,19 +1,19 @@
-//! How scans run: reductions whose accumulator goes on from one value of an iname to the next.
+//! Writes scans: reductions whose accumulator is carried from one value of an iname to the next.
 //!
-//! A scan along loops alone needs nothing: the accumulator is initialised in front of them, and
-//! what uses it stands behind the update. Along lanes and threads a scan goes in rounds, one for
-//! each iteration of the loops that it also goes along:
+//! A scan along loops only needs nothing special: the accumulator is initialised before them, and
+//! is used after each update. Along lanes and threads a scan goes in rounds, one for each iteration
+//! of the loops that it also goes along:
 //!
-//! 1. The accumulators begin anew ([`Item::Start`](crate::schedule::items::Item)) and take up their one point
-//!    each; what earlier rounds have joined is *carried* in another variable.
-//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan what their threads
-//!    have by shuffles that take from 1, 2, 4, ... threads before; where a group has several warps,
-//!    each warp leaves its total in shared memory, and every thread joins the totals of the warps
-//!    before its own.
-//! 3. Every accumulator takes up what comes before it: the carried total, the warps before, the
-//!    threads before.
+//! 1. The accumulators are reset ([`Item::Start`](crate::schedule::items::Item)) and take one point
+//!    each; the total of earlier rounds is *carried* in another variable.
+//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan their threads'
+//!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several warps, each warp
+//!    stores its total in shared memory, and every thread joins the totals of the warps before its
+//!    own.
+//! 3. Every accumulator is joined with what precedes it: the carried total, the earlier warps, and
+//!    the earlier threads.
 //!
-//! At each join the earlier value stands on the left, so that operators need not commute. Threads
+//! In each join the earlier value is the left operand, so that operators need not commute. Threads
 //! beyond the last point hold the neutral element.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Name, ReductionOp};
@@ -33,11 +33,11 @@ use crate::{
     },
 };
 
-/// An accumulator: one cell a value of the operator's state.
+/// An accumulator: one cell per value of the operator's state.
 type Cells = [(Cell, DType)];
 
 impl Emitter<'_, '_> {
-    /// The accumulators of a round begin with the neutral element.
+    /// Resets the accumulators of a round to the neutral element.
     pub fn start(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
         let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
@@ -53,7 +53,7 @@ impl Emitter<'_, '_> {
         reduce.map(|r| self.analysis.operator(&r.op)).transpose()
     }
 
-    /// Each lane and thread gets what is joined up to it.
+    /// Gives each lane and thread the joined value up to and including it.
     pub fn scan(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
         let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
@@ -70,7 +70,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// The accumulator for one lane of the scan's own.
+    /// The accumulator for one of the scan's lanes.
     fn cells_at(
         &mut self,
         join: &Join,
@@ -103,7 +103,7 @@ impl Emitter<'_, '_> {
             let lower = extent.and_then(|e| e.lower.as_constant()).unwrap_or(0);
             (lower, lower + extent.and_then(|e| e.constant).unwrap_or(1))
         });
-        // What the thread has joined itself.
+        // The thread's own total.
         let mine = match (&lane, range) {
             (Some(lane), Some((lower, upper))) => {
                 let var = self.new_var(lane, self.index(), false);
@@ -122,10 +122,10 @@ impl Emitter<'_, '_> {
             JoinPlan::Nothing => 1,
             JoinPlan::Butterfly(width) => width,
             JoinPlan::Warps { .. } => warp_size,
-            // Threads that are no neighbours are not scanned.
+            // Threads that are not neighbours cannot be scanned.
             JoinPlan::Memory => return Err(Diagnostic::new("internal", "a scan through shared memory")),
         };
-        // The thread's number in its warp or part of a warp.
+        // The thread's lane in its warp or part of a warp.
         let of_lane = match width {
             1 => self.index_int(0),
             width => {
@@ -136,7 +136,7 @@ impl Emitter<'_, '_> {
         if width > 1 {
             body.push(self.scan_warp(operator, &mine, width, &of_lane, env)?);
         }
-        // What comes before the thread's group: `None` where that is nothing.
+        // The joined value before the thread's group: `None` if there is none.
         let before = match (plan, &carry) {
             (JoinPlan::Warps { group, groups }, _) if group > warp_size => Some(self.scan_warps(
                 join,
@@ -149,7 +149,7 @@ impl Emitter<'_, '_> {
                 env,
             )?),
             (_, Some(carry)) => {
-                // Threads before this one come to it where there are lanes.
+                // The value of the threads before this one is joined in where there are lanes.
                 let before = match lane {
                     Some(_) => self.copies(operator, "before", values(carry), carry, &mut body),
                     None => self.kept(operator, "before", carry, &mut body),
@@ -217,7 +217,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Neighbouring lanes of a warp: each takes from 1, 2, 4, ... lanes before it.
+    /// Scans neighbouring lanes of a warp: each takes values from 1, 2, 4, ... lanes before it.
     fn scan_warp(
         &mut self,
         operator: &ReductionOp,
@@ -229,7 +229,7 @@ impl Emitter<'_, '_> {
         let var = self.new_var("offset", self.index(), true);
         let offset = self.var_value(var);
         let taken = self.shuffled(mine, ShuffleMode::Up, &offset.clone().cast(DType::I32), width);
-        // All lanes take part in a shuffle, whether they use what it gives or not.
+        // All lanes take part in a shuffle, whether or not they use its result.
         let mut body = Vec::new();
         let others = self.named(operator, "other", taken, &mut body);
         let join = self.combine_into(operator, mine, others, values(mine), None, env)?;
@@ -250,7 +250,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// The warps of a group: what comes before each, and the carried total with all of them.
+    /// Scans the warps of a group: the joined value before each, and the carried total including
+    /// all of them.
     #[allow(clippy::too_many_arguments)]
     fn scan_warps(
         &mut self,
@@ -365,7 +366,7 @@ impl Emitter<'_, '_> {
         named
     }
 
-    /// As [`Self::named`], of the types of some cells, to be changed.
+    /// As [`Self::named`], with the types of some cells, and mutable.
     fn copies(
         &mut self,
         operator: &ReductionOp,
@@ -383,7 +384,7 @@ impl Emitter<'_, '_> {
         cells
     }
 
-    /// As [`Self::copies`], not to be changed.
+    /// As [`Self::copies`], but immutable.
     fn kept(
         &mut self,
         operator: &ReductionOp,

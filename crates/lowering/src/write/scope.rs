@@ -1,4 +1,4 @@
-//! What names stand for where an expression is translated.
+//! The meaning of names where an expression is translated.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,13 @@ use loopwright_kernel_ir::Name;
 
 use crate::{program::Value, write::env::Env};
 
-/// Where names get their values from, beside the environment.
+/// Where names get their values from, in addition to the environment.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'s> {
     pub env: &'s Env,
     /// Names of an operator's state or inputs; hides the environment.
     pub local: Option<&'s BTreeMap<Name, Value>>,
-    /// Results of reductions by number, with the number that the next reduction of the expression
-    /// has.
+    /// Results of reductions by number, with the number of the expression's next reduction.
     pub results: Option<&'s BTreeMap<usize, Value>>,
 }
 

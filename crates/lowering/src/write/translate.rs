@@ -1,9 +1,9 @@
 //! Expressions of the kernel as values of the program.
 //!
-//! What an expression means, and of which type each part of it is, `kernel-ir` says ([`Typed`]).
+//! The meaning of an expression and the type of each node are given by `kernel-ir` ([`Typed`]).
 //! Subscripts and bounds are integers and are computed in the index type, which a launch checks to
-//! hold them; values wrap in their types. What is known of integers, as that a dividend is not
-//! negative, is used for values only where they cannot have wrapped.
+//! be wide enough; values wrap in their types. Facts about integers, such as that a dividend is
+//! non-negative, are used for values only if these cannot have wrapped.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Emitter<'_, '_> {
         self.translate(&typed, scope, Context::Value)
     }
 
-    /// An integer expression in the index type, as it stands.
+    /// An integer expression in the index type, without simplification.
     pub fn integer(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
         let typed = self.analysis.types(self.index()).indices.typed(e, self.index(), None)?;
         self.translate(&typed, Scope::of(env), Context::Index)
@@ -152,7 +152,7 @@ impl Emitter<'_, '_> {
         Ok(Value::binary(op, x, y))
     }
 
-    /// A quotient or remainder of integers: C's where nothing is negative.
+    /// A quotient or remainder of integers: C's operators if nothing is negative.
     #[allow(clippy::too_many_arguments)]
     fn divide(
         &mut self,
@@ -185,14 +185,14 @@ impl Emitter<'_, '_> {
         Ok(Value::binary(op, x, y))
     }
 
-    /// Whether the value is known not to be negative. Index arithmetic is that of the integers; a
-    /// value wraps, so that its integer has to lie in its type as well.
+    /// Whether the value is known to be non-negative. Index arithmetic is that of the integers;
+    /// values wrap, so their integer also has to fit their type.
     fn is_natural(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<bool, Diagnostic> {
         if e.dtype.is_unsigned() {
             return Ok(true);
         }
         let Some(aff) = integer_form(e, context) else { return Ok(false) };
-        // What does not fit into the questions' own 64 bits is not known.
+        // Nothing is known about what does not fit in the 64 bits of queries.
         let Ok(aff) = self.analysis.canonical(&aff) else { return Ok(false) };
         if !scope.env.implies(&Constraint::nonneg(aff.clone())).unwrap_or(false) {
             return Ok(false);
@@ -207,7 +207,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether the value is that of one name which no conversion changes.
+    /// Whether the value is that of one name, unchanged by conversions.
     fn keeps_its_value(&mut self, e: &Typed, scope: Scope<'_>) -> Result<bool, Diagnostic> {
         match &e.kind {
             TypedKind::Name(name) => Ok(self.name_value(name, scope)?.dtype.bytes() <= e.dtype.bytes()),
@@ -267,7 +267,7 @@ impl Emitter<'_, '_> {
             {
                 let dtype = known(&s.dtype, name)?;
                 let value = Value { dtype, kind: ValueKind::Param(name.clone()) };
-                // f16 arguments are computed with in f32, as loads are.
+                // Arithmetic on f16 arguments is in f32, as it is on loads.
                 return Ok(value.cast(computing(dtype)));
             }
         }
@@ -326,8 +326,7 @@ impl Emitter<'_, '_> {
         if array.axes.is_empty() { subscripts } else { Self::in_storage_order(array, subscripts) }
     }
 
-    /// The values of lanes: inside their loops the counters; a lane that is not around is the
-    /// first.
+    /// The values of lanes: their counters inside their loops, the first lane elsewhere.
     pub fn lane_values(&mut self, lanes: &[Name], env: &Env) -> Result<Vec<Value>, Diagnostic> {
         let mut values = Vec::new();
         for lane in lanes {
@@ -345,7 +344,7 @@ impl Emitter<'_, '_> {
         Ok(values)
     }
 
-    /// The value of an element: what has been loaded of it already, or a load.
+    /// The value of an element: from where it has been loaded already, or a load.
     pub fn read(&mut self, access: &Access, env: &Env) -> Result<Value, Diagnostic> {
         match env.loaded.iter().find(|(a, _)| a == access) {
             Some((_, Loaded::Var(var))) => return Ok(self.var_value(*var)),
@@ -380,13 +379,13 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// What an assignment writes.
+/// The destination of an assignment.
 pub(crate) enum Target {
     Var(crate::program::VarId),
     Element(MemRef, DType),
 }
 
-/// What an expression is for.
+/// How an expression is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     /// A value that the kernel's text computes: it wraps in its type.
@@ -395,7 +394,7 @@ enum Context {
     Index,
 }
 
-/// The types of the parts of an operator, whose names stand for these values.
+/// The types of an operator's expressions, whose names have these values.
 fn of_operator<'k>(table: &TypeTable<'k>, local: &BTreeMap<Name, Value>) -> TypeTable<'k> {
     table.with_scalars(local.iter().map(|(name, value)| (name.clone(), value.dtype.into())))
 }
@@ -414,7 +413,7 @@ fn constant(number: Number) -> Value {
     Value { dtype, kind }
 }
 
-/// A constant, converted. One that an index would not hold is left to be found.
+/// A constant, converted. One that would overflow an index is left for the checks to find.
 fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
     let number = match value.kind {
         ValueKind::Int(v) if value.dtype.is_integer() => Number::from_bits(value.dtype, v as u64),
@@ -426,14 +425,14 @@ fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
     (context == Context::Value || same).then(|| constant(result))
 }
 
-/// The integer that an expression stands for before anything wraps, if it is quasi-affine. Of
-/// values no quotients and remainders inside, which are not those of what wraps.
+/// The integer that an expression denotes before anything wraps, if it is quasi-affine. In values,
+/// nested quotients and remainders are excluded, since their operands may have wrapped.
 fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
     match &e.kind {
         TypedKind::Constant(number) => number.as_i64().map(Aff::constant),
         TypedKind::Name(name) => Some(Aff::var(name)),
         TypedKind::Convert(a) if a.dtype.is_integer() && e.dtype.is_integer() => {
-            // A narrower value on the way is another one.
+            // An intermediate value of a narrower type may differ.
             (context == Context::Index || a.dtype.bytes() >= e.dtype.bytes() || is_name(a))
                 .then(|| integer_form(a, context))?
         }
