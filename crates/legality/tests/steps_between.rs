@@ -169,3 +169,17 @@ fn another_array_is_another_operand() {
     assert!(proved(&form("x[i]"), &form("x[i]"), &declared));
     assert!(!proved(&form("x[i]"), &form("z[i]"), &declared));
 }
+
+/// A statement that is gone leaves what it wrote as it was.
+#[test]
+fn what_is_left_out_is_missed() {
+    let head =
+        "kernel k(x: f32[n], y: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let first = "y[i] = x[i] {id=first, inames=i}\n";
+    let both = format!(
+        "{head}{first}z[i] = 2.0*x[i] {{id=second, inames=i}}\ntree {{\nfor i {{\nfirst\nsecond\n}}\n}}\n"
+    );
+    let one = format!("{head}{first}tree {{\nfor i {{\nfirst\n}}\n}}\n");
+    assert!(proved(&both, &both, &both));
+    assert!(!proved(&both, &one, &both));
+}
