@@ -166,7 +166,7 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, gives: &dyn Fn(usize) -> bool, lef
 }
 
 /// The variants of the program in which one statement of one join of threads is missing: the join
-/// itself, or a loop, a choice, or an assignment in it. Scans are left out.
+/// itself, or a loop, a choice, or an assignment in it.
 pub fn joins(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -185,7 +185,7 @@ pub fn joins(program: &Program) -> Vec<Program> {
 fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<usize> {
     let mut left = number;
     for k in 0..body.len() {
-        let is_join = matches!(&body[k], Stmt::Collective { join, .. } if !join.scan);
+        let is_join = matches!(&body[k], Stmt::Collective { .. });
         // Barriers are removed elsewhere; what a value is called by is needed by what follows.
         let counts = inside && !matches!(body[k], Stmt::Sync { .. } | Stmt::Let { .. } | Stmt::Declare(_));
         if is_join || counts {
@@ -196,9 +196,6 @@ fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<u
             left -= 1;
         }
         let inside = inside || is_join;
-        if matches!(&body[k], Stmt::Collective { join, .. } if join.scan) {
-            continue;
-        }
         for body in body[k].bodies_mut() {
             left = remove_of_join(body, inside, left)?;
         }
