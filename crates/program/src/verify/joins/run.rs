@@ -83,6 +83,9 @@ pub(super) struct Run<'p> {
     shared: HashMap<(usize, Vec<i64>), Known>,
 }
 
+/// How often the body of a loop is followed at most, if not once for each thread.
+const LONGEST: usize = 1024;
+
 /// Why a run ends.
 pub(super) enum Stop {
     NotFollowed,
@@ -405,7 +408,7 @@ impl<'p> Run<'p> {
                         return Err(Stop::NotFollowed);
                     }
                 }
-                for _ in 0..=self.threads {
+                for _ in 0..=self.threads.max(LONGEST) {
                     let more = match step {
                         Step::Halve => at > end,
                         Step::Add(_) | Step::Double => at < end,
