@@ -384,9 +384,9 @@ impl<'p> Text<'p> {
         }
         // A scan goes on from round to round, in each of which the accumulators begin anew.
         let begins = |holder: &Holder| {
-            self.resets.iter().any(|r| {
-                r.holder == *holder && r.loops == found.loops && r.position < reduction.first_update
-            })
+            self.resets
+                .iter()
+                .any(|r| r.holder == *holder && r.loops == found.loops && r.position < reduction.first_update)
         };
         if carried && !(found.loops.starts_with(&reduction.loops) && holders.iter().all(begins)) {
             return Err("are not joined once for each round".into());
@@ -433,9 +433,7 @@ fn lane_of(kernel: &DeviceKernel, subscript: &Value, lanes: &[Name]) -> Option<N
             let lane = meaning.as_var()?;
             lanes.contains(lane).then(|| lane.clone())
         }
-        ValueKind::Binary(BinOp::Add | BinOp::Sub, a, b) if b.as_int().is_some() => {
-            lane_of(kernel, a, lanes)
-        }
+        ValueKind::Binary(BinOp::Add | BinOp::Sub, a, b) if b.as_int().is_some() => lane_of(kernel, a, lanes),
         _ => None,
     }
 }

@@ -104,9 +104,9 @@ impl Stop {
                 wrong(found.witness(format!("two values are combined, but not by `{operator}`")))
             }
             Stop::First => wrong(found.witness("it begins with another value than the neutral one")),
-            Stop::NotFollowed => WrongJoin::NotFollowed(Box::new(
-                found.help("it is of a form that the check does not follow"),
-            )),
+            Stop::NotFollowed => {
+                WrongJoin::NotFollowed(Box::new(found.help("it is of a form that the check does not follow")))
+            }
         }
     }
 }
@@ -476,7 +476,8 @@ impl<'p> Run<'p> {
                 ValueKind::ThreadIdx(_) | ValueKind::Load(_) | ValueKind::Shuffle { .. } => own = true,
                 ValueKind::Var(var) => {
                     let values = self.values(&Cell::Var(*var));
-                    let same = |v: &Known| matches!((v, &values[thread]), (Known::Int(a), Known::Int(b)) if a == b);
+                    let same =
+                        |v: &Known| matches!((v, &values[thread]), (Known::Int(a), Known::Int(b)) if a == b);
                     own |= !matches!(values[thread], Known::Nothing)
                         && !values.iter().zip(active).all(|(v, active)| !active || same(v));
                 }
@@ -595,7 +596,6 @@ impl<'p> Run<'p> {
             | ValueKind::LeadingZeros(_) => Err(Stop::NotFollowed),
         }
     }
-
 }
 
 impl Known {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use loopwright_kernel_ir::{BinaryOp, Expr, Name, ReductionOp, UnaryOp};
 
-use super::parts::Parts;
+use super::parts::{Content, Parts};
 use crate::{BinOp, UnOp};
 
 /// An operation of a term.
@@ -162,6 +162,8 @@ impl Patterns {
                 let content = match (a, b) {
                     (None, None) => continue,
                     (Some(one), None) | (None, Some(one)) => one.content.clone(),
+                    // Sets do not say which of the states is the earlier one.
+                    (Some(a), _) if !self.commutes && matches!(a.content, Content::Set { .. }) => continue,
                     (Some(a), Some(b)) => a.content.with(&b.content, self.commutes),
                 };
                 return Some(Parts { number: Some(number), content });
@@ -175,9 +177,8 @@ impl Patterns {
     fn unify(&self, pattern: &Term, term: &Term, sides: &mut Sides) -> bool {
         match (pattern, term) {
             (Term::Side(side, number), Term::Part(parts)) => {
-                let same = |known: &Option<Rc<Parts>>| {
-                    known.as_ref().is_some_and(|k| k.content == parts.content)
-                };
+                let same =
+                    |known: &Option<Rc<Parts>>| known.as_ref().is_some_and(|k| k.content == parts.content);
                 if parts.number != Some(*number) {
                     return false;
                 }
