@@ -1,27 +1,35 @@
-//! Whether the partial results of a block's threads are joined, each exactly once.
+//! Whether the partial results of threads and lanes are joined, each exactly once.
 //!
-//! A reduction over an iname on an axis of the block leaves each thread with a partial result.
-//! [`Stmt::Collective`] says in its contract that its body joins them. Two questions are asked:
+//! A reduction over an iname on an axis of the block leaves each thread with a partial result, and
+//! one over lanes each lane. [`Stmt::Collective`] says in its contract that its body joins those of
+//! threads, or scans those of threads and lanes. Three questions are asked:
 //!
 //! 1. *Is there a join?* Where the updates of a reduction are spread over axes on which its first
 //!    value is not, exactly one collective with these axes stands behind the updates and before
 //!    whatever reads the result, in the loops in which the first value is given. If it leaves the
-//!    result with the first threads alone, only these read it.
+//!    result with the first threads alone, only these read it. It is a scan if and only if those
+//!    who read the result are spread over these axes or lanes too; then it may stand in more loops
+//!    than the first value, if in these the accumulators begin anew and a total is carried.
 //! 2. *Does the body do what the contract says?* It is run for all threads of a block, one
-//!    statement after the other, on sets of threads instead of numbers: a value is the number of a
-//!    value of the operator's state and the set of the threads whose partial results are in it. In
-//!    the beginning a thread has its own. An operation on two values unites their sets, which must
-//!    have no thread in common. In the end each thread to which the contract promises the result
-//!    has the set of its whole group. Barriers do not matter here: that accesses are ordered is
-//!    another question (`order`).
+//!    statement after the other (`run`): a value is the number of a value of the operator's state
+//!    and what is joined in it (`parts`), a set of threads, or for a scan a run of points in their
+//!    order. In the beginning a thread has its own. A term over the values of two states is a value
+//!    of the joined state where it is the operator's own `combine` of the two (`terms`); the states
+//!    must have nothing in common, and those of a scan be neighbours. In the end each thread to
+//!    which the contract promises the result has that of its whole group, or of the points up to
+//!    its own (`scan`). Barriers do not matter here: that accesses are ordered is another question
+//!    (`order`).
+//! 3. *Are the lanes of a thread joined?* See `lanes`.
 //!
-//! The operation itself is compared where the operator is one of a single value, such as a sum.
-//! Which terms an operation on several values consists of, and scans, are taken on trust; so are
-//! joins of the lanes of one thread, and those of flattened nests.
+//! The operator is that of the kernel, if the program is held to one. Otherwise a contract names it,
+//! and what joins lanes may be any operation. Joins of flattened nests are taken on trust, and so is
+//! that a scan's kernel goes along its threads and lanes in the order of their numbers.
 
+mod known;
 mod lanes;
 mod parts;
 mod run;
+mod scan;
 mod terms;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,7 +39,8 @@ use loopwright_legality::{Executor, Presence};
 
 use super::{Operators, uniform::Varying};
 use crate::{BinOp, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind, VarId};
-use run::{Claimed, Points, Run, Scan};
+use run::{Claimed, Points, Run};
+use scan::Scan;
 
 /// What is wrong with a join.
 pub(super) enum WrongJoin {

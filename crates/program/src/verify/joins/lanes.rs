@@ -24,8 +24,9 @@ use loopwright_kernel_ir::{Diagnostic, Name, Part};
 use super::{
     super::Operators,
     Holder, Reduction, Text, WrongJoin,
+    known::{Cell, Known, Sub},
     parts::{Content, Parts},
-    run::{Cell, Claimed, Known, Points, Run, Stop, Sub},
+    run::{Claimed, Points, Run, Stop},
     written,
 };
 use crate::{DeviceKernel, Leaf, Memory, Program, Stmt, Value, ValueKind, VarId};

@@ -1,45 +1,24 @@
-//! What the body of a collective does: it is run for all threads of a block, on sets of threads.
+//! What the body of a join does: it is run for all threads of a block, on partial results instead
+//! of numbers.
 //!
-//! See the second question of [`super`].
+//! See the second question of [`super`]. A value is one of a state, a term over such values that is
+//! none (yet), or an integer, which subscripts and conditions are made of.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
 
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, ReductionOp};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, ReductionOp};
 
 use super::{
-    Holder, State, WrongJoin,
+    State, WrongJoin,
+    known::{Cell, Known, Sub, computed, constant, known},
     parts::{Content, Parts},
+    scan::Scan,
     terms::{Op, Patterns, Term},
 };
-use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind, VarId};
-
-/// A value of one thread.
-#[derive(Clone, Debug)]
-pub(super) enum Known {
-    Int(i64),
-    Float(f64),
-    Parts(Rc<Parts>),
-    /// What is computed from values of states, and is none itself.
-    Term(Rc<Term>),
-    /// Nothing has given it.
-    Nothing,
-}
-
-/// A subscript.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Sub {
-    At(i64),
-    /// One that lanes around the join give.
-    Text(Value),
-}
-
-/// A place that holds a value in each thread.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
-    Var(VarId),
-    /// An element of an array of the thread.
-    Element(usize, Vec<Sub>),
-}
+use crate::{DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
 
 /// What the partial results are, and in what a value of the state has to be joined.
 pub(super) enum Points {
@@ -51,22 +30,12 @@ pub(super) enum Points {
     Given(usize),
 }
 
-/// The points of a round of a scan.
-#[derive(Clone)]
-pub(super) struct Scan {
-    /// The number of lanes of a thread that are scanned, and the subscript that counts them.
-    pub lanes: usize,
-    pub subscript: Option<usize>,
-    /// What holds the total of the rounds before, if there are any.
-    pub carry: Option<State>,
-}
-
 /// What is known of a state.
 #[derive(Clone)]
 pub(super) struct Claimed<'p> {
     pub state: State,
     /// The first values of the state, if they are known.
-    pub first: std::collections::BTreeMap<u8, &'p Value>,
+    pub first: BTreeMap<u8, &'p Value>,
     pub operator: Option<&'p ReductionOp>,
 }
 
@@ -74,10 +43,10 @@ pub(super) struct Claimed<'p> {
 pub(super) struct Run<'p> {
     kernel: &'p DeviceKernel,
     warp_size: i64,
-    axes: Vec<(loopwright_kernel_ir::Dim, u32)>,
-    claimed: Claimed<'p>,
+    pub(super) axes: Vec<(Dim, u32)>,
+    pub(super) claimed: Claimed<'p>,
     patterns: Option<Patterns>,
-    points: Points,
+    pub(super) points: Points,
     threads: usize,
     pub(super) cells: Vec<(Cell, Vec<Known>)>,
     shared: HashMap<(usize, Vec<i64>), Known>,
@@ -116,7 +85,7 @@ impl<'p> Run<'p> {
     pub fn new(
         kernel: &'p DeviceKernel,
         warp_size: u32,
-        axes: &[(loopwright_kernel_ir::Dim, u32)],
+        axes: &[(Dim, u32)],
         claimed: Claimed<'p>,
         points: Points,
     ) -> Self {
@@ -215,7 +184,7 @@ impl<'p> Run<'p> {
         None
     }
 
-    fn has_parts<'v>(&self, value: &'v Known, number: u8) -> Result<&'v Parts, String> {
+    pub(super) fn has_parts<'v>(&self, value: &'v Known, number: u8) -> Result<&'v Parts, String> {
         let Known::Parts(parts) = value else { return Err("has no joined value".into()) };
         match parts.number {
             Some(own) if own != number => Err("has one value of the state for another".into()),
@@ -223,50 +192,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// What is wrong with the values that a thread has at the end of a round of a scan.
-    fn differs_in_scan(&self, thread: usize) -> Option<String> {
-        let Points::Scan(scan) = &self.points else { return None };
-        let first = usize::from(scan.carry.is_none());
-        let right = |values: &[Known], number: u8, last: usize| -> Option<String> {
-            let parts = match self.has_parts(&values[thread], number) {
-                Ok(parts) => parts,
-                Err(why) => return Some(why),
-            };
-            let exact = parts.content == Content::run(first, last + 1);
-            (!exact).then(|| format!("does not have the points up to number {last} in their order"))
-        };
-        let group: usize = self.axes.iter().map(|(_, count)| (*count).max(1) as usize).product();
-        for (number, holder) in &self.claimed.state {
-            let mut lanes = 0;
-            for (cell, values) in self.cells.iter().filter(|(cell, _)| cell.holder() == *holder) {
-                let Some(lane) = scan.lane_of(cell) else { return Some("has a lane of no number".into()) };
-                lanes += 1;
-                let last = 1 + self.rank(thread) * scan.lanes + lane;
-                if let Some(why) = right(values, *number, last) {
-                    return Some(why);
-                }
-            }
-            // The others have what they had.
-            if lanes != scan.lanes && (lanes != 0 || group * scan.lanes > 1 || scan.carry.is_some()) {
-                return Some(format!("scans {lanes} lanes of {}", scan.lanes));
-            }
-        }
-        for (number, holder) in scan.carry.iter().flatten() {
-            let mut carried = self.cells.iter().filter(|(cell, _)| cell.holder() == *holder).peekable();
-            if carried.peek().is_none() {
-                return Some("does not carry the total to the next round".into());
-            }
-            for (_, values) in carried {
-                if let Some(why) = right(values, *number, group * scan.lanes) {
-                    return Some(format!("{why}, as the total for the next round"));
-                }
-            }
-        }
-        None
-    }
-
     /// The number of a thread in its group.
-    fn rank(&self, thread: usize) -> usize {
+    pub(super) fn rank(&self, thread: usize) -> usize {
         let at = self.coordinates(thread);
         let mut axes = self.axes.clone();
         axes.sort_unstable();
@@ -598,61 +525,6 @@ impl<'p> Run<'p> {
     }
 }
 
-impl Known {
-    fn term(&self) -> Option<Term> {
-        Some(match self {
-            Known::Int(v) => Term::Int(*v),
-            Known::Float(v) => Term::Float(*v),
-            Known::Parts(parts) => Term::Part(parts.clone()),
-            Known::Term(term) => (**term).clone(),
-            Known::Nothing => return None,
-        })
-    }
-}
-
-/// The value that a term is; nothing where something in it is nothing.
-fn known(term: Option<Term>) -> Known {
-    term.map_or(Known::Nothing, |term| Known::Term(Rc::new(term)))
-}
-
-fn constant(value: &Value) -> Option<Known> {
-    match &value.kind {
-        ValueKind::Int(v) => Some(Known::Int(*v)),
-        ValueKind::Bool(v) => Some(Known::Int((*v).into())),
-        ValueKind::Float(v) => Some(Known::Float(*v)),
-        ValueKind::Unary(UnOp::Neg, a) => match constant(a)? {
-            Known::Int(v) => Some(Known::Int(v.saturating_neg())),
-            Known::Float(v) => Some(Known::Float(-v)),
-            _ => None,
-        },
-        ValueKind::Cast(a) => constant(a),
-        _ => None,
-    }
-}
-
-impl Cell {
-    pub fn holder(&self) -> Holder {
-        match self {
-            Cell::Var(var) => Holder::Var(*var),
-            Cell::Element(array, _) => Holder::Array(*array),
-        }
-    }
-}
-
-impl Scan {
-    /// The number of the lane that an element is for.
-    fn lane_of(&self, cell: &Cell) -> Option<usize> {
-        match (cell, self.subscript) {
-            (Cell::Element(_, at), Some(k)) => match at.get(k) {
-                Some(Sub::At(lane)) => usize::try_from(*lane).ok(),
-                _ => None,
-            },
-            (Cell::Var(_), Some(_)) => None,
-            (_, None) => Some(0),
-        }
-    }
-}
-
 /// Whether an operator combines two single values by one operation.
 fn is_simple(operator: &ReductionOp) -> bool {
     let is_state = |e: &Expr| matches!(e, Expr::Name(_));
@@ -665,25 +537,4 @@ fn is_simple(operator: &ReductionOp) -> bool {
         }
         _ => false,
     }
-}
-
-fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
-    Some(match op {
-        BinOp::Add => a.checked_add(b)?,
-        BinOp::Sub => a.checked_sub(b)?,
-        BinOp::Mul => a.checked_mul(b)?,
-        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 && a >= 0 => a / b,
-        BinOp::FloorMod | BinOp::TruncRem if b > 0 && a >= 0 => a % b,
-        BinOp::Min => a.min(b),
-        BinOp::Max => a.max(b),
-        BinOp::Lt => (a < b).into(),
-        BinOp::Le => (a <= b).into(),
-        BinOp::Gt => (a > b).into(),
-        BinOp::Ge => (a >= b).into(),
-        BinOp::Eq => (a == b).into(),
-        BinOp::Ne => (a != b).into(),
-        BinOp::And => (a != 0 && b != 0).into(),
-        BinOp::Or => (a != 0 || b != 0).into(),
-        _ => return None,
-    })
 }
