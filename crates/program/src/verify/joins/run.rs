@@ -18,7 +18,7 @@ use super::{
     scan::Scan,
     terms::{Op, Patterns, Term},
 };
-use crate::{DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
+use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
 
 /// What the partial results are, and in what a value of the state has to be joined.
 pub(super) enum Points {
@@ -46,6 +46,8 @@ pub(super) struct Run<'p> {
     pub(super) axes: Vec<(Dim, u32)>,
     pub(super) claimed: Claimed<'p>,
     patterns: Option<Patterns>,
+    /// The operation of an operator of one value that commutes: most are.
+    simple: Option<BinOp>,
     pub(super) points: Points,
     threads: usize,
     pub(super) cells: Vec<(Cell, Vec<Known>)>,
@@ -95,8 +97,20 @@ impl<'p> Run<'p> {
         };
         let warp_size = i64::from(warp_size).max(1);
         let patterns = claimed.operator.map(Patterns::new);
+        let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
-        Run { kernel, warp_size, axes: axes.to_vec(), claimed, patterns, points, threads, cells, shared }
+        Run {
+            kernel,
+            warp_size,
+            axes: axes.to_vec(),
+            claimed,
+            patterns,
+            simple,
+            points,
+            threads,
+            cells,
+            shared,
+        }
     }
 
     /// Whether each thread to which the contract promises the result comes to have it.
@@ -372,10 +386,7 @@ impl<'p> Run<'p> {
                     self.nothing(number)
                 }
                 (Some(_), Known::Term(_)) => {
-                    return Err(match self.claimed.operator {
-                        Some(operator) if is_simple(operator) => Stop::Operation,
-                        _ => Stop::NotFollowed,
-                    });
+                    return Err(self.simple.map_or(Stop::NotFollowed, |_| Stop::Operation));
                 }
                 (_, value) => value,
             };
@@ -487,6 +498,12 @@ impl<'p> Run<'p> {
                     (Known::Int(a), Known::Int(b)) => {
                         computed(*op, a, b).map(Known::Int).ok_or(Stop::NotFollowed)
                     }
+                    (Known::Parts(a), Known::Parts(b))
+                        if self.simple == Some(*op) && [&a, &b].iter().all(|p| p.number == Some(0)) =>
+                    {
+                        let content = a.content.with(&b.content, true);
+                        Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
+                    }
                     (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(*op, a, b)))),
                 }
             }
@@ -525,16 +542,24 @@ impl<'p> Run<'p> {
     }
 }
 
-/// Whether an operator combines two single values by one operation.
-fn is_simple(operator: &ReductionOp) -> bool {
+/// The operation of an operator that combines two single values by one.
+fn single(operator: &ReductionOp) -> Option<BinOp> {
     let is_state = |e: &Expr| matches!(e, Expr::Name(_));
     match operator.combine.as_slice() {
-        [Expr::Binary(op, a, b)] if is_state(a) && is_state(b) => {
-            matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or)
+        [Expr::Binary(op, a, b)] if is_state(a) && is_state(b) && a != b => match op {
+            BinaryOp::Add => Some(BinOp::Add),
+            BinaryOp::Mul => Some(BinOp::Mul),
+            BinaryOp::And => Some(BinOp::And),
+            BinaryOp::Or => Some(BinOp::Or),
+            _ => None,
+        },
+        [Expr::Call { function, args, .. }] if matches!(args.as_slice(), [a, b] if a != b) => {
+            match &**function {
+                "min" if args.iter().all(is_state) => Some(BinOp::Min),
+                "max" if args.iter().all(is_state) => Some(BinOp::Max),
+                _ => None,
+            }
         }
-        [Expr::Call { function, args, .. }] => {
-            matches!(&**function, "min" | "max") && args.iter().all(is_state)
-        }
-        _ => false,
+        _ => None,
     }
 }
