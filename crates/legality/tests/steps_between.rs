@@ -2,7 +2,7 @@
 //! belongs to whom in both.
 
 use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Verdict, judge};
+use loopwright_legality::{Basis, Verdict, judge};
 
 fn parsed(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}\n{text}"))
@@ -12,6 +12,12 @@ fn parsed(text: &str) -> LoopKernel {
 fn proved(before: &str, after: &str, declared: &str) -> bool {
     let form = |text: &str| parsed(&format!("{text}declared {{\n{declared}}}\n"));
     matches!(judge(&form(before), &form(after)), Verdict::Proved { .. })
+}
+
+/// As [`proved`], because all conflicting accesses keep their order.
+fn kept(before: &str, after: &str, declared: &str) -> bool {
+    let form = |text: &str| parsed(&format!("{text}declared {{\n{declared}}}\n"));
+    matches!(judge(&form(before), &form(after)), Verdict::Proved { basis: Basis::Order, .. })
 }
 
 const ADD: &str = "\
@@ -142,17 +148,79 @@ fn what_lanes_write_is_read_in_the_lanes() {
     assert!(!proved(&declared, &kernel("tag i: ilp\n", "load\nstore\n"), &declared));
 }
 
-/// Each round reads its own `p[0]`, which no two rounds have in common: `y[t + 1]` is what the next
-/// round reads.
+/// Each round reads its own `p[0]`, which is no constant: the element that one round writes is the
+/// one that the next reads, though `p[0]` and `p[0] + 1` differ. Two rounds write different rows.
 #[test]
 fn elements_that_are_written_are_no_constants() {
-    let kernel = |tag: &str, tree: &str| {
+    let kernel = |read: &str, tag: &str, tree: &str| {
         format!(
-            "kernel k(y: f32[n + 1], n: i32)\nassume 1 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[p[0] + 1] = y[p[0]] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
+            "kernel k(y: f32[n + 1, n + 1], n: i32)\nassume 2 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[t + 1, p[0] + 1] = y[{read}] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
         )
     };
-    let declared = kernel("", "for t {\nset\nmove\n}\n");
-    assert!(!proved(&declared, &kernel("tag t: block.x\n", "set\nmove\n"), &declared));
+    let blocks = |read: &str| {
+        let declared = kernel(read, "", "for t {\nset\nmove\n}\n");
+        proved(&declared, &kernel(read, "tag t: block.x\n", "set\nmove\n"), &declared)
+    };
+    assert!(blocks("t + 1, p[0]"));
+    assert!(!blocks("t, p[0]"));
+}
+
+/// Threads run the first statement for all values before the second; a loop around both runs them
+/// in turns.
+#[test]
+fn threads_that_become_one_loop_take_turns() {
+    let kernel = |read: &str, head: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[64], y: f32[65], z: f32[64])\ndomain {{ [i] : 0 <= i < 64 }}\n{head}y[i] = x[i] {{id=first, inames=i}}\nz[j] = y[{read}] {{id=second, inames=j}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let looped = |read: &str| {
+        let declared =
+            kernel(read, "domain { [j] : 0 <= j < 64 }\n", "for i {\nfirst\n}\nfor j {\nsecond\n}\n");
+        let one = |tag: &str, tree: &str| {
+            kernel(read, &format!("domain {{ [j] }}\nlet j = i\n{tag}"), tree).replace("inames=j", "inames=i")
+        };
+        let threads = one("tag i: thread.x\n", "first\nsecond\n");
+        assert!(proved(&declared, &threads, &declared), "{read}");
+        kept(&threads, &one("", "for i {\nfirst\nsecond\n}\n"), &declared)
+    };
+    assert!(looped("j"));
+    assert!(!looped("j + 1"));
+}
+
+/// A cell that belongs to one block or lane for each `j` comes to belong to one for each `i` too.
+#[test]
+fn what_has_owners_gets_more() {
+    let kernel = |tags: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < 8 }}\n{tags}temp t: f32 private\nt = x[i, j] {{id=load, inames=i:j}}\nz[i, j] = t {{id=store, inames=i:j}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for i {\nfor j {\nload\nstore\n}\n}\n");
+    for (one, other) in [("block.x", "block.y"), ("ilp", "block.x"), ("block.x", "ilp")] {
+        let before = kernel(&format!("tag j: {one}\n"), "for i {\nload\nstore\n}\n");
+        let after = kernel(&format!("tag j: {one}\ntag i: {other}\n"), "load\nstore\n");
+        assert!(kept(&declared, &before, &declared), "{one}");
+        assert!(kept(&before, &after, &declared), "{one}, {other}");
+    }
+}
+
+/// Reads of one element, and points that are added to one sum, may change their order.
+#[test]
+fn reads_and_points_of_sums_have_no_order() {
+    let kernel = |tree: &str| {
+        format!(
+            "kernel k(x: f32[n, n], c: f32[1], y: f32[n, n], out: f32[1], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\ndomain {{ [k, l] : 0 <= k < n and 0 <= l < n }}\nc[0] = 2.0 {{id=set}}\ny[i, j] = c[0] {{id=read, inames=i:j}}\nout[0] = sum([k, l], x[k, l]) {{id=add}}\ntree {{\nset\n{tree}}}\n"
+        )
+    };
+    let forms = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
+        kernel(&format!(
+            "for {outer} {{\nfor {inner} {{\nread\n}}\n}}\nadd.init\nfor {one} {{\nfor {two} {{\nadd.update\n}}\n}}\nadd.finish\n"
+        ))
+    };
+    let declared = forms(["i", "j"], ["k", "l"]);
+    assert!(kept(&declared, &forms(["j", "i"], ["k", "l"]), &declared), "reads");
+    assert!(kept(&declared, &forms(["i", "j"], ["l", "k"]), &declared), "points");
 }
 
 /// The same subscript of another array is another element.
