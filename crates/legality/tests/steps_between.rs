@@ -251,3 +251,80 @@ fn what_is_left_out_is_missed() {
     assert!(proved(&both, &both, &both));
     assert!(!proved(&both, &one, &both));
 }
+
+/// Two instructions that change their names change their places too: the last one to write stays.
+#[test]
+fn an_instruction_is_what_it_does() {
+    let declared = "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] {id=plain}\ny[i] = x[i] * 2.0 {id=twice}\n";
+    let form = |[one, other]: [&str; 2], tree: &str| {
+        format!(
+            "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i] {{id={one}, does=plain, inames=i}}\ny[i] = x[i] * 2.0 {{id={other}, does=twice, inames=i}}\ntree {{\nfor i {{\n{tree}}}\n}}\n"
+        )
+    };
+    let before = form(["p", "q"], "p\nq\n");
+    assert!(proved(declared, &before, declared));
+    assert!(kept(&before, &form(["r", "s"], "r\ns\n"), declared), "other names");
+    assert!(kept(&before, &form(["q", "p"], "q\np\n"), declared), "each other's names");
+    assert!(!proved(&before, &form(["q", "p"], "p\nq\n"), declared), "each other's places");
+}
+
+/// A copy is known by its name and its source.
+#[test]
+fn copies_are_linked_by_name() {
+    let kernel = |outer: &str, inner: &str| {
+        format!(
+            "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain {{ [i, j] : 0 <= i < 8 and 0 <= j < 8 }}\ndomain {{ [c, d] : 0 <= c < 8 and 0 <= d < 8 }}\ntemp t: f32[8, 8]\nt[c, d] = x[c, d] {{id=fetch, inames=c:d, copies=x}}\ny[i, j] = t[i, j] {{id=put, inames=i:j}}\ntree {{\nfor {outer} {{\nfor {inner} {{\nfetch\n}}\n}}\nfor i {{\nfor j {{\nput\n}}\n}}\n}}\n"
+        )
+    };
+    let declared = "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }\ny[i, j] = x[i, j] {id=put}\n";
+    assert!(kept(&kernel("c", "d"), &kernel("d", "c"), declared));
+}
+
+/// Partial results that are kept per lane of `o` are no partial results per round of `r`: with
+/// these, `i = 4*o + r` takes its values in another order, which the operator can tell.
+#[test]
+fn partial_results_of_other_points_are_others() {
+    let kernel = |value: &str, rest: &str| {
+        format!(
+            "\
+kernel k(x: f32[4, 16], y: f32[4])
+reduction last(v) {{
+    state seen: bool = false, value: like v = 0.0
+    lift seen = true, value = v
+    combine seen = a.seen or b.seen, value = if(b.seen, b.value, a.value)
+    result value
+}}
+domain {{ [s] : 0 <= s < 4 }}
+{rest}y[s] = {value} {{id=get, inames=s}}
+"
+        )
+    };
+    let declared = kernel("last(i, x[s, i])", "domain { [i] : 0 <= i < 16 }\n");
+    let split = |head: &str, [outer, inner]: [&str; 2], body: &str| {
+        let head = format!(
+            "domain {{ [o, r] : 0 <= o < 4 and 0 <= r < 4 }}\ndomain {{ [i] }}\n{head}let i = 4*o + r\n"
+        );
+        let form = kernel(&format!("last({outer}, last({inner}, x[s, i]))"), &head);
+        format!("{form}tree {{\nfor s {{\nget.init1\n{body}get.finish\n}}\n}}\n")
+    };
+    let nest = |outer: &str, inner: &str| {
+        format!("for {outer} {{\nget.init\nfor {inner} {{\nget.update\n}}\nget.update1\n}}\n")
+    };
+    let lanes = split("tag o: ilp\n", ["o", "r"], "get.init\nfor r {\nget.update\n}\nget.update1\n");
+    let loops = split("", ["o", "r"], &nest("o", "r"));
+    assert!(kept(&loops, &lanes, &declared) && kept(&lanes, &loops, &declared));
+    assert!(!proved(&lanes, &split("", ["r", "o"], &nest("r", "o")), &declared));
+}
+
+/// Rows are summed backwards: a row is a function of the round and of a parameter.
+#[test]
+fn sums_of_rows_change_places() {
+    let kernel = |head: &str, row: &str| {
+        format!(
+            "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n{head}domain {{ [j] : 0 <= j < 8 }}\ny[i] = sum(j, x[i, j]) {{id=add, inames={row}}}\ntree {{\nfor {row} {{\nadd.init\nfor j {{\nadd.update\n}}\nadd.finish\n}}\n}}\n"
+        )
+    };
+    let declared = kernel("domain { [i] : 0 <= i < n }\n", "i");
+    let after = kernel("domain { [r] : 0 <= r < n }\ndomain { [i] }\nlet i = n - 1 - r\n", "r");
+    assert!(kept(&declared, &after, &declared));
+}
