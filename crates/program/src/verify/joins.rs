@@ -286,6 +286,11 @@ impl<'p> Text<'p> {
             }
             _ => {}
         });
+        if let Stmt::VectorCopy { from, .. } = stmt
+            && let Memory::Private(number) = from.memory
+        {
+            reads.push(Holder::Array(number));
+        }
         self.readers.push(Reader {
             position: self.position,
             part: of,

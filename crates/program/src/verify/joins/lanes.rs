@@ -300,7 +300,23 @@ impl<'p> Lanes<'p, '_> {
             (Some((_, true)), _) => Ok(()),
             (Some((leaf, false)), _) => {
                 let mut read = Vec::new();
-                stmt.visit_values(&mut |v| read.extend(self.element_of(v)));
+                let mut vars = Vec::new();
+                stmt.visit_values(&mut |v| {
+                    read.extend(self.element_of(v));
+                    if let ValueKind::Var(var) = v.kind {
+                        vars.push(var);
+                    }
+                });
+                // A partial result may be read by a name of its own, or several at once.
+                let partial = |value: &Known| matches!(value, Known::Parts(_) | Known::Term(_));
+                let named = self.run.as_mut().is_some_and(|run| {
+                    vars.iter().any(|var| run.values(&Cell::Var(*var)).iter().any(partial))
+                });
+                let copied = matches!(stmt, Stmt::VectorCopy { from, .. }
+                    if matches!(from.memory, Memory::Private(array) if self.is_state(Holder::Array(array))));
+                if named || copied {
+                    return Err(Stop::NotFollowed.into());
+                }
                 for subscripts in read {
                     let at = self.subscripts(subscripts)?;
                     self.is_whole(&at)?;
