@@ -165,8 +165,8 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, gives: &dyn Fn(usize) -> bool, lef
     }
 }
 
-/// The variants of the program in which one statement of one join of threads is missing: the join
-/// itself, or a loop, a choice, or an assignment in it. Scans are left out.
+/// The variants of the program in which one statement of one join is missing: the join of threads
+/// itself, or a loop, a choice, or an assignment in it; a join of lanes; what begins a round of a scan.
 pub fn joins(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -185,10 +185,11 @@ pub fn joins(program: &Program) -> Vec<Program> {
 fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<usize> {
     let mut left = number;
     for k in 0..body.len() {
-        let is_join = matches!(&body[k], Stmt::Collective { join, .. } if !join.scan);
+        let is_join = matches!(&body[k], Stmt::Collective { .. });
         // Barriers are removed elsewhere; what a value is called by is needed by what follows.
         let counts = inside && !matches!(body[k], Stmt::Sync { .. } | Stmt::Let { .. } | Stmt::Declare(_));
-        if is_join || counts {
+        let is_of_lanes = matches!(&body[k], Stmt::Store { leaf: None, .. });
+        if is_join || counts || is_of_lanes {
             if left == 0 {
                 body.remove(k);
                 return None;
@@ -196,12 +197,77 @@ fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<u
             left -= 1;
         }
         let inside = inside || is_join;
-        if matches!(&body[k], Stmt::Collective { join, .. } if join.scan) {
-            continue;
-        }
         for body in body[k].bodies_mut() {
             left = remove_of_join(body, inside, left)?;
         }
     }
     Some(left)
+}
+
+/// The variants of the program in which one operation of a join on floating-point values is another
+/// one.
+pub fn operations_of_joins(program: &Program) -> Vec<Program> {
+    let mut found = Vec::new();
+    for kernel in 0..program.kernels.len() {
+        for number in 0.. {
+            let mut variant = program.clone();
+            let mut left = number;
+            change_of_join(&mut variant.kernels[kernel].body, false, &mut left);
+            if left != usize::MAX {
+                break;
+            }
+            found.push(variant);
+        }
+    }
+    found
+}
+
+fn change_of_join(body: &mut [Stmt], inside: bool, left: &mut usize) {
+    for stmt in body {
+        let of_join = match stmt {
+            Stmt::Store { leaf: None, value, .. } => Some(value),
+            Stmt::Let { leaf: None, value, .. } | Stmt::Set { leaf: None, value, .. } if inside => {
+                Some(value)
+            }
+            _ => None,
+        };
+        if let Some(value) = of_join {
+            another_operation(value, left);
+        }
+        let inside = inside || matches!(stmt, Stmt::Collective { .. });
+        stmt.bodies_mut().for_each(|body| change_of_join(body, inside, left));
+    }
+}
+
+fn another_operation(value: &mut Value, left: &mut usize) {
+    match &mut value.kind {
+        ValueKind::Binary(op, a, b) => {
+            let other = match op {
+                BinOp::Add => Some(BinOp::Mul),
+                BinOp::Sub => Some(BinOp::Add),
+                BinOp::Mul => Some(BinOp::Add),
+                BinOp::Div => Some(BinOp::Mul),
+                BinOp::Min => Some(BinOp::Max),
+                BinOp::Max => Some(BinOp::Min),
+                BinOp::Lt => Some(BinOp::Gt),
+                BinOp::Gt => Some(BinOp::Lt),
+                _ => None,
+            };
+            if let Some(other) = other.filter(|_| a.dtype.is_float())
+                && is_here(left)
+            {
+                *op = other;
+            }
+            another_operation(a, left);
+            another_operation(b, left);
+        }
+        ValueKind::Select(cond, a, b) => {
+            another_operation(cond, left);
+            another_operation(a, left);
+            another_operation(b, left);
+        }
+        ValueKind::Unary(_, a) | ValueKind::Cast(a) => another_operation(a, left),
+        ValueKind::Call { args, .. } => args.iter_mut().for_each(|a| another_operation(a, left)),
+        _ => {}
+    }
 }

@@ -23,16 +23,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Lookup, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Lookup, Name};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use owners::Owners;
 
 use crate::{
-    Model, ModelPart, Presence, Touch,
+    Model, ModelPart, Touch,
     link::{Link, cover, link, narrow_by},
     order::{Against, Possible, Way, before, common, not_before},
-    owner, value,
+    value,
 };
 
 /// A pair whose order may not be preserved.
@@ -232,17 +232,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
             }
         }
         let space = new.space(array);
-        for axis in owner(space).iter() {
-            if let Presence::At(n) = &first.executor[axis]
-                && touches.iter().all(|(q, _)| new.parts[*q].executor[axis] == first.executor[axis])
-            {
-                equal.insert(n.clone());
-            }
+        let mut owners = Self::owner_inames(first, space);
+        for (q, _) in touches {
+            let here = Self::owner_inames(&new.parts[*q], space);
+            owners.retain(|n| here.contains(n));
         }
-        if space == AddressSpace::Private {
-            let all = |l: &&Name| touches.iter().all(|(q, _)| new.parts[*q].lanes.contains(l));
-            equal.extend(first.lanes.iter().filter(all).cloned());
-        }
+        equal.extend(owners);
         equal
     }
 

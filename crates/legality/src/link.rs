@@ -6,7 +6,7 @@
 //! be linked to one old part, as after an index-set split; together they must cover it. A link is
 //! guessed from names (kept, defined by others, or renamed in order) and then checked.
 
-use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
+use loopwright_kernel_ir::{Aff, Constraint, Expr, Name};
 use loopwright_poly::{Result, Set, System, Table};
 
 use crate::{Event, Model, ModelPart, conflict::primed, order::Possible};
@@ -58,17 +58,10 @@ impl From<loopwright_poly::Error> for Unlinked {
 }
 
 fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize> {
-    let same_role = |k: &usize| {
-        let (a, b) = (&old.instruction(&old.parts[*k]).role, &new.instruction(part).role);
-        match (a, b) {
-            (Role::Does(a), Role::Does(b)) => a == b,
-            (Role::Copies { source: a }, Role::Copies { source: b }) => a == b,
-            (Role::Realizes { .. }, Role::Realizes { .. }) => a == b,
-            _ => false,
-        }
-    };
-    if let Some(k) = old.numbers.get(&part.part).copied().filter(|k| same_role(k)) {
-        return Some(k);
+    if let Some(k) = old.numbers.get(&part.part)
+        && old.instruction(&old.parts[*k]).role == new.instruction(part).role
+    {
+        return Some(*k);
     }
     // A new instruction that does what exactly one old instruction does. If there are several, the
     // one whose name it extends.
@@ -213,20 +206,15 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
     Set::from_constraints(&dims, &rows)?.is_subset(&image)
 }
 
-/// Whether two executions share an accumulator in the new form if they did in the old one. The cell
-/// of an accumulator consists of the inames around its reduction. If their number has changed, the
-/// old inames must be functions of the new ones by name alone, so that the same functions hold for
-/// all parts; the link of the `init` part, which has no other inames, proves that these functions
-/// are one-to-one.
+/// Whether executions share an accumulator in the new form as in the old one. Its cell consists of
+/// the inames around its reduction: the old ones must be functions of the new ones. As links are
+/// guessed from names in order, these are the same functions for all parts of the reduction, and
+/// the link of its `init`, which has no other inames, proves that they are one-to-one.
 fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool {
-    if a.cell.len() == b.cell.len() {
-        return true;
-    }
     let around: Vec<Name> = b.cell.iter().flatten().flat_map(Aff::names).collect();
-    a.cell.iter().flatten().flat_map(Aff::names).all(|n| {
-        let stays = around.contains(&n) || new.lookup.definition(&n).is_some();
-        stays && link.values.get(&n).is_some_and(|v| !v.mentions_any(&|m| !around.contains(m)))
-    })
+    let other = |n: &Name| !around.contains(n) && !new.is_parameter(n);
+    let mut names = a.cell.iter().flatten().flat_map(Aff::names);
+    names.all(|n| link.values.get(&n).is_some_and(|v| !v.mentions_any(&other)))
 }
 
 /// Whether two events do the same to the same cell.

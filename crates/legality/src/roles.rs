@@ -4,9 +4,9 @@
 //! (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of the declared reduction,
 //! and those around it *join* partial results.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use loopwright_kernel_ir::{Aff, BinaryOp, Expr, Instruction, Name, Part, Role, TypeTable};
+use loopwright_kernel_ir::{Aff, BinaryOp, Expr, Instruction, Name, Part, Reduce, Role, TypeTable};
 
 use crate::{Model, ModelPart, event::affine_predicate};
 
@@ -24,6 +24,12 @@ pub enum PartRole {
     Realizes(Name),
 }
 
+/// The numbers of the reductions inside one, which are those just before its own.
+fn inside(all: &[Arc<Reduce>], number: usize) -> Range<usize> {
+    let count: usize = all[number].args.iter().map(|e| e.reductions().len()).sum();
+    number - count..number
+}
+
 /// For each reduction of a transformed instruction, the number of the declared reduction and
 /// whether it adds that reduction's points.
 pub(crate) fn reductions(
@@ -36,7 +42,7 @@ pub(crate) fn reductions(
     let mut numbers: Vec<usize> = Vec::new();
     for (n, reduce) in mine.iter().enumerate() {
         let base: Vec<Name> = reduce.inames.iter().flat_map(|i| model.lookup.base_of(i).to_vec()).collect();
-        let covers = |r: &loopwright_kernel_ir::Reduce| {
+        let covers = |r: &Reduce| {
             r.inames.iter().any(|iname| {
                 let value = match instruction.map.get(iname) {
                     Some(v) => v.names().into_iter().collect(),
@@ -45,23 +51,18 @@ pub(crate) fn reductions(
                 value.iter().flat_map(|v| model.lookup.base_of(v)).any(|b| base.contains(b))
             })
         };
-        let same = |m: &usize| theirs.get(*m).is_some_and(|r| r.op == reduce.op && covers(r));
+        // A reduction goes around parts of itself, or around others as in the declared value.
+        let around =
+            |m: usize| inside(&mine, n).all(|k| numbers[k] == m || inside(&theirs, m).contains(&numbers[k]));
         // Reductions over the same inames keep their relative order.
-        let used = |m: &usize| numbers.iter().filter(|k| *k == m).count();
-        let candidates: Vec<usize> = (0..theirs.len()).filter(same).collect();
-        let number = if mine.len() == theirs.len() {
-            n.min(theirs.len().saturating_sub(1))
-        } else {
-            candidates.iter().copied().min_by_key(|m| (used(m), *m)).unwrap_or(0)
-        };
-        numbers.push(number);
+        let used = |m: usize| numbers.iter().filter(|k| **k == m).count();
+        let same = |m: &usize| theirs[*m].op == reduce.op && covers(&theirs[*m]) && around(*m);
+        numbers.push(match mine.len() == theirs.len() {
+            true => n,
+            false => (0..theirs.len()).filter(same).min_by_key(|m| (used(*m), *m)).unwrap_or(0),
+        });
     }
-    let adds = |n: usize| {
-        // The innermost one comes first.
-        !mine.iter().enumerate().take(n).any(|(k, inner)| {
-            numbers[k] == numbers[n] && mine[n].args.iter().any(|e| e.reductions().iter().any(|r| r == inner))
-        })
-    };
+    let adds = |n: usize| inside(&mine, n).all(|k| numbers[k] != numbers[n]);
     numbers.iter().enumerate().map(|(n, m)| (*m, adds(n))).collect()
 }
 

@@ -395,3 +395,23 @@ fn what_is_read_under_a_condition_has_to_be_there_where_it_holds() {
     assert_ne!(of("16777216*i <= 16777216 and 0 < i", 0, 0), "proved");
     assert_eq!(of("i <= 1 and 0 < i", 0, 0), "proved");
 }
+
+/// Elements are read under two conditions; the copy has to have those of the wider one.
+#[test]
+fn a_copy_serves_the_reads_of_each_condition() {
+    let of = |count: usize, leaves: &str| {
+        let head = "kernel k(a: f32[8], out: f32[8])\ndomain { [i] : 0 <= i < 8 }\n";
+        let put = |b: &str| format!("out[i] = if(i < 4, {b}[i], 0.0) + if(i < 6, 2.0*{b}[i], 1.0) {{id=put");
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c < {count} }}\ntemp b: f32[8] global\nb[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
+             {}, inames=i}}\ntree {{\n{leaves}}}\n",
+            put("b")
+        );
+        verdict(&transformed, &format!("{head}{}}}\n", put("a")))
+    };
+    let (fetch, put) = ("for c {\nfetch\n}\n", "for i {\nput\n}\n");
+    assert_eq!(of(6, &format!("{fetch}{put}")), "proved");
+    assert_ne!(of(4, &format!("{fetch}{put}")), "proved");
+    // A copy that is made later is none.
+    assert_ne!(of(6, &format!("{put}{fetch}")), "proved");
+}

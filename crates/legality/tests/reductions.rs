@@ -44,6 +44,19 @@ fn goes_on(declared: &str, transformed: &str, body: &str) -> bool {
     matches!(judge(&loops, &blocks), Verdict::Proved { .. })
 }
 
+/// Whether a step is proved after which the second of two reductions reads a copy of this array.
+fn copied(array: &str, declared: &str, transformed: &str, body: &str) -> bool {
+    let before = kernel(declared, transformed, body, false);
+    let after = before.to_text().replacen("z[s, i]", "t[s, i]", 1);
+    let copy = format!(
+        "domain {{ [p, q] : 0 <= p < n and 0 <= q < n }}\ntemp t: f32[n, n] global\nt[p, q] = {array}[p, q] {{id=copy, inames=p:q, copies={array}}}\nout[s] ="
+    );
+    let after = after.replacen("out[s] =", &copy, 1);
+    let after = after.replacen("tree {", "tree {\nfor p {\nfor q {\ncopy\n}\n}\n", 1);
+    let after = LoopKernel::parse(&after).unwrap_or_else(|d| panic!("{d}\n{after}"));
+    matches!(judge(&before, &after), Verdict::Proved { .. })
+}
+
 /// One of two reductions over different inames is split.
 #[test]
 fn a_nested_reduction_beside_another() {
@@ -78,6 +91,19 @@ both.update3
 both.finish
 ";
     let same = "sum(o, sum(r, x[s, i])) - sum(o, sum(r, z[s, i]))";
-    assert!(goes_on(declared, same, body));
+    assert!(agree(declared, same, body) && goes_on(declared, same, body));
+    assert!(copied("z", declared, same, body) && !copied("x", declared, same, body));
+    let other = "sum(o, sum(r, z[s, i])) - sum(o, sum(r, x[s, i]))";
+    assert!(!agree(declared, other, body));
     assert!(!goes_on(declared, "sum(o, sum(r, x[s, i])) - sum(o, max(r, z[s, i]))", body));
+}
+
+/// The outer one of two nested reductions is split: what goes around it is not a part of the inner.
+#[test]
+fn a_nested_reduction_around_another() {
+    let body = "both.init2\nfor o {\nboth.init1\nfor r {\nboth.init\nfor j {\nboth.update\n}\nboth.update1\n}\nboth.update2\n}\nboth.finish\n";
+    let declared = "sum(i, sum(j, x[i, j]))";
+    let same = "sum(o, sum(r, sum(j, x[i, j])))";
+    assert!(agree(declared, same, body) && goes_on(declared, same, body));
+    assert!(!agree(declared, "sum(o, sum(r, sum(j, x[j, i])))", body));
 }

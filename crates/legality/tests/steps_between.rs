@@ -2,7 +2,7 @@
 //! belongs to whom in both.
 
 use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Verdict, judge};
+use loopwright_legality::{Basis, Verdict, judge};
 
 fn parsed(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}\n{text}"))
@@ -12,6 +12,12 @@ fn parsed(text: &str) -> LoopKernel {
 fn proved(before: &str, after: &str, declared: &str) -> bool {
     let form = |text: &str| parsed(&format!("{text}declared {{\n{declared}}}\n"));
     matches!(judge(&form(before), &form(after)), Verdict::Proved { .. })
+}
+
+/// As [`proved`], because all conflicting accesses keep their order.
+fn kept(before: &str, after: &str, declared: &str) -> bool {
+    let form = |text: &str| parsed(&format!("{text}declared {{\n{declared}}}\n"));
+    matches!(judge(&form(before), &form(after)), Verdict::Proved { basis: Basis::Order, .. })
 }
 
 const ADD: &str = "\
@@ -142,17 +148,79 @@ fn what_lanes_write_is_read_in_the_lanes() {
     assert!(!proved(&declared, &kernel("tag i: ilp\n", "load\nstore\n"), &declared));
 }
 
-/// Each round reads its own `p[0]`, which no two rounds have in common: `y[t + 1]` is what the next
-/// round reads.
+/// Each round reads its own `p[0]`, which is no constant: the element that one round writes is the
+/// one that the next reads, though `p[0]` and `p[0] + 1` differ. Two rounds write different rows.
 #[test]
 fn elements_that_are_written_are_no_constants() {
-    let kernel = |tag: &str, tree: &str| {
+    let kernel = |read: &str, tag: &str, tree: &str| {
         format!(
-            "kernel k(y: f32[n + 1], n: i32)\nassume 1 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[p[0] + 1] = y[p[0]] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
+            "kernel k(y: f32[n + 1, n + 1], n: i32)\nassume 2 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[t + 1, p[0] + 1] = y[{read}] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
         )
     };
-    let declared = kernel("", "for t {\nset\nmove\n}\n");
-    assert!(!proved(&declared, &kernel("tag t: block.x\n", "set\nmove\n"), &declared));
+    let blocks = |read: &str| {
+        let declared = kernel(read, "", "for t {\nset\nmove\n}\n");
+        proved(&declared, &kernel(read, "tag t: block.x\n", "set\nmove\n"), &declared)
+    };
+    assert!(blocks("t + 1, p[0]"));
+    assert!(!blocks("t, p[0]"));
+}
+
+/// Threads run the first statement for all values before the second; a loop around both runs them
+/// in turns.
+#[test]
+fn threads_that_become_one_loop_take_turns() {
+    let kernel = |read: &str, head: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[64], y: f32[65], z: f32[64])\ndomain {{ [i] : 0 <= i < 64 }}\n{head}y[i] = x[i] {{id=first, inames=i}}\nz[j] = y[{read}] {{id=second, inames=j}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let looped = |read: &str| {
+        let declared =
+            kernel(read, "domain { [j] : 0 <= j < 64 }\n", "for i {\nfirst\n}\nfor j {\nsecond\n}\n");
+        let one = |tag: &str, tree: &str| {
+            kernel(read, &format!("domain {{ [j] }}\nlet j = i\n{tag}"), tree).replace("inames=j", "inames=i")
+        };
+        let threads = one("tag i: thread.x\n", "first\nsecond\n");
+        assert!(proved(&declared, &threads, &declared), "{read}");
+        kept(&threads, &one("", "for i {\nfirst\nsecond\n}\n"), &declared)
+    };
+    assert!(looped("j"));
+    assert!(!looped("j + 1"));
+}
+
+/// A cell that belongs to one block or lane for each `j` comes to belong to one for each `i` too.
+#[test]
+fn what_has_owners_gets_more() {
+    let kernel = |tags: &str, tree: &str| {
+        format!(
+            "kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < 8 }}\n{tags}temp t: f32 private\nt = x[i, j] {{id=load, inames=i:j}}\nz[i, j] = t {{id=store, inames=i:j}}\ntree {{\n{tree}}}\n"
+        )
+    };
+    let declared = kernel("", "for i {\nfor j {\nload\nstore\n}\n}\n");
+    for (one, other) in [("block.x", "block.y"), ("ilp", "block.x"), ("block.x", "ilp")] {
+        let before = kernel(&format!("tag j: {one}\n"), "for i {\nload\nstore\n}\n");
+        let after = kernel(&format!("tag j: {one}\ntag i: {other}\n"), "load\nstore\n");
+        assert!(kept(&declared, &before, &declared), "{one}");
+        assert!(kept(&before, &after, &declared), "{one}, {other}");
+    }
+}
+
+/// Reads of one element, and points that are added to one sum, may change their order.
+#[test]
+fn reads_and_points_of_sums_have_no_order() {
+    let kernel = |tree: &str| {
+        format!(
+            "kernel k(x: f32[n, n], c: f32[1], y: f32[n, n], out: f32[1], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\ndomain {{ [k, l] : 0 <= k < n and 0 <= l < n }}\nc[0] = 2.0 {{id=set}}\ny[i, j] = c[0] {{id=read, inames=i:j}}\nout[0] = sum([k, l], x[k, l]) {{id=add}}\ntree {{\nset\n{tree}}}\n"
+        )
+    };
+    let forms = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
+        kernel(&format!(
+            "for {outer} {{\nfor {inner} {{\nread\n}}\n}}\nadd.init\nfor {one} {{\nfor {two} {{\nadd.update\n}}\n}}\nadd.finish\n"
+        ))
+    };
+    let declared = forms(["i", "j"], ["k", "l"]);
+    assert!(kept(&declared, &forms(["j", "i"], ["k", "l"]), &declared), "reads");
+    assert!(kept(&declared, &forms(["i", "j"], ["l", "k"]), &declared), "points");
 }
 
 /// The same subscript of another array is another element.
@@ -168,4 +236,109 @@ fn another_array_is_another_operand() {
         |read: &str| kernel(read).replace("{id=put}", "{id=put, inames=i}") + "tree {\nfor i {\nput\n}\n}\n";
     assert!(proved(&form("x[i]"), &form("x[i]"), &declared));
     assert!(!proved(&form("x[i]"), &form("z[i]"), &declared));
+}
+
+/// A statement that is gone leaves what it wrote as it was.
+#[test]
+fn what_is_left_out_is_missed() {
+    let head =
+        "kernel k(x: f32[n], y: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let first = "y[i] = x[i] {id=first, inames=i}\n";
+    let both = format!(
+        "{head}{first}z[i] = 2.0*x[i] {{id=second, inames=i}}\ntree {{\nfor i {{\nfirst\nsecond\n}}\n}}\n"
+    );
+    let one = format!("{head}{first}tree {{\nfor i {{\nfirst\n}}\n}}\n");
+    assert!(proved(&both, &both, &both));
+    assert!(!proved(&both, &one, &both));
+}
+
+/// Two instructions that change their names change their places too: the last one to write stays.
+#[test]
+fn an_instruction_is_what_it_does() {
+    let declared = "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] {id=plain}\ny[i] = x[i] * 2.0 {id=twice}\n";
+    let form = |[one, other]: [&str; 2], tree: &str| {
+        format!(
+            "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i] {{id={one}, does=plain, inames=i}}\ny[i] = x[i] * 2.0 {{id={other}, does=twice, inames=i}}\ntree {{\nfor i {{\n{tree}}}\n}}\n"
+        )
+    };
+    let before = form(["p", "q"], "p\nq\n");
+    assert!(proved(declared, &before, declared));
+    assert!(kept(&before, &form(["r", "s"], "r\ns\n"), declared), "other names");
+    assert!(kept(&before, &form(["q", "p"], "q\np\n"), declared), "each other's names");
+    assert!(!proved(&before, &form(["q", "p"], "p\nq\n"), declared), "each other's places");
+}
+
+/// A copy is known by its name and its source.
+#[test]
+fn copies_are_linked_by_name() {
+    let kernel = |outer: &str, inner: &str| {
+        format!(
+            "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain {{ [i, j] : 0 <= i < 8 and 0 <= j < 8 }}\ndomain {{ [c, d] : 0 <= c < 8 and 0 <= d < 8 }}\ntemp t: f32[8, 8]\nt[c, d] = x[c, d] {{id=fetch, inames=c:d, copies=x}}\ny[i, j] = t[i, j] {{id=put, inames=i:j}}\ntree {{\nfor {outer} {{\nfor {inner} {{\nfetch\n}}\n}}\nfor i {{\nfor j {{\nput\n}}\n}}\n}}\n"
+        )
+    };
+    let declared = "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }\ny[i, j] = x[i, j] {id=put}\n";
+    assert!(kept(&kernel("c", "d"), &kernel("d", "c"), declared));
+}
+
+/// Partial results that are kept per lane of `o` are no partial results per round of `r`: with
+/// these, `i = 4*o + r` takes its values in another order, which the operator can tell.
+#[test]
+fn partial_results_of_other_points_are_others() {
+    let kernel = |value: &str, rest: &str| {
+        format!(
+            "\
+kernel k(x: f32[4, 16], y: f32[4])
+reduction last(v) {{
+    state seen: bool = false, value: like v = 0.0
+    lift seen = true, value = v
+    combine seen = a.seen or b.seen, value = if(b.seen, b.value, a.value)
+    result value
+}}
+domain {{ [s] : 0 <= s < 4 }}
+{rest}y[s] = {value} {{id=get, inames=s}}
+"
+        )
+    };
+    let declared = kernel("last(i, x[s, i])", "domain { [i] : 0 <= i < 16 }\n");
+    let split = |head: &str, [outer, inner]: [&str; 2], body: &str| {
+        let head = format!(
+            "domain {{ [o, r] : 0 <= o < 4 and 0 <= r < 4 }}\ndomain {{ [i] }}\n{head}let i = 4*o + r\n"
+        );
+        let form = kernel(&format!("last({outer}, last({inner}, x[s, i]))"), &head);
+        format!("{form}tree {{\nfor s {{\nget.init1\n{body}get.finish\n}}\n}}\n")
+    };
+    let nest = |outer: &str, inner: &str| {
+        format!("for {outer} {{\nget.init\nfor {inner} {{\nget.update\n}}\nget.update1\n}}\n")
+    };
+    let lanes = split("tag o: ilp\n", ["o", "r"], "get.init\nfor r {\nget.update\n}\nget.update1\n");
+    let loops = split("", ["o", "r"], &nest("o", "r"));
+    assert!(kept(&loops, &lanes, &declared) && kept(&lanes, &loops, &declared));
+    assert!(!proved(&lanes, &split("", ["r", "o"], &nest("r", "o")), &declared));
+}
+
+/// Rows are summed backwards: a row is a function of the round and of a parameter.
+#[test]
+fn sums_of_rows_change_places() {
+    let kernel = |head: &str, row: &str| {
+        format!(
+            "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n{head}domain {{ [j] : 0 <= j < 8 }}\ny[i] = sum(j, x[i, j]) {{id=add, inames={row}}}\ntree {{\nfor {row} {{\nadd.init\nfor j {{\nadd.update\n}}\nadd.finish\n}}\n}}\n"
+        )
+    };
+    let declared = kernel("domain { [i] : 0 <= i < n }\n", "i");
+    let after = kernel("domain { [r] : 0 <= r < n }\ndomain { [i] }\nlet i = n - 1 - r\n", "r");
+    assert!(kept(&declared, &after, &declared));
+}
+
+/// The second of two statements runs over the transposed pairs, so that it reads some elements
+/// before the first has written them.
+#[test]
+fn two_loops_that_change_roles_are_not_one() {
+    let declared = "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\nassume 2 <= n\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n }\ny[i, j] = x[i, j] {id=put, inames=i:j}\nz[i, j] = y[i, j] {id=get, inames=i:j}\ntree {\nfor i {\nfor j {\nput\nget\n}\n}\n}\n";
+    let renamed = |get: &str, inames: &str, map: &str| {
+        format!(
+            "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\nassume 2 <= n\ndomain {{ [a] : 0 <= a < n }}\ndomain {{ [b] : 0 <= b < n }}\ny[a, b] = x[a, b] {{id=put, inames=a:b, map=[i: a, j: b]}}\nz[{get}] = y[{get}] {{id=get, inames={inames}, map=[{map}]}}\ntree {{\nfor a {{\nfor b {{\nput\nget\n}}\n}}\n}}\n"
+        )
+    };
+    assert!(kept(declared, &renamed("a, b", "a:b", "i: a, j: b"), declared));
+    assert!(!proved(declared, &renamed("b, a", "b:a", "i: b, j: a"), declared));
 }

@@ -3,10 +3,12 @@
 //!
 //! A subscript is checked if it is affine. A violation is reported with the values that show it,
 //! unless it depends on what is not known here: values read from data (facts about them are used)
-//! and conditions that are not affine. Those are checked by the launch or the emulator. Only
-//! declared kernels are checked: transforms preserve the bounds.
+//! and conditions that are not affine. Those are checked by the launch or the emulator, but refused
+//! where a condition around a reduction tests the data that its subscripts depend on, and so seems
+//! to guard the read: the reduction runs all the same.
+//! Only declared kernels are checked: transforms preserve the bounds.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use loopwright_poly::System;
 
@@ -45,6 +47,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             wrapping: Vec::new(),
             opaque: false,
             hoisted: false,
+            tested: BTreeSet::new(),
             outside: None,
         };
         if let Some(p) = &i.predicate {
@@ -124,6 +127,9 @@ struct Scope {
     opaque: bool,
     /// It is in a reduction under a condition.
     hoisted: bool,
+    /// The arrays and scalars that conditions inside the value read. Those around a reduction do
+    /// not guard what it reads.
+    tested: BTreeSet<Name>,
     /// The scope before any condition inside the value.
     outside: Option<Box<Scope>>,
 }
@@ -154,6 +160,7 @@ impl Scope {
 
     /// Enters the place where a comparison holds, or does not.
     fn compare(&mut self, lookup: &Lookup<'_>, condition: &Expr, holds: bool) {
+        self.tested.extend(data_of(lookup, condition));
         let side = |c: Constraint| match holds {
             true => Some(c),
             false if c.kind == crate::Kind::Ge => {
@@ -180,8 +187,34 @@ impl Scope {
         let conditional = self.guards.len() > outside.guards.len()
             || self.wrapping.len() > outside.wrapping.len()
             || self.opaque && !outside.opaque;
-        Scope { inames: self.inames.clone(), hoisted: self.hoisted || conditional, ..outside.clone() }
+        Scope {
+            inames: self.inames.clone(),
+            hoisted: self.hoisted || conditional,
+            tested: self.tested.clone(),
+            ..outside.clone()
+        }
     }
+
+    /// Whether a condition around the reduction seems to guard this subscript, because both depend
+    /// on the same data; it does not.
+    fn seems_guarded(&self, lookup: &Lookup<'_>, index: &Expr) -> bool {
+        self.hoisted && data_of(lookup, index).iter().any(|name| self.tested.contains(name))
+    }
+}
+
+/// The arrays and the scalar temporaries that an expression reads.
+fn data_of(lookup: &Lookup<'_>, e: &Expr) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    e.visit(&mut |e| match e {
+        Expr::Subscript(access) => {
+            found.insert(access.array.clone());
+        }
+        Expr::Name(name) if lookup.temporary(name).is_some() => {
+            found.insert(name.clone());
+        }
+        _ => {}
+    });
+    found
 }
 
 /// The affine form of a comparison of integers, ignoring types.
@@ -250,8 +283,14 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &S
 fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, scope: &Scope) {
     let lookup = check.lookup;
     let Some(array) = lookup.array(&access.array) else { return };
-    for (axis, index) in access.index.iter().enumerate() {
-        let (Some(index), Some(length)) = (integer(lookup, index), array.axes[axis].length.to_aff()) else {
+    for (axis, subscript) in access.index.iter().enumerate() {
+        let unguarded_by_data = scope.seems_guarded(lookup, subscript);
+        let (Some(index), Some(length)) = (integer(lookup, subscript), array.axes[axis].length.to_aff())
+        else {
+            if unguarded_by_data && !in_range(lookup, asked, subscript, &array.axes[axis].length) {
+                check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
+                break;
+            }
             continue;
         };
         let Ok(below_length) = Constraint::lt(&index, &length) else { continue };
@@ -262,6 +301,12 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
                     check.add(Item::Instruction(k), &access.to_string(), wraps(access, &condition));
                     break;
                 }
+                Some(Violation::ByData) if unguarded_by_data => {
+                    check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
+                    break;
+                }
+                // Data decide, which the launch or the emulator checks.
+                Some(Violation::ByData) => continue,
                 Some(Violation::At(point)) => point,
             };
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
@@ -289,6 +334,33 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
     }
 }
 
+/// Whether declared facts keep a subscript that is read from an array within an axis.
+fn in_range(lookup: &Lookup<'_>, asked: &Asked, index: &Expr, length: &Expr) -> bool {
+    let (Expr::Subscript(read), Some(length)) = (index, length.to_aff()) else { return false };
+    let Ok(known) = System::new(&asked.context) else { return false };
+    let implied = |c: Option<Constraint>| c.is_some_and(|c| known.implies(&c) == Ok(true));
+    lookup.kernel().facts.iter().any(|fact| {
+        let Fact::Range { array, lower: Some(lower), upper: Some(upper) } = fact else { return false };
+        *array == read.array
+            && implied(lower.to_aff().map(Constraint::nonneg))
+            && implied(upper.to_aff().and_then(|upper| Constraint::le(&upper, &length).ok()))
+    })
+}
+
+/// The refusal of a read that a condition around its reduction seems to guard, and does not.
+fn unguarded(access: &Access) -> Diagnostic {
+    Diagnostic::new(
+        "unguarded-read",
+        format!(
+            "`{access}` is read whatever the condition around its reduction says, and data decide whether it is in bounds"
+        ),
+    )
+    .help(
+        "put the condition inside, as `sum(i, if(c, x[idx[i]], 0))`, or make it the predicate of the \
+         instruction; if the data are always in bounds, declare it: `fact 0 <= idx < n`",
+    )
+}
+
 /// The refusal for a condition that would keep an access in bounds if it could not wrap.
 fn wraps(access: &Access, condition: &str) -> Diagnostic {
     Diagnostic::new(
@@ -307,6 +379,8 @@ enum Violation {
     At(BTreeMap<Name, i64>),
     /// It would be if this condition could not wrap.
     Wraps(String),
+    /// Values read from data decide, or conditions that are not affine.
+    ByData,
 }
 
 /// How a required constraint is violated, or `None` if it is proved or cannot be decided here.
@@ -344,7 +418,7 @@ fn violation(
     let outside = system.with(&[negated]).ok()?;
     // A value read from data need not be one that goes wrong.
     if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
-        return None;
+        return (outside.is_empty() == Ok(false)).then_some(Violation::ByData);
     }
     outside.sample_in_order(&BTreeMap::new(), &asked.parameters).ok()?.map(Violation::At)
 }

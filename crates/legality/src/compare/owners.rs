@@ -24,7 +24,7 @@ pub(super) enum Owners {
 
 impl Comparison<'_, '_> {
     /// Inames whose values own the cells that a part touches: first by axis, then lanes.
-    fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
+    pub(super) fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
         let mut found: BTreeSet<Name> = BTreeSet::new();
         found.extend(owner(space).iter().filter_map(|axis| part.executor[axis].iname()).cloned());
         if space == AddressSpace::Private {

@@ -91,7 +91,13 @@ fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         return why(format!("`{}` has other points than `{}` had", update.id, was.id));
     }
     let (result, updated) = (part(old, was, Part::Finish)?, part(new, update, Part::Finish)?);
-    let same = accesses(old, result) == accesses(new, updated) && result.may == updated.may;
+    // Blocks that data bound read these bounds, as the points did.
+    let (were, are) = (accesses(old, result), accesses(new, updated));
+    let of_points = accesses(old, point);
+    let bounds_only = |e: &&crate::Event| e.touch == Touch::Read && of_points.contains(e);
+    let same = were.iter().all(|e| are.contains(e))
+        && are.iter().all(|e| were.contains(e) || bounds_only(e))
+        && result.may == updated.may;
     if !same || !pair.implies(&updated.constraints, &result.constraints, questions)? {
         return why(format!("`{}` updates other cells than `{}` wrote", update.id, was.id));
     }

@@ -211,4 +211,20 @@ mod tests {
             [vec![Constraint::nonneg(Aff::constant(-1))], vec![Constraint::nonneg(j.clone())]].concat();
         assert_eq!(found(&never).unwrap(), Vec::<Vec<i64>>::new());
     }
+
+    /// Bounds of a sum of quotients bound the name inside.
+    #[test]
+    fn names_inside_quotients_have_bounds() {
+        let (i, names) = (Aff::var("i"), [Name::new("i")]);
+        let quotients = i.floor_div(2).unwrap().add(&i.floor_div(3).unwrap()).unwrap();
+        let found = |low: &Aff, high: &Aff| {
+            let le = |a: &Aff, b: i64, sign: i64| {
+                Constraint::nonneg(Aff::constant(b).sub(&a.scale(sign).unwrap()).unwrap())
+            };
+            points(&[le(low, 2, -1), le(high, 3, 1)], &names, &BTreeMap::new(), 100).unwrap().concat()
+        };
+        assert_eq!(found(&i, &quotients), [-2, -1, 0, 1, 2, 3, 4, 5]);
+        assert_eq!(found(&quotients, &i), [-2, -1, 0, 1, 2, 3]);
+        assert_eq!(found(&quotients, &quotients), [-2, -1, 0, 1, 2, 3, 4, 5]);
+    }
 }

@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Diagnostic, HardwareAxis, Name, Term};
 use loopwright_legality::evaluated;
 
-use super::{Counter, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner, spoken::Spoken};
+use super::{
+    Counter, Guarded, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner, spoken::Spoken,
+};
 use crate::{
     analyse::analysis::{Analysis, Guard},
     schedule::{
@@ -44,22 +46,45 @@ pub(crate) fn count(
                 if let Some(sum) = sum_of(planner, l, names, &place, relevant)? {
                     l.counter = Counter::Sum(sum);
                 }
-                let inner = inside_loop(planner.analysis, l, names, relevant)?;
-                count(planner, &mut l.body, &inner, &l.inside, relevant)?;
+                // Names matter only to loops further in.
+                if has_loops(&l.body) {
+                    let inner = inside_loop(planner.analysis, l, names, relevant)?;
+                    count(planner, &mut l.body, &inner, &l.inside, relevant)?;
+                } else {
+                    learn_data(planner, &l.body);
+                }
             }
-            Node::Once { iname, inside, body, .. } => {
+            Node::Once { iname, inside, body, .. } if has_loops(body) => {
                 let inner = with_value(planner.analysis, iname, names, relevant)?;
                 count(planner, body, &inner, inside, relevant)?;
             }
             Node::Guard(g) => count(planner, &mut g.body, names, &g.inside, relevant)?,
             // There are no loops inside loops over lanes.
-            _ => {}
+            other => other.bodies().into_iter().for_each(|body| learn_data(planner, body)),
         }
     }
     Ok(())
 }
 
-/// The names inside a loop.
+/// Scalars that nodes load are known from then on.
+fn learn_data(planner: &mut Planner<'_, '_>, nodes: &[Node]) {
+    Node::visit(nodes, &mut |node| {
+        if let Node::Known(known) = node {
+            planner.data = known.data.clone();
+        }
+    });
+}
+
+/// Whether there are loops among nodes, which may count a sum.
+fn has_loops(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Loop(_) => true,
+        Node::Once { body, .. } | Node::Guard(Guarded { body, .. }) => has_loops(body),
+        _ => false,
+    })
+}
+
+/// The names inside of a loop.
 fn inside_loop(
     analysis: &Analysis<'_>,
     l: &Loop,

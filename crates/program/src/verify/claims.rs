@@ -264,20 +264,16 @@ impl<'k> Claims<'k> {
             .collect();
         wanted.extend(kernel.domains.iter().flat_map(|d| &d.constraints).flat_map(Constraint::names));
         let mut live = BTreeSet::new();
-        loop {
-            let found: Vec<&'k Instruction> = kernel
-                .instructions
-                .iter()
-                .filter(|i| !live.contains(&i.id) && i.targets.iter().any(|t| wanted.contains(&t.array)))
-                .collect();
-            if found.is_empty() {
-                return live;
-            }
-            for instruction in found {
-                live.insert(&instruction.id);
-                wanted.extend(reads(instruction));
+        let mut seen = wanted.clone();
+        while let Some(array) = wanted.pop_first() {
+            for instruction in self.lookup.writers(&array) {
+                let instruction = &kernel.instructions[*instruction];
+                if live.insert(&instruction.id) {
+                    wanted.extend(reads(instruction).into_iter().filter(|name| seen.insert(name.clone())));
+                }
             }
         }
+        live
     }
 
     /// The numbers of the values of a part that have to be given.

@@ -1,34 +1,46 @@
-//! Whether the partial results of a block's threads are joined, each exactly once.
+//! Whether the partial results of threads and lanes are joined, each exactly once.
 //!
-//! A reduction over an iname on an axis of the block leaves each thread with a partial result.
-//! [`Stmt::Collective`] says in its contract that its body joins them. Two questions are asked:
+//! A reduction over an iname on an axis of the block leaves each thread with a partial result, and
+//! one over lanes each lane. [`Stmt::Collective`] says in its contract that its body joins those of
+//! threads, or scans those of threads and lanes. Three questions are asked:
 //!
 //! 1. *Is there a join?* Where the updates of a reduction are spread over axes on which its first
 //!    value is not, exactly one collective with these axes stands behind the updates and before
 //!    whatever reads the result, in the loops in which the first value is given. If it leaves the
-//!    result with the first threads alone, only these read it.
+//!    result with the first threads alone, only these read it. It is a scan if and only if those
+//!    who read the result are spread over these axes or lanes too; then it may stand in more loops
+//!    than the first value, if in these the accumulators begin anew and a total is carried.
 //! 2. *Does the body do what the contract says?* It is run for all threads of a block, one
-//!    statement after the other, on sets of threads instead of numbers: a value is the number of a
-//!    value of the operator's state and the set of the threads whose partial results are in it. In
-//!    the beginning a thread has its own. An operation on two values unites their sets, which must
-//!    have no thread in common. In the end each thread to which the contract promises the result
-//!    has the set of its whole group. Barriers do not matter here: that accesses are ordered is
-//!    another question (`order`).
+//!    statement after the other (`run`): a value is the number of a value of the operator's state
+//!    and what is joined in it (`parts`), a set of threads, or for a scan a run of points in their
+//!    order. In the beginning a thread has its own. A term over the values of two states is a value
+//!    of the joined state where it is the operator's own `combine` of the two (`terms`); the states
+//!    must have nothing in common, and those of a scan be neighbours. In the end each thread to
+//!    which the contract promises the result has that of its whole group, or of the points up to
+//!    its own (`scan`). Barriers do not matter here: that accesses are ordered is another question
+//!    (`order`).
+//! 3. *Are the lanes of a thread joined?* See `lanes`.
 //!
-//! The operation itself is compared where the operator is one of a single value, such as a sum.
-//! Which terms an operation on several values consists of, and scans, are taken on trust; so are
-//! joins of the lanes of one thread, and those of flattened nests.
+//! The operator is that of the kernel, if the program is held to one. Otherwise a contract names it,
+//! and what joins lanes may be any operation. Joins of flattened nests are taken on trust, and so is
+//! that a scan's kernel goes along its threads and lanes in the order of their numbers.
 
+mod known;
+mod lanes;
+mod parts;
 mod run;
+mod scan;
+mod terms;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part, ReductionOp};
+use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part};
 use loopwright_legality::{Executor, Presence};
 
-use super::uniform::Varying;
-use crate::{DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind, VarId};
-use run::Run;
+use super::{Operators, uniform::Varying};
+use crate::{BinOp, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind, VarId};
+use run::{Claimed, Points, Run};
+use scan::Scan;
 
 /// What is wrong with a join.
 pub(super) enum WrongJoin {
@@ -53,19 +65,27 @@ type State = BTreeMap<u8, Holder>;
 pub(super) fn wrong_join(
     program: &Program,
     kernel: &DeviceKernel,
-    operator: &dyn Fn(&Name) -> Option<ReductionOp>,
+    operators: &Operators<'_>,
 ) -> Option<WrongJoin> {
-    let mut text = Text::default();
+    let mut text = Text::new(kernel);
     text.read(program, &kernel.body, &mut Vec::new());
     if text.joins.is_empty() && text.reductions.is_empty() {
         return None;
     }
     let varying = Varying::new(program, kernel, SyncScope::Block);
     let mut states: HashMap<usize, &Reduction<'_>> = HashMap::new();
-    for ((instruction, _), reduction) in &text.reductions {
+    for ((instruction, n), reduction) in &text.reductions {
         match text.join_of(kernel, &varying, reduction) {
             Ok(None) => {}
             Ok(Some(number)) => {
+                let contract = &text.joins[number].join.operator;
+                if let Some(own) = operators.of(instruction, *n).filter(|own| own != contract) {
+                    let message = format!(
+                        "`{}`: the partial results of `{instruction}` are joined by `{contract}`, not by `{own}`",
+                        kernel.name
+                    );
+                    return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
+                }
                 states.insert(number, reduction);
             }
             Err(why) => {
@@ -74,23 +94,37 @@ pub(super) fn wrong_join(
             }
         }
     }
-    for (number, found) in text.joins.iter().enumerate().filter(|(_, j)| !j.join.scan) {
+    for (number, found) in text.joins.iter().enumerate() {
+        let claimed = states.get(&number);
+        let points = match (found.join.scan, claimed) {
+            (false, _) => Points::Threads,
+            (true, Some(reduction)) => match text.scan(reduction) {
+                Some(scan) => Points::Scan(scan),
+                None => {
+                    let message = format!("`{}` scans lanes that have no numbers", kernel.name);
+                    return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
+                }
+            },
+            // Of a scan that no part claims it is not known where its points are.
+            (true, None) => continue,
+        };
         // One that no part claims is what its contract says.
         let own = || found.join.state.iter().enumerate().map(|(k, v)| (k as u8, Holder::Var(*v))).collect();
-        let claimed = states.get(&number);
-        let state = claimed.map_or_else(own, |r| r.state.clone());
-        if state.is_empty() {
+        let operator = operators.named(&found.join.operator);
+        let claimed = Claimed {
+            state: claimed.map_or_else(own, |r| r.state.clone()),
+            first: claimed.map(|r| r.first.clone()).unwrap_or_default(),
+            operator: operator.as_ref(),
+        };
+        if claimed.state.is_empty() {
             continue;
         }
-        let operator = operator(&found.join.operator);
-        let first = claimed.map(|r| r.first.clone()).unwrap_or_default();
-        let warp_size = program.target.warp_size;
-        let mut run = Run::new(kernel, warp_size, found.join, state, first, operator.as_ref());
-        if let Err(wrong) = run.check(found.body) {
+        let mut run = Run::new(kernel, program.target.warp_size, &found.join.axes, claimed, points);
+        if let Err(wrong) = run.check(found.join, found.body) {
             return Some(wrong);
         }
     }
-    None
+    lanes::wrong_lanes(program, kernel, &text, operators)
 }
 
 /// A collective in the text.
@@ -111,7 +145,16 @@ struct Reduction<'p> {
     /// How its updates, and its first value, stand to the axes of the block.
     update: Option<Executor<()>>,
     init: Option<Executor<()>>,
+    first_update: usize,
     last_update: usize,
+    /// The lanes that updates and the first value are in.
+    lanes: BTreeSet<Name>,
+    init_lanes: BTreeSet<Name>,
+    /// The subscripts of the updates' elements that count lanes.
+    subscripts: BTreeMap<Name, usize>,
+    /// What is given the first value: another variable than the accumulator, where a scan in rounds
+    /// carries its total there.
+    begins: State,
     /// The first value of each value of its state.
     first: BTreeMap<u8, &'p Value>,
     /// The loops around its first value, but those that are unrolled, which go over lanes.
@@ -124,20 +167,41 @@ struct Reader {
     part: (Name, Part),
     reads: Vec<Holder>,
     executor: Executor<()>,
+    lanes: Vec<Name>,
+}
+
+/// A statement of no part that gives an accumulator a constant.
+struct Reset {
+    position: usize,
+    holder: Holder,
+    loops: Vec<VarId>,
 }
 
 /// What the text of a device kernel says of reductions.
-#[derive(Default)]
 struct Text<'p> {
+    kernel: &'p DeviceKernel,
     position: usize,
     reductions: BTreeMap<(Name, usize), Reduction<'p>>,
     readers: Vec<Reader>,
     joins: Vec<Found<'p>>,
     /// The conditions around what is being read.
     choices: Vec<&'p Value>,
+    resets: Vec<Reset>,
 }
 
 impl<'p> Text<'p> {
+    fn new(kernel: &'p DeviceKernel) -> Self {
+        Text {
+            kernel,
+            position: 0,
+            reductions: BTreeMap::new(),
+            readers: Vec::new(),
+            joins: Vec::new(),
+            choices: Vec::new(),
+            resets: Vec::new(),
+        }
+    }
+
     fn read(&mut self, program: &'p Program, body: &'p [Stmt], loops: &mut Vec<VarId>) {
         for stmt in body {
             self.position += 1;
@@ -164,28 +228,43 @@ impl<'p> Text<'p> {
     }
 
     fn statement(&mut self, program: &'p Program, stmt: &'p Stmt, loops: &[VarId]) {
-        let Some(leaf) = stmt.leaf().and_then(|id| program.leaves.get(id.0)) else { return };
+        let holder = written(stmt);
+        let Some(leaf) = stmt.leaf().and_then(|id| program.leaves.get(id.0)) else {
+            if let (
+                Some(holder),
+                Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. },
+            ) = (holder, stmt)
+                && matches!(value.kind, ValueKind::Int(_) | ValueKind::Float(_) | ValueKind::Bool(_))
+            {
+                self.resets.push(Reset { position: self.position, holder, loops: loops.to_vec() });
+            }
+            return;
+        };
         let Some(instances) = leaf.instances.as_ref().filter(|_| !leaf.decided_by_data) else { return };
         let number = stmt.gives(&program.leaves).map(|(_, number)| number);
         let of = (leaf.part.instruction.clone(), leaf.part.part);
         if let Part::Init(n) | Part::Update(n) = leaf.part.part {
             let reduction = self.reductions.entry((of.0.clone(), n)).or_default();
-            let holder = match stmt {
-                Stmt::Let { var, .. } | Stmt::Set { var, .. } => Some(Holder::Var(*var)),
-                Stmt::Store { to, .. } => match to.memory {
-                    Memory::Private(number) => Some(Holder::Array(number)),
-                    _ => None,
-                },
-                _ => None,
-            };
             match leaf.part.part {
                 Part::Update(_) => {
+                    if reduction.update.is_none() {
+                        reduction.first_update = self.position;
+                    }
                     reduction.update = Some(instances.executor.clone());
                     reduction.last_update = self.position;
+                    reduction.lanes.extend(instances.lanes.iter().cloned());
+                    if let (Some(_), Stmt::Store { to, .. }) = (number, stmt) {
+                        for (k, subscript) in to.subscripts.iter().enumerate() {
+                            let lane = lane_of(self.kernel, subscript, &instances.lanes);
+                            reduction.subscripts.extend(lane.map(|lane| (lane, k)));
+                        }
+                    }
                     reduction.state.extend(number.zip(holder));
                 }
                 _ => {
                     reduction.init = Some(instances.executor.clone());
+                    reduction.init_lanes.extend(instances.lanes.iter().cloned());
+                    reduction.begins.extend(number.zip(holder));
                     if let (
                         Some(number),
                         Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. },
@@ -207,12 +286,62 @@ impl<'p> Text<'p> {
             }
             _ => {}
         });
+        if let Stmt::VectorCopy { from, .. } = stmt
+            && let Memory::Private(number) = from.memory
+        {
+            reads.push(Holder::Array(number));
+        }
         self.readers.push(Reader {
             position: self.position,
             part: of,
             reads,
             executor: instances.executor.clone(),
+            lanes: instances.lanes.clone(),
         });
+    }
+
+    /// The points of a scan; `None` if its lanes have no numbers.
+    fn scan(&self, reduction: &Reduction<'_>) -> Option<Scan> {
+        let carried = reduction.begins.values().any(|h| !reduction.state.values().any(|own| own == h));
+        let carry = carried.then(|| reduction.begins.clone());
+        let scanned: Vec<&Name> = reduction.lanes.difference(&reduction.init_lanes).collect();
+        let [lane] = scanned[..] else {
+            return scanned.is_empty().then_some(Scan { lanes: 1, subscript: None, carry });
+        };
+        let subscript = *reduction.subscripts.get(lane)?;
+        let mut lengths = reduction.state.values().map(|holder| match holder {
+            Holder::Array(array) => self.kernel.private.get(*array)?.dims.get(subscript).copied(),
+            Holder::Var(_) => None,
+        });
+        let length = lengths.next()??;
+        if !lengths.all(|other| other == Some(length)) {
+            return None;
+        }
+        Some(Scan { lanes: usize::try_from(length).ok()?, subscript: Some(subscript), carry })
+    }
+
+    /// The statements of other parts that read what a reduction's updates make.
+    fn readers<'t>(&'t self, reduction: &Reduction<'_>) -> Vec<&'t Reader> {
+        let own = |part: &(Name, Part)| {
+            self.reductions.iter().any(|((id, n), r)| {
+                std::ptr::eq(r, reduction)
+                    && part.0 == *id
+                    && matches!(part.1, Part::Init(k) | Part::Update(k) if k == *n)
+            })
+        };
+        let reads =
+            |r: &&Reader| !own(&r.part) && r.reads.iter().any(|h| reduction.state.values().any(|s| s == h));
+        self.readers.iter().filter(reads).collect()
+    }
+
+    /// Whether each of the points of a reduction has its own result: whoever reads it is spread as
+    /// the updates are, over axes or lanes on which the first value is not.
+    fn is_scan(&self, reduction: &Reduction<'_>, axes: &[Dim]) -> bool {
+        self.readers(reduction).iter().any(|r| {
+            let at = |dim: &Dim| matches!(r.executor[HardwareAxis::Block(*dim)], Presence::At(()));
+            let lane = |lane: &Name| reduction.lanes.contains(lane) && !reduction.init_lanes.contains(lane);
+            axes.iter().any(at) || r.lanes.iter().any(lane)
+        })
     }
 
     /// The number of the collective that joins a reduction, if it has to be joined; otherwise what
@@ -229,19 +358,12 @@ impl<'p> Text<'p> {
         };
         let spread = |dim: &Dim| *dim.of(&kernel.block) > 1 && at(update, *dim) && !at(init, *dim);
         let axes: Vec<Dim> = Dim::ALL.iter().copied().filter(spread).collect();
-        if axes.is_empty() || reduction.state.is_empty() {
+        let is_scan = self.is_scan(reduction, &axes);
+        if axes.is_empty() && !is_scan || reduction.state.is_empty() {
             return Ok(None);
         }
-        let own = |part: &(Name, Part)| {
-            self.reductions.iter().any(|((id, n), r)| {
-                std::ptr::eq(r, reduction)
-                    && part.0 == *id
-                    && matches!(part.1, Part::Init(k) | Part::Update(k) if k == *n)
-            })
-        };
         let holders: Vec<Holder> = reduction.state.values().copied().collect();
-        let reads = |r: &&Reader| !own(&r.part) && r.reads.iter().any(|h| holders.contains(h));
-        let readers: Vec<&Reader> = self.readers.iter().filter(reads).collect();
+        let readers = self.readers(reduction);
         let joins: Vec<usize> = (0..self.joins.len())
             .filter(|k| {
                 let found = &self.joins[*k];
@@ -250,7 +372,9 @@ impl<'p> Text<'p> {
             .collect();
         let [number] = joins[..] else {
             return Err(match joins.len() {
+                0 if axes.is_empty() => "of several lanes are not joined".into(),
                 0 => "of several threads are not joined".into(),
+                _ if axes.is_empty() => "of several lanes are joined more than once".into(),
                 _ => "of several threads are joined more than once".into(),
             });
         };
@@ -262,9 +386,24 @@ impl<'p> Text<'p> {
         if theirs != axes || !found.join.axes.iter().all(whole) {
             return Err("are joined over other threads than they are spread over".into());
         }
-        // A scan goes on from round to round.
-        if !found.join.scan && found.loops != reduction.loops {
+        if found.join.scan != is_scan {
+            return Err(match is_scan {
+                true => "are joined as one, where each point has its own".into(),
+                false => "are scanned, where one is made of all".into(),
+            });
+        }
+        let carried = is_scan && reduction.begins.values().any(|h| !holders.contains(h));
+        if !carried && found.loops != reduction.loops {
             return Err("are not joined once for each first value".into());
+        }
+        // A scan goes on from round to round, in each of which the accumulators begin anew.
+        let begins = |holder: &Holder| {
+            self.resets
+                .iter()
+                .any(|r| r.holder == *holder && r.loops == found.loops && r.position < reduction.first_update)
+        };
+        if carried && !(found.loops.starts_with(&reduction.loops) && holders.iter().all(begins)) {
+            return Err("are not joined once for each round".into());
         }
         if readers.iter().any(|r| r.position < found.position) {
             return Err("are read before they are joined".into());
@@ -283,15 +422,32 @@ impl<'p> Text<'p> {
 
 /// Whether a collective is about what these hold.
 fn joined(found: &Found<'_>, holders: &[Holder]) -> bool {
-    let mut written = Vec::new();
-    Stmt::visit(found.body, &mut |stmt| match stmt {
-        Stmt::Store { to, .. } => {
-            if let Memory::Private(number) = to.memory {
-                written.push(Holder::Array(number));
-            }
+    let mut all = Vec::new();
+    Stmt::visit(found.body, &mut |stmt| all.extend(written(stmt)));
+    holders.iter().all(|h| all.contains(h))
+}
+
+/// What a statement gives a value, if that is the thread's own.
+fn written(stmt: &Stmt) -> Option<Holder> {
+    match stmt {
+        Stmt::Let { var, .. } | Stmt::Set { var, .. } => Some(Holder::Var(*var)),
+        Stmt::Store { to, .. } => match to.memory {
+            Memory::Private(number) => Some(Holder::Array(number)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The lane that a subscript counts, one element for each of its values.
+fn lane_of(kernel: &DeviceKernel, subscript: &Value, lanes: &[Name]) -> Option<Name> {
+    match &subscript.kind {
+        ValueKind::Var(var) => {
+            let meaning = kernel.vars.get(var.0)?.meaning.as_ref()?;
+            let lane = meaning.as_var()?;
+            lanes.contains(lane).then(|| lane.clone())
         }
-        Stmt::Set { var, .. } => written.push(Holder::Var(*var)),
-        _ => {}
-    });
-    holders.iter().all(|h| written.contains(h))
+        ValueKind::Binary(BinOp::Add | BinOp::Sub, a, b) if b.as_int().is_some() => lane_of(kernel, a, lanes),
+        _ => None,
+    }
 }

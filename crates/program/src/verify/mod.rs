@@ -16,7 +16,8 @@
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
 //!    left out only if nothing reads it.
-//! 6. *Partial results of threads are joined* (`joins`), each exactly once, before they are read.
+//! 6. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
+//!    are read, by the reduction's operator; those of a scan in their order.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
@@ -85,7 +86,7 @@ impl fmt::Display for Finding {
 /// program was lowered: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     match claims::wrong_claim(kernel, program) {
-        Ok(None) => verify_with(program, &|name| kernel.operator(name)),
+        Ok(None) => verify_with(program, &Operators { kernel: Some(kernel) }),
         Ok(Some(wrong)) => Finding::Refuted(Box::new(wrong)),
         Err(unknown) => Finding::Unknown(Box::new(unknown)),
     }
@@ -93,10 +94,31 @@ pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
 
 /// Checks a program, trusting what its leaves claim. See the head of this module.
 pub fn verify(program: &Program) -> Finding {
-    verify_with(program, &|name| ReductionOp::library(name))
+    verify_with(program, &Operators { kernel: None })
 }
 
-fn verify_with(program: &Program, operator: &dyn Fn(&Name) -> Option<ReductionOp>) -> Finding {
+/// The operators of reductions.
+struct Operators<'k> {
+    kernel: Option<&'k LoopKernel>,
+}
+
+impl Operators<'_> {
+    /// The one with this name.
+    fn named(&self, name: &Name) -> Option<ReductionOp> {
+        match self.kernel {
+            Some(kernel) => kernel.operator(name),
+            None => ReductionOp::library(name),
+        }
+    }
+
+    /// The name of that of a reduction of an instruction, if the kernel is known.
+    fn of(&self, instruction: &Name, number: usize) -> Option<Name> {
+        let instruction = self.kernel?.instructions.iter().find(|i| i.id == *instruction)?;
+        instruction.reductions().get(number).map(|reduce| reduce.op.clone())
+    }
+}
+
+fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
     let mut questions = 0;
     if let Some(wrong) = width::wrong_index(program) {
         let found = match wrong {
@@ -115,7 +137,7 @@ fn verify_with(program: &Program, operator: &dyn Fn(&Name) -> Option<ReductionOp
         let message = format!("`{name}` is read in `{kernel}`, where nothing gives it a value");
         return Finding::Refuted(Box::new(Diagnostic::new("no-value", message)));
     }
-    match program.kernels.iter().find_map(|kernel| joins::wrong_join(program, kernel, operator)) {
+    match program.kernels.iter().find_map(|kernel| joins::wrong_join(program, kernel, operators)) {
         Some(WrongJoin::Wrong(found)) => return Finding::Refuted(found),
         Some(WrongJoin::NotFollowed(found)) => return Finding::Unknown(found),
         None => {}

@@ -1,61 +1,64 @@
-//! What the body of a collective does: it is run for all threads of a block, on sets of threads.
+//! What the body of a join does: it is run for all threads of a block, on partial results instead
+//! of numbers.
 //!
-//! See the second question of [`super`].
+//! See the second question of [`super`]. A value is one of a state, a term over such values that is
+//! none (yet), or an integer, which subscripts and conditions are made of.
 
 use std::{
     collections::{BTreeMap, HashMap},
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, ReductionOp};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, ReductionOp};
 
-use super::{Holder, State, WrongJoin};
-use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind, VarId};
+use super::{
+    State, WrongJoin,
+    known::{Cell, Known, Sub, computed, constant, known},
+    parts::{Content, Parts},
+    scan::Scan,
+    terms::{Op, Patterns, Term},
+};
+use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
 
-/// Threads whose partial results are in a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Parts {
-    /// The number of the value of the operator's state; `None` of what several of them make.
-    number: Option<u8>,
-    /// A bit for each thread of the block.
-    threads: Vec<u64>,
-    /// A thread that is in it more than once.
-    twice: Option<usize>,
+/// What the partial results are, and in what a value of the state has to be joined.
+pub(super) enum Points {
+    /// One for each thread, in any order.
+    Threads,
+    /// One for each lane of each thread of a group, in their order, after what is carried.
+    Scan(Scan),
+    /// As many as there are; somebody else says where they are.
+    Given(usize),
 }
 
-/// A value of one thread.
-#[derive(Clone, Debug)]
-enum Known {
-    Int(i64),
-    Parts(Rc<Parts>),
-    /// Nothing has given it.
-    Nothing,
-}
-
-/// A place that holds a value in each thread.
-#[derive(Clone, Debug, PartialEq)]
-enum Cell {
-    Var(VarId),
-    /// An element of an array of the thread; its subscripts, which the lanes around give.
-    Element(usize, Vec<Value>),
+/// What is known of a state.
+#[derive(Clone)]
+pub(super) struct Claimed<'p> {
+    pub state: State,
+    /// The first values of the state, if they are known.
+    pub first: BTreeMap<u8, &'p Value>,
+    pub operator: Option<&'p ReductionOp>,
 }
 
 /// A body that is run for all threads of a block.
 pub(super) struct Run<'p> {
     kernel: &'p DeviceKernel,
     warp_size: i64,
-    join: &'p Join,
-    state: State,
-    /// The first values of the state, if they are known.
-    first: BTreeMap<u8, &'p Value>,
-    operator: Option<&'p ReductionOp>,
+    pub(super) axes: Vec<(Dim, u32)>,
+    pub(super) claimed: Claimed<'p>,
+    patterns: Option<Patterns>,
+    /// The operation of an operator of one value that commutes: most are.
+    simple: Option<BinOp>,
+    pub(super) points: Points,
     threads: usize,
-    cells: Vec<(Cell, Vec<Known>)>,
+    pub(super) cells: Vec<(Cell, Vec<Known>)>,
     shared: HashMap<(usize, Vec<i64>), Known>,
 }
 
+/// How often the body of a loop is followed at most, if not once for each thread.
+const LONGEST: usize = 1024;
+
 /// Why a run ends.
-enum Stop {
+pub(super) enum Stop {
     NotFollowed,
     /// An operation that is not the operator's.
     Operation,
@@ -63,50 +66,73 @@ enum Stop {
     First,
 }
 
+impl Stop {
+    /// What is wrong with something that says that it joins by this operator.
+    pub fn wrong(self, found: Diagnostic, operator: &str) -> WrongJoin {
+        let wrong = |d: Diagnostic| WrongJoin::Wrong(Box::new(d));
+        match self {
+            Stop::Operation => {
+                wrong(found.witness(format!("two values are combined, but not by `{operator}`")))
+            }
+            Stop::First => wrong(found.witness("it begins with another value than the neutral one")),
+            Stop::NotFollowed => {
+                WrongJoin::NotFollowed(Box::new(found.help("it is of a form that the check does not follow")))
+            }
+        }
+    }
+}
+
 impl<'p> Run<'p> {
-    /// A join in a kernel whose warps have that many threads, of the state that these hold.
+    /// A join in a kernel whose warps have that many threads.
     pub fn new(
         kernel: &'p DeviceKernel,
         warp_size: u32,
-        join: &'p Join,
-        state: State,
-        first: BTreeMap<u8, &'p Value>,
-        operator: Option<&'p ReductionOp>,
+        axes: &[(Dim, u32)],
+        claimed: Claimed<'p>,
+        points: Points,
     ) -> Self {
+        let threads = match points {
+            Points::Given(_) => 1,
+            _ => kernel.threads() as usize,
+        };
+        let warp_size = i64::from(warp_size).max(1);
+        let patterns = claimed.operator.map(Patterns::new);
+        let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
-        let (threads, warp_size) = (kernel.threads() as usize, i64::from(warp_size).max(1));
-        Run { kernel, warp_size, join, state, first, operator, threads, cells, shared }
+        Run {
+            kernel,
+            warp_size,
+            axes: axes.to_vec(),
+            claimed,
+            patterns,
+            simple,
+            points,
+            threads,
+            cells,
+            shared,
+        }
     }
 
     /// Whether each thread to which the contract promises the result comes to have it.
-    pub fn check(&mut self, body: &[Stmt]) -> Result<(), WrongJoin> {
-        let (kernel, operator) = (&self.kernel.name, &self.join.operator);
+    pub fn check(&mut self, join: &Join, body: &[Stmt]) -> Result<(), WrongJoin> {
+        let (kernel, operator) = (&self.kernel.name, &join.operator);
         let message = format!("`{kernel}` may not join the `{operator}` of its threads as it says");
-        let wrong = |d: Diagnostic| WrongJoin::Wrong(Box::new(d));
         let found = Diagnostic::new("wrong-join", message);
         let all = vec![true; self.threads];
-        match self.body(body, &all) {
-            Ok(()) => {}
-            Err(Stop::Operation) => {
-                return Err(wrong(
-                    found.witness(format!("two values are combined, but not by `{operator}`")),
-                ));
-            }
-            Err(Stop::First) => {
-                return Err(wrong(found.witness("it begins with another value than the neutral one")));
-            }
-            Err(Stop::NotFollowed) => {
-                return Err(WrongJoin::NotFollowed(Box::new(
-                    found.help("it is of a form that the check does not follow"),
-                )));
-            }
+        if let Err(stop) = self.body(body, &all) {
+            return Err(stop.wrong(found, operator));
         }
         for thread in 0..self.threads {
-            if !self.join.to_all && !self.is_first(thread) {
+            if !join.to_all && !self.is_first(thread) {
                 continue;
             }
-            if let Some(why) = self.differs(thread) {
-                return Err(wrong(found.witness(format!("thread {} {why}", self.name(thread)))));
+            let why = match self.points {
+                Points::Scan(_) => self.differs_in_scan(thread),
+                _ => self.differs(thread),
+            };
+            if let Some(why) = why {
+                let witness = format!("thread {} {why}", self.name(thread));
+                return Err(WrongJoin::Wrong(Box::new(found.witness(witness))));
             }
         }
         Ok(())
@@ -125,7 +151,7 @@ impl<'p> Run<'p> {
     /// The group of a thread: its coordinates, with those on joined axes by the group.
     fn group(&self, thread: usize) -> [usize; 3] {
         let mut at = self.coordinates(thread);
-        for (axis, count) in &self.join.axes {
+        for (axis, count) in &self.axes {
             *axis.of_mut(&mut at) /= (*count).max(1) as usize;
         }
         at
@@ -133,33 +159,24 @@ impl<'p> Run<'p> {
 
     fn is_first(&self, thread: usize) -> bool {
         let at = self.coordinates(thread);
-        self.join.axes.iter().all(|(axis, count)| axis.of(&at).is_multiple_of((*count).max(1) as usize))
+        self.axes.iter().all(|(axis, count)| axis.of(&at).is_multiple_of((*count).max(1) as usize))
     }
 
     /// What is wrong with the values that a thread has in the end.
     fn differs(&self, thread: usize) -> Option<String> {
-        for (number, holder) in &self.state {
+        for (number, holder) in &self.claimed.state {
             let mut some = false;
-            for (cell, values) in &self.cells {
-                let is_own = match cell {
-                    Cell::Var(var) => *holder == Holder::Var(*var),
-                    Cell::Element(array, _) => *holder == Holder::Array(*array),
-                };
-                if !is_own {
-                    continue;
-                }
+            for (_, values) in self.cells.iter().filter(|(cell, _)| cell.holder() == *holder) {
                 some = true;
-                let Known::Parts(parts) = &values[thread] else {
-                    return Some("has no joined value".into());
+                let parts = match self.has_parts(&values[thread], *number) {
+                    Ok(parts) => parts,
+                    Err(why) => return Some(why),
                 };
-                if parts.number.is_some_and(|own| own != *number) {
-                    return Some("has one value of the state for another".into());
-                }
-                if let Some(other) = parts.twice {
+                if let Content::Set { twice: Some(other), .. } = parts.content {
                     return Some(format!("has the partial result of thread {} twice", self.name(other)));
                 }
                 for other in 0..self.threads {
-                    match (has(parts, other), self.group(other) == self.group(thread)) {
+                    match (parts.content.has(other), self.group(other) == self.group(thread)) {
                         (false, true) => {
                             return Some(format!("has no partial result of thread {}", self.name(other)));
                         }
@@ -174,45 +191,118 @@ impl<'p> Run<'p> {
                 }
             }
             // Nothing has been done with what each thread had.
-            if !some && self.join.axes.iter().any(|(_, count)| *count > 1) {
+            if !some && self.axes.iter().any(|(_, count)| *count > 1) {
                 return Some("has only its own partial result".into());
             }
         }
         None
     }
 
-    fn number_of(&self, cell: &Cell) -> Option<u8> {
-        let holder = match cell {
-            Cell::Var(var) => Holder::Var(*var),
-            Cell::Element(array, _) => Holder::Array(*array),
-        };
-        self.state.iter().find(|(_, h)| **h == holder).map(|(number, _)| *number)
+    pub(super) fn has_parts<'v>(&self, value: &'v Known, number: u8) -> Result<&'v Parts, String> {
+        let Known::Parts(parts) = value else { return Err("has no joined value".into()) };
+        match parts.number {
+            Some(own) if own != number => Err("has one value of the state for another".into()),
+            _ => Ok(parts),
+        }
+    }
+
+    /// The number of a thread in its group.
+    pub(super) fn rank(&self, thread: usize) -> usize {
+        let at = self.coordinates(thread);
+        let mut axes = self.axes.clone();
+        axes.sort_unstable();
+        axes.iter().rev().fold(0, |rank, (axis, count)| {
+            let count = (*count).max(1) as usize;
+            rank * count + axis.of(&at) % count
+        })
+    }
+
+    pub fn number_of(&self, cell: &Cell) -> Option<u8> {
+        let holder = cell.holder();
+        self.claimed.state.iter().find(|(_, h)| **h == holder).map(|(number, _)| *number)
     }
 
     /// The values of a place. In the beginning each thread has its own partial result in what holds
     /// the state.
-    fn values(&mut self, cell: &Cell) -> &mut Vec<Known> {
+    pub fn values(&mut self, cell: &Cell) -> &mut Vec<Known> {
         let known = self.cells.iter().position(|(c, _)| c == cell);
         let k = known.unwrap_or_else(|| {
-            let values = match self.number_of(cell) {
-                Some(number) => {
-                    (0..self.threads).map(|t| Known::Parts(Rc::new(self.own(number, t)))).collect()
-                }
-                None => vec![Known::Nothing; self.threads],
-            };
+            let values = (0..self.threads).map(|t| self.beginning(cell, t)).collect();
             self.cells.push((cell.clone(), values));
             self.cells.len() - 1
         });
         &mut self.cells[k].1
     }
 
-    fn own(&self, number: u8, thread: usize) -> Parts {
-        let mut threads = vec![0; self.threads.div_ceil(64)];
-        threads[thread / 64] |= 1 << (thread % 64);
-        Parts { number: Some(number), threads, twice: None }
+    fn beginning(&self, cell: &Cell, thread: usize) -> Known {
+        let parts = |number, content| Known::Parts(Rc::new(Parts { number: Some(number), content }));
+        if let Points::Scan(Scan { carry: Some(carry), .. }) = &self.points
+            && let Some((number, _)) = carry.iter().find(|(_, holder)| **holder == cell.holder())
+        {
+            return parts(*number, Content::run(0, 1));
+        }
+        let Some(number) = self.number_of(cell) else { return Known::Nothing };
+        match &self.points {
+            Points::Threads => parts(number, Content::single(self.threads, thread)),
+            Points::Given(size) => parts(number, Content::no_set(*size)),
+            Points::Scan(scan) => match scan.lane_of(cell) {
+                Some(lane) => {
+                    let own = 1 + self.rank(thread) * scan.lanes + lane;
+                    parts(number, Content::run(own, own + 1))
+                }
+                None => Known::Nothing,
+            },
+        }
     }
 
-    fn body(&mut self, body: &[Stmt], active: &[bool]) -> Result<(), Stop> {
+    /// The neutral element.
+    pub fn nothing(&self, number: u8) -> Known {
+        let content = match self.points {
+            Points::Threads => Content::no_set(self.threads),
+            Points::Given(size) => Content::no_set(size),
+            Points::Scan(_) => Content::run(0, 0),
+        };
+        Known::Parts(Rc::new(Parts { number: Some(number), content }))
+    }
+
+    fn is_neutral(&self, number: u8, value: &Known) -> bool {
+        let given = self.claimed.first.get(&number).and_then(|first| constant(first));
+        match (given, value, &self.patterns) {
+            (Some(Known::Int(a)), Known::Int(b), _) => a == *b,
+            (Some(Known::Float(a)), Known::Float(b), _) => a == *b,
+            (Some(_), ..) => false,
+            (None, value, Some(patterns)) => {
+                value.term().is_some_and(|constant| patterns.is_neutral(number, &constant))
+            }
+            (None, _, None) => true,
+        }
+    }
+
+    /// The value, as one of a state where it is the operator's of two states.
+    fn settled(&self, value: Known) -> Known {
+        let Known::Term(term) = &value else { return value };
+        let joined = match &self.patterns {
+            Some(patterns) => patterns.joined(term),
+            None => {
+                // Of an operator that is not known, all values of a state are joined as one; a
+                // constant may be its neutral element.
+                let mut states = Vec::new();
+                let constants = term.states(&mut states);
+                let mut states = states.iter().map(|s| s.content.clone());
+                states.next().map(|first| {
+                    let alone = states.len() == 0 && !constants;
+                    let content = match alone {
+                        true => first.with(&first, true),
+                        false => states.fold(first, |a, b| a.with(&b, true)),
+                    };
+                    Parts { number: None, content }
+                })
+            }
+        };
+        joined.map_or(value, |parts| Known::Parts(Rc::new(parts)))
+    }
+
+    pub fn body(&mut self, body: &[Stmt], active: &[bool]) -> Result<(), Stop> {
         body.iter().try_for_each(|stmt| self.statement(stmt, active))
     }
 
@@ -224,13 +314,16 @@ impl<'p> Run<'p> {
             }
             Stmt::Store { to, value, .. } => match to.memory {
                 Memory::Private(array) => {
-                    self.assign(&Cell::Element(array, to.subscripts.clone()), value, active)
+                    let Some(first) = (0..self.threads).find(|t| active[*t]) else { return Ok(()) };
+                    let cell = self.element(array, &to.subscripts, first, active)?;
+                    self.assign(&cell, value, active)
                 }
                 Memory::Shared(array) => {
                     let mut stored = Vec::new();
                     for thread in (0..self.threads).filter(|t| active[*t]) {
                         let at = self.subscripts(&to.subscripts, thread, active)?;
-                        stored.push(((array, at), self.value(value, thread, active)?));
+                        let value = self.value(value, thread, active)?;
+                        stored.push(((array, at), self.settled(value)));
                     }
                     self.shared.extend(stored);
                     Ok(())
@@ -256,7 +349,7 @@ impl<'p> Run<'p> {
                         return Err(Stop::NotFollowed);
                     }
                 }
-                for _ in 0..=self.threads {
+                for _ in 0..=self.threads.max(LONGEST) {
                     let more = match step {
                         Step::Halve => at > end,
                         Step::Add(_) | Step::Double => at < end,
@@ -283,17 +376,17 @@ impl<'p> Run<'p> {
         let number = self.number_of(cell);
         let mut given = Vec::new();
         for thread in (0..self.threads).filter(|t| active[*t]) {
-            let value = match (number, self.value(value, thread, active)?) {
+            let value = self.value(value, thread, active)?;
+            let value = match (number, self.settled(value)) {
                 // A constant in the place of the state has to be its first value.
-                (Some(number), Known::Int(_)) => {
-                    if self.first.get(&number).is_some_and(|first| *first != value) {
+                (Some(number), value @ (Known::Int(_) | Known::Float(_))) => {
+                    if !self.is_neutral(number, &value) {
                         return Err(Stop::First);
                     }
-                    let threads = vec![0; self.threads.div_ceil(64)];
-                    Known::Parts(Rc::new(Parts { number: Some(number), threads, twice: None }))
+                    self.nothing(number)
                 }
-                (Some(number), Known::Parts(parts)) if parts.number.is_none() => {
-                    Known::Parts(Rc::new(Parts { number: Some(number), ..(*parts).clone() }))
+                (Some(_), Known::Term(_)) => {
+                    return Err(self.simple.map_or(Stop::NotFollowed, |_| Stop::Operation));
                 }
                 (_, value) => value,
             };
@@ -304,6 +397,51 @@ impl<'p> Run<'p> {
             values[thread] = value;
         }
         Ok(())
+    }
+
+    /// The place of an element in a thread. Its subscripts are the same in all threads.
+    pub fn element(
+        &mut self,
+        array: usize,
+        subscripts: &[Value],
+        thread: usize,
+        active: &[bool],
+    ) -> Result<Cell, Stop> {
+        let mut at = Vec::new();
+        for subscript in subscripts {
+            let mut own = false;
+            subscript.visit(&mut |v| match &v.kind {
+                ValueKind::ThreadIdx(_) | ValueKind::Load(_) | ValueKind::Shuffle { .. } => own = true,
+                ValueKind::Var(var) => {
+                    let values = self.values(&Cell::Var(*var));
+                    let same =
+                        |v: &Known| matches!((v, &values[thread]), (Known::Int(a), Known::Int(b)) if a == b);
+                    own |= !matches!(values[thread], Known::Nothing)
+                        && !values.iter().zip(active).all(|(v, active)| !active || same(v));
+                }
+                _ => {}
+            });
+            if own {
+                return Err(Stop::NotFollowed);
+            }
+            at.push(match self.int(subscript, thread, active) {
+                Ok(value) => Sub::At(value),
+                Err(_) => {
+                    // What the body counts would not be the same from one time to the next.
+                    let mut counted = false;
+                    subscript.visit(&mut |v| {
+                        if let ValueKind::Var(var) = &v.kind {
+                            counted |= !matches!(self.values(&Cell::Var(*var))[thread], Known::Nothing);
+                        }
+                    });
+                    if counted {
+                        return Err(Stop::NotFollowed);
+                    }
+                    Sub::Text(subscript.clone())
+                }
+            });
+        }
+        Ok(Cell::Element(array, at))
     }
 
     fn int(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<i64, Stop> {
@@ -322,14 +460,13 @@ impl<'p> Run<'p> {
         match &value.kind {
             ValueKind::Int(v) => Ok(Known::Int(*v)),
             ValueKind::Bool(v) => Ok(Known::Int((*v).into())),
-            // The constants of the state are not told apart.
-            ValueKind::Float(_) => Ok(Known::Int(0)),
+            ValueKind::Float(v) => Ok(Known::Float(*v)),
             ValueKind::ThreadIdx(axis) => Ok(Known::Int(*axis.of(&self.coordinates(thread)) as i64)),
             ValueKind::Var(var) => Ok(self.values(&Cell::Var(*var))[thread].clone()),
             ValueKind::Cast(a) => self.value(a, thread, active),
             ValueKind::Load(element) => match element.memory {
                 Memory::Private(array) => {
-                    let cell = Cell::Element(array, element.subscripts.clone());
+                    let cell = self.element(array, &element.subscripts, thread, active)?;
                     Ok(self.values(&cell)[thread].clone())
                 }
                 Memory::Shared(array) => {
@@ -361,27 +498,41 @@ impl<'p> Run<'p> {
                     (Known::Int(a), Known::Int(b)) => {
                         computed(*op, a, b).map(Known::Int).ok_or(Stop::NotFollowed)
                     }
-                    (Known::Parts(a), Known::Parts(b)) if self.state.len() == 1 => {
-                        match self.operator.and_then(single) {
-                            Some(known) if known != *op => Err(Stop::Operation),
-                            _ => Ok(Known::Parts(Rc::new(united(&a, &b)))),
-                        }
+                    (Known::Parts(a), Known::Parts(b))
+                        if self.simple == Some(*op) && [&a, &b].iter().all(|p| p.number == Some(0)) =>
+                    {
+                        let content = a.content.with(&b.content, true);
+                        Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
                     }
-                    (Known::Nothing, _) | (_, Known::Nothing) => Ok(Known::Nothing),
-                    _ => self.combined(value, thread, active),
+                    (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(*op, a, b)))),
                 }
             }
             ValueKind::Unary(op, a) => match (op, self.value(a, thread, active)?) {
                 (UnOp::Neg, Known::Int(a)) => Ok(Known::Int(a.saturating_neg())),
+                (UnOp::Neg, Known::Float(a)) => Ok(Known::Float(-a)),
                 (UnOp::Not, Known::Int(a)) => Ok(Known::Int((a == 0).into())),
-                _ => self.combined(value, thread, active),
+                (op, a) => Ok(known(a.term().map(|a| Term::unary(*op, a)))),
             },
-            ValueKind::Select(cond, a, b) => match self.value(cond, thread, active) {
-                Ok(Known::Int(0)) => self.value(b, thread, active),
-                Ok(Known::Int(_)) => self.value(a, thread, active),
-                _ => self.combined(value, thread, active),
+            ValueKind::Select(cond, a, b) => match self.value(cond, thread, active)? {
+                Known::Int(0) => self.value(b, thread, active),
+                Known::Int(_) => self.value(a, thread, active),
+                cond => {
+                    let mut args = Vec::new();
+                    for value in [cond, self.value(a, thread, active)?, self.value(b, thread, active)?] {
+                        args.push(value.term());
+                    }
+                    let args: Option<Vec<Term>> = args.into_iter().collect();
+                    Ok(known(args.map(|args| Term::Op(Op::Select, args))))
+                }
             },
-            ValueKind::Call { .. } => self.combined(value, thread, active),
+            ValueKind::Call { function, args, .. } => {
+                let mut terms = Vec::new();
+                for arg in args {
+                    terms.push(self.value(arg, thread, active)?.term());
+                }
+                let terms: Option<Vec<Term>> = terms.into_iter().collect();
+                Ok(known(terms.map(|terms| Term::Op(Op::Call(function.clone()), terms))))
+            }
             ValueKind::Param(_)
             | ValueKind::BlockIdx(_)
             | ValueKind::Any(_)
@@ -389,118 +540,26 @@ impl<'p> Run<'p> {
             | ValueKind::LeadingZeros(_) => Err(Stop::NotFollowed),
         }
     }
-
-    /// An operation on values of a state: those of two states, of which each stands for all of its
-    /// values.
-    fn combined(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<Known, Stop> {
-        let mut leaves = Vec::new();
-        self.leaves(value, thread, active, true, &mut leaves)?;
-        let numbers: Vec<Option<u8>> =
-            leaves.iter().filter(|(_, gives)| *gives).map(|(p, _)| p.number).collect();
-        let number = numbers.first().copied().flatten().filter(|n| numbers.iter().all(|m| *m == Some(*n)));
-        let mut states: Vec<&Parts> = Vec::new();
-        for (parts, _) in &leaves {
-            if !states.iter().any(|s| s.threads == parts.threads && s.twice == parts.twice) {
-                states.push(parts);
-            }
-        }
-        let united = match states[..] {
-            // Both states are of the same threads.
-            [one] => united(one, one),
-            [one, other] => united(one, other),
-            _ => return Err(Stop::NotFollowed),
-        };
-        Ok(Known::Parts(Rc::new(Parts { number, ..united })))
-    }
-
-    /// The values of states that a value is computed from, and whether it may be one of them, or
-    /// only depends on them by a condition.
-    fn leaves(
-        &mut self,
-        value: &Value,
-        thread: usize,
-        active: &[bool],
-        gives: bool,
-        found: &mut Vec<(Rc<Parts>, bool)>,
-    ) -> Result<(), Stop> {
-        match &value.kind {
-            ValueKind::Select(cond, a, b) => {
-                self.leaves(cond, thread, active, false, found)?;
-                self.leaves(a, thread, active, gives, found)?;
-                self.leaves(b, thread, active, gives, found)
-            }
-            ValueKind::Binary(op, a, b) => {
-                let gives = gives && !op.is_comparison();
-                self.leaves(a, thread, active, gives, found)?;
-                self.leaves(b, thread, active, gives, found)
-            }
-            ValueKind::Unary(_, a) | ValueKind::Cast(a) => self.leaves(a, thread, active, gives, found),
-            ValueKind::Call { args, .. } => {
-                args.iter().try_for_each(|a| self.leaves(a, thread, active, gives, found))
-            }
-            _ => match self.value(value, thread, active)? {
-                Known::Parts(parts) => {
-                    found.push((parts, gives));
-                    Ok(())
-                }
-                Known::Int(_) => Ok(()),
-                Known::Nothing => Err(Stop::NotFollowed),
-            },
-        }
-    }
 }
 
-fn has(parts: &Parts, thread: usize) -> bool {
-    parts.threads[thread / 64] >> (thread % 64) & 1 == 1
-}
-
-fn united(a: &Parts, b: &Parts) -> Parts {
-    let common = a.threads.iter().zip(&b.threads).enumerate().find(|(_, (a, b))| *a & *b != 0);
-    let common = common.map(|(k, (a, b))| 64 * k + (a & b).trailing_zeros() as usize);
-    Parts {
-        number: a.number,
-        threads: a.threads.iter().zip(&b.threads).map(|(a, b)| a | b).collect(),
-        twice: a.twice.or(b.twice).or(common),
-    }
-}
-
-/// The operation of an operator whose state is one value, if it is one of those that a program has.
+/// The operation of an operator that combines two single values by one.
 fn single(operator: &ReductionOp) -> Option<BinOp> {
     let is_state = |e: &Expr| matches!(e, Expr::Name(_));
     match operator.combine.as_slice() {
-        [Expr::Binary(op, a, b)] if is_state(a) && is_state(b) => match op {
+        [Expr::Binary(op, a, b)] if is_state(a) && is_state(b) && a != b => match op {
             BinaryOp::Add => Some(BinOp::Add),
             BinaryOp::Mul => Some(BinOp::Mul),
             BinaryOp::And => Some(BinOp::And),
             BinaryOp::Or => Some(BinOp::Or),
             _ => None,
         },
-        [Expr::Call { function, args, .. }] if args.iter().all(is_state) => match &**function {
-            "min" => Some(BinOp::Min),
-            "max" => Some(BinOp::Max),
-            _ => None,
-        },
+        [Expr::Call { function, args, .. }] if matches!(args.as_slice(), [a, b] if a != b) => {
+            match &**function {
+                "min" if args.iter().all(is_state) => Some(BinOp::Min),
+                "max" if args.iter().all(is_state) => Some(BinOp::Max),
+                _ => None,
+            }
+        }
         _ => None,
     }
-}
-
-fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
-    Some(match op {
-        BinOp::Add => a.checked_add(b)?,
-        BinOp::Sub => a.checked_sub(b)?,
-        BinOp::Mul => a.checked_mul(b)?,
-        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 && a >= 0 => a / b,
-        BinOp::FloorMod | BinOp::TruncRem if b > 0 && a >= 0 => a % b,
-        BinOp::Min => a.min(b),
-        BinOp::Max => a.max(b),
-        BinOp::Lt => (a < b).into(),
-        BinOp::Le => (a <= b).into(),
-        BinOp::Gt => (a > b).into(),
-        BinOp::Ge => (a >= b).into(),
-        BinOp::Eq => (a == b).into(),
-        BinOp::Ne => (a != b).into(),
-        BinOp::And => (a != 0 && b != 0).into(),
-        BinOp::Or => (a != 0 || b != 0).into(),
-        _ => return None,
-    })
 }

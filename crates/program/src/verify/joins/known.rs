@@ -1,0 +1,97 @@
+//! What is known of a value of a thread, and the places that hold values.
+
+use std::rc::Rc;
+
+use super::{Holder, parts::Parts, terms::Term};
+use crate::{BinOp, UnOp, Value, ValueKind, VarId};
+
+/// A value of one thread.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    Int(i64),
+    Float(f64),
+    Parts(Rc<Parts>),
+    /// What is computed from values of states, and is none itself.
+    Term(Rc<Term>),
+    /// Nothing has given it.
+    Nothing,
+}
+
+/// A subscript.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Sub {
+    At(i64),
+    /// One that lanes around the join give.
+    Text(Value),
+}
+
+/// A place that holds a value in each thread.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Var(VarId),
+    /// An element of an array of the thread.
+    Element(usize, Vec<Sub>),
+}
+
+impl Known {
+    pub fn term(&self) -> Option<Term> {
+        Some(match self {
+            Known::Int(v) => Term::Int(*v),
+            Known::Float(v) => Term::Float(*v),
+            Known::Parts(parts) => Term::Part(parts.clone()),
+            Known::Term(term) => (**term).clone(),
+            Known::Nothing => return None,
+        })
+    }
+}
+
+/// The value that a term is; nothing where something in it is nothing.
+pub(super) fn known(term: Option<Term>) -> Known {
+    term.map_or(Known::Nothing, |term| Known::Term(Rc::new(term)))
+}
+
+pub(super) fn constant(value: &Value) -> Option<Known> {
+    match &value.kind {
+        ValueKind::Int(v) => Some(Known::Int(*v)),
+        ValueKind::Bool(v) => Some(Known::Int((*v).into())),
+        ValueKind::Float(v) => Some(Known::Float(*v)),
+        ValueKind::Unary(UnOp::Neg, a) => match constant(a)? {
+            Known::Int(v) => Some(Known::Int(v.saturating_neg())),
+            Known::Float(v) => Some(Known::Float(-v)),
+            _ => None,
+        },
+        ValueKind::Cast(a) => constant(a),
+        _ => None,
+    }
+}
+
+impl Cell {
+    pub fn holder(&self) -> Holder {
+        match self {
+            Cell::Var(var) => Holder::Var(*var),
+            Cell::Element(array, _) => Holder::Array(*array),
+        }
+    }
+}
+
+/// What an operation makes of two integers, if that is known.
+pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
+    Some(match op {
+        BinOp::Add => a.checked_add(b)?,
+        BinOp::Sub => a.checked_sub(b)?,
+        BinOp::Mul => a.checked_mul(b)?,
+        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 && a >= 0 => a / b,
+        BinOp::FloorMod | BinOp::TruncRem if b > 0 && a >= 0 => a % b,
+        BinOp::Min => a.min(b),
+        BinOp::Max => a.max(b),
+        BinOp::Lt => (a < b).into(),
+        BinOp::Le => (a <= b).into(),
+        BinOp::Gt => (a > b).into(),
+        BinOp::Ge => (a >= b).into(),
+        BinOp::Eq => (a == b).into(),
+        BinOp::Ne => (a != b).into(),
+        BinOp::And => (a != 0 && b != 0).into(),
+        BinOp::Or => (a != 0 || b != 0).into(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,80 @@
+//! Which partial results are in a value.
+
+/// A value of an operator's state, by the partial results that are joined in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// The number of the value of the operator's state; `None` where the operator is not known.
+    pub number: Option<u8>,
+    pub content: Content,
+}
+
+/// Partial results that are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// In any order.
+    Set {
+        /// A bit for each partial result.
+        bits: Vec<u64>,
+        /// One that is in it more than once.
+        twice: Option<usize>,
+    },
+    /// In their order: those from one number to another one, exclusive.
+    Run {
+        from: usize,
+        to: usize,
+        /// Whether something is joined that is no neighbour.
+        broken: bool,
+    },
+}
+
+impl Content {
+    /// Nothing, as a set of this many partial results.
+    pub fn no_set(size: usize) -> Content {
+        Content::Set { bits: vec![0; size.div_ceil(64)], twice: None }
+    }
+
+    /// One of this many partial results.
+    pub fn single(size: usize, number: usize) -> Content {
+        let mut bits = vec![0; size.div_ceil(64)];
+        bits[number / 64] |= 1 << (number % 64);
+        Content::Set { bits, twice: None }
+    }
+
+    /// Those from one to another one, in their order.
+    pub fn run(from: usize, to: usize) -> Content {
+        Content::Run { from, to, broken: false }
+    }
+
+    pub fn has(&self, number: usize) -> bool {
+        match self {
+            Content::Set { bits, .. } => bits[number / 64] >> (number % 64) & 1 == 1,
+            Content::Run { from, to, .. } => (*from..*to).contains(&number),
+        }
+    }
+
+    /// These and then the others; where it does not matter, the others may come first.
+    pub fn with(&self, other: &Content, commutes: bool) -> Content {
+        match (self, other) {
+            (Content::Set { bits: a, twice: one }, Content::Set { bits: b, twice: two }) => {
+                let common = a.iter().zip(b).enumerate().find(|(_, (a, b))| *a & *b != 0);
+                let common = common.map(|(k, (a, b))| 64 * k + (a & b).trailing_zeros() as usize);
+                let bits = a.iter().zip(b).map(|(a, b)| a | b).collect();
+                Content::Set { bits, twice: one.or(*two).or(common) }
+            }
+            (
+                Content::Run { from: a, to: b, broken: one },
+                Content::Run { from: c, to: d, broken: other },
+            ) => {
+                let broken = *one || *other;
+                match () {
+                    () if c == d => Content::Run { from: *a, to: *b, broken },
+                    () if a == b => Content::Run { from: *c, to: *d, broken },
+                    () if b == c => Content::Run { from: *a, to: *d, broken },
+                    () if commutes && d == a => Content::Run { from: *c, to: *b, broken },
+                    () => Content::Run { from: *a.min(c), to: *b.max(d), broken: true },
+                }
+            }
+            (one, _) => one.clone(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Terms over the values of states, and whether a term is what an operator makes of two states.
+//!
+//! A program's value and an operator's `combine` come to the same normal form, in which one is
+//! compared with the other: sums and products are flat with their constants folded, `a > b` is
+//! `b < a`, conversions of types are left out. Where a component of the pattern stands, the term has
+//! to have that component of one and the same state, or the component of the neutral element. Sums
+//! of floating-point values are compared as those of numbers: rounding is no question here.
+
+use std::rc::Rc;
+
+use loopwright_kernel_ir::{BinaryOp, Expr, Name, ReductionOp, UnaryOp};
+
+use super::parts::{Content, Parts};
+use crate::{BinOp, UnOp};
+
+/// An operation of a term.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Op {
+    Sum,
+    Product,
+    Negative,
+    Not,
+    BitNot,
+    Select,
+    Binary(BinOp),
+    Call(Name),
+}
+
+/// A term, or a pattern for terms.
+#[derive(Clone, Debug)]
+pub(super) enum Term {
+    Int(i64),
+    Float(f64),
+    /// A value of a state.
+    Part(Rc<Parts>),
+    /// In a pattern: this component of the first state (0) or of the second (1).
+    Side(usize, u8),
+    /// In a pattern: the least value of a type, or the greatest.
+    Least(bool),
+    Op(Op, Vec<Term>),
+}
+
+impl Term {
+    pub fn unary(op: UnOp, a: Term) -> Term {
+        match (op, a) {
+            (UnOp::Neg, a) => negative(a),
+            (UnOp::Not, Term::Op(Op::Not, mut inner)) if inner.len() == 1 => inner.remove(0),
+            (UnOp::Not, a) => Term::Op(Op::Not, vec![a]),
+            (UnOp::BitNot, a) => Term::Op(Op::BitNot, vec![a]),
+        }
+    }
+
+    pub fn binary(op: BinOp, a: Term, b: Term) -> Term {
+        match op {
+            BinOp::Add => flat(Op::Sum, [a, b]),
+            BinOp::Sub => flat(Op::Sum, [a, negative(b)]),
+            BinOp::Mul => flat(Op::Product, [a, b]),
+            BinOp::Gt => Term::Op(Op::Binary(BinOp::Lt), vec![b, a]),
+            BinOp::Ge => Term::Op(Op::Binary(BinOp::Le), vec![b, a]),
+            BinOp::TruncDiv => Term::Op(Op::Binary(BinOp::FloorDiv), vec![a, b]),
+            BinOp::TruncRem => Term::Op(Op::Binary(BinOp::FloorMod), vec![a, b]),
+            _ => Term::Op(Op::Binary(op), vec![a, b]),
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        match self {
+            Term::Int(v) => Some(*v as f64),
+            Term::Float(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// Adds the states whose values it depends on, each once. Whether it depends on constants too.
+    pub fn states<'t>(&'t self, found: &mut Vec<&'t Rc<Parts>>) -> bool {
+        match self {
+            Term::Part(parts) => {
+                if !found.iter().any(|f| f.content == parts.content) {
+                    found.push(parts);
+                }
+                false
+            }
+            Term::Op(_, args) => args.iter().fold(false, |some, a| a.states(found) | some),
+            _ => true,
+        }
+    }
+}
+
+fn negative(a: Term) -> Term {
+    match a {
+        Term::Int(v) => Term::Int(v.saturating_neg()),
+        Term::Float(v) => Term::Float(-v),
+        Term::Op(Op::Sum, args) => flat(Op::Sum, args.into_iter().map(negative)),
+        Term::Op(Op::Negative, mut inner) if inner.len() == 1 => inner.remove(0),
+        a => Term::Op(Op::Negative, vec![a]),
+    }
+}
+
+/// A sum or a product without inner ones, with at most one constant, the last one.
+fn flat(op: Op, of: impl IntoIterator<Item = Term>) -> Term {
+    let mut args = Vec::new();
+    let mut constants: Vec<Term> = Vec::new();
+    for term in of {
+        let inner = match term {
+            Term::Op(same, inner) if same == op => inner,
+            term => vec![term],
+        };
+        for term in inner {
+            if term.number().is_some() { &mut constants } else { &mut args }.push(term);
+        }
+    }
+    let folded = constants.into_iter().reduce(|a, b| match (&a, &b) {
+        (Term::Int(a), Term::Int(b)) if op == Op::Sum => Term::Int(a.wrapping_add(*b)),
+        (Term::Int(a), Term::Int(b)) => Term::Int(a.wrapping_mul(*b)),
+        _ => {
+            let (a, b) = (a.number().unwrap_or_default(), b.number().unwrap_or_default());
+            Term::Float(if op == Op::Sum { a + b } else { a * b })
+        }
+    });
+    let nothing = if op == Op::Sum { 0.0 } else { 1.0 };
+    match folded {
+        Some(constant) if args.is_empty() || constant.number() != Some(nothing) => args.push(constant),
+        _ => {}
+    }
+    if args.len() == 1 { args.remove(0) } else { Term::Op(op, args) }
+}
+
+/// What an operator makes of two states, as patterns by the number of the component.
+pub(super) struct Patterns {
+    combine: Vec<Option<Term>>,
+    neutral: Vec<Option<Term>>,
+    /// Whether the states may change places.
+    commutes: bool,
+}
+
+impl Patterns {
+    pub fn new(operator: &ReductionOp) -> Self {
+        let pattern = |e: &Expr| pattern(e, operator);
+        Patterns {
+            combine: operator.combine.iter().map(pattern).collect(),
+            neutral: operator.neutral.iter().map(pattern).collect(),
+            commutes: operator.commutes,
+        }
+    }
+
+    /// Whether it is a component of the neutral element.
+    pub fn is_neutral(&self, number: u8, constant: &Term) -> bool {
+        match self.neutral.get(usize::from(number)) {
+            Some(Some(neutral)) => equal(neutral, constant),
+            _ => false,
+        }
+    }
+
+    /// The component of two joined states that a term is.
+    pub fn joined(&self, term: &Term) -> Option<Parts> {
+        for (number, pattern) in self.combine.iter().enumerate() {
+            let (Some(pattern), Ok(number)) = (pattern, u8::try_from(number)) else { continue };
+            let mut sides = [None, None];
+            if self.unify(pattern, term, &mut sides)
+                && let [Some(a), Some(b)] = &sides
+            {
+                let content = match (a, b) {
+                    (None, None) => continue,
+                    (Some(one), None) | (None, Some(one)) => one.content.clone(),
+                    // Sets do not say which of the states is the earlier one.
+                    (Some(a), _) if !self.commutes && matches!(a.content, Content::Set { .. }) => continue,
+                    (Some(a), Some(b)) => a.content.with(&b.content, self.commutes),
+                };
+                return Some(Parts { number: Some(number), content });
+            }
+        }
+        None
+    }
+
+    /// Whether a term is of a pattern's form, with these states for its two: `Some(None)` for the
+    /// neutral element.
+    fn unify(&self, pattern: &Term, term: &Term, sides: &mut Sides) -> bool {
+        match (pattern, term) {
+            (Term::Side(side, number), Term::Part(parts)) => {
+                let same =
+                    |known: &Option<Rc<Parts>>| known.as_ref().is_some_and(|k| k.content == parts.content);
+                if parts.number != Some(*number) {
+                    return false;
+                }
+                match &mut sides[*side] {
+                    Some(known) => same(known),
+                    free => {
+                        *free = Some(Some(parts.clone()));
+                        true
+                    }
+                }
+            }
+            (Term::Side(side, number), Term::Int(_) | Term::Float(_)) => {
+                if !self.is_neutral(*number, term) {
+                    return false;
+                }
+                match &mut sides[*side] {
+                    Some(known) => known.is_none(),
+                    free => {
+                        *free = Some(None);
+                        true
+                    }
+                }
+            }
+            (Term::Op(op, patterns), Term::Op(other, terms)) => {
+                if op != other || patterns.len() != terms.len() {
+                    return false;
+                }
+                let free = match op {
+                    Op::Sum | Op::Product => true,
+                    Op::Binary(op) => matches!(
+                        op,
+                        BinOp::Min
+                            | BinOp::Max
+                            | BinOp::Eq
+                            | BinOp::Ne
+                            | BinOp::BitAnd
+                            | BinOp::BitOr
+                            | BinOp::BitXor
+                    ),
+                    _ => false,
+                };
+                if free {
+                    let mut left: Vec<&Term> = terms.iter().collect();
+                    return self.in_any_order(patterns, &mut left, sides);
+                }
+                patterns.iter().zip(terms).all(|(p, t)| self.unify(p, t, sides))
+            }
+            (pattern, term) => equal(pattern, term),
+        }
+    }
+
+    fn in_any_order(&self, patterns: &[Term], terms: &mut Vec<&Term>, sides: &mut Sides) -> bool {
+        let Some((first, rest)) = patterns.split_first() else { return true };
+        for k in 0..terms.len() {
+            let before = sides.clone();
+            let term = terms.remove(k);
+            if self.unify(first, term, sides) && self.in_any_order(rest, terms, sides) {
+                return true;
+            }
+            terms.insert(k, term);
+            *sides = before;
+        }
+        false
+    }
+}
+
+/// What stands for the two states of a pattern: unknown, the neutral element, or a state.
+type Sides = [Option<Option<Rc<Parts>>>; 2];
+
+/// Whether two constants are one; a literal adapts to the type that it is used in.
+fn equal(a: &Term, b: &Term) -> bool {
+    match (a, b) {
+        (Term::Int(a), Term::Int(b)) => a == b,
+        (Term::Least(least), Term::Float(v)) => *v == if *least { f64::NEG_INFINITY } else { f64::INFINITY },
+        (Term::Least(least), Term::Int(v)) => is_end(*v, *least),
+        _ => match (a.number(), b.number()) {
+            (Some(a), Some(b)) => a == b || a as f32 == b as f32,
+            _ => false,
+        },
+    }
+}
+
+/// Whether it is the least or the greatest value of some integer type, or of bool.
+fn is_end(value: i64, least: bool) -> bool {
+    let value = i128::from(value);
+    // The greatest value of 64 bits stands for its bits.
+    [8, 16, 32, 64].iter().any(|bits| {
+        let half = 1i128 << (bits - 1);
+        if least { value == -half || value == 0 } else { value == half - 1 || value == 2 * half - 1 }
+    }) || !least && (value == 1 || value == -1)
+}
+
+fn pattern(e: &Expr, operator: &ReductionOp) -> Option<Term> {
+    let of = |e: &Expr| pattern(e, operator);
+    Some(match e {
+        Expr::Int(v) => Term::Int(*v),
+        Expr::Float(v) => Term::Float(v.0),
+        Expr::Bool(v) => Term::Int((*v).into()),
+        Expr::Name(name) => {
+            let (side, state) = name.split_once('.')?;
+            let number = operator.state.iter().position(|s| *s.name == *state)?;
+            Term::Side(usize::from(side == "b"), u8::try_from(number).ok()?)
+        }
+        Expr::Unary(op, a) => {
+            let op = match op {
+                UnaryOp::Neg => UnOp::Neg,
+                UnaryOp::Not => UnOp::Not,
+                UnaryOp::BitNot => UnOp::BitNot,
+            };
+            Term::unary(op, of(a)?)
+        }
+        Expr::Binary(op, a, b) => Term::binary(operation(*op), of(a)?, of(b)?),
+        Expr::If(c, a, b) => Term::Op(Op::Select, vec![of(c)?, of(a)?, of(b)?]),
+        Expr::Cast(_, a) => of(a)?,
+        Expr::Call { function, args, .. } => {
+            let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
+            match (function.as_str(), args.len()) {
+                ("lowest", 0) => Term::Least(true),
+                ("highest", 0) => Term::Least(false),
+                ("min", 2) => Term::binary(BinOp::Min, args.remove(0), args.remove(0)),
+                ("max", 2) => Term::binary(BinOp::Max, args.remove(0), args.remove(0)),
+                _ => Term::Op(Op::Call(function.clone()), args),
+            }
+        }
+        Expr::Subscript(_) | Expr::Reduce(_) => return None,
+    })
+}
+
+fn operation(op: BinaryOp) -> BinOp {
+    match op {
+        BinaryOp::Add => BinOp::Add,
+        BinaryOp::Sub => BinOp::Sub,
+        BinaryOp::Mul => BinOp::Mul,
+        BinaryOp::Div => BinOp::Div,
+        BinaryOp::FloorDiv => BinOp::FloorDiv,
+        BinaryOp::Mod => BinOp::FloorMod,
+        BinaryOp::Lt => BinOp::Lt,
+        BinaryOp::Le => BinOp::Le,
+        BinaryOp::Gt => BinOp::Gt,
+        BinaryOp::Ge => BinOp::Ge,
+        BinaryOp::Eq => BinOp::Eq,
+        BinaryOp::Ne => BinOp::Ne,
+        BinaryOp::And => BinOp::And,
+        BinaryOp::Or => BinOp::Or,
+        BinaryOp::BitAnd => BinOp::BitAnd,
+        BinaryOp::BitOr => BinOp::BitOr,
+        BinaryOp::BitXor => BinOp::BitXor,
+        BinaryOp::Shl => BinOp::Shl,
+        BinaryOp::Shr => BinOp::Shr,
+    }
+}
