@@ -71,6 +71,19 @@ pub fn along(
     if !inames.iter().all(|(n, _)| instruction.within.contains(n)) {
         return Some(Err(refuse()));
     }
+    // Threads and lanes are joined along these inames only. A coordinate that has no share in the
+    // scan's iname, such as one that is a function of the others, would split the accumulator.
+    let apart = |n: &&Name| data.tag(n).is_parallel() && !inames.iter().any(|(along, _)| along == *n);
+    if let Some(n) = lookup.base_of(iname).iter().find(apart) {
+        let message = format!(
+            "`{}` is a scan along `{iname}`, and `{n}: {}` separates its points, although the value of \
+             `{iname}` is a function of other inames",
+            instruction.id,
+            data.tag(n)
+        );
+        let help = format!("leave `{n}` a loop, or split `{iname}` by `split_iname` and tag what that gives");
+        return Some(Err(Diagnostic::new("scan-iname", message).help(help)));
+    }
     let mut ranges = constant_ranges(data);
     // Ranges of finer inames that the domains do not state, as of a split of a split, are derived.
     for (n, _) in &inames {

@@ -19,7 +19,7 @@
 //! the operator commutes and is no scan; all loops that the iname was split into belong to the
 //! reduction and to nothing else; and what it reads is written by nobody in the kernel.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
@@ -87,8 +87,16 @@ fn row(kernel: &LoopKernel, instruction: usize, target: &Target) -> Option<Row> 
         return None;
     }
     let known = System::new(&context(kernel)).ok()?;
+    // Where the row depends on another iname of the reduction, each result has several rows, and no
+    // one number says how they are aligned.
+    let around: BTreeSet<&Name> = own.within.iter().flat_map(|n| lookup.base_of(n)).collect();
+    let one_row =
+        |start: &Expr| start.names().iter().all(|n| lookup.base_of(n).iter().all(|b| around.contains(b)));
     let (iname, start, lanes) = accesses.iter().find_map(|access| {
         let (iname, start) = start_of(kernel, &lookup, access, lane)?;
+        if !one_row(&start) {
+            return None;
+        }
         let array = kernel.array(&access.array)?;
         let lanes = lanes_of(kernel, lane)?.min(widest(array.dtype.known()?, target));
         (!begins_at_multiple(&known, array, access, &iname, lanes)?).then_some((iname, start, lanes))

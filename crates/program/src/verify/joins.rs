@@ -413,7 +413,8 @@ impl<'p> Text<'p> {
         if !found.join.to_all && !readers.iter().all(elected) {
             return Err("are joined for the first threads alone, and read by others".into());
         }
-        if found.choices.iter().any(|cond| varying.varies(cond)) {
+        // A thread that scans the points of its own lanes waits for no other.
+        if !axes.is_empty() && found.choices.iter().any(|cond| varying.varies(cond)) {
             return Err("are joined where some of the threads may not come to".into());
         }
         Ok(Some(number))
