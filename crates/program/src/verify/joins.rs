@@ -9,7 +9,8 @@
 //!    whatever reads the result, in the loops in which the first value is given. If it leaves the
 //!    result with the first threads alone, only these read it. It is a scan if and only if those
 //!    who read the result are spread over these axes or lanes too; then it may stand in more loops
-//!    than the first value, if in these the accumulators begin anew and a total is carried.
+//!    than the first value, if in these the accumulators begin anew and a total is carried. Nothing
+//!    joins the results of several blocks.
 //! 2. *Does the body do what the contract says?* It is run for all threads of a block, one
 //!    statement after the other (`run`): a value is the number of a value of the operator's state
 //!    and what is joined in it (`parts`), a set of threads, or for a scan a run of points in their
@@ -353,10 +354,14 @@ impl<'p> Text<'p> {
         reduction: &Reduction<'_>,
     ) -> Result<Option<usize>, String> {
         let (Some(update), Some(init)) = (&reduction.update, &reduction.init) else { return Ok(None) };
-        let at = |executor: &Executor<()>, dim: Dim| {
-            matches!(executor[HardwareAxis::Block(dim)], Presence::At(()))
+        let spread_over = |axis: HardwareAxis| {
+            matches!(update[axis], Presence::At(())) && !matches!(init[axis], Presence::At(()))
         };
-        let spread = |dim: &Dim| *dim.of(&kernel.block) > 1 && at(update, *dim) && !at(init, *dim);
+        // No collective reaches beyond its block.
+        if Dim::ALL.iter().any(|dim| spread_over(HardwareAxis::Grid(*dim))) && !reduction.state.is_empty() {
+            return Err("of several blocks are not joined".into());
+        }
+        let spread = |dim: &Dim| *dim.of(&kernel.block) > 1 && spread_over(HardwareAxis::Block(*dim));
         let axes: Vec<Dim> = Dim::ALL.iter().copied().filter(spread).collect();
         let is_scan = self.is_scan(reduction, &axes);
         if axes.is_empty() && !is_scan || reduction.state.is_empty() {

@@ -281,6 +281,9 @@ impl<'p> Run<'p> {
     /// The value, as one of a state where it is the operator's of two states.
     fn settled(&self, value: Known) -> Known {
         let Known::Term(term) = &value else { return value };
+        if let Term::Part(parts) = &**term {
+            return Known::Parts(parts.clone());
+        }
         let joined = match &self.patterns {
             Some(patterns) => patterns.joined(term),
             None => {
