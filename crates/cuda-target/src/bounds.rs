@@ -1,5 +1,5 @@
-//! Constant bounds of integers, as far as they are evident from a value itself: enough to leave out
-//! what C needs only for operands that do not occur.
+//! Constant bounds of integers, as far as they are evident from a value itself: enough to omit what
+//! C needs only for operands that do not occur.
 
 use loopwright_program::{BinOp, Value, ValueKind};
 
@@ -17,7 +17,7 @@ impl Context<'_> {
                 Some((0, i64::from(threads) - 1))
             }
             ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => {
-                // What every integer type has changes in no conversion.
+                // Values that every integer type can represent are not changed by conversions.
                 self.bounds(a).filter(|(low, high)| *low >= 0 && *high <= i64::from(i8::MAX))
             }
             ValueKind::Binary(BinOp::Sub, a, b) => {
@@ -34,8 +34,8 @@ impl Context<'_> {
         }
     }
 
-    /// An amount of a shift that is evidently less than the bits of what is shifted. Of which type
-    /// it is makes no difference to C: a conversion around it is left out.
+    /// A shift amount that is evidently less than the number of bits of the shifted value. Its type
+    /// makes no difference in C, so that a conversion around it is omitted.
     pub(crate) fn small_amount<'v>(&self, amount: &'v Value) -> Option<&'v Value> {
         let bits = 8 * amount.dtype.bytes() as i64;
         let (low, high) = self.bounds(amount)?;

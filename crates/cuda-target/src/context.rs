@@ -62,7 +62,8 @@ impl Needs {
         let language = language.name;
         let message = format!("`{name}` cannot be a name in {language}");
         let help = format!(
-            "choose another: keywords, builtin types and functions of {language}, and names with `__` are taken"
+            "choose another: keywords, builtin types and functions of {language}, and names with \
+             `__` are reserved"
         );
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new("illegal-name", message).help(help));
     }
@@ -155,7 +156,7 @@ impl<'a> Context<'a> {
             if !seen.insert(name) {
                 needs.refuse(
                     "duplicate-name",
-                    format!("`{name}` names two things in kernel `{}`", kernel.name),
+                    format!("`{name}` is used for two items in kernel `{}`", kernel.name),
                 );
             }
         }
@@ -270,7 +271,7 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// The mask of the calling warp's threads, where the language wants one; `None` if all of its
+    /// The mask of the calling warp's threads, if the language needs one; `None` if all of its
     /// lanes exist.
     pub(crate) fn warp_mask(&self) -> Option<String> {
         if !self.needs.dialect.masks {
@@ -296,8 +297,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A call of a function of the warp's lanes, with that mask, of whole warps too, where the
-    /// language wants one.
+    /// A call of a warp function, with that mask if the language needs one, even for whole warps.
     pub(crate) fn of_lanes(&self, function: &str, operands: &str) -> String {
         match self.needs.dialect.masks {
             true => {
@@ -309,8 +309,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The mask of a warp's first lanes, so many of them, which are no more than the bits of an
-/// unsigned int.
+/// The mask of a warp's first lanes; their number is at most that of the bits of an unsigned int.
 fn mask_of(lanes: u32) -> String {
     let mask = 1u32.checked_shl(lanes).map_or(u32::MAX, |above| above - 1);
     format!("{mask:#010x}u")

@@ -1,8 +1,8 @@
-//! What differs between the languages of CUDA's family: names of headers, types and functions.
+//! Differences between the languages of CUDA's family: names of headers, types and functions.
 
 use loopwright_program::{Language, Target};
 
-/// A language of CUDA's family, by what it writes in its own way.
+/// A language of CUDA's family, described by its differences from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// The language; a program lowered for another one is refused.
@@ -15,15 +15,16 @@ pub struct Dialect {
     pub half_headers: [&'static str; 2],
     /// The types of a bf16 and of a vector of two.
     pub bf16: [&'static str; 2],
-    /// Whether functions of a warp are told which lanes take part: they end in `_sync`, and their
-    /// first operand is a mask. Otherwise those lanes do that are there, and votes have 64 bits.
+    /// Whether warp functions take a mask of the participating lanes: their names end in `_sync`,
+    /// and the mask is their first operand. Otherwise the active lanes participate, and ballots
+    /// have 64 bits.
     pub masks: bool,
-    /// What orders the accesses of a warp, without a mask.
+    /// The call that orders the memory accesses of a warp, without a mask.
     pub warp_barrier: &'static str,
-    /// The definition of what that calls; empty where the language has it.
+    /// The definition of the function that it calls; empty if the language has it.
     pub warp_barrier_definition: &'static str,
-    /// Whether it has CUDA's hints, which change no value: how caches treat lines, how many blocks
-    /// a multiprocessor has to hold, and launches that begin while the one ahead of them ends.
+    /// Whether it has CUDA's hints, which change no value: cache hints, the least number of blocks
+    /// per multiprocessor, and launches that may start before the preceding one has ended.
     pub hints: bool,
 }
 

@@ -283,7 +283,7 @@ impl Context<'_> {
                 if dtype == DType::Bool { call.with(Rep::Int { exact: true }) } else { call }
             }
             _ => Printed::primary(
-                self.needs.refuse("malformed-program", format!("`{function}` has no form for {operand}")),
+                self.needs.refuse("malformed-program", format!("`{function}` has no overload for {operand}")),
             ),
         }
     }
@@ -308,7 +308,7 @@ impl Context<'_> {
     pub(crate) fn no_half(&self, dtype: DType) {
         if matches!(dtype, DType::F16 | DType::BF16) {
             self.needs
-                .refuse("malformed-program", format!("arithmetic on {dtype}, which is to be done in f32"));
+                .refuse("malformed-program", format!("arithmetic on {dtype}, which has to be done in f32"));
         }
     }
 }

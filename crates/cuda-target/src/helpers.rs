@@ -10,7 +10,8 @@ pub(crate) const WAIT: &str = "wait_for_launch_ahead";
 /// The definition of [`WAIT`].
 pub(crate) fn wait() -> Vec<String> {
     vec![
-        "// Waits for the end of the launch ahead of this one, and for what it writes. On sm_90 and later"
+        "// Waits for the end of the launch ahead of this one, and for what it writes. On sm_90 \
+         and later"
             .into(),
         "// a kernel can be started before that (programmatic stream serialization).".into(),
         format!("__device__ __forceinline__ void {WAIT}() {{"),

@@ -95,11 +95,12 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         let warps: Vec<String> = dialect.warps.iter().map(u32::to_string).collect();
         let (other, warps) = (dialect.language.name, warps.join(" or "));
         let message = format!(
-            "`{}` is lowered for {} and warps of {warp_size} threads, and is to be printed in {other} for warps of {warps}",
+            "`{}` was lowered for {} and warps of {warp_size} threads, and cannot be printed in \
+             {other} for warps of {warps}",
             program.name, language.name
         );
         return Err(Diagnostic::new("other-target", message)
-            .help("lower it for a target of the language that it is printed in"));
+            .help("lower it for a target with the language that it is printed in"));
     }
     let needs = Needs::of(*dialect);
     let mut body = Lines::default();

@@ -261,7 +261,8 @@ impl Context<'_> {
         if (atomic, dtype) == (Atomic::Add, DType::I64) {
             let unsigned = "unsigned long long";
             return format!(
-                "{function}(reinterpret_cast<{unsigned} *>(&{element}), static_cast<{unsigned}>({value}));"
+                "{function}(reinterpret_cast<{unsigned} *>(&{element}), \
+                 static_cast<{unsigned}>({value}));"
             );
         }
         format!("{function}(&{element}, {value});")

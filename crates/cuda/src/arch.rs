@@ -39,8 +39,7 @@ impl Arch {
     pub const SM_100A: Arch = Arch { major: 10, minor: 0, variant: Variant::Exact };
 
     /// The architecture to compile for when the binary is to run on a device of this compute
-    /// capability and on no other: with all of its features, which have a suffix of their own from
-    /// 9.0 on.
+    /// capability and on no other: with all of its features, which need a suffix from 9.0 on.
     pub fn native(major: u32, minor: u32) -> Arch {
         Arch { major, minor, variant: if major >= 9 { Variant::Exact } else { Variant::Portable } }
     }
@@ -50,8 +49,8 @@ impl Arch {
         self.major * 10 + self.minor
     }
 
-    /// Whether a launch can be started before the one ahead of it has ended, and kernels wait for
-    /// that by themselves (`griddepcontrol`, PTX ISA 7.8).
+    /// Whether a launch can start before the preceding one has ended, with kernels waiting for it
+    /// themselves (`griddepcontrol`, PTX ISA 7.8).
     pub fn starts_early(self) -> bool {
         self.number() >= 90
     }
@@ -76,7 +75,7 @@ impl fmt::Display for Arch {
     }
 }
 
-/// A text that does not name an architecture.
+/// A text that is not the name of an architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseArchError {
     /// The rejected text.
@@ -87,7 +86,7 @@ impl fmt::Display for ParseArchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not an architecture: write one like sm_80, sm_90a or sm_100a",
+            "`{}` is not an architecture: write, for example, sm_80, sm_90a or sm_100a",
             self.text.escape_debug()
         )
     }

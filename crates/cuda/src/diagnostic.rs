@@ -1,4 +1,4 @@
-//! Failures of the layers below as diagnostics.
+//! Errors of the driver, the compiler and the disassembler as diagnostics.
 
 use loopwright_kernel_ir::Diagnostic;
 
@@ -6,7 +6,7 @@ use crate::disasm::DisasmError;
 use crate::driver::CudaError;
 use crate::nvrtc::CompileError;
 
-/// The sentence of an error that shows its remedy at its end, without it.
+/// The sentence of an error without the remedy at its end.
 fn sentence(text: String, remedy: Option<&String>) -> String {
     match remedy {
         Some(remedy) => text.strip_suffix(&format!("; {remedy}")).map(str::to_owned).unwrap_or(text),
@@ -47,9 +47,10 @@ impl From<CompileError> for Diagnostic {
     fn from(error: CompileError) -> Diagnostic {
         let (code, remedy) = match &error {
             CompileError::NotFound(missing) => ("no-compiler", Some(missing.remedy())),
-            CompileError::UnsupportedArch { .. } => {
-                ("unsupported-arch", Some("install a CUDA toolkit that knows it, or name another".to_owned()))
-            }
+            CompileError::UnsupportedArch { .. } => (
+                "unsupported-arch",
+                Some("install a CUDA toolkit that supports it, or use a different architecture".to_owned()),
+            ),
             CompileError::Rejected { .. } => ("compiler", None),
             CompileError::Nul { .. } => ("compiler", None),
             CompileError::TooLong { .. } => ("source-too-long", Some("unroll less".to_owned())),

@@ -33,7 +33,8 @@ impl fmt::Display for DisasmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DisasmError::NotFound => f.write_str(
-                "there is no disassembler: run `make setup`, or install a CUDA toolkit, for nvdisasm or cuobjdump",
+                "there is no disassembler: run `make setup`, or install a CUDA toolkit, for \
+                 nvdisasm or cuobjdump",
             ),
             DisasmError::Failed { program, reason } => write!(f, "{} failed: {reason}", program.display()),
         }
@@ -46,7 +47,7 @@ impl Disassembler {
     /// The disassembler of this machine: on the search path, in a toolkit, or among the Python
     /// packages.
     pub fn find() -> Option<Disassembler> {
-        // nvdisasm first: cuobjdump needs it as well, and finds it only beside itself or on the
+        // nvdisasm first: cuobjdump needs it as well, and finds it only in its own folder or on the
         // search path.
         tools::find_tool("nvdisasm")
             .map(|program| Disassembler { program, arguments: &["--print-code"] })

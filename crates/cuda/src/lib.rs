@@ -1,11 +1,9 @@
-//! CUDA, as far as a host needs it: devices and their memory, streams and graphs through the
-//! driver, binaries from NVRTC and a cache of them, and arrays exchanged with other libraries by
-//! DLPack.
+//! Host interface to CUDA: devices and their memory, streams and graphs through the driver,
+//! binaries from NVRTC with a cache, and arrays exchanged with other libraries by DLPack.
 //!
 //! This crate deals in text, bytes and numbers. CUDA C source and options go in; a binary with its
 //! log and resource usage comes out. Buffers are bytes, and a launch is a function, a grid, a block
-//! and packed argument values. How a source was produced, and what its arguments mean, is for the
-//! callers to know.
+//! and packed argument values. Callers know how a source was produced and what its arguments mean.
 //!
 //! | module | what it answers |
 //! |---|---|
@@ -21,14 +19,14 @@
 //!
 //! - **Nothing is required.** The driver and NVRTC are loaded on first use. If one is missing, the
 //!   caller gets an error with a remedy, never a panic.
-//! - **What was compiled is what runs.** Binaries are compiled for the real architecture of a
-//!   device and never translated again by the driver, so the registers, shared memory and spills
-//!   in the compiler's log are those of the launch.
-//! - **A launch that cannot work is refused before it is tried**, and the error names the limit it
-//!   breaks.
+//! - **Compiled binaries run unchanged.** Binaries are compiled for the real architecture of a
+//!   device and never translated by the driver, so the registers, shared memory and spills in the
+//!   compiler's log are those of the launch.
+//! - **A launch that cannot work is refused before it is tried**, and the error names the limit
+//!   that it exceeds.
 //!
-//! Errors are enums of their own ([`CudaError`](driver::CudaError),
-//! [`CompileError`](nvrtc::CompileError), [`DisasmError`](disasm::DisasmError)); each converts to a
+//! Errors are enums ([`CudaError`](driver::CudaError), [`CompileError`](nvrtc::CompileError),
+//! [`DisasmError`](disasm::DisasmError)); each converts to a
 //! [`Diagnostic`](loopwright_kernel_ir::Diagnostic) with a stable code.
 
 #![cfg_attr(

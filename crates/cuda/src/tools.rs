@@ -24,8 +24,7 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Where CUDA toolkits are usually installed, those that the environment names first. Only folders
-/// that exist.
+/// The usual folders of CUDA toolkits that exist, those given by the environment first.
 pub(crate) fn toolkit_roots() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]
         .iter()
@@ -43,8 +42,8 @@ pub(crate) fn toolkit_roots() -> Vec<PathBuf> {
     roots
 }
 
-/// Folders that Python packages are unpacked into: the project's own `.build/nvrtc` first, then
-/// site-packages. Only folders that exist.
+/// Existing folders with unpacked Python packages: the project's own `.build/nvrtc` first, then
+/// site-packages.
 pub(crate) fn package_roots() -> Vec<PathBuf> {
     let mut roots = project_packages();
     let mut prefixes: Vec<PathBuf> =
@@ -69,8 +68,8 @@ pub(crate) fn package_roots() -> Vec<PathBuf> {
     roots
 }
 
-/// `.build/nvrtc` of the project: beneath the working folder or one above it, the folder of this
-/// program or one above it, or the folder that this crate was built from.
+/// `.build/nvrtc` of the project: in the working folder or one above it, the folder of this program
+/// or one above it, or the folder that this crate was built from.
 fn project_packages() -> Vec<PathBuf> {
     let starts =
         [env::current_dir().ok(), env::current_exe().ok(), Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")))];
@@ -90,7 +89,7 @@ fn prefix_of(program: &Path) -> Option<PathBuf> {
     program.parent()?.parent().map(Path::to_path_buf)
 }
 
-/// The folders in `parent` whose name begins with `start`, sorted.
+/// The folders in `parent` whose names begin with `start`, sorted.
 fn matching_folders(parent: &Path, start: &str) -> Vec<PathBuf> {
     let Ok(entries) = parent.read_dir() else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries

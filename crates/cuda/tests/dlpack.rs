@@ -135,21 +135,25 @@ fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
     };
     assert_eq!(
         refusal(|raw| raw.version = [2, 0])?,
-        "error[dlpack-version]: the array comes in version 2.0 of DLPack, and 1 is understood\n  help: ask its library for `max_version=(1, 1)`"
+        "error[dlpack-version]: the array uses version 2.0 of DLPack, and only version 1 is \
+         supported\n  help: request `max_version=(1, 1)` from its library"
     );
     assert_eq!(
         refusal(|raw| raw.tensor.element.code = 5)?,
-        "error[dlpack-type]: elements of code 5, 32 bits and 1 lanes have no type here\n  help: convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits"
+        "error[dlpack-type]: elements of code 5, 32 bits and 1 lanes are not supported\n  help: \
+         convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits"
     );
     assert_eq!(
         refusal(|raw| raw.tensor.rank = -1)?,
-        "error[dlpack-malformed]: the array comes with a negative number of axes\n  help: this is an error of the library that made it"
+        "error[dlpack-malformed]: the array has a negative number of axes\n  help: this is an \
+         error of the library that made it"
     );
     // SAFETY: null is refused.
     let null = unsafe { Shared::from_raw(std::ptr::null_mut()) };
     assert_eq!(
         null.map_or_else(|d| d.to_string(), |_| String::new()),
-        "error[dlpack-null]: the pointer to the array is null\n  help: a capsule that was used already has none"
+        "error[dlpack-null]: the pointer to the array is null\n  help: a capsule that was already \
+         consumed has none"
     );
     // GPU memory is not read as if it were host memory.
     let raw = lend(&[2]).into_raw();
@@ -160,7 +164,8 @@ fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
     };
     assert_eq!(
         elsewhere.host_bytes().map_or_else(|d| d.to_string(), |_| String::new()),
-        "error[other-device]: the array is on device 3 of kind 2, not on the host\n  help: borrow it on its device with `Device::borrow`"
+        "error[other-device]: the array is on device 3 of kind 2, not on the host\n  help: borrow \
+         it on its device with `Device::borrow`"
     );
     Ok(())
 }

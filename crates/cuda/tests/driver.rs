@@ -1,5 +1,5 @@
-//! The calls that the host makes to the driver, observed by a stand-in for the driver: a C compiler
-//! is needed, but no GPU.
+//! The host's calls to the driver, observed by a stand-in for the driver: a C compiler is needed,
+//! but no GPU.
 
 #[path = "driver/memory.rs"]
 mod memory;

@@ -90,7 +90,9 @@ fn shared_memory_barriers_and_spills() -> Outcome {
 }
 
 fn errors_have_lines_and_the_log() -> Outcome {
-    let source = "extern \"C\" __global__ void f(float* x)\n{\n    x[0] = undefined_name;\n    x[1] = another_one;\n}\n";
+    let source = "extern \"C\" __global__ void f(float* x)\n\
+                  {\n    x[0] = undefined_name;\n    x[1] = another_one;\n\
+                  }\n";
     match nvrtc::compile(source, &CompileOptions::new(Arch::SM_80)) {
         Err(CompileError::Rejected { messages, log }) => {
             let seen: Vec<_> = messages.iter().map(|message| (message.severity, message.line)).collect();
@@ -200,12 +202,16 @@ fn fast_math_and_line_information_reach_the_compiler() -> Outcome {
 fn minimal_leaves_declarations_out_and_the_code_as_it_is() -> Outcome {
     let base = CompileOptions::new(Arch::SM_90A);
     let minimal = CompileOptions { minimal: true, ..base.clone() };
-    let halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void f(__half* x, __nv_bfloat16* y)\n{ x[0] = __hmul(x[1], __float2half(__bfloat162float(y[0]))); }\n";
+    let halves = "#include <cuda_fp16.h>\n\
+                  #include <cuda_bf16.h>\n\
+                  extern \"C\" __global__ void f(__half* x, __nv_bfloat16* y)\n\
+                  { x[0] = __hmul(x[1], __float2half(__bfloat162float(y[0]))); }\n";
     for source in [REVERSE, halves] {
         let (all, fewer) = (nvrtc::compile(source, &base)?, nvrtc::compile(source, &minimal)?);
         check(all.cubin == fewer.cubin && all.ptx == fewer.ptx, "another binary")?;
     }
-    let texture = "extern \"C\" __global__ void f(cudaTextureObject_t t, float* x) { x[0] = tex1Dfetch<float>(t, 0); }\n";
+    let texture = "extern \"C\" __global__ void f(cudaTextureObject_t t, float* x) { x[0] = \
+                   tex1Dfetch<float>(t, 0); }\n";
     nvrtc::compile(texture, &base)?;
     match nvrtc::compile(texture, &minimal) {
         Err(CompileError::Rejected { .. }) => Ok(()),

@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn the_share_is_of_what_is_available() {
-        let text = "MemTotal:       24689068 kB\nMemFree:         1 kB\nMemAvailable:   23000000 kB\nBuffers: 0 kB\n";
+        let text = "MemTotal:       24689068 kB\n\
+                    MemFree:         1 kB\n\
+                    MemAvailable:   23000000 kB\n\
+                    Buffers: 0 kB\n";
         assert_eq!(available(text), Some(23_000_000 * 1024));
         assert_eq!(available("MemTotal: 5 kB\n"), None);
         assert_eq!(available("MemAvailable: 99999999999999999 kB\n"), None, "it overflows");

@@ -284,7 +284,7 @@ impl<'a> Compiler<'a> {
 
     fn speak_of(&mut self, leaf: Option<LeafId>, what: &'static str) -> Result<(), Fault> {
         if leaf.is_some_and(|l| l.0 >= self.program.leaves.len()) {
-            return self.invalid("a statement comes from a leaf that there is not");
+            return self.invalid("a statement comes from a leaf that does not exist");
         }
         (self.leaf, self.what) = (leaf, what);
         Ok(())

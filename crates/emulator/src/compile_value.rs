@@ -166,7 +166,7 @@ impl<'a> Compiler<'a> {
             }
             ValueKind::Any(a) => {
                 if a.dtype != DType::Bool || dtype != DType::Bool {
-                    return self.invalid("what is asked of the lanes of a warp is no truth value");
+                    return self.invalid("the operand of a vote of the warp is not a truth value");
                 }
                 let value = self.value(a)?;
                 let site = self.site(None);
@@ -306,7 +306,7 @@ impl<'a> Compiler<'a> {
             return self.binary(op, a, b, dtype, dst);
         }
         let Some(function) = math_fn(name) else {
-            return self.invalid(format!("`{name}` stands in a lowered program"));
+            return self.invalid(format!("`{name}` occurs in a lowered program"));
         };
         let of = args[0].dtype;
         let result = if function == MathFn::IsNan { DType::Bool } else { of };

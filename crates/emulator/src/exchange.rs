@@ -22,7 +22,7 @@ impl<const W: usize> Block<'_, W> {
         failure.fault.first = failure.fault.second.take();
         let absent = lowest(warp.exists & !warp.mask);
         failure.fault.second = Some(self.instance(warp, absent, site, Act::Absent));
-        failure.fault.detail = "only some threads of a warp come to it".to_owned();
+        failure.fault.detail = "only some threads of a warp reach it".to_owned();
         failure
     }
 
@@ -72,7 +72,7 @@ impl<const W: usize> Block<'_, W> {
                     let mut failure =
                         self.failure(FaultKind::DivergentShuffle, warp, lane, site, Act::Computes);
                     failure.fault.detail =
-                        format!("lane {lane} takes from lane {from}, which the block does not have");
+                        format!("lane {lane} reads from lane {from}, which is not a thread of the block");
                     return Err(failure);
                 }
                 source[lane] = lane;

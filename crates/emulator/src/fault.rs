@@ -10,7 +10,7 @@ use loopwright_program::{LeafId, Scope};
 pub enum FaultKind {
     /// The program breaks an invariant of the lowered form.
     InvalidProgram,
-    /// The program is written for a target that the emulator is none of.
+    /// The program is written for a target that the emulator does not support.
     OtherTarget,
     /// An argument is missing, or has another type or too few elements.
     Argument,
@@ -71,12 +71,12 @@ impl FaultKind {
                  `Target::cuda()`"
             }
             FaultKind::MissingFunction => {
-                "give it as a Rust closure with `Device::with_function`, or run on a GPU, which \
-                 has its CUDA C"
+                "pass it as a Rust closure with `Device::with_function`, or run on a GPU, which \
+                 uses its CUDA C"
             }
             FaultKind::OutOfBounds => {
-                "correct the data that the subscript comes from; `check_facts` finds what breaks a \
-                 declared fact"
+                "correct the data that the subscript comes from; `check_facts` finds data that \
+                 violate a declared fact"
             }
             FaultKind::Uninitialised => "give the array values, or write the element before it is read",
             FaultKind::DivisionByZero => "guard the division by a condition",
@@ -119,7 +119,7 @@ impl FaultKind {
     }
 }
 
-/// What an instance did.
+/// The action of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// It read the cell.

@@ -312,7 +312,7 @@ impl<const W: usize> Block<'_, W> {
                 let mut failure =
                     self.failure(FaultKind::MissingFunction, warp, lane, call.site, Act::Computes);
                 failure.fault.detail = format!(
-                    "the closure of `{}` gave a value of {} instead of {}",
+                    "the closure of `{}` returned a value of {} instead of {}",
                     self.launch.program.functions[call.function].name,
                     result.dtype(),
                     call.result

@@ -64,7 +64,7 @@ fn codes(program: &Program, options: &Options) -> Result<Vec<Code>, Fault> {
     let lanes = program.target.warp_size;
     if !WIDTHS.contains(&lanes) {
         let widths = WIDTHS.map(|width| width.to_string()).join(" or ");
-        let detail = format!("its warps have {lanes} threads, and the emulator runs warps of {widths}");
+        let detail = format!("its warps have {lanes} threads, and the emulator supports warps of {widths}");
         return Err(Fault::new(FaultKind::OtherTarget, detail));
     }
     program.kernels.iter().map(|k| compile(program, k, options)).collect()
@@ -206,7 +206,7 @@ impl Machine<'_> {
         let args = self.program.args.iter();
         let unknown = args.filter(|a| matches!(a, ProgramArg::Array(n) if *n >= self.program.globals.len()));
         if unknown.count() > 0 {
-            return Err(Fault::new(FaultKind::InvalidProgram, "an argument is an array that there is not"));
+            return Err(Fault::new(FaultKind::InvalidProgram, "an argument is an array that does not exist"));
         }
         let mut bytes = 0u64;
         let mut all = Vec::with_capacity(self.program.globals.len());
@@ -238,7 +238,10 @@ impl Machine<'_> {
         let shape = global.shape.iter().map(eval).collect::<Result<Vec<_>, _>>()?;
         let strides = global.strides.iter().map(eval).collect::<Result<Vec<_>, _>>()?;
         if shape.len() != strides.len() {
-            return Err(of_array(FaultKind::InvalidProgram, "it has not as many strides as axes".to_owned()));
+            return Err(of_array(
+                FaultKind::InvalidProgram,
+                "the number of strides differs from the number of axes".to_owned(),
+            ));
         }
         let size = eval(&global.size)?;
         let writes = self.codes.iter().any(|c| c.writes[number]);
@@ -267,7 +270,7 @@ impl Machine<'_> {
         *bytes = bytes.saturating_add((size as u64).saturating_mul(element));
         if *bytes > self.options.max_bytes {
             let limit = self.options.max_bytes;
-            let detail = format!("with this array the run needs {bytes} bytes of {limit} allowed");
+            let detail = format!("with this array the run needs {bytes} bytes, and {limit} are allowed");
             return Err(of_array(FaultKind::MemoryLimit, detail));
         }
         let n = size as usize;
@@ -316,7 +319,7 @@ impl Run<'_> {
                     for value in lower..upper {
                         self.host_steps += 1;
                         if self.host_steps > self.machine.options.max_steps {
-                            let detail = "the host's loops do not end soon enough";
+                            let detail = "the host's loops take too many steps";
                             return Err(Fault::new(FaultKind::StepLimit, detail).into());
                         }
                         let number = Number::I64(value).cast(self.machine.program.index);
@@ -335,7 +338,7 @@ impl Run<'_> {
         let machine = self.machine;
         let Some((kernel, code)) = machine.program.kernels.get(number).zip(machine.codes.get(number)) else {
             return Err(
-                Fault::new(FaultKind::InvalidProgram, "a launch of a kernel that there is not").into()
+                Fault::new(FaultKind::InvalidProgram, "a launch of a kernel that does not exist").into()
             );
         };
         let result = self.launch_kernel(number, kernel, code);
@@ -411,7 +414,8 @@ impl Run<'_> {
                     let cast = value.cast(*dtype);
                     // There are no implicit conversions, but a value-preserving one is accepted.
                     if cast.cast(value.dtype()) != *value || cast.as_i128() != value.as_i128() {
-                        let detail = format!("the parameter `{name}` = {value} is no {dtype}");
+                        let detail =
+                            format!("the parameter `{name}` = {value} is not representable as {dtype}");
                         return Err(Fault::new(FaultKind::Argument, detail));
                     }
                     Ok(cast.bits())

@@ -1,4 +1,5 @@
-//! Which thread last accessed each cell, and whether a new access is ordered after it.
+//! Records which thread last accessed each cell, and checks whether a new access is ordered after
+//! it.
 //!
 //! Within a block, an access carries a [`Stamp`]: the number of block barriers its warp has passed,
 //! the number of warp synchronisations since the last of them, its warp and its lane. Two accesses
@@ -96,7 +97,7 @@ impl Stamp {
     }
 }
 
-/// What a cell of global memory remembers. Two words for writes, two for reads.
+/// The access history of a cell of global memory: two words for writes, two for reads.
 #[derive(Debug, Default)]
 pub(crate) struct GlobalCell {
     writer: AtomicU64,
@@ -105,7 +106,7 @@ pub(crate) struct GlobalCell {
     read: AtomicU64,
 }
 
-/// What an access conflicts with.
+/// The earlier access that an access conflicts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     None,
@@ -170,9 +171,9 @@ impl GlobalCell {
         if conflict == Conflict::None {
             conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
-        // The mark takes the place of the block's own write, which later updates have to meet: it
-        // is kept as a read, which they meet just so. Of it and the block's reads, which are in
-        // order, the later one is enough, which is the greater stamp.
+        // The mark replaces the block's own write, with which later updates have to conflict: the
+        // write is kept as a read, with which they conflict likewise. The block's write and its
+        // reads are ordered, so that the latest of them, the one with the greatest stamp, suffices.
         if other == who.0 {
             let written = self.written.load(Ordering::Relaxed);
             if self.reader.swap(who.0, Ordering::SeqCst) == who.0 {
@@ -333,7 +334,7 @@ mod tests {
         Update(Atomic),
     }
 
-    /// An access with all that says when it was.
+    /// An access with its complete position in the history.
     #[derive(Clone, Copy, Debug)]
     struct Known {
         launch: u32,
@@ -345,12 +346,12 @@ mod tests {
         way: Way,
     }
 
-    /// What two accesses are to each other, read off from the rules alone.
+    /// The relation of two accesses, directly by the rules.
     fn rule(first: &Known, second: &Known) -> Conflict {
         let apart = match (first.way, second.way) {
             (Way::Read, Way::Read) => return Conflict::None,
             (Way::Update(a), Way::Update(b)) if a == b => return Conflict::None,
-            // Even of one block, behind a barrier.
+            // Even of one block, after a barrier.
             (Way::Update(_), _) => true,
             _ => false,
         };
@@ -370,7 +371,7 @@ mod tests {
     }
 
     /// All histories of this length: an access is reported if and only if it is unordered with one
-    /// of those before it. A history ends with its first race. Gives the number of races.
+    /// of those before it. A history ends with its first race. Returns the number of races.
     fn histories(alphabet: &[Happens], length: usize) -> usize {
         let mut races = 0;
         let mut digits = vec![0; length];

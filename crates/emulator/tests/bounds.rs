@@ -78,7 +78,7 @@ fn offsets_of_other_elements() {
     }
 }
 
-/// All lanes that are active leave the storage, and no axis is looked at.
+/// All active lanes are outside the storage, and axes are not checked.
 #[test]
 fn offsets_beyond_the_storage() {
     let options = Options { checks: Checks::NONE, ..Options::default() };
@@ -94,8 +94,8 @@ fn offsets_beyond_the_storage() {
     }
 }
 
-/// A private array of 3 x 4 elements, at subscripts that are the same for all threads, and are known
-/// only when the program runs.
+/// A private array of 3 x 4 elements, at subscripts that are the same for all threads, and are
+/// known only when the program runs.
 #[test]
 fn private_arrays_have_axes_too() {
     let stored = |row: i64, column: i64| {
@@ -173,7 +173,7 @@ fn a_vector_may_lie_along_another_axis() {
     assert_eq!(copied(8), outside(8, 0));
 }
 
-/// Where axes are not looked at, all of a vector has still to be in the storage.
+/// If axes are not checked, a whole vector still has to be inside the storage.
 #[test]
 fn a_vector_ends_with_the_storage() {
     for (offset, fits) in [(0, true), (2, true), (4, false), (6, false)] {
@@ -192,7 +192,7 @@ fn a_vector_ends_with_the_storage() {
     }
 }
 
-/// An offset into a private array that is the same for all threads, where no axis is looked at.
+/// An offset into a private array that is the same for all threads, without checks of axes.
 #[test]
 fn private_storage_has_an_end() {
     let stored = |offset: i64| {
@@ -213,7 +213,7 @@ fn private_storage_has_an_end() {
     }
 }
 
-/// The storage may go on behind the axis.
+/// The storage may continue after the axis.
 #[test]
 fn an_axis_ends_before_its_storage() {
     for threads in [1, 2] {

@@ -293,7 +293,7 @@ fn shuffles_need_their_lanes() {
     assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
     let k = kernel(ONE(), [31, 1, 1], vec![store(at(X, tid(0)), taken(), 0)]);
     let fault = faults(&over_x(32, k), 32);
-    assert_eq!(fault.detail, "lane 30 takes from lane 31, which the block does not have");
+    assert_eq!(fault.detail, "lane 30 reads from lane 31, which is not a thread of the block");
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn programs_that_break_an_invariant_are_refused() {
     }
 }
 
-/// A private element whose place is known, written by the threads from `first` on and read by all.
+/// A private element with a known position, written by the threads from `first` on and read by all.
 #[test]
 fn the_first_thread_without_a_private_value_is_named() {
     for threads in [1, 7, 32, 40] {
@@ -415,8 +415,8 @@ fn the_first_thread_without_a_private_value_is_named() {
     }
 }
 
-/// The second element of a vector has no value: found by its subscripts, or by its offset where
-/// these are not looked at.
+/// The second element of a vector has no value: found by its subscripts, or by its offset if these
+/// are not checked.
 #[test]
 fn a_later_element_of_a_vector_is_named() {
     let r = Memory::Private(0);

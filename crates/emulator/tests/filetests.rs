@@ -1,6 +1,6 @@
-//! Filetests of the emulator: the text of a program, below `==== inputs` its arguments, a line
-//! each, and below `==== values` what is in its arrays afterwards, or below `==== fault` what was
-//! found. See `loopwright_filetest`.
+//! Filetests of the emulator: the text of a program, below `==== inputs` its arguments, one per
+//! line, and below `==== values` the contents of its arrays afterwards, or below `==== fault` the
+//! fault. See `loopwright_filetest`.
 //!
 //! An argument is `n = i32 5` or `x = f32[4] 1 2 3 4`; `y = f32[4]` has no values yet.
 

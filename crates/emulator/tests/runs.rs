@@ -295,7 +295,8 @@ fn closures_stand_for_device_functions() {
     let fault = run(&p, &mut args, &Options::default()).unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "a device function has no closure in kernel `k`: `twice` needs a closure to run on the emulator"
+        "a device function has no closure in kernel `k`: `twice` needs a closure to run on the \
+         emulator"
     );
     let mut options = Options::default();
     options.functions.insert(

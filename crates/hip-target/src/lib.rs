@@ -1,12 +1,13 @@
 //! Prints a lowered [`Program`] as HIP C++ for AMD's devices.
 //!
-//! HIP C++ has the syntax of CUDA C, and the printer is the same; [`DIALECT`] says what differs.
-//! Programs are lowered for [`Target::hip_cdna`](loopwright_program::Target::hip_cdna) (warps of 64
-//! threads) or [`Target::hip_rdna`](loopwright_program::Target::hip_rdna) (warps of 32).
+//! HIP C++ has the syntax of CUDA C, and the printer is shared; [`DIALECT`] describes the
+//! differences. Programs are lowered for [`Target::hip_cdna`](loopwright_program::Target::hip_cdna)
+//! (warps of 64 threads) or [`Target::hip_rdna`](loopwright_program::Target::hip_rdna) (warps of
+//! 32).
 //!
-//! The text has been compiled with a header that stands in for HIP's (`loopwright-text-check`), and
-//! on no device: that HIP's conversions from floating point to integers saturate as CUDA's do is
-//! taken from the instructions of the devices, not tested.
+//! The text has been compiled with a stand-in for HIP's header (`loopwright-text-check`), but not
+//! run on a device: that HIP's conversions from floating point to integers saturate like CUDA's
+//! follows from the devices' instruction set, and is not tested.
 
 #![cfg_attr(
     not(test),
@@ -19,9 +20,8 @@ use loopwright_program::{Language, Program};
 
 /// HIP C++, as its compiler takes it.
 ///
-/// Functions of a warp take no mask: those that do are recent and want 64 bits. What orders the
-/// accesses of a warp is a fence of its own memory operations: its threads run in lock step, but
-/// compilers may move accesses past each other.
+/// Warp functions take no mask: those with a mask are recent and need 64 bits. The accesses of a
+/// warp are ordered by a fence: its threads run in lockstep, but compilers may reorder accesses.
 pub const DIALECT: Dialect = Dialect {
     language: Language::HIP,
     warps: &[32, 64],

@@ -110,7 +110,7 @@ fn integer(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Result<Number, Diagn
         BinaryOp::Shr if inside => wrapped(x >> y, dtype),
         BinaryOp::Shr => wrapped(if x < 0 { -1 } else { 0 }, dtype),
         BinaryOp::Div => {
-            return Err(Diagnostic::new("integer-division", "`/` divides floating-point values only")
+            return Err(Diagnostic::new("integer-division", "`/` is for floating-point values only")
                 .help("write `//` for the quotient of integers, rounded down"));
         }
         _ => return Err(no_meaning(&format!("{op:?} of {dtype}"))),

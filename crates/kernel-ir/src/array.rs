@@ -61,14 +61,13 @@ pub struct Array {
     pub order: Vec<usize>,
     /// Its address space; arguments are global.
     pub space: AddressSpace,
-    /// What the caches are asked for its accesses in global memory.
+    /// Hints to the caches for its accesses in global memory.
     #[serde(default, skip_serializing_if = "CacheHints::is_empty")]
     pub hints: CacheHints,
 }
 
 impl Array {
-    /// An array whose axes lie in the order of its subscripts, densest last, and of which caches are
-    /// asked nothing.
+    /// An array in row-major order (the last axis densest) without cache hints.
     pub fn new(name: impl Into<Name>, dtype: impl Into<Type>, axes: Vec<Axis>, space: AddressSpace) -> Self {
         Array {
             name: name.into(),

@@ -1,8 +1,8 @@
-//! The axes of the hardware: along what executions are spread over threads and blocks.
+//! The axes of the hardware, along which executions are spread over threads and blocks.
 //!
-//! An axis is named, not numbered: each question about axes is an exhaustive match, so that a new
-//! one (lanes, warps, clusters) is a variant here and whatever the compiler then asks for. Its
-//! coordinate is an affine function of the numbers that the hardware gives a thread
+//! Axes are named, not numbered: each query about axes is an exhaustive match, so that adding one
+//! (lanes, warps, clusters) means adding a variant and fixing what the compiler then reports. The
+//! coordinate of an axis is an affine function of the hardware's thread and block indices
 //! ([`HardwareAxis::position`]).
 
 use std::{
@@ -29,7 +29,7 @@ impl Dim {
     /// All of them, in the order in which threads are numbered.
     pub const ALL: &[Dim] = &[Dim::X, Dim::Y, Dim::Z];
 
-    /// The number of this dimension in a triple of x, y and z, as CUDA takes them.
+    /// The index of this dimension in a triple of x, y and z, as CUDA takes them.
     pub fn of<T>(self, [x, y, z]: &[T; 3]) -> &T {
         match self {
             Dim::X => x,
@@ -38,7 +38,7 @@ impl Dim {
         }
     }
 
-    /// As [`Self::of`], to be changed.
+    /// As [`Self::of`], mutably.
     pub fn of_mut<T>(self, [x, y, z]: &mut [T; 3]) -> &mut T {
         match self {
             Dim::X => x,
@@ -66,7 +66,7 @@ impl TryFrom<u8> for Dim {
             0 => Ok(Dim::X),
             1 => Ok(Dim::Y),
             2 => Ok(Dim::Z),
-            _ => Err(format!("there is no dimension {number}: they are 0, 1 and 2, for x, y and z")),
+            _ => Err(format!("there is no dimension {number}: dimensions are 0, 1 and 2, for x, y and z")),
         }
     }
 }
@@ -117,20 +117,19 @@ impl HardwareAxis {
         }
     }
 
-    /// The axis whose coordinate has this name.
+    /// The axis whose coordinate has this name, if any.
     pub fn of_coordinate(name: &str) -> Option<HardwareAxis> {
         HardwareAxis::all().find(|axis| axis.coordinate() == name)
     }
 
-    /// The coordinate along the axis, of a thread: a function of what the hardware numbers.
+    /// A thread's coordinate along the axis, as a function of the hardware's indices.
     pub fn position(self) -> Aff {
         match self {
             HardwareAxis::Block(_) | HardwareAxis::Grid(_) => Aff::var(self.coordinate()),
         }
     }
 
-    /// Whether it lies within a block: whether threads that differ on it alone can wait for each
-    /// other.
+    /// Whether it lies within a block, so that threads that differ only on it can synchronise.
     pub fn is_in_block(self) -> bool {
         match self {
             HardwareAxis::Block(_) => true,
@@ -138,8 +137,8 @@ impl HardwareAxis {
         }
     }
 
-    /// How many threads a block of this shape has along it; `None` for an axis outside of the
-    /// block, whose length the launch decides.
+    /// Number of threads along it in a block of this shape; `None` for an axis of the grid, whose
+    /// length depends on the launch.
     pub fn extent_in(self, block: &[u32; 3]) -> Option<u32> {
         match self {
             HardwareAxis::Block(dim) => Some(*dim.of(block)),
@@ -148,7 +147,7 @@ impl HardwareAxis {
     }
 }
 
-/// Three values, by dimension.
+/// One value for each dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct PerDim<T> {
     x: T,
@@ -186,7 +185,7 @@ pub struct PerAxis<T> {
 }
 
 impl<T> PerAxis<T> {
-    /// What `of` says of each axis, asked in their order.
+    /// Calls `of` on each axis, in order.
     pub fn from_fn(mut of: impl FnMut(HardwareAxis) -> T) -> Self {
         PerAxis {
             block: PerDim::from_fn(|dim| of(HardwareAxis::Block(dim))),

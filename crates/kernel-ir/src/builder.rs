@@ -350,7 +350,7 @@ impl KernelBuilder {
         self
     }
 
-    /// A multiprocessor has registers for at least so many blocks.
+    /// Sets the least number of blocks that a multiprocessor has to have registers for.
     pub fn min_blocks_per_multiprocessor(mut self, blocks: NonZeroU32) -> Self {
         self.data.options.min_blocks_per_multiprocessor = Some(blocks);
         self
@@ -365,7 +365,7 @@ impl KernelBuilder {
                 Expr::Subscript(access) => accesses.push(access),
                 Expr::Name(array) => accesses.push(Access { array, index: Vec::new() }),
                 e => self.fail(
-                    Diagnostic::new("not-writable", format!("`{e}` cannot be written"))
+                    Diagnostic::new("not-writable", format!("`{e}` cannot be assigned"))
                         .help("a target is an element of an array or a scalar temporary"),
                 ),
             }
@@ -406,7 +406,7 @@ impl KernelBuilder {
         match self.data.instructions.last_mut() {
             Some(i) => change(i),
             None => self.fail(
-                Diagnostic::new("no-instructions", "there is no instruction yet to say this about")
+                Diagnostic::new("no-instructions", "there is no instruction yet that this could apply to")
                     .help("call `assign` first"),
             ),
         }
@@ -417,7 +417,7 @@ impl KernelBuilder {
         self.error.get_or_insert(d);
     }
 
-    /// The kernel, or what is wrong with it.
+    /// The kernel, or the errors in it.
     pub fn finish(mut self) -> Result<LoopKernel, Diagnostics> {
         match self.error.take() {
             Some(d) => Err(d.into()),

@@ -1,4 +1,4 @@
-//! What the caches are asked for an array in global memory. No hint changes a value.
+//! Hints to the caches about an array in global memory. No hint changes a value.
 
 use std::fmt;
 
@@ -25,17 +25,17 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// What is wrong with the numbers, if anything.
+    /// The error in the numbers, if any.
     pub fn wrong(self) -> Option<&'static str> {
         // A cache line has 128 bytes, that is, 128 of the narrowest elements.
         if self.window == 0 || !self.window.is_multiple_of(128) {
-            return Some("a window has a multiple of 128 elements");
+            return Some("the number of elements of a window has to be a multiple of 128");
         }
         if !(2..=64).contains(&self.windows) {
-            return Some("a wave has 2 to 64 windows");
+            return Some("a wave has to have 2 to 64 windows");
         }
         let all = u64::from(self.window) * u64::from(self.windows);
-        (all > i32::MAX as u64).then_some("a wave has fewer than 2^31 elements")
+        (all > i32::MAX as u64).then_some("a wave has to have fewer than 2^31 elements")
     }
 }
 
@@ -54,7 +54,7 @@ impl Waves {
 pub struct CacheHints(Vec<CacheHint>);
 
 impl CacheHints {
-    /// Adds a hint, in place of one of its kind.
+    /// Adds a hint, replacing any of the same kind.
     pub fn add(&mut self, hint: CacheHint) {
         let kind = std::mem::discriminant(&hint);
         self.0.retain(|other| std::mem::discriminant(other) != kind);
@@ -62,7 +62,7 @@ impl CacheHints {
         self.0.sort_unstable();
     }
 
-    /// Whether the caches are asked nothing.
+    /// Whether there is no hint.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -72,7 +72,7 @@ impl CacheHints {
         self.0.contains(&CacheHint::Streaming)
     }
 
-    /// How stores are grouped into waves, if they are.
+    /// The grouping of stores into waves, if any.
     pub fn waves(&self) -> Option<Waves> {
         self.0.iter().find_map(|hint| match hint {
             CacheHint::Waves(waves) => Some(*waves),
@@ -90,7 +90,7 @@ impl fmt::Display for CacheHint {
     }
 }
 
-/// The hints as a text has them, separated by spaces.
+/// The hints in their text form, separated by spaces.
 impl fmt::Display for CacheHints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (k, hint) in self.0.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::{fmt, ops::Range, sync::Arc};
 /// A place in a text: of a kernel, or of the user's source from which it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What the text is called: a file's name, or `<kernel>`.
+    /// The name of the text: a file name, or `<kernel>`.
     pub origin: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,

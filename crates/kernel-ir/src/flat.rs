@@ -1,6 +1,6 @@
 //! Loops over segments of unequal length that are flattened with the loops over their points: how
-//! the work is cut. `loopwright_legality::flat` describes the nests and why flattening them is
-//! legal; the folder `flat` of lowering generates their code.
+//! the work is distributed. `loopwright_legality::flat` describes the nests and why flattening them
+//! is legal; the folder `flat` of lowering generates their code.
 
 use std::fmt;
 
@@ -45,8 +45,8 @@ impl Flat {
     /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
     /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
     /// than that leaves room for, judged by the bytes that it reads per point and those of a
-    /// partial result. Left to itself, the compiler may use a few more registers, and a round then
-    /// has fewer blocks than it was cut for.
+    /// partial result. Otherwise the compiler may use a few more registers, and fewer blocks than
+    /// planned run at the same time.
     ///
     /// ```
     /// use loopwright_kernel_ir::Flat;
@@ -70,37 +70,42 @@ impl Flat {
         Some(warps * target.warp_size / u32::from(self.threads)).filter(|blocks| *blocks > 0)
     }
 
-    /// What is wrong with the numbers, if anything.
+    /// The error in the numbers, if any.
     pub fn wrong(self) -> Option<String> {
         self.wrong_for(&Target::default())
     }
 
-    /// As [`Self::wrong`], of a target.
+    /// As [`Self::wrong`], for a target.
     pub fn wrong_for(self, target: &Target) -> Option<String> {
         let (warp, most) = (target.warp_size, target.most_threads);
         let threads = u32::from(self.threads);
         if !threads.is_multiple_of(warp) || !(warp..=most).contains(&threads) {
-            return Some(format!("threads are a multiple of {warp}, from {warp} to {most}"));
+            return Some(format!(
+                "the number of threads has to be a multiple of {warp}, from {warp} to {most}"
+            ));
         }
         self.wrong_of_any(target).map(String::from)
     }
 
     fn wrong_of_any(self, target: &Target) -> Option<&'static str> {
         if !matches!(self.items, 8 | 16 | 32) {
-            return Some("a thread takes 8, 16 or 32 items of a tile");
+            return Some("the number of items per thread and tile has to be 8, 16 or 32");
         }
         if self.tiles == 0 || self.tail.is_some_and(|s| s.tiles == 0) {
-            return Some("a warp goes through at least one tile");
+            return Some("a chunk needs at least one tile");
         }
         let tail = self.tail?;
         if tail.full_chunks == 0 || tail.tiles > self.tiles {
-            return Some("at least one chunk has full size, and those of the tail are no larger");
+            return Some(
+                "at least one chunk has to have full size, and those of the tail must not be \
+                 larger",
+            );
         }
         let first = u64::from(tail.full_chunks)
             * u64::from(self.tiles)
             * u64::from(self.items)
             * u64::from(target.warp_size);
-        (first > i32::MAX as u64).then_some("the full chunks have 2^31 steps or more")
+        (first > i32::MAX as u64).then_some("the full chunks have to have fewer than 2^31 steps")
     }
 
     /// The numbers of a text as `flat_128x16x16` or `flat_128x16x172_4224x11`: threads, items and
@@ -135,7 +140,7 @@ impl fmt::Display for Flat {
 }
 
 impl KernelData {
-    /// The tag of an iname as texts have it, with the numbers of a flattened loop.
+    /// The tag of an iname in its text form, with the numbers of a flattened loop.
     pub fn tag_text(&self, iname: &str) -> String {
         match self.flat.get(iname) {
             Some(flat) => flat.to_string(),
@@ -158,7 +163,7 @@ impl KernelData {
         }
     }
 
-    /// Takes the tag of an iname away, if it has one.
+    /// Removes the tag of an iname, if it has one.
     pub fn take_tag(&mut self, iname: &Name) -> Option<Tag> {
         let flat = self.flat.remove(iname).map(|_| Tag::Flat);
         self.tags.remove(iname).or(flat)

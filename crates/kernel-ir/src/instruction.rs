@@ -20,8 +20,8 @@ pub struct Access {
 }
 
 /// The supported atomic updates, in words.
-pub const UPDATES: &str =
-    "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers";
+pub const UPDATES: &str = "supported are sums of i32, u32, i64, u64, f32 and f64, and minima and \
+                           maxima of those integers";
 
 /// Whether elements of this type support atomic updates by this operator; see [`UPDATES`].
 pub fn has_update(operator: &str, dtype: DType) -> bool {
@@ -42,17 +42,17 @@ pub enum Role {
         /// The array that is copied.
         source: Name,
     },
-    /// It does a share of the declared instruction with this id, which several instructions realise
-    /// together. Only the realisations before lowering make such instructions.
+    /// It computes a share of the declared instruction with this id, which several instructions
+    /// realise together. Only the realisation passes before lowering create such instructions.
     Realizes {
         /// The declared instruction.
         of: Name,
-        /// What this one does of it.
+        /// The share.
         share: Share,
     },
 }
 
-/// What one of several instructions that realise a declared reduction together does of it.
+/// The share of one of several instructions that realise a declared reduction together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Share {
     /// Each of its instances reduces the points of one block, and stores the operator's state.
@@ -70,7 +70,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// All of them, with the words by which texts call them, as in `{id=out_partial, reduces=out}`.
+    /// All shares, with their keywords in texts, as in `{id=out_partial, reduces=out}`.
     pub const WORDS: [(Share, &'static str); 5] = [
         (Share::Partial, "reduces"),
         (Share::Join, "joins"),
@@ -79,19 +79,19 @@ impl Share {
         (Share::Alignment, "aligns"),
     ];
 
-    /// Its word in texts.
+    /// Its keyword in texts.
     pub fn word(self) -> &'static str {
         Share::WORDS.iter().find(|(share, _)| *share == self).map_or("does", |(_, word)| word)
     }
 
-    /// The share with this word.
+    /// The share with this keyword.
     pub fn of_word(word: &str) -> Option<Share> {
         Share::WORDS.iter().find(|(_, known)| *known == word).map(|(share, _)| *share)
     }
 }
 
 impl Role {
-    /// The declared instruction that it does, or does a share of; `None` for a copy.
+    /// The declared instruction that it executes completely or in part; `None` for a copy.
     pub fn declared(&self) -> Option<&Name> {
         match self {
             Role::Does(id) | Role::Realizes { of: id, .. } => Some(id),
@@ -99,7 +99,7 @@ impl Role {
         }
     }
 
-    /// Its share of a declared instruction, if it does no more of it.
+    /// Its share of a declared instruction, if it does not execute it completely.
     pub fn share(&self) -> Option<Share> {
         match self {
             Role::Realizes { share, .. } => Some(*share),
@@ -153,8 +153,8 @@ impl Access {
 }
 
 impl Instruction {
-    /// An instruction without a predicate, outside of all loops, which no transform made. What is
-    /// otherwise is written before `..Instruction::new(...)`.
+    /// An instruction without a predicate, outside all loops, that no transform introduced. Other
+    /// fields are set before `..Instruction::new(...)`.
     pub fn new(id: impl Into<Name>, targets: Vec<Access>, value: Expr, role: Role) -> Self {
         Instruction {
             id: id.into(),
@@ -186,22 +186,22 @@ impl Instruction {
             Err(Diagnostic::new(code, message).help(help))
         };
         let ([target], Expr::Reduce(reduce)) = (self.targets.as_slice(), &self.value) else {
-            let help = "give what is done with the result an instruction of its own";
-            return refuse("atomic-shape", "its value is not one reduction by itself".into(), help);
+            let help = "move the use of the result to a separate instruction";
+            return refuse("atomic-shape", "its value is not a single reduction".into(), help);
         };
         let own = kernel.reductions.iter().any(|r| r.name == reduce.op);
         if own || !["sum", "min", "max"].contains(&reduce.op.as_str()) {
-            let help = "there are updates for sum, min and max; partial results of others are \
-                joined in a fixed order";
-            return refuse("atomic-operator", format!("there is no update for `{}`", reduce.op), help);
+            let help = "atomic updates exist for sum, min and max; partial results of other \
+                        operators are joined in a fixed order";
+            return refuse("atomic-operator", format!("there is no atomic update for `{}`", reduce.op), help);
         }
         let dtype = kernel.array(&target.array).and_then(|a| a.dtype.known());
         if let Some(dtype) = dtype.filter(|t| !has_update(&reduce.op, *t)) {
-            let why = format!("there is none for `{}` of {dtype}", reduce.op);
+            let why = format!("there is no atomic update for `{}` of {dtype}", reduce.op);
             return refuse("atomic-type", why, UPDATES);
         }
         if self.reads().contains(&target.array) {
-            let why = format!("it reads `{}`, which blocks change", target.array);
+            let why = format!("it reads `{}`, which the blocks update", target.array);
             return refuse("atomic-shape", why, "let it write another array");
         }
         self.check_atomic_target(kernel)
@@ -217,10 +217,11 @@ impl Instruction {
         for array in self.targets.iter().map(|t| &t.array) {
             if kernel.array(array).is_some_and(|a| a.space != AddressSpace::Global) {
                 let message = format!(
-                    "`{}` cannot be joined by atomic updates: blocks cannot add to `{array}`, which is not in global memory",
+                    "`{}` cannot be joined by atomic updates: blocks cannot add to `{array}`, \
+                     which is not in global memory",
                     self.id
                 );
-                let help = format!("`make_global({array})` moves it there first");
+                let help = format!("move it there first: `make_global({array})`");
                 return Err(Diagnostic::new("atomic-target", message).help(help));
             }
         }

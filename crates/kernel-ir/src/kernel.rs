@@ -112,7 +112,9 @@ impl<'de> Deserialize<'de> for LoopKernel {
         // where no name is looked up.
         match LoopKernel::parse(&kernel.to_text()) {
             Ok(again) if again == kernel => Ok(kernel),
-            _ => Err(de::Error::custom("the data are those of no kernel: its text does not give them back")),
+            _ => Err(de::Error::custom(
+                "the data do not describe a kernel: they do not survive printing and parsing",
+            )),
         }
     }
 }

@@ -36,9 +36,9 @@ impl LoopKernel {
                 });
             }
             if single {
-                let message = format!("`{}` computes in f32 what becomes f64", i.id);
+                let message = format!("`{}` computes a value in f32 and converts it to f64", i.id);
                 let d = Diagnostic::new("single-in-double", message)
-                    .help("where more digits are meant, cast an operand: `cast(f64, x[i])*y[i]`");
+                    .help("if more digits are intended, cast an operand: `cast(f64, x[i])*y[i]`");
                 found.push(d.at(map.as_ref().and_then(|m| m.locate(&Item::Instruction(k), ""))));
             }
         }

@@ -55,7 +55,7 @@ impl LoopKernel {
         if let Some((name, _)) = types.iter().find(|(n, _)| !open.contains(n)) {
             let mut d = Diagnostic::new("unknown-type", format!("the kernel has no open type `{name}`"));
             d.help = match open.is_empty() {
-                true => Some("all its types are known".into()),
+                true => Some("it has no open types".into()),
                 false => crate::suggest::did_you_mean(name, open.iter().map(Name::as_str)).or_else(|| {
                     Some(format!(
                         "it has {}",

@@ -82,8 +82,8 @@ impl Tag {
         self.axis().is_some_and(|axis| !axis.is_in_block())
     }
 
-    /// Whether the number of its iterations has to be known before the kernel runs: that of threads,
-    /// lanes, and copies of a statement.
+    /// Whether the number of its iterations has to be known before the kernel runs: that of
+    /// threads, lanes, and copies of a statement.
     pub fn has_constant_length(self) -> bool {
         self.is_in_block() || self.is_jam() || self == Tag::Unroll
     }

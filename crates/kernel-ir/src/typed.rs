@@ -247,8 +247,8 @@ impl Walk<'_, '_> {
 
     fn known(&self, t: &Type) -> Result<DType> {
         t.known().ok_or_else(|| {
-            Diagnostic::new("open-type", format!("the type `{t}` is not bound"))
-                .help("give the argument that binds it, or bind it by hand")
+            Diagnostic::new("open-type", format!("the open type `{t}` is not bound"))
+                .help("pass the argument that binds it, or bind it explicitly")
         })
     }
 
@@ -257,7 +257,7 @@ impl Walk<'_, '_> {
         let floats = self.table.floats();
         match floats {
             [Type::Known(one)] => Ok(*one),
-            [Type::Open(_)] => Err(Diagnostic::new("open-type", format!("the type of `{e}` is not bound"))),
+            [Type::Open(_)] => Err(Diagnostic::new("open-type", format!("the type of `{e}` is open"))),
             _ => Err(undecided(e, floats)),
         }
     }
@@ -462,6 +462,6 @@ pub(crate) fn undecided(e: &Expr, floats: &[Type]) -> Diagnostic {
             format!("the kernel has values of {}", names.join(" and "))
         }
     };
-    Diagnostic::new("undecided-type", format!("nothing says of which floating-point type `{e}` is: {why}"))
-        .help(format!("say it: `cast(f32, {e})` or `cast(f64, {e})`"))
+    Diagnostic::new("undecided-type", format!("the floating-point type of `{e}` is not determined: {why}"))
+        .help(format!("write `cast(f32, {e})` or `cast(f64, {e})`"))
 }

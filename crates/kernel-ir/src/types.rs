@@ -185,7 +185,7 @@ impl TypeTable<'_> {
             return error(
                 &r.args[0],
                 "wrong-type",
-                format!("`{}` is of truth values, and this is {t}", op.name),
+                format!("`{}` takes truth values, and this is {t}", op.name),
                 format!("write `{} != 0`", r.args[0]),
             );
         }
@@ -261,8 +261,14 @@ impl TypeTable<'_> {
                     return error(
                         e,
                         "wrong-arity",
-                        format!("`{}` gives {} values, and one is wanted here", r.op, results.len()),
-                        "assign them by an instruction of its own, as `v, k = argmax(i, x[i], i)`".into(),
+                        format!(
+                            "`{}` has {} results, and a single value is needed here",
+                            r.op,
+                            results.len()
+                        ),
+                        "assign them in a separate instruction, such as `v, k = argmax(i, x[i], \
+                         i)`"
+                        .into(),
                     );
                 }
                 results.remove(0)
@@ -279,7 +285,7 @@ impl TypeTable<'_> {
         error(
             e,
             "wrong-type",
-            format!("a truth value is wanted, and `{e}` is {t}"),
+            format!("a truth value is needed, and `{e}` is {t}"),
             format!("write `{e} != 0`"),
         )
     }
@@ -295,7 +301,7 @@ impl TypeTable<'_> {
             (UnaryOp::Neg, Some(u)) if u.is_unsigned() && u.bytes() >= 4 => error(
                 a,
                 "wrong-type",
-                format!("`{a}` is {u}, which has no negative values"),
+                format!("`{a}` is {u}, whose values cannot be negated"),
                 format!("write `-cast(i64, {a})`"),
             ),
             (UnaryOp::BitNot, _) if t.is_float() => error(
@@ -317,7 +323,7 @@ impl TypeTable<'_> {
             return Ok(());
         }
         let help = format!("write `cast(i32, {e})`, which is 1 or 0");
-        error(e, "wrong-type", format!("a number is wanted, and `{e}` is a truth value"), help)
+        error(e, "wrong-type", format!("a number is needed, and `{e}` is a truth value"), help)
     }
 
     fn binary(
@@ -365,7 +371,7 @@ impl TypeTable<'_> {
                 ValueType::Of(Type::Known(t)) if !t.is_float() => error(
                     e,
                     "integer-division",
-                    format!("`/` divides floating-point values, and both sides of `{e}` are integers"),
+                    format!("`/` is for floating-point values, and both sides of `{e}` are integers"),
                     format!("write `//`, which rounds down, or cast one side: `cast(f32, {a}) / ...`"),
                 ),
                 ValueType::IntLiteral => Ok(ValueType::FloatLiteral),
@@ -390,7 +396,7 @@ impl TypeTable<'_> {
             error(
                 e,
                 "wrong-type",
-                format!("`{a}` is {ta} and `{b}` is {tb}, which do not meet in one type"),
+                format!("`{a}` is {ta} and `{b}` is {tb}, which have no common type"),
                 help,
             )
         };
@@ -437,7 +443,7 @@ impl TypeTable<'_> {
                 format!("`{function}` takes {wanted} argument{plural}, and {} are given", args.len());
             let help = match ReductionOp::is_library(function) {
                 true => format!("the reduction is written `{function}(i, e)` with an iname `i` of a domain"),
-                false => "give it as many as it takes".into(),
+                false => "pass this number of arguments".into(),
             };
             error(e, "wrong-arity", message, help)
         };

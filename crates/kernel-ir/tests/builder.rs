@@ -111,7 +111,8 @@ error[unknown-name]: `nn` is not declared
     assert_eq!(error.0.len(), 1, "{error}");
     assert_eq!(
         error.0[0].to_string(),
-        "error[bad-name]: `a b` is not a name for an argument\n  help: a name is a letter, then letters, digits and underscores, and no word of the language"
+        "error[bad-name]: `a b` is not a name for an argument\n  help: a name is a letter, then \
+         letters, digits and underscores, and not a keyword"
     );
 }
 

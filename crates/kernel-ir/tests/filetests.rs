@@ -11,7 +11,9 @@ fn outcome(test: &Filetest) -> String {
         Ok(k) => {
             let name = &test.name;
             match LoopKernel::parse(&k.to_text()) {
-                Ok(again) => assert_eq!(again, k, "{name} reads back as another kernel:\n{}", k.to_text()),
+                Ok(again) => {
+                    assert_eq!(again, k, "{name} reads back as a different kernel:\n{}", k.to_text())
+                }
                 Err(d) => panic!("{name} does not read back:\n{}\n{}", d.render(), k.to_text()),
             }
             format!("==== print\n{}", k.to_text())

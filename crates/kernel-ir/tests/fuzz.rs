@@ -12,7 +12,7 @@ fn read(text: &[u8]) {
         Ok(kernel) => {
             let printed = kernel.to_text();
             match LoopKernel::parse(&printed) {
-                Ok(again) => assert_eq!(again, kernel, "reads back as another kernel:\n{printed}"),
+                Ok(again) => assert_eq!(again, kernel, "reads back as a different kernel:\n{printed}"),
                 Err(d) => panic!("does not read back:\n{}\n{printed}", d.render()),
             }
         }

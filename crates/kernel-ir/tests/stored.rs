@@ -100,7 +100,7 @@ fn invariants_that_a_file_breaks_are_refusals() {
 #[test]
 fn data_that_no_text_says_are_refused() {
     let error = refusal(with("/instructions/0/role", serde_json::json!({"Does": "a.v"})));
-    assert!(error.contains("the data are those of no kernel"), "{error}");
+    assert!(error.contains("the data do not describe a kernel"), "{error}");
 }
 
 /// The splitmix64 generator.

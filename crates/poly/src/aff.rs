@@ -32,7 +32,7 @@ pub struct FloorDiv {
     pub denominator: i64,
 }
 
-/// What a coefficient of an [`Aff`] multiplies.
+/// A term of an [`Aff`], which a coefficient multiplies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Term {
     /// A named integer.

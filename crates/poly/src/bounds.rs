@@ -1,9 +1,9 @@
 //! The bounds of one name in terms of others, as needed for a loop over it.
 //!
-//! The other names are projected out over the integers (see [`System::eliminate`]). What is left on
-//! the name itself is sorted into lower and upper bounds, and each bound that follows from the rest
-//! is dropped, the most complicated first. Conditions such as `i mod 2 = 0` are not bounds: they
-//! are returned as guards.
+//! The other names are projected out over the integers (see [`System::eliminate`]). The remaining
+//! constraints on the name itself are sorted into lower and upper bounds, and each bound that
+//! follows from the rest is dropped, the most complicated first. Conditions such as `i mod 2 = 0`
+//! are not bounds: they are returned as guards.
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,

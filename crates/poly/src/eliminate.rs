@@ -388,7 +388,7 @@ fn fourier_motzkin(
     for &l in &step.lower {
         for &u in &step.upper {
             let (a, b) = (rows.row(l)[column], rows.row(u)[column].checked_neg().ok_or(Error::Overflow)?);
-            // Whether a rational shadow is exact interests nobody.
+            // No caller needs to know whether a rational shadow is exact.
             let kind = match shadow {
                 Shadow::Rational => Pair::Inexact,
                 Shadow::Real | Shadow::Dark => pair_kind(rows, out, column, l, u),

@@ -32,7 +32,7 @@ impl fmt::Display for Error {
             Error::Overflow => write!(f, "a coefficient does not fit into 64 bits"),
             Error::Syntax { message, offset } => write!(f, "{message} (at byte {offset})"),
             Error::Space(what) => write!(f, "the spaces differ: {what}"),
-            Error::Budget => write!(f, "the question needs more steps than its budget allows"),
+            Error::Budget => write!(f, "the query needs more operations than its budget allows"),
             Error::Isl(what) => write!(f, "isl: {what}"),
         }
     }

@@ -63,7 +63,7 @@ impl System {
         }
     }
 
-    /// Exact integer projection that removes the names for which `goes` holds, as a union of
+    /// Exact integer projection that eliminates the names for which `goes` holds, as a union of
     /// systems.
     pub fn project_exactly(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Vec<System>> {
         if !isl_only() {

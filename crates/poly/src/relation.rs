@@ -308,7 +308,7 @@ impl Relation {
     pub(crate) fn project_out(&self, goes: &[Name]) -> Result<Self> {
         for name in goes {
             if !self.params.contains(name) && !self.ins.contains(name) && !self.outs.contains(name) {
-                return Err(Error::Space(format!("`{name}` is no dimension of {}", self.space_text())));
+                return Err(Error::Space(format!("`{name}` is not a dimension of {}", self.space_text())));
             }
         }
         let mut next = self.like(self.without(goes)?);

@@ -137,7 +137,7 @@ impl System {
         let names = [value.clone()];
         let map = IslMap::new(Shape { params: 0, ins: 0, outs: 1 }, &[self.disjunct(&names)])?;
         let answers = if greatest { map.lexmax()? } else { map.lexmin()? }.answer()?;
-        let no_point = || Error::Isl("an extreme that is no point".into());
+        let no_point = || Error::Isl("an extreme value that is not attained".into());
         let [answer] = answers.as_slice() else { return Err(no_point()) };
         let system = System::from_answer(answer, &names)?;
         let equation = system.constraints.iter().find(|c| c.kind == Kind::Eq && c.aff.is_affine());

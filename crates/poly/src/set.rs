@@ -179,7 +179,10 @@ impl Set {
 
     fn only(&self, dim: &Name) -> Result<Self> {
         if !self.dims().contains(dim) {
-            return Err(Error::Space(format!("`{dim}` is no dimension of {}", self.relation.space_text())));
+            return Err(Error::Space(format!(
+                "`{dim}` is not a dimension of {}",
+                self.relation.space_text()
+            )));
         }
         let others: Vec<Name> = self.dims().iter().filter(|d| *d != dim).cloned().collect();
         Ok(self.project_out(&others)?.with_tuple(None))

@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct System {
     pub(crate) constraints: Vec<Constraint>,
-    /// What column `k + 1` stands for.
+    /// The term of column `k + 1`.
     pub(crate) terms: Vec<Term>,
     /// Row `i` is constraint `i`.
     pub(crate) rows: Rows,
@@ -55,7 +55,7 @@ fn substitute_solved(solved: &[(usize, Vec<i64>)], row: &mut Vec<i64>) -> Result
     Ok(())
 }
 
-/// What plain elimination shows about integer points.
+/// The result of plain elimination about integer points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Emptiness {
     Empty,

@@ -1,5 +1,5 @@
-//! What values say of themselves: names, parts, tuples, spaces. What other crates rely on is stated
-//! here, where it belongs.
+//! Accessors of values: names, parts, tuples, spaces. Tests of the guarantees that other crates
+//! rely on.
 
 use std::collections::{BTreeMap, BTreeSet};
 

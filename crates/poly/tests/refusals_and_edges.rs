@@ -124,8 +124,8 @@ fn equal_pieces_of_a_projection_are_one() {
     assert!(line.is_equal(&set("{ [i] : 0 <= i < 5 or i = 9 }")).unwrap());
 }
 
-/// A division in a projection is not defined there once more: with `x` between `n - 2` and `n` over
-/// 4, all that is left is that `n mod 4 <= 2`.
+/// A division in a projection is not defined twice: with `x` between `n - 2` and `n` over 4, only
+/// `n mod 4 <= 2` remains.
 #[test]
 fn a_division_of_a_projection_is_not_defined_in_it() {
     let n = |names: &[(&str, i64)]| {
@@ -219,7 +219,7 @@ fn coefficients_may_be_as_large_as_they_get() {
     }
 }
 
-/// What speaks of no name holds everywhere or nowhere.
+/// A constraint without names holds everywhere or nowhere.
 #[test]
 fn constants_are_implied_where_they_hold() {
     let some = System::new(&[Constraint::le(&k(0), &v("i")).unwrap()]).unwrap();
@@ -233,8 +233,8 @@ fn constants_are_implied_where_they_hold() {
     }
 }
 
-/// Of constraints that say the same in a context, the one that is least to read is kept, wherever it
-/// stands.
+/// Of constraints that are equivalent in a context, the simplest one is kept, whatever its
+/// position.
 #[test]
 fn the_simplest_of_equal_constraints_is_kept() {
     let le = |a: Aff, b: i64| Constraint::le(&a, &k(b)).unwrap();
@@ -251,7 +251,7 @@ fn the_simplest_of_equal_constraints_is_kept() {
     }
 }
 
-/// The exact projection without a name, with too small a budget for isl to have a part in it.
+/// The exact projection without a name, with a budget too small for isl.
 fn without(name: &str, constraints: &[Constraint]) -> Vec<String> {
     let system = System::new(constraints).unwrap();
     let found = with_budget(1, || system.eliminate(&[Name::new(name)])).unwrap();
@@ -264,7 +264,7 @@ fn sum(terms: &[(i64, &str)], constant: i64) -> Aff {
     terms.iter().fold(k(constant), add)
 }
 
-/// Pairs of bounds whose real shadow is the projection, each with the plainest form of it.
+/// Pairs of bounds whose real shadow is the projection, each with its simplest form.
 #[test]
 fn exact_pairs_leave_their_real_shadow() {
     let nonneg = |terms: &[(i64, &str)], constant: i64| Constraint::nonneg(sum(terms, constant));
@@ -292,7 +292,7 @@ fn floors_of_kept_names_are_not_defined_in_a_projection() {
     assert!(left[0].contains("floor("), "{left:?}");
 }
 
-/// `b` goes first, which has unit coefficients: 3a <= b <= 2a + n leaves a <= n.
+/// `b` is eliminated first, since it has unit coefficients: 3a <= b <= 2a + n leaves a <= n.
 #[test]
 fn what_goes_exactly_goes_first() {
     let list = [
@@ -308,7 +308,8 @@ fn what_goes_exactly_goes_first() {
     assert!(expected.implies_all(found.system.constraints()).unwrap());
 }
 
-/// Neither name goes exactly, and the dark shadow of `x` has the point y = 1 alone: 2y - 2 >= 0.
+/// Neither name can be eliminated exactly, and the dark shadow of `x` has only the point y = 1:
+/// 2y - 2 >= 0.
 #[test]
 fn a_point_of_the_dark_shadow_is_a_point() {
     let system = System::new(&[
@@ -320,7 +321,7 @@ fn a_point_of_the_dark_shadow_is_a_point() {
     assert_eq!(with_budget(1, || system.unwrap().is_empty()), Ok(false));
 }
 
-/// -2^63*y >= 0 is y <= 0, and has no coefficient that cannot change sides.
+/// -2^63*y >= 0 is y <= 0, whose coefficients can all be negated.
 #[test]
 fn the_least_number_is_no_coefficient() {
     let far = 1 << 62;
@@ -334,7 +335,7 @@ fn the_least_number_is_no_coefficient() {
     }
 }
 
-/// The lexicographically least point where each output has one lower bound needs no isl.
+/// The lexicographically least point does not need isl if each output has one lower bound.
 #[test]
 fn extremes_of_plain_boxes_are_plain() {
     let pairs = map("[n] -> { [i] -> [a, b] : i <= a < n and a + i <= b <= n }");
@@ -348,7 +349,7 @@ fn extremes_of_plain_boxes_are_plain() {
 }
 
 /// Of two lower bounds, the one that follows from the other and the constraints on other names is
-/// left out; the first value may be a function of these.
+/// dropped; the least value may be a function of these names.
 #[test]
 fn a_bound_that_follows_is_none() {
     let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();

@@ -84,7 +84,7 @@ fn the_meaning_of_the_syntax() {
     same("{ [i] : exists (e, f : i = 6e and i = 4f) and 0 <= i < 20 }", "{ [i] : i = 0 or i = 12 }");
     same("{ [i] : i <= 7/2 and i >= 1/3 }", "{ [i] : 1 <= i <= 3 }");
     same("[n] -> { [i] : i <= n/2 }", "[n] -> { [i] : 2*i <= n }");
-    // A quotient that is a whole number stands where one has to.
+    // A quotient that is an integer can be used where an integer is needed.
     same("{ [6/3] }", "{ [2] }");
     same("{ [i] : i = (7 + 12/4) mod 4 or i = -10/5 }", "{ [i] : i = 2 or i = -2 }");
     same("{ [i] : floord(i, 3) = 1 }", "{ [i] : 3 <= i <= 5 }");
@@ -104,14 +104,14 @@ fn errors_have_places() {
     for (text, offset, message) in [
         ("{ [i] : i < m }", 12, "the name `m` is neither a parameter nor a dimension"),
         ("{ [i] : i * i > 0 }", 14, "a product of two functions is not affine"),
-        ("{ [i] : 0 <= }", 13, "a number, a name or a bracket is expected here"),
-        ("{ [i] : i }", 10, "a comparison is expected here"),
-        ("{ [i] ", 6, "`}` is expected here"),
+        ("{ [i] : 0 <= }", 13, "expected a number, a name or a bracket"),
+        ("{ [i] : i }", 10, "expected a comparison"),
+        ("{ [i] ", 6, "expected `}`"),
         ("{ [i] } x", 8, "nothing may follow the closing brace"),
         ("{ [i] -> [j] }", 6, "a set has one tuple, this is a map"),
         ("{ [i] : i # 3 }", 10, "`#` has no meaning here"),
         ("{ [i] : i < 99999999999999999999 }", 12, "the number does not fit into 64 bits"),
-        ("{ [i] : i mod 0 = 1 }", 14, "a positive constant is expected as the divisor"),
+        ("{ [i] : i mod 0 = 1 }", 14, "expected a positive constant as the divisor"),
         ("{ }", 2, "an empty set needs its dimensions: `{ [i] : false }`"),
         ("[n, n] -> { [i] }", 5, "two parameters are called `n`"),
     ] {
@@ -140,7 +140,7 @@ fn deep_brackets_are_refused() {
 fn too_many_alternatives_are_refused() {
     let text = format!("{{ [i] : {} }}", vec!["(i != 3)"; 30].join(" and "));
     assert!(matches!(text.parse::<Set>(), Err(Error::Syntax { .. })));
-    // As many as there may be, and one more.
+    // The greatest number allowed, and one more.
     let points = |count: usize| {
         let points: Vec<String> = (0..count).map(|i| format!("i = {i}")).collect();
         format!("{{ [i] : {} }}", points.join(" or ")).parse::<Set>()

@@ -1,4 +1,4 @@
-//! Random formulas as text: what is read holds where the formula does, point by point.
+//! Random formulas as text: the parsed set contains exactly the points at which the formula holds.
 
 use loopwright_poly::{Name, Set};
 
@@ -11,7 +11,7 @@ enum Sum {
     Add(Box<Sum>, Box<Sum>),
     Subtract(Box<Sum>, Box<Sum>),
     Negative(Box<Sum>),
-    /// The factor in front, written with a sign or without, or behind.
+    /// The factor, written before with or without a sign, or after.
     Times(i64, Box<Sum>, usize),
     Over(Box<Sum>, i64),
     Mod(Box<Sum>, i64),
@@ -130,7 +130,7 @@ impl std::fmt::Display for Formula {
     }
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -139,7 +139,7 @@ impl Dice {
         (self.0 >> 33) as usize % n
     }
 
-    /// A function; one without fractions where it has to be `whole`.
+    /// A function, without fractions if it has to be `whole`.
     fn sum(&mut self, depth: usize, names: usize, whole: bool) -> Sum {
         let divisor = |dice: &mut Dice| [1, 2, 3, 4, 6][dice.below(5)];
         if depth == 0 {

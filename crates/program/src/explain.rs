@@ -128,7 +128,8 @@ impl ProgramExplanation {
     }
 }
 
-/// What is claimed of an update that has no guard for the padding of its buffers, and its instances.
+/// What is claimed of an update that has no guard for the padding of its buffers, and its
+/// instances.
 fn padding(leaf: &Leaf) -> Option<(String, Vec<String>)> {
     let instances = leaf.instances.as_ref()?;
     if !matches!(leaf.part.part, Part::Update(_)) || instances.allowed == instances.constraints {

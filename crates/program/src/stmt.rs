@@ -29,8 +29,8 @@ pub struct Leaf {
     /// The executions that have to run, if they are known: a program written by hand may leave them
     /// out.
     pub instances: Option<Instances>,
-    /// Inames of the part that no loop around its statements counts, with the single value that each
-    /// has there, as in a loop of one iteration.
+    /// Inames of the part that no loop around its statements counts, with the single value that
+    /// each has there, as in a loop of one iteration.
     pub only: Vec<(Name, Aff)>,
     /// Whether data decide which thread runs it for which instance, each once, and different
     /// executions of its statements write different elements. That is a claim on trust: it needs a
@@ -55,8 +55,8 @@ pub struct Instances {
     pub executor: Executor<()>,
     /// Whether a condition on data also decides whether an instance runs.
     pub conditional: bool,
-    /// The numbers of the values of the part that statements have to produce ([`Purpose::Value`]). A
-    /// value private to a thread that nothing reads is not among them.
+    /// The numbers of the values of the part that statements have to produce ([`Purpose::Value`]).
+    /// A value private to a thread that nothing reads is not among them.
     pub values: Vec<u8>,
 }
 
@@ -128,9 +128,9 @@ pub struct Join {
     /// Whether every thread of the group has the joined value afterwards; otherwise only the first
     /// on each joined axis.
     pub to_all: bool,
-    /// Whether the join is an inclusive scan: each thread gets what the threads up to it have joined,
-    /// in the order of their numbers, after what the group has joined in earlier rounds. Otherwise
-    /// the result joins all threads.
+    /// Whether the join is an inclusive scan: each thread gets what the threads up to it have
+    /// joined, in the order of their numbers, after what the group has joined in earlier rounds.
+    /// Otherwise the result joins all threads.
     pub scan: bool,
 }
 
@@ -166,9 +166,9 @@ pub enum Stmt {
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Updates an element of global memory atomically: no other access to it occurs between the read
-    /// of the old value and the write of the new one. Updates of one kind may run in any order; the
-    /// old value is not returned.
+    /// Updates an element of global memory atomically: no other access to it occurs between the
+    /// read of the old value and the write of the new one. Updates of one kind may run in any
+    /// order; the old value is not returned.
     Update {
         /// The combination of the old value and the operand.
         atomic: Atomic,

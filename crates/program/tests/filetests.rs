@@ -1,5 +1,5 @@
-//! Filetests of the check: the text of a program, and below a line `==== verdict` what is found, or
-//! below `==== refused` why it cannot be read. See `loopwright_filetest`.
+//! Filetests of the final check: the text of a program, and below a line `==== verdict` the
+//! findings, or below `==== refused` the refusal of the text. See `loopwright_filetest`.
 
 use std::path::Path;
 
@@ -11,10 +11,12 @@ fn outcome(test: &Filetest) -> String {
         Ok(program) => {
             let text = program.to_text();
             match Program::parse(&text) {
-                Ok(again) => assert_eq!(again, program, "{} reads back as another:\n{text}", test.name),
+                Ok(again) => {
+                    assert_eq!(again, program, "{} reads back as a different program:\n{text}", test.name)
+                }
                 Err(d) => panic!("{} does not read back:\n{}\n{text}", test.name, d.render()),
             }
-            // How many questions it took is not what a text is about.
+            // The number of queries is not pinned.
             match verify(&program).refusal() {
                 None => "==== verdict\nproved\n".to_string(),
                 Some(_) => format!("==== verdict\n{}\n", verify(&program)),

@@ -1,5 +1,5 @@
-//! Whatever is read as a program: the same program after printing, or a diagnostic that can be
-//! shown. Never a panic.
+//! Reading any text as a program gives a program that prints and reads back equal, or a diagnostic
+//! that can be rendered. It never panics.
 
 use std::{fs, path::Path, sync::OnceLock};
 
@@ -12,8 +12,8 @@ fn read(text: &str) {
         Ok(program) => {
             let printed = program.to_text();
             match Program::parse(&printed) {
-                // By their texts, as a NaN does not equal itself.
-                Ok(again) => assert_eq!(again.to_text(), printed, "reads back as another program"),
+                // Compared by their texts, since a NaN does not equal itself.
+                Ok(again) => assert_eq!(again.to_text(), printed, "reads back as a different program"),
                 Err(d) => panic!("does not read back:\n{}\n{printed}", d.render()),
             }
         }
@@ -21,7 +21,7 @@ fn read(text: &str) {
     }
 }
 
-/// The programs of the filetests, the refused ones too.
+/// The programs of the filetests, including the refused ones.
 fn corpus() -> &'static [String] {
     static CORPUS: OnceLock<Vec<String>> = OnceLock::new();
     CORPUS.get_or_init(|| {
@@ -87,7 +87,7 @@ fn deep_nesting() {
     }
 }
 
-/// Values as deep as they may be, and sums of subscripts that would become deeper than they are.
+/// Values of the greatest depth, and sums of subscripts that would exceed it.
 #[test]
 fn as_deep_as_may_be() {
     let nested = |n: usize| format!("{HEAD}set i = {}1{}\n}}", "(i + ".repeat(n), ")".repeat(n));
@@ -111,7 +111,7 @@ fn as_deep_as_may_be() {
     read(&format!("{HEAD}store x[{sum} @ {sum}] = 0.0f32\n}}"));
 }
 
-/// One change of a text.
+/// Applies one mutation to a text.
 fn mutate(text: &mut String, kind: u8, at: usize, length: usize, insert: &str) {
     let near = |text: &str, at: usize| (0..=at.min(text.len())).rev().find(|k| text.is_char_boundary(*k));
     let at = near(text, at % (text.len() + 1)).unwrap_or(0);

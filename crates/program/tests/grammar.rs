@@ -1,8 +1,8 @@
-//! The page on the grammar is held to the parser: every word that it reads stands there.
+//! The grammar page covers the parser: every keyword that the parser reads occurs there.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// What stands in quotes behind this text, wherever it occurs.
+/// The quoted strings that follow each occurrence of this text.
 fn quoted<'a>(source: &'a str, behind: &str) -> Vec<&'a str> {
     source.split(behind).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
@@ -40,7 +40,7 @@ fn every_word_of_the_parser_is_in_the_grammar() {
             words.extend(constant(&source, name).into_iter().map(str::to_string));
         }
     }
-    // The arms of what is written like a call.
+    // The arms of values that are written like calls.
     let values = read("src/text/read_value.rs");
     let (_, arms) = values.split_once("fn form(").unwrap();
     let (arms, _) = arms.split_once("fn operands").unwrap();

@@ -1,5 +1,5 @@
-//! A plain interpreter of the *declared* kernel: what every transformed, lowered and printed form
-//! is compared with.
+//! A plain interpreter of the *declared* kernel: the reference for every transformed, lowered and
+//! printed form.
 //!
 //! It knows nothing of transforms, lowering or the emulator, and favours simplicity over speed. It
 //! walks the declared loop tree. At a loop it finds every integer that satisfies the constraints of
@@ -61,7 +61,7 @@ pub struct Inputs {
     pub types: BTreeMap<Name, DType>,
     /// The user's device functions.
     pub functions: BTreeMap<Name, Function>,
-    /// When to give up, with the refusal `out-of-time`; none if there is no time limit.
+    /// The deadline, after which the run is refused with `out-of-time`; `None` for no time limit.
     pub deadline: Option<Instant>,
 }
 

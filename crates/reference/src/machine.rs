@@ -66,7 +66,7 @@ pub(crate) fn run(
     let types: Vec<(Name, DType)> =
         open.iter().filter_map(|n| Some((n.clone(), *inputs.types.get(n)?))).collect();
     let kernel = &kernel.bind_types(&types).map_err(|all| {
-        let unknown = || error("open-type", "the types of the inputs do not fit the kernel");
+        let unknown = || error("open-type", "the types of the inputs do not match the kernel");
         all.0.into_iter().next().unwrap_or_else(unknown)
     })?;
     let table = TypeTable::new(kernel);
@@ -112,13 +112,13 @@ impl Machine<'_> {
     }
 
     fn bound_type(&self, t: &Type) -> Result<DType, Diagnostic> {
-        t.known().ok_or_else(|| error("open-type", format!("the type `{t}` is not bound")))
+        t.known().ok_or_else(|| error("open-type", format!("the open type `{t}` is not bound")))
     }
 
     /// An integer of parameters: a length or stride.
     fn length(&self, e: &Expr) -> Result<i64, Diagnostic> {
         let value = self.value(&self.table.typed(e, DType::I64, None)?, &Scope::default())?;
-        value.number.as_i64().ok_or_else(|| error("shape", "a length is no integer"))
+        value.number.as_i64().ok_or_else(|| error("shape", "a length is not an integer"))
     }
 
     fn store(&self, array: &Array, argument: bool) -> Result<Store, Diagnostic> {
@@ -243,8 +243,11 @@ impl Machine<'_> {
     fn look_at_the_clock(&mut self) -> Result<(), Diagnostic> {
         let Some(deadline) = self.inputs.deadline else { return Ok(()) };
         if self.leaves.is_multiple_of(LEAVES_A_LOOK) && Instant::now() >= deadline {
-            return Err(error("out-of-time", "the time was over before the declared kernel had run")
-                .help("allow more time, or give a smaller problem"));
+            return Err(error(
+                "out-of-time",
+                "the time limit was reached before the declared kernel had finished",
+            )
+            .help("allow more time, or use a smaller problem"));
         }
         self.leaves += 1;
         Ok(())
@@ -285,7 +288,10 @@ impl Machine<'_> {
                     None => self.results(number, instruction.reductions.len().saturating_sub(1))?,
                 };
                 if results.len() != instruction.targets.len() {
-                    return Err(error("targets", format!("`{part}` has not as many targets as results")));
+                    return Err(error(
+                        "targets",
+                        format!("the numbers of targets and results of `{part}` differ"),
+                    ));
                 }
                 for ((array, index), value) in instruction.targets.iter().zip(results) {
                     self.write(array, index, value)?;
@@ -332,7 +338,7 @@ impl Machine<'_> {
             let value = self.value(e, scope)?.number.as_i64().unwrap_or(-1);
             if value < 0 || value >= store.shape[n] {
                 let length = store.shape[n];
-                let message = format!("subscript {n} of `{name}` is {value}, outside of 0..{length}");
+                let message = format!("subscript {n} of `{name}` is {value}, outside 0..{length}");
                 return Err(error("out-of-bounds", message));
             }
             offset += value * store.strides[n];

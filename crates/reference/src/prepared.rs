@@ -1,5 +1,4 @@
-//! Instructions with a type at every node: what does not change while a kernel runs is computed
-//! once.
+//! Instructions with a type at every node, computed once before the kernel runs.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed};
 
@@ -43,7 +42,7 @@ fn instruction(table: &TypeTable<'_>, i: &Instruction) -> Result<Prepared, Diagn
     for target in &i.targets {
         let unknown = || Diagnostic::new("unknown-name", format!("there is no array `{}`", target.array));
         let element = table.element(&target.array).ok_or_else(unknown)?;
-        let open = || Diagnostic::new("open-type", format!("the type `{element}` is not bound"));
+        let open = || Diagnostic::new("open-type", format!("the open type `{element}` is not bound"));
         wanted.push(element.known().ok_or_else(open)?);
         let index = target.index.iter().map(|e| indices.typed(e, DType::I64, INDEX));
         targets.push((target.array.clone(), index.collect::<Result<_, _>>()?));

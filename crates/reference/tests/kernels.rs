@@ -43,7 +43,8 @@ fn a_run_ends_at_its_deadline() {
         ..Inputs::new().scalar("n", 1_000_000i32)
     };
     let refused = interpret(&kernel(text), &inputs, Mode::Wide).map(|_| ()).map_err(|d| d.to_string());
-    let text_of = "error[out-of-time]: the time was over before the declared kernel had run\n  help: allow more time, or give a smaller problem";
+    let text_of = "error[out-of-time]: the time limit was reached before the declared kernel had \
+                   finished\n  help: allow more time, or use a smaller problem";
     assert_eq!(refused, Err(text_of.to_owned()));
     assert!(begin.elapsed() < std::time::Duration::from_secs(10), "{:?}", begin.elapsed());
     let inputs =

@@ -1,16 +1,16 @@
-//! A language in which programs are printed: which names it leaves to a program.
+//! A language in which programs are printed, with its reserved names.
 
 use std::fmt;
 
 use crate::words::{HELPERS, HIP_HELPERS, KEYWORDS, MATH, VECTORS};
 
-/// A language of CUDA's family, by the words that have a meaning in it.
+/// A language of CUDA's family, given by its reserved words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Language {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: &'static str,
-    /// Words with a meaning: keywords, builtin variables, functions and types, and names that the
-    /// printer defines. Each list is sorted.
+    /// Reserved words: keywords, builtin variables, functions and types, and names that the printer
+    /// defines. Each list is sorted.
     pub reserved: &'static [&'static [&'static str]],
     /// Math functions, reserved with and without the suffix `f`.
     pub functions: &'static [&'static str],
@@ -23,12 +23,12 @@ impl Language {
     pub const CUDA_C: Language =
         Language { name: "CUDA C", reserved: &[KEYWORDS, HELPERS], functions: MATH, vectors: VECTORS };
 
-    /// HIP C++, which has the words of CUDA C.
+    /// HIP C++, which includes the reserved words of CUDA C.
     pub const HIP: Language =
         Language { name: "HIP C++", reserved: &[KEYWORDS, HELPERS, HIP_HELPERS], ..Language::CUDA_C };
 
-    /// Whether this name has a meaning in the language, or is reserved there (two underscores, or
-    /// one followed by a capital).
+    /// Whether this name is a reserved word of the language or has a reserved form (two
+    /// underscores, or one followed by a capital).
     pub fn is_reserved(&self, name: &str) -> bool {
         let vector = name.strip_suffix(['1', '2', '3', '4']).is_some_and(|stem| self.vectors.contains(&stem));
         let math = |name| self.functions.contains(&name);
@@ -48,9 +48,9 @@ impl Language {
             && !self.is_reserved(name)
     }
 
-    /// The name itself, or a similar one that has no meaning in the language and is not
-    /// taken: a number is appended, and underscores that would make any such name reserved are
-    /// removed (`a__b`, `_B`, and `a_`, which would become `a__1`).
+    /// The name itself, or a similar one that is not reserved in the language and is not taken: a
+    /// number is appended, and underscores that would make any such name reserved are removed
+    /// (`a__b`, `_B`, and `a_`, which would become `a__1`).
     pub fn legal_like(&self, like: &str, taken: impl Fn(&str) -> bool) -> String {
         let free = |name: &str| !self.is_reserved(name) && !taken(name);
         if free(like) {

@@ -1,8 +1,7 @@
-//! What a program is written for: a device's numbers, and the language in which it takes programs.
+//! The target of a program: the limits of a device, and the language in which programs are printed.
 //!
-//! A [`Target`] is plain data. Lowering takes one ([`Target::cuda`] unless another is asked for) and
-//! leaves it in the program, where the final check, the printer, the emulator and the cost model
-//! read it.
+//! A [`Target`] is plain data. Lowering takes one (by default [`Target::cuda`]) and stores it in
+//! the program, where the final check, the printer, the emulator and the cost model read it.
 
 #![cfg_attr(
     not(test),
@@ -14,7 +13,7 @@ mod words;
 
 pub use language::Language;
 
-/// A kind of devices, and the language of its programs.
+/// A class of devices, and the language of their programs.
 ///
 /// ```
 /// use loopwright_target::Target;
@@ -28,23 +27,24 @@ pub use language::Language;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// What these devices are called: of CUDA all that it supports, otherwise an architecture.
+    /// The name of these devices: `cuda` for all that CUDA supports, otherwise an architecture.
     pub architecture: &'static str,
-    /// Threads of a warp, which execute in lock step and exchange values without memory. A power of
-    /// two.
+    /// Number of threads of a warp, which execute in lockstep and exchange values without memory; a
+    /// power of two.
     pub warp_size: u32,
-    /// The most threads of a block.
+    /// Maximum number of threads per block.
     pub most_threads: u32,
-    /// The most bytes of shared memory that a kernel may declare with constant sizes; what is more
-    /// has to be asked for at the launch.
+    /// Maximum size in bytes of the shared memory that a kernel may declare with constant sizes; a
+    /// larger amount has to be requested at launch.
     pub static_shared: u64,
-    /// The most bytes of shared memory of a block on any of these devices, asked for at the launch.
+    /// Maximum size in bytes of the shared memory of a block on any of these devices, if requested
+    /// at launch.
     pub dynamic_shared: u64,
-    /// 32-bit registers that the threads of a block share.
+    /// Number of 32-bit registers that the threads of a block share.
     pub registers: u32,
-    /// The most 32-bit registers of a thread; compilers keep what is more in memory.
+    /// Maximum number of 32-bit registers per thread; compilers spill beyond it.
     pub thread_registers: u32,
-    /// Bytes of the widest access to memory that one thread makes. A power of two.
+    /// Size in bytes of the widest memory access of a thread; a power of two.
     pub widest_access: u32,
     /// The language of its programs.
     pub language: Language,
@@ -84,7 +84,7 @@ impl Target {
         Target { architecture: "rdna", warp_size: 32, thread_registers: 256, ..Target::hip_cdna() }
     }
 
-    /// How many elements of so many bytes the widest access has; at least one.
+    /// Number of elements of this size in bytes in the widest access; at least one.
     pub const fn widest_elements(&self, bytes: usize) -> usize {
         let elements = (self.widest_access as usize).checked_div(bytes);
         match elements {
@@ -98,10 +98,10 @@ impl Target {
         Target::NAMED.into_iter().find(|target| target.architecture == architecture)
     }
 
-    /// Those that texts have names for.
+    /// The targets that have names in texts.
     pub const NAMED: [Target; 3] = [Target::cuda(), Target::hip_cdna(), Target::hip_rdna()];
 
-    /// Of those, the one whose warps have the most threads.
+    /// The one of these with the widest warps.
     pub fn widest() -> Target {
         let wider = |a: Target, b: Target| if b.warp_size > a.warp_size { b } else { a };
         Target::NAMED.into_iter().fold(Target::cuda(), wider)
@@ -112,13 +112,13 @@ impl Target {
         self.warp_size.saturating_sub(1)
     }
 
-    /// Whether a warp can be divided into parts of so many neighbouring lanes, of two or more: the
-    /// warp itself is one.
+    /// Whether a warp can be divided into groups of this number of neighbouring lanes: at least
+    /// two, at most the whole warp.
     pub fn divides_warp(&self, lanes: u64) -> bool {
         lanes.is_power_of_two() && (2..=u64::from(self.warp_size)).contains(&lanes)
     }
 
-    /// The numbers of lanes of such parts, for a message: `2, 4, 8, 16 or 32`.
+    /// The possible numbers of lanes of such groups, for messages: `2, 4, 8, 16 or 32`.
     pub fn parts_of_warps(&self) -> String {
         let parts = |below: bool| {
             let all = (1..u32::BITS).map(|k| 1 << k);

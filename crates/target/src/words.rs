@@ -1,6 +1,7 @@
-//! The words of the languages of CUDA's family, in which programs are printed.
+//! Reserved words of the languages of CUDA's family, in which programs are printed.
 
-/// Keywords of C++ and CUDA, builtin variables, and names of headers that are always there. Sorted.
+/// Keywords of C++ and CUDA, builtin variables, and names of headers that are always included.
+/// Sorted.
 pub(crate) const KEYWORDS: &[&str] = &[
     "DBL_MAX",
     "FLT_MAX",
@@ -143,7 +144,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "yn",
 ];
 
-/// What printed text itself defines above its kernels. Sorted.
+/// Names that the printed text defines before its kernels. Sorted.
 pub(crate) const HELPERS: &[&str] = &[
     "absolute",
     "floor_div",
@@ -163,7 +164,7 @@ pub(crate) const HELPERS: &[&str] = &[
     "wait_for_launch_ahead",
 ];
 
-/// What texts in HIP C++ define besides. Sorted.
+/// Further names that texts in HIP C++ define. Sorted.
 pub(crate) const HIP_HELPERS: &[&str] = &["order_warp"];
 
 /// Math functions, without the suffix `f` of the float versions.

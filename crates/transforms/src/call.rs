@@ -108,7 +108,7 @@ impl Reader<'_> {
                 Some(_) => {
                     return Err(self
                         .error(self.at..self.end_of_char(), "expected the end of the line after a step")
-                        .help("write one step a line, or put `;` between them"));
+                        .help("write one step per line, or separate steps by `;`"));
                 }
             }
         }

@@ -9,8 +9,8 @@ use crate::{Pipeline, TextDiff, Transform};
 /// The first point at which two pipelines produce different kernels.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// After how many steps of each the kernels are still equal; the next step is the first that
-    /// differs.
+    /// Number of steps of each after which the kernels are still equal; the next step is the first
+    /// that differs.
     pub equal_steps: usize,
     /// The next step of each pipeline, if it has one, and the kernel that it produces.
     pub sides: [(Option<String>, Result<LoopKernel, Diagnostic>); 2],
@@ -193,7 +193,7 @@ impl fmt::Display for Divergence {
         }
         write!(f, "{}", self.difference)?;
         if self.same_end {
-            writeln!(f, "the kernels at the end are equal")?;
+            writeln!(f, "the final kernels are equal")?;
         }
         Ok(())
     }
@@ -210,10 +210,10 @@ impl fmt::Display for Bisection {
         let numbers: Vec<String> = culprit.unknown.iter().map(|n| (n + 1).to_string()).collect();
         match numbers.as_slice() {
             [] => writeln!(f, "{step}, made it false")?,
-            [one] => writeln!(f, "{step}, or step {one}, after which it cannot be asked, made it false")?,
+            [one] => writeln!(f, "{step}, or step {one}, after which it cannot be evaluated, made it false")?,
             _ => writeln!(
                 f,
-                "{step}, or one of the steps {}, after which it cannot be asked, made it false",
+                "{step}, or one of the steps {}, after which it cannot be evaluated, made it false",
                 numbers.join(", ")
             )?,
         }

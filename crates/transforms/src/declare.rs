@@ -1,7 +1,7 @@
 //! How a step is declared: once, in its own file.
 //!
-//! `step!` takes the step's structure with its documentation, which is its page of reference, and
-//! says beside each field how the argument stands in the text of a pipeline:
+//! `step!` takes the step's structure with its documentation, which is its reference page, and for
+//! each field the text form of the argument in a pipeline:
 //!
 //! ```text
 //! step! {
@@ -34,13 +34,13 @@
 //! | `option(default)` | `field=...`, or the default | where it is another value |
 //! | `shown(default)` | the same | always |
 //!
-//! A step with a text of its own kind, as `assume(n >= 1)`, is declared `as "assume", by hand`, and
-//! implements [`TextForm`](crate::step::TextForm) itself. Other names that are read as the step
-//! follow its name: `as "set_address_space" | "make_global"`.
+//! A step with a different kind of text, such as `assume(n >= 1)`, is declared `as "assume", by
+//! hand`, and implements [`TextForm`](crate::step::TextForm) itself. Other names under which the
+//! step is parsed follow its name: `as "set_address_space" | "make_global"`.
 //!
-//! The rest follows from the declaration: the serialised form from the structure, reading and
-//! printing from the forms, the row of the table beside loopy's names from `table`, the methods of
-//! kernels from `methods`. `crate::steps` lists the steps, a line each.
+//! The rest follows from the declaration: the serialised form from the structure, parsing and
+//! printing from the forms, the row in the table of loopy's names from `table`, the methods of
+//! kernels from `methods`. `crate::steps` lists the steps, one line each.
 
 /// Declares a step; see the head of this file.
 macro_rules! step {
@@ -100,7 +100,7 @@ macro_rules! step {
             }
         }
 
-        /// What `crate::steps` takes of the declaration.
+        /// The parts of the declaration that `crate::steps` uses.
         macro_rules! declared {
             (methods) => { $($method)* };
             (rows) => {
@@ -138,8 +138,8 @@ macro_rules! step {
     };
 }
 
-/// Makes of the declared steps the type of all steps and the methods of kernels. Each is listed as
-/// `kind::file::Step`, with `as "old"` if its serialised name was another one.
+/// Defines the type of all steps and the methods of kernels from the declared steps. Each is listed
+/// as `kind::file::Step`, with `as "old"` if its serialised name was a different one.
 macro_rules! steps {
     ($($kind:ident::$file:ident::$step:ident $(as $old:literal)?),* $(,)?) => {
         $( pub use $kind::$file::$step; )*
@@ -180,12 +180,12 @@ macro_rules! steps {
             /// The names of the steps that come with the library, without `together`.
             pub const NAMES: &'static [&'static str] = &[$($step::NAME),*];
 
-            /// For each of [`Step::NAMES`] how it is written, beside what loopy calls it.
+            /// For each of [`Step::NAMES`], its text form and its name in loopy.
             pub const TABLE: &'static [&'static [(&'static str, &'static str)]] =
                 &[$( $kind::$file::declared!(table) ),*];
 
-            /// For each of them its name, its other names, and the attributes of its structure, in
-            /// which its documentation is.
+            /// For each step its name, its other names, and the attributes of its structure, which
+            /// contain its documentation.
             pub(crate) const DOCUMENTED: &'static [crate::step::Documented] =
                 &[$( ($step::NAME, $step::ALIASES, $step::ATTRIBUTES) ),*];
 

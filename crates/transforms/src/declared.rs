@@ -8,13 +8,14 @@ use loopwright_legality::{Verdict, judge};
 ///
 /// Pipelines judge each step as they apply it. A kernel that comes from a text with a `declared`
 /// block, or from JSON, only claims to be derived from its declared kernel: reading it checks its
-/// form, and this function checks the claim. What was proved by a theorem about a step, as for a
-/// realised scan, is no longer known of the finished kernel, so that the verdict may be `Unknown`.
+/// form, and this function checks the claim. A property that was proved by a theorem about a step,
+/// as for a realised scan, is no longer known for the finished kernel, so that the verdict may be
+/// `Unknown`.
 ///
 /// # Errors
 ///
-/// Arguments, operators, functions or facts that differ from the declared ones in a way in which no
-/// step changes them.
+/// Arguments, operators, functions or facts that differ from the declared ones in a way that no
+/// step can cause.
 ///
 /// ```
 /// use loopwright_kernel_ir::LoopKernel;
@@ -55,7 +56,7 @@ fn mismatch(declared: &LoopKernel, kernel: &LoopKernel) -> Option<String> {
     for arg in &kernel.args {
         let name = arg.name();
         let Some(there) = declared.args.iter().find(|a| a.name() == name) else {
-            return Some(format!("it has no argument `{name}`"));
+            return Some(format!("it lacks the argument `{name}`"));
         };
         let ((here, axes), (there, declared_axes)) = (dtype(arg), dtype(there));
         if axes.is_some() != declared_axes.is_some() {
@@ -63,15 +64,15 @@ fn mismatch(declared: &LoopKernel, kernel: &LoopKernel) -> Option<String> {
         }
         // An open type may have been bound since.
         if here != there && !matches!(there, Type::Open(_)) {
-            return Some(format!("`{name}` is {here}, and declared is {there}"));
+            return Some(format!("`{name}` is {here}, but declared as {there}"));
         }
     }
     if let Some(op) = kernel.reductions.iter().find(|op| declared.operator(&op.name).as_ref() != Some(op)) {
-        return Some(format!("the operator `{}` is another", op.name));
+        return Some(format!("the operator `{}` differs", op.name));
     }
     if let Some(f) = kernel.functions.iter().find(|f| !declared.functions.contains(f)) {
-        return Some(format!("the function `{}` is another", f.name));
+        return Some(format!("the function `{}` differs", f.name));
     }
     let fact = kernel.facts.iter().find(|f| !declared.facts.contains(f))?;
-    Some(format!("it declares another fact about `{}`", fact.array()))
+    Some(format!("it declares a different fact about `{}`", fact.array()))
 }

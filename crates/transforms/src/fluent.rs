@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::{Pipeline, Step, Transform, Transforms, judged::apply_judged};
 
-/// Names in the forms in which users write them: a text with commas, or a list.
+/// Names as users write them: a text with commas, or a list.
 pub trait IntoNames {
     /// The names.
     fn into_names(self) -> Vec<Name>;

@@ -60,7 +60,8 @@ pub(crate) fn apply_judged(
 ) -> Result<Judged, Diagnostic> {
     let start = Instant::now();
     let after = transform.apply(kernel)?;
-    // Any step may put the target of updates, or the blocks that make them, where they cannot be.
+    // Any step may move the target of atomic updates, or the blocks that execute them, where they
+    // are not possible.
     for instruction in after.instructions.iter().filter(|i| i.atomic) {
         instruction.check_atomic_target(&after)?;
     }

@@ -14,7 +14,7 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("extract_subst", "add_prefetch or precompute (there are no substitution rules)"),
     ("fission", "distribute"),
     ("fix_parameter", "fix_parameters"),
-    ("fuse", "fuse_loops for loops one after the other, join_inames for loops in each other"),
+    ("fuse", "fuse_loops for consecutive loops, join_inames for nested loops"),
     ("interchange", "reorder"),
     ("join_iname", "join_inames"),
     ("loop_fusion", "fuse_loops"),

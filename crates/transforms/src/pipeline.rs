@@ -82,7 +82,8 @@ impl Pipeline {
 
     /// Appends the steps of another pipeline.
     pub fn then(mut self, other: &Pipeline) -> Self {
-        // The places are those of the first steps: they go on where all of these have one.
+        // Places exist for a prefix of the steps only: they are extended if all steps so far have
+        // one.
         if self.places.0.len() == self.steps.len() {
             self.places.0.extend(other.places.0.iter().cloned());
         }

@@ -1,7 +1,7 @@
 //! The reference pages of the steps, as `loopwright steps` prints them.
 //!
-//! A page is the documentation of the step's structure, the one that rustdoc shows: nothing is
-//! written twice, and no step can be without a page.
+//! A page is the documentation of the step's structure, as rustdoc shows it: nothing is written
+//! twice, and every step has a page.
 
 use crate::Step;
 
@@ -10,16 +10,16 @@ use crate::Step;
 pub struct Page {
     /// The step's name in text.
     pub name: &'static str,
-    /// Other names that are read as the step.
+    /// Other names under which the step is parsed.
     pub aliases: &'static [&'static str],
-    /// How it is written, beside what loopy calls it.
+    /// Its text form, and its name in loopy.
     pub usage: &'static [(&'static str, &'static str)],
     /// The page, as Markdown.
     pub text: String,
 }
 
 impl Page {
-    /// What the step does, in a sentence.
+    /// The effect of the step, in one sentence.
     pub fn summary(&self) -> String {
         let paragraph: Vec<&str> = self.text.lines().take_while(|line| !line.trim().is_empty()).collect();
         let paragraph = paragraph.join(" ");

@@ -125,8 +125,8 @@ impl Step {
             Step::NAMES.iter().copied().chain(["together"]).chain(registry.names()).collect::<Vec<&str>>();
         Err(match (names::ours(name), names::nearest(name, known)) {
             _ if name == "together" => d.help("write `together { step; step }`"),
-            (Some(ours), _) if ours.contains(' ') => d.help(format!("here it is {ours}")),
-            (Some(ours), _) => d.help(format!("here it is called `{ours}`")),
+            (Some(ours), _) if ours.contains(' ') => d.help(format!("it is called {ours} here")),
+            (Some(ours), _) => d.help(format!("it is called `{ours}` here")),
             (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
             (None, None) => d.help(format!("the steps are {}", names::list(Step::NAMES.iter().copied()))),
         })

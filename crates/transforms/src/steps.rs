@@ -1,7 +1,7 @@
-//! The steps, a file each in folders by kind, and the list from which `Step` is made.
+//! The steps, one file each in folders by kind, and the list from which `Step` is defined.
 //!
-//! A new step is its own file, which declares it (`crate::declare`), and two lines here: its
-//! module, and its place in the list.
+//! A new step needs a file, which declares it (`crate::declare`), and two lines here: its module,
+//! and its place in the list.
 
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Precision};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Step, Transform};
 
-/// Steps that are one: what only holds after all of them is judged at their end.
+/// Steps that are judged as one, after the last of them.
 ///
 /// In text: `together { step; step }`, with line ends or `;` between the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,15 +18,15 @@ pub struct Together {
     pub steps: Vec<Step>,
 }
 
-/// A named list of steps, of the user's: it prints, parses and serialises expanded, so that a saved
-/// pipeline needs nothing else.
+/// A user's named list of steps. It prints, parses and serialises in expanded form, so that a saved
+/// pipeline is self-contained.
 ///
 /// In text: `name { step; step }`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Composite {
-    /// What the user calls it.
+    /// Its name, chosen by the user.
     pub name: Name,
-    /// What it consists of.
+    /// Its steps.
     pub steps: Vec<Step>,
 }
 
@@ -44,7 +44,7 @@ impl Composite {
     }
 }
 
-/// Applies steps one after the other; a refusal says which one it was.
+/// Applies steps one after the other; a refusal names the step.
 pub(crate) fn apply_all(steps: &[Step], kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
     let mut kernel = kernel.clone();
     for (k, step) in steps.iter().enumerate() {
@@ -95,7 +95,7 @@ impl fmt::Display for Composite {
     }
 }
 
-/// The steps without verdicts: it is the group that is judged, as a [`Step`].
+/// The steps without verdicts: the group is judged as a whole, as a [`Step`].
 impl Transform for Together {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         raw_all(&self.steps, kernel)

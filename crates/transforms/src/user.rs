@@ -72,14 +72,14 @@ impl fmt::Display for UserStep {
 impl Transform for UserStep {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         match &self.transform {
-            // What the library's own steps make is sound by their code; of a user's step nothing is
-            // known.
+            // The library's steps produce well-formed kernels; nothing is known about a user's
+            // step, so its result is validated.
             Some(transform) => {
                 let after = transform.apply(kernel)?;
                 after.validate().map_err(|found| {
                     let first = found.0.into_iter().next();
                     first.unwrap_or_else(|| {
-                        Diagnostic::new("internal", "a kernel is refused without a reason")
+                        Diagnostic::new("internal", "a kernel is refused without a diagnostic")
                     })
                 })?;
                 Ok(after)

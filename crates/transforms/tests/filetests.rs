@@ -10,7 +10,7 @@ use loopwright_filetest::check;
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_transforms::Pipeline;
 
-/// What a file's kernel becomes: the last section with its heading.
+/// The outcome for a file's kernel: the last section with its heading.
 fn outcome(kernel: &str, pipeline: &str) -> String {
     let kernel =
         LoopKernel::parse(kernel).unwrap_or_else(|e| panic!("the kernel of a filetest is wrong: {e}"));
@@ -25,13 +25,13 @@ fn outcome(kernel: &str, pipeline: &str) -> String {
     assert_eq!(serde_json::from_str::<Pipeline>(&json).unwrap(), pipeline, "the pipeline's JSON: {json}");
     let result = match pipeline.apply(&kernel) {
         Ok(after) => {
-            assert_eq!(after.declared(), &before, "the declared kernel stays");
+            assert_eq!(after.declared(), &before, "the declared kernel is unchanged");
             assert_eq!(LoopKernel::parse(&after.to_text()).as_ref(), Ok(&after), "the kernel's text");
             format!("==== kernel\n{after}")
         }
         Err(d) => refused(&d),
     };
-    assert_eq!(kernel, before, "the kernel that was given stays as it was");
+    assert_eq!(kernel, before, "the given kernel is unchanged");
     result
 }
 

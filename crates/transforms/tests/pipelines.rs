@@ -109,7 +109,7 @@ fn pipelines_differ_where_their_kernels_do() {
     let second = parse("split_iname(i, 4)\ntag_inames(i_outer: block.x)\nunroll(i_inner)");
     let divergence = first.compare(&second, &kernel(OWN)).unwrap();
     assert_eq!((divergence.equal_steps, divergence.same_end), (1, true));
-    assert!(divergence.to_string().ends_with("the kernels at the end are equal\n"), "{divergence}");
+    assert!(divergence.to_string().ends_with("the final kernels are equal\n"), "{divergence}");
     assert!(
         first
             .compare(&parse("split_iname(i, 4)\ntag_inames(i_inner: unroll, i_outer: seq)"), &kernel(OWN))
@@ -132,7 +132,13 @@ fn pipelines_differ_where_their_kernels_do() {
 
 #[test]
 fn the_first_step_that_made_it_false_is_found() {
-    let steps = Pipeline::parse("split_iname(i, 64)\nsplit_iname(i_inner, 8, outer=a, inner=b)\nunroll(b)\ntag_inames(i_outer: block.x)").unwrap();
+    let steps = Pipeline::parse(
+        "split_iname(i, 64)\n\
+                                 split_iname(i_inner, 8, outer=a, inner=b)\n\
+                                 unroll(b)\n\
+                                 tag_inames(i_outer: block.x)",
+    )
+    .unwrap();
     let own = kernel(OWN);
     let loops = |k: &LoopKernel| k.to_string().matches("for ").count();
     let found = |bisection: Bisection| match bisection {
@@ -154,7 +160,9 @@ fn the_first_step_that_made_it_false_is_found() {
     let bisection = steps.bisect(&own, halfway).unwrap();
     let text = bisection.to_string();
     assert_eq!(found(bisection), (2, vec![0, 1]));
-    let expected = "step 3, `unroll(b)`, or one of the steps 1, 2, after which it cannot be asked, made it false\n- x[i]";
+    let expected = "step 3, `unroll(b)`, or one of the steps 1, 2, after which it cannot be \
+                    evaluated, made it false\n\
+                    - x[i]";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.contains("\n+ tag b: unroll\n"), "{text}");
     let refused = Pipeline::parse("tag_inames(i: block.x)").unwrap().bisect(&kernel(CHAIN), |_| Ok(true));

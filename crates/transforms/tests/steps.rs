@@ -97,8 +97,11 @@ fn a_split_replaces_the_iname_everywhere() {
 
 #[test]
 fn pipelines_round_trip_through_text_and_json() {
-    let text = "split_iname(i, $n, outer=io, inner=ii)\ntag_inames(s: block.x, ii: thread.x)\n\
-                together {\n    split_iname(io, 4)\n    unroll(io_inner)\n}\nreorder(io_inner, io_outer)\n";
+    let text = "split_iname(i, $n, outer=io, inner=ii)\n\
+                tag_inames(s: block.x, ii: thread.x)\n\
+                together {\n    split_iname(io, 4)\n    unroll(io_inner)\n\
+                }\n\
+                reorder(io_inner, io_outer)\n";
     let pipeline = Pipeline::parse(text).unwrap();
     assert_eq!(pipeline.to_string(), text);
     assert_eq!(pipeline.parameters(), ["n"]);
@@ -154,8 +157,9 @@ fn steps_of_a_user_compose_print_and_load_like_ours() {
     let refusal = loaded.apply(&segmented_sum()).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "error[unresolved-step]: step 1, `segments_to_blocks()`: the step `segments_to_blocks()` was loaded without its code\n  \
-         help: register the function and call `pipeline.resolve(&registry)`"
+        "error[unresolved-step]: step 1, `segments_to_blocks()`: the step `segments_to_blocks()` \
+         was loaded without its code\n  help: register the function and call \
+         `pipeline.resolve(&registry)`"
     );
     assert_eq!(loaded.resolve(&registry()).unwrap().apply(&segmented_sum()).unwrap(), done);
     assert_eq!(Pipeline::parse(text).unwrap_err().code, "unknown-step");
@@ -256,7 +260,10 @@ w[j, l] = 1.0 {id=third}
                     assert!(reserved, "{text}: {d}");
                     assert_eq!(d.code, "reserved-name", "{text}: {d}");
                     let help = d.help.unwrap_or_default();
-                    assert!(help.starts_with(&format!("give {what} another name, as `")), "{text}: {help}");
+                    assert!(
+                        help.starts_with(&format!("give {what} another name, such as `")),
+                        "{text}: {help}"
+                    );
                 }
             }
         }

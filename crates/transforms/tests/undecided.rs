@@ -31,7 +31,7 @@ fn every_example_is_undecided_for_its_reason() {
             Verdict::Unknown { reason, .. } => assert_eq!(reason, expected, "{last}"),
             other => panic!("{last}: {other}"),
         }
-        // Vouched for, it is accepted, and the result says so.
+        // If vouched for, it is accepted, and the result records that.
         let vouched = Pipeline::parse("assume_legal(\"it is right\")").expect("a step").step(last.clone());
         let kernel = vouched.apply(&before).unwrap_or_else(|d| panic!("{last}: {d}"));
         assert_eq!(kernel.vouched.len(), 1, "{last}");

@@ -1,10 +1,10 @@
-//! Which compiler a cache was last used with.
+//! Records which compiler a cache was last used with.
 //!
-//! The key of an entry tells one build of the compiler from every other, and to load the compiler
-//! for that takes longer than all the rest of a hit. So a file beside the entries says what was
-//! loaded, and in which situation: the variables, folders and caches by which the loader finds it.
-//! While none of that has changed, nor the compiler's own files, the same one would be loaded
-//! again.
+//! The key of an entry identifies the build of the compiler, and loading the compiler to determine
+//! it would take longer than the rest of a cache hit. So a file next to the entries records which
+//! one was loaded, and in which environment: the variables, folders and caches by which the loader
+//! finds it. As long as neither these nor the compiler's files change, the same compiler would be
+//! loaded again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::nvrtc::{self, Library};
 /// The name of the file.
 const NAME: &str = "compiler";
 
-/// Notes which compiler was loaded. A folder that cannot be written to costs the next process the
-/// loading.
+/// Records which compiler was loaded. If the folder is not writable, the next process has to load
+/// the compiler.
 pub(super) fn remember(folder: &Path, library: &Library) {
     let text = describe(library, &nvrtc::situation());
     if fs::read_to_string(folder.join(NAME)).ok() != text
@@ -25,14 +25,14 @@ pub(super) fn remember(folder: &Path, library: &Library) {
     }
 }
 
-/// The fingerprint of the compiler that would be loaded; none where that has to be seen.
+/// The fingerprint of the compiler that would be loaded; `None` if it has to be loaded to find out.
 pub(super) fn recall(folder: &Path) -> Option<String> {
     let text = fs::read_to_string(folder.join(NAME)).ok()?;
     understand(&text, &nvrtc::situation())
 }
 
-/// A line each: situation, version, file, headers, fingerprint. None where a path has no text, or
-/// more than one line.
+/// One line each: environment, version, file, headers, fingerprint. `None` if a path is not valid
+/// text, or has a line break.
 fn describe(library: &Library, situation: &str) -> Option<String> {
     let headers = match &library.headers {
         Some(headers) => headers.to_str()?,
@@ -44,7 +44,7 @@ fn describe(library: &Library, situation: &str) -> Option<String> {
     lines.iter().all(|line| !line.contains('\n')).then(|| lines.join("\n"))
 }
 
-/// The fingerprint, if the situation is this one and the files are as they were.
+/// The fingerprint, if the environment is the same and the files have not changed.
 fn understand(text: &str, situation: &str) -> Option<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let [then, version, file, headers, fingerprint] = lines[..] else { return None };

@@ -8,9 +8,9 @@
 //! binary, assembly, log
 //! ```
 //!
-//! A file is taken only if magic, lengths, checksum and key agree. Anything else is a damaged
+//! A file is accepted only if magic, lengths, checksum and key agree. Anything else is a damaged
 //! entry, whatever the cause: an interrupted write, a full disk, a flipped bit, another program's
-//! file, an entry under the name of another.
+//! file, or an entry under another's name.
 
 use super::Key;
 use crate::arch::Arch;
@@ -41,7 +41,7 @@ pub(super) fn encode(key: &Key, compiled: &Compiled) -> Vec<u8> {
     bytes
 }
 
-/// Reads the entry of a key; otherwise says what is wrong with it.
+/// Reads the entry of a key; the error describes the defect.
 pub(super) fn decode(key: &Key, arch: Arch, bytes: &[u8]) -> Result<Compiled, &'static str> {
     if bytes.len() < HEAD {
         return Err("it is too short");
@@ -55,7 +55,7 @@ pub(super) fn decode(key: &Key, arch: Arch, bytes: &[u8]) -> Result<Compiled, &'
     }
     let (own, payload) = payload.split_at(32);
     if own != key.bytes() {
-        return Err("it is the entry of another key");
+        return Err("it is the entry of a different key");
     }
     let length = |index: usize| {
         let mut word = [0; 8];
@@ -92,8 +92,8 @@ mod tests {
     }
 
     fn sample(ptx: Option<&str>) -> Compiled {
-        let log =
-            "ptxas info    : Compiling entry function 'f' for 'sm_80'\nptxas info    : Used 7 registers\n";
+        let log = "ptxas info    : Compiling entry function 'f' for 'sm_80'\n\
+             ptxas info    : Used 7 registers\n";
         Compiled::from_parts(Arch::SM_80, vec![1, 2, 3, 0, 255], ptx.map(str::to_owned), log.to_owned())
     }
 

@@ -2,24 +2,24 @@
 //!
 //! The key is a BLAKE3 hash of everything that the binary depends on: the source, its name, the
 //! options with the architecture, the headers given as text, and the build of the compiler. A
-//! compilation that searches folders of the user's for headers is not cached, because what they
-//! hold is not in the key.
+//! compilation that searches user folders for headers is not cached, because their contents are not
+//! in the key.
 //!
 //! Any number of threads and processes may share one folder:
 //!
-//! - an entry is written under a name of its own and then renamed, so that a reader sees a whole
+//! - an entry is written under a temporary name and then renamed, so that a reader sees a complete
 //!   entry or none;
-//! - who misses takes a lock on the key and looks again, so that one compiles and the others wait
-//!   for it. The lock only saves work: if it cannot be had, or is lost, two compile the same thing
-//!   and the later rename wins;
-//! - an entry carries its key; one that does not pass its checksum, or is another's under this
-//!   name, is compiled again and replaced.
+//! - on a miss, a process takes a lock on the key and checks again, so that one process compiles
+//!   and the others wait. The lock only saves work: if it is unavailable or lost, two processes
+//!   compile the same source and the later rename wins;
+//! - an entry contains its key; an entry with a wrong checksum or key is compiled again and
+//!   replaced.
 //!
-//! Which compiler made the entries is remembered beside them, so that a process that finds all its
-//! binaries here never loads it.
+//! The compiler that made the entries is recorded next to them, so that a process that finds all of
+//! its binaries never loads it.
 //!
-//! A cache never makes a compilation fail: where it cannot be read or written, the binary is made
-//! without it and [`Lookup`] says so.
+//! A cache never makes a compilation fail: if it cannot be read or written, the source is compiled
+//! without it, and [`Lookup`] reports this.
 
 mod compiler;
 mod entry;
@@ -34,7 +34,7 @@ use rayon::prelude::*;
 
 use crate::nvrtc::{self, CompileError, CompileOptions, Compiled};
 
-/// Names the folder of the cache; `off` turns it off.
+/// The variable for the folder of the cache; `off` disables it.
 const VARIABLE: &str = "LOOPWRIGHT_CACHE";
 
 /// A folder of compiled binaries, or none.
@@ -43,32 +43,32 @@ pub struct Cache {
     folder: Option<PathBuf>,
 }
 
-/// What a compilation found in the cache.
+/// The outcome of a lookup in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The binary was there.
+    /// A hit: the entry was valid.
     Hit,
-    /// It was not there; it was compiled and is there now.
+    /// A miss: the source was compiled and stored.
     Miss,
-    /// An entry was there but damaged; it was compiled again and replaced.
+    /// The entry was damaged; the source was compiled again and the entry replaced.
     Rebuilt {
         /// The check that the entry failed, as a clause.
         damage: String,
     },
-    /// The cache was not asked.
+    /// The cache was not used.
     Bypassed {
-        /// What keeps this compilation out of the cache.
+        /// Why this compilation is not cached, as a clause.
         reason: &'static str,
     },
-    /// The binary was compiled but could not be kept.
+    /// The source was compiled, but the binary could not be stored.
     NotKept {
-        /// The file and the error of writing it.
+        /// The file, and the error when writing it.
         reason: String,
     },
 }
 
 impl Cache {
-    /// The cache that the environment asks for: the folder in `LOOPWRIGHT_CACHE` (`off`: none),
+    /// The cache selected by the environment: the folder in `LOOPWRIGHT_CACHE` (`off`: none),
     /// otherwise `loopwright/cuda` in the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`),
     /// otherwise none.
     pub fn from_environment() -> Cache {
@@ -77,7 +77,7 @@ impl Cache {
             let off = value.to_str().is_some_and(|text| matches!(text, "off" | "0" | "none"));
             return if off { Cache::off() } else { Cache::at(value) };
         }
-        // The XDG convention has relative paths ignored.
+        // The XDG convention ignores relative paths.
         let base = set("XDG_CACHE_HOME")
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
@@ -85,7 +85,7 @@ impl Cache {
         Cache { folder: base.map(|base| base.join("loopwright").join("cuda")) }
     }
 
-    /// The cache in this folder, which is made when first written to.
+    /// The cache in this folder, which is created on the first write.
     pub fn at(folder: impl Into<PathBuf>) -> Cache {
         Cache { folder: Some(folder.into()) }
     }
@@ -118,7 +118,8 @@ impl Cache {
             return Ok((
                 compiled,
                 Lookup::Bypassed {
-                    reason: "headers are searched for in folders, whose content is not in the key",
+                    reason: "headers are searched for in folders, whose contents are not in the \
+                             key",
                 },
             ));
         }
@@ -126,7 +127,7 @@ impl Cache {
         self.get_or_compile(&key, options, || nvrtc::compile(source, options))
     }
 
-    /// The entry by the compiler that would be loaded, if it is known which one that is.
+    /// The entry for the compiler that would be loaded, if that is known.
     fn without_the_compiler(&self, source: &str, options: &CompileOptions) -> Option<Compiled> {
         let folder = self.folder.as_ref()?;
         if nvrtc::is_loaded() || !options.include.is_empty() {
@@ -139,8 +140,8 @@ impl Cache {
         }
     }
 
-    /// Compiles many sources side by side, one thread a core. The results are in the order of the
-    /// jobs.
+    /// Compiles many sources in parallel, with one thread per core. The results are in the order of
+    /// the jobs.
     pub fn compile_all<S: AsRef<str> + Sync>(
         &self,
         jobs: &[(S, CompileOptions)],
@@ -148,7 +149,7 @@ impl Cache {
         jobs.par_iter().map(|(source, options)| self.compile(source.as_ref(), options)).collect()
     }
 
-    /// The entry of a key, or else what `compile` makes, which is then kept.
+    /// The entry of a key, or else the result of `compile`, which is then stored.
     pub fn get_or_compile(
         &self,
         key: &Key,
@@ -156,7 +157,7 @@ impl Cache {
         compile: impl FnOnce() -> Result<Compiled, CompileError>,
     ) -> Result<(Compiled, Lookup), CompileError> {
         let Some(folder) = &self.folder else {
-            return Ok((compile()?, Lookup::Bypassed { reason: "the cache is turned off" }));
+            return Ok((compile()?, Lookup::Bypassed { reason: "the cache is disabled" }));
         };
         let file = folder.join(key.file_name());
         match read(&file, key, options) {
@@ -164,7 +165,7 @@ impl Cache {
             Found::Nothing | Found::Damaged(_) => {}
         }
         let lock = Lock::take(&file);
-        // Whoever held the lock before has most likely written the entry.
+        // The previous holder of the lock has most likely written the entry.
         let damage = match read(&file, key, options) {
             Found::Whole(compiled) => return Ok((compiled, Lookup::Hit)),
             Found::Nothing => None,
@@ -183,8 +184,8 @@ impl Cache {
         Ok((compiled, lookup))
     }
 
-    /// Removes the entries used longest ago until at most `bytes` are left. Gives the number of
-    /// entries removed.
+    /// Removes the least recently used entries until at most `bytes` remain. Returns the number of
+    /// removed entries.
     pub fn prune(&self, bytes: u64) -> io::Result<usize> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut entries: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
@@ -194,7 +195,7 @@ impl Cache {
         };
         for item in listing {
             let path = item?.path();
-            // An entry that another process removed meanwhile is none.
+            // An entry that another process removed in the meantime is skipped.
             if path.extension().is_some_and(|extension| extension == EXTENSION)
                 && let Ok(data) = path.metadata()
             {
@@ -236,7 +237,7 @@ impl Key {
 /// The key of a compilation by the compiler of this fingerprint.
 pub fn key(source: &str, options: &CompileOptions, fingerprint: &str) -> Key {
     let mut hasher = blake3::Hasher::new();
-    // Each part with its length, so that no two lists of parts run together to the same bytes.
+    // Each part is preceded by its length, so that no two lists of parts give the same bytes.
     let mut part = |bytes: &[u8]| {
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
@@ -269,8 +270,8 @@ fn read(file: &Path, key: &Key, options: &CompileOptions) -> Found {
     };
     match entry::decode(key, options.arch, &bytes) {
         Ok(compiled) => {
-            // For `prune`, which goes by the time of last use. A folder that cannot be written to
-            // can still be read.
+            // For `prune`, which uses the time of last use. A folder that is not writable can still
+            // be read.
             if let Ok(handle) = File::options().append(true).open(file) {
                 let _ = handle.set_modified(SystemTime::now());
             }
@@ -307,8 +308,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While still locked. Who waits for this file goes on with it; who comes later makes a new
-        // one and finds the entry.
+        // While still locked. Processes that wait for this file continue with it; later ones create
+        // a new one and find the entry.
         let _ = fs::remove_file(&self.path);
     }
 }

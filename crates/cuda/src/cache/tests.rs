@@ -8,7 +8,7 @@ fn options() -> CompileOptions {
     CompileOptions::new(Arch::SM_80)
 }
 
-/// What a compilation of this source gives, as far as the cache can tell.
+/// The result of compiling this source, as far as the cache checks it.
 fn product(source: &str) -> Compiled {
     Compiled::from_parts(
         Arch::SM_80,
@@ -36,7 +36,7 @@ fn the_second_time_is_a_hit_and_leaves_one_file() {
     let never = || panic!("compiled again");
     let (compiled, lookup) = cache.get_or_compile(&key("a", &options(), "test"), &options(), never).unwrap();
     assert_eq!((compiled, lookup), (product("a"), Lookup::Hit));
-    assert_eq!(entries(cache.folder().unwrap()).len(), 1, "neither locks nor temporary files stay");
+    assert_eq!(entries(cache.folder().unwrap()).len(), 1, "no locks or temporary files remain");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_entry_under_the_name_of_another_is_not_served() {
     let cache = Cache::at(folder.path());
     let sources = ["a", "b", "c", "d", "e", "f", "g"];
     sources.iter().for_each(|s| drop(get(&cache, s)));
-    // Each takes the place of the next.
+    // Each replaces the next one.
     let files = entries(folder.path());
     let contents: Vec<Vec<u8>> = files.iter().map(|f| fs::read(f).unwrap()).collect();
     for (file, other) in files.iter().zip(contents.iter().cycle().skip(1)) {
@@ -75,7 +75,7 @@ fn an_entry_under_the_name_of_another_is_not_served() {
     for source in sources {
         let (compiled, lookup) = get(&cache, source);
         assert_eq!(compiled, product(source));
-        assert_eq!(lookup, Lookup::Rebuilt { damage: "it is the entry of another key".to_owned() });
+        assert_eq!(lookup, Lookup::Rebuilt { damage: "it is the entry of a different key".to_owned() });
         assert_eq!(get(&cache, source), (product(source), Lookup::Hit));
     }
 }
@@ -104,7 +104,7 @@ fn everything_that_the_binary_depends_on_is_in_the_key() {
         keys.push(key("s", &CompileOptions { headers, ..options() }, "nvrtc 13.0"));
     }
     for (index, one) in keys.iter().enumerate() {
-        assert!(!keys[index + 1..].contains(one), "key {index} comes twice");
+        assert!(!keys[index + 1..].contains(one), "key {index} occurs twice");
     }
 }
 

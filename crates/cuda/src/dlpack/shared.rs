@@ -1,4 +1,4 @@
-//! Arrays that are taken over from another library or handed to one.
+//! Arrays received from another library or passed to one.
 
 use std::any::Any;
 
@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::structures::{ElementType, Place, RawManaged, RawTensor, RawVersioned};
 
-/// Where the elements of a shared array lie, and their type.
+/// The memory layout and element type of a shared array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The address of the first element.
@@ -17,9 +17,9 @@ pub struct Description {
     pub dtype: DType,
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// Distance in elements between neighbours along each axis; may be negative.
+    /// Stride of each axis in elements; may be negative.
     pub strides: Vec<i64>,
-    /// Whether they must not be written.
+    /// Whether the elements are read-only.
     pub read_only: bool,
 }
 
@@ -35,7 +35,7 @@ enum Owner {
     Ours(Box<dyn Any + Send>),
     Raw(*mut RawManaged),
     Versioned(*mut RawVersioned),
-    /// Already handed over or given back.
+    /// Already passed on or returned.
     None,
 }
 
@@ -49,28 +49,28 @@ impl std::fmt::Debug for Owner {
     }
 }
 
-// SAFETY: the deleter of another library may be called from any thread, which is asked of those who
-// hand its structures over; everything else is plain data.
+// SAFETY: the deleter of another library may be called from any thread, as required of those who
+// pass structures in; everything else is plain data.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Memory of this process; `owner` is dropped when nobody uses the array any more.
+    /// Memory of this process; `owner` is dropped when the array is no longer used.
     ///
     /// # Safety
     ///
-    /// All elements that `description` speaks of lie in memory that may be read, and written unless
-    /// it says otherwise, until `owner` is dropped, which may happen in any thread.
+    /// All elements of `description` are in memory that may be read, and written unless it is
+    /// read-only, until `owner` is dropped, which may happen in any thread.
     pub unsafe fn lend(description: Description, owner: Box<dyn Any + Send>) -> Shared {
         Shared { description, owner: Owner::Ours(owner) }
     }
 
-    /// Takes over an array from another library. If it is refused, it is given back to its owner.
+    /// Takes ownership of an array from another library. If it is refused, it is returned to its
+    /// owner.
     ///
     /// # Safety
     ///
-    /// The pointer is to a structure that follows the convention, whose deleter nobody else will
-    /// call and any thread may, and which describes memory that stays as it is said to be until
-    /// then.
+    /// The pointer is to a structure that follows the convention and correctly describes the memory
+    /// until its deleter is called, which nobody else does and which any thread may do.
     pub unsafe fn from_raw(raw: *mut RawManaged) -> Result<Shared, Diagnostic> {
         if raw.is_null() {
             return Err(null());
@@ -91,8 +91,8 @@ impl Shared {
             return Err(null());
         }
         let owner = Owner::Versioned(raw);
-        // SAFETY: the caller's promise; version, context and deleter have their places in every
-        // version.
+        // SAFETY: the caller's promise; version, context and deleter have the same positions in
+        // every version.
         let [major, minor] = unsafe { (*raw).version };
         let description = if major == RawVersioned::VERSION[0] {
             // SAFETY: the caller's promise, and the structure has the layout of this version.
@@ -100,9 +100,12 @@ impl Shared {
         } else {
             Err(Diagnostic::new(
                 "dlpack-version",
-                format!("the array comes in version {major}.{minor} of DLPack, and 1 is understood"),
+                format!(
+                    "the array uses version {major}.{minor} of DLPack, and only version 1 is \
+                     supported"
+                ),
             )
-            .help("ask its library for `max_version=(1, 1)`"))
+            .help("request `max_version=(1, 1)` from its library"))
         };
         Shared::checked(description, owner)
     }
@@ -117,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Where the elements lie, and their type.
+    /// The memory layout and element type.
     pub fn description(&self) -> &Description {
         &self.description
     }
@@ -138,15 +141,15 @@ impl Shared {
         let total = count.saturating_mul(size);
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(total).map_err(|_| {
-            Diagnostic::new("out-of-memory", format!("the host has no {total} bytes of memory left"))
+            Diagnostic::new("out-of-memory", format!("the host cannot allocate {total} bytes"))
                 .help("work on smaller pieces")
         })?;
         let base: *const u8 = std::ptr::with_exposed_provenance(*address as usize);
         let mut index = vec![0usize; shape.len()];
         for _ in 0..count {
             let offset: i64 = index.iter().zip(strides).map(|(i, stride)| *i as i64 * stride).sum();
-            // SAFETY: the element is one of those described, which lie where they are said to be by
-            // the promise of `from_raw` or `lend`.
+            // SAFETY: the element is one of those described, which are valid by the promise of
+            // `from_raw` or `lend`.
             bytes.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(base.offset(offset as isize * size as isize), size)
             });
@@ -161,8 +164,7 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Hands it over as `DLManagedTensor`. The receiver must call the deleter once, from any
-    /// thread.
+    /// Passes it on as `DLManagedTensor`. The receiver must call the deleter once, from any thread.
     pub fn into_raw(self) -> *mut RawManaged {
         let mut lent = Box::new(Lent::new(self));
         let raw =
@@ -170,8 +172,8 @@ impl Shared {
         Box::into_raw(Box::new(RawManaged { context: Box::into_raw(lent).cast(), ..raw }))
     }
 
-    /// As [`Shared::into_raw`], with the versioned structure, which also tells whether the elements
-    /// may be written.
+    /// As [`Shared::into_raw`], with the versioned structure, which also says whether the elements
+    /// are read-only.
     pub fn into_raw_versioned(self) -> *mut RawVersioned {
         let flags = if self.description.read_only { RawVersioned::READ_ONLY } else { 0 };
         let mut lent = Box::new(Lent::new(self));
@@ -198,8 +200,7 @@ impl Owner {
             Owner::Ours(owner) => drop(owner),
             Owner::None => {}
             Owner::Raw(raw) => {
-                // SAFETY: the structure is live, and its deleter is called once, which takes it
-                // away.
+                // SAFETY: the structure is live, and its deleter, which frees it, is called once.
                 unsafe {
                     if let Some(deleter) = (*raw).deleter {
                         deleter(raw);
@@ -218,7 +219,7 @@ impl Owner {
     }
 }
 
-/// What the `context` of a structure made here points to.
+/// The target of `context` in structures made here.
 struct Lent {
     shared: Shared,
     shape: Box<[i64]>,
@@ -232,7 +233,7 @@ impl Lent {
         Lent { shared, shape, strides }
     }
 
-    /// Its pointers stay valid as long as this, wherever this is moved.
+    /// Its pointers are valid as long as this value, even if it is moved.
     fn tensor(&mut self) -> RawTensor {
         let description = &self.shared.description;
         RawTensor {
@@ -269,7 +270,7 @@ unsafe extern "C" fn delete_versioned(raw: *mut RawVersioned) {
 
 fn null() -> Diagnostic {
     Diagnostic::new("dlpack-null", "the pointer to the array is null")
-        .help("a capsule that was used already has none")
+        .help("a capsule that was already consumed has none")
 }
 
 /// Reads a description.
@@ -282,13 +283,13 @@ unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, D
     let dtype = tensor.element.dtype().ok_or_else(|| {
         Diagnostic::new(
             "dlpack-type",
-            format!("elements of code {code}, {bits} bits and {lanes} lanes have no type here"),
+            format!("elements of code {code}, {bits} bits and {lanes} lanes are not supported"),
         )
         .help("convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits")
     })?;
     let rank = usize::try_from(tensor.rank).map_err(|_| malformed("a negative number of axes"))?;
     if rank > 0 && tensor.shape.is_null() {
-        return Err(malformed("axes and no lengths"));
+        return Err(malformed("axes but no lengths"));
     }
     let list = |pointer: *const i64| -> Vec<i64> {
         // SAFETY: by the convention as many numbers as axes.
@@ -312,11 +313,11 @@ unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, D
     };
     let address = (tensor.data.expose_provenance() as u64)
         .checked_add(tensor.byte_offset)
-        .ok_or_else(|| malformed("an offset beyond all memory"))?;
+        .ok_or_else(|| malformed("an offset that is out of range"))?;
     Ok(Description { address, place: tensor.place, dtype, shape, strides, read_only })
 }
 
 fn malformed(what: &str) -> Diagnostic {
-    Diagnostic::new("dlpack-malformed", format!("the array comes with {what}"))
+    Diagnostic::new("dlpack-malformed", format!("the array has {what}"))
         .help("this is an error of the library that made it")
 }

@@ -1,4 +1,4 @@
-//! The structures of the convention, as C lays them out.
+//! The structures of the convention, with C layout.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use loopwright_kernel_ir::DType;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The kind of device, as [`Place::HOST`] and [`Place::CUDA`].
+    /// The kind of device, such as [`Place::HOST`] or [`Place::CUDA`].
     pub kind: i32,
     /// The number of the device among those of its kind, counted from 0.
     pub number: i32,
@@ -19,9 +19,9 @@ impl Place {
     pub const HOST: i32 = 1;
     /// The kind of a GPU's memory.
     pub const CUDA: i32 = 2;
-    /// The kind of memory of the host that CUDA keeps in place.
+    /// The kind of page-locked host memory of CUDA.
     pub const CUDA_HOST: i32 = 3;
-    /// The kind of memory that CUDA moves between the host and the devices.
+    /// The kind of CUDA's managed memory.
     pub const CUDA_MANAGED: i32 = 13;
 
     /// The host.
@@ -70,15 +70,15 @@ pub struct RawTensor {
     pub data: *mut c_void,
     /// The device that the memory belongs to.
     pub place: Place,
-    /// The number of axes, and so the length of `shape` and `strides`.
+    /// The number of axes: the length of `shape` and `strides`.
     pub rank: i32,
     /// The type of the elements.
     pub element: ElementType,
     /// The length of each axis.
     pub shape: *mut i64,
-    /// Distance in elements between neighbours along each axis; null for row-major without gaps.
+    /// Stride of each axis in elements; null for row-major without gaps.
     pub strides: *mut i64,
-    /// Distance of the first element from `data`, bytes.
+    /// Offset of the first element from `data`, in bytes.
     pub byte_offset: u64,
 }
 
@@ -90,19 +90,19 @@ pub struct RawManaged {
     pub tensor: RawTensor,
     /// Reserved for the owner.
     pub context: *mut c_void,
-    /// Gives the array back to its owner; null if there is nothing to do.
+    /// Returns the array to its owner; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut RawManaged)>,
 }
 
-/// Elements with their owner, and what may be done with them (`DLManagedTensorVersioned`).
+/// Elements with their owner and flags (`DLManagedTensorVersioned`).
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawVersioned {
-    /// The version of the structure: major, minor. Another major version has another layout.
+    /// The version of the structure: major, minor. The layout depends on the major version.
     pub version: [u32; 2],
     /// Reserved for the owner.
     pub context: *mut c_void,
-    /// Gives the array back to its owner; null if there is nothing to do.
+    /// Returns the array to its owner; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut RawVersioned)>,
     /// A bit set of [`RawVersioned::READ_ONLY`] and flags that are ignored here.
     pub flags: u64,
@@ -113,6 +113,6 @@ pub struct RawVersioned {
 impl RawVersioned {
     /// The version of the structures here.
     pub const VERSION: [u32; 2] = [1, 1];
-    /// The flag of elements that must not be written.
+    /// The flag of read-only elements.
     pub const READ_ONLY: u64 = 1;
 }

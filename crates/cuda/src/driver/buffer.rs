@@ -1,9 +1,9 @@
 //! Memory of a device, and pinned memory of the host.
 //!
-//! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a
-//! scratch buffer in the order of its stream, any other after all work of the device, and nobody
-//! waits for that. Memory that other libraries use or own is different: dropping the last handle to
-//! it waits until the device is idle.
+//! When the last handle to a buffer is dropped, it is freed after the work that may still use it,
+//! without anything waiting for that: a scratch buffer in the order of its stream, any other after
+//! all work of the device. Memory that other libraries use or own is different: dropping the last
+//! handle to it waits until the device is idle.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
@@ -28,18 +28,19 @@ pub(super) struct Memory {
     bytes: usize,
     device: Device,
     source: Source,
-    /// Whether another library may use it, on streams that the device does not know of.
+    /// Whether another library may use it, on streams unknown to the device.
     shared: AtomicBool,
 }
 
-/// Where memory came from, which decides how it is freed.
+/// The origin of memory, which determines how it is freed.
 #[derive(Debug)]
 enum Source {
     /// The device's pool.
     Pool,
     /// The device's pool, for one stream only.
     Scratch(Stream),
-    /// The driver, on devices without a pool. Scratch memory has the only stream that may use it.
+    /// The driver, on devices without a pool; for scratch memory with the only stream that may use
+    /// it.
     Driver(Option<Stream>),
     /// An owner outside of this crate, dropped with the memory. The mutex is never locked; it makes
     /// the owner `Sync`.
@@ -52,7 +53,7 @@ impl Buffer {
         check_size(device, bytes)?;
         let (pointer, source) = match &device.inner.pool {
             Some(pool) => (pool.get(bytes.max(1)), Source::Pool),
-            // SAFETY: the context is current. The driver refuses to give zero bytes.
+            // SAFETY: the context is current. The driver refuses to allocate zero bytes.
             None => (unsafe { result::malloc_sync(bytes.max(1)) }, Source::Driver(None)),
         };
         Buffer::new(device, pointer, bytes, source)
@@ -90,8 +91,8 @@ impl Buffer {
         }
     }
 
-    /// Marks it as used by another library: it is then freed only when the device is idle, whoever
-    /// put the work there.
+    /// Marks it as used by another library: it is then freed only when the device is idle, whatever
+    /// the origin of the work.
     pub fn share(&self) {
         self.memory.shared.store(true, Ordering::Relaxed);
     }
@@ -108,7 +109,7 @@ impl Buffer {
         device.bind()?;
         if bytes > 0 {
             let mut ordinal: i32 = -1;
-            // SAFETY: the driver knows or refuses the address; the attribute is an integer.
+            // SAFETY: the driver refuses unknown addresses; the attribute is an integer.
             let asked = unsafe {
                 sys::cuPointerGetAttribute(
                     std::ptr::from_mut(&mut ordinal).cast(),
@@ -117,7 +118,7 @@ impl Buffer {
                 )
             };
             if asked != sys::CUresult::CUDA_SUCCESS || usize::try_from(ordinal) != Ok(device.info().ordinal) {
-                return Err(CudaError::Foreign { what: "the memory to be borrowed is not of this device" });
+                return Err(CudaError::Foreign { what: "the memory to be borrowed is not on this device" });
             }
         }
         Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner) })
@@ -138,7 +139,7 @@ impl Buffer {
         self.memory.pointer
     }
 
-    /// The range of `bytes` bytes from `offset`, if it lies in the buffer.
+    /// The range of `bytes` bytes from `offset`, if it is inside the buffer.
     pub(super) fn range(&self, offset: usize, bytes: usize) -> Result<Range<usize>, CudaError> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.memory.bytes => Ok(offset..end),
@@ -179,7 +180,7 @@ impl Stream {
     }
 }
 
-/// Refuses sizes beyond the memory of the device without asking its pool.
+/// Refuses sizes beyond the memory of the device before its pool is used.
 fn check_size(device: &Device, bytes: usize) -> Result<(), CudaError> {
     if bytes as u64 > device.info().memory_bytes {
         return Err(CudaError::OutOfMemory { bytes, free: device.free_memory().ok() });
@@ -197,8 +198,8 @@ fn memory_error(device: &Device, bytes: usize, error: result::DriverError) -> Cu
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; one of an earlier launch is reported by the
-        // next call that can.
+        // A failure cannot be handled here; that of an earlier launch is reported by the next call
+        // that can.
         if self.device.bind().is_err() {
             return;
         }
@@ -209,8 +210,8 @@ impl Drop for Memory {
             (Source::Pool, Some(pool)) => {
                 pool.free(self.pointer, |stream| self.device.queues().after_everything(stream))
             }
-            // SAFETY: got from the pool for this stream, and freed once, after its work by its
-            // order.
+            // SAFETY: allocated from the pool for this stream, and freed once, in stream order
+            // after its work.
             (Source::Scratch(stream), _) => unsafe {
                 let _ = result::free_async(self.pointer, stream.raw.cu_stream());
             },
@@ -219,14 +220,14 @@ impl Drop for Memory {
             }
             (Source::Driver(_) | Source::Pool, _) => {
                 let _ = result::ctx::synchronize();
-                // SAFETY: got from the driver and freed once, when no work is left.
+                // SAFETY: allocated by the driver and freed once, when no work is left.
                 let _ = unsafe { result::free_sync(self.pointer) };
             }
         }
     }
 }
 
-/// Pinned memory of the host, which a device copies from and to without blocking the host.
+/// Pinned host memory, for copies from and to a device that do not block the host.
 #[derive(Debug)]
 pub struct HostBuffer {
     pointer: *mut u8,
@@ -247,7 +248,7 @@ impl HostBuffer {
         let pointer = unsafe { result::malloc_host(bytes.max(1), 0) }
             .doing("allocating memory of the host")?
             .cast::<u8>();
-        // SAFETY: the memory was just given, of at least this many bytes.
+        // SAFETY: the memory was just allocated, with at least this many bytes.
         unsafe { pointer.write_bytes(0, bytes.max(1)) };
         Ok(HostBuffer { pointer, bytes, device: device.clone() })
     }
@@ -257,8 +258,8 @@ impl Deref for HostBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: owned, initialised memory of this many bytes, which no copy is using: a transfer
-        // owns the buffer meanwhile.
+        // SAFETY: owned, initialised memory of this many bytes, which no copy uses: during a copy,
+        // the transfer owns the buffer.
         unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
     }
 }
@@ -273,7 +274,7 @@ impl DerefMut for HostBuffer {
 impl Drop for HostBuffer {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: given by `malloc_host` and freed once.
+            // SAFETY: allocated by `malloc_host` and freed once.
             let _ = unsafe { result::free_host(self.pointer.cast()) };
         }
     }

@@ -1,16 +1,15 @@
-//! The limits of devices that are elsewhere, by compute capability, from the tables of NVIDIA's
-//! programming guide.
+//! The limits of devices by compute capability, from the tables of NVIDIA's programming guide.
 //!
-//! With these, a launch is checked, and how many blocks are resident is computed, on a machine
-//! without a GPU. What differs between devices of one compute capability (multiprocessors, clocks,
-//! memory) is 0 here.
+//! With these, launches are checked and occupancy is computed on a machine without a GPU.
+//! Properties that differ between devices of one compute capability (multiprocessors, clocks,
+//! memory) are 0 here.
 
 use loopwright_target::Target;
 
 use super::device_info::DeviceInfo;
 use crate::arch::Arch;
 
-/// Compute capability, threads and blocks of a multiprocessor, shared memory of a multiprocessor in
+/// Compute capability, threads and blocks per multiprocessor, shared memory per multiprocessor in
 /// KiB.
 const TABLE: [((u32, u32), u32, u32, u32); 10] = [
     ((7, 5), 1024, 16, 64),
@@ -31,7 +30,7 @@ impl DeviceInfo {
         let capability = (arch.major, arch.minor);
         let &(_, threads, blocks, shared) = TABLE.iter().find(|row| row.0 == capability)?;
         let target = Target::cuda();
-        // From 8.0 on, the system keeps 1 KiB of each block's shared memory.
+        // From 8.0 on, the system reserves 1 KiB of each block's shared memory.
         let reserved = if arch.major >= 8 { 1 } else { 0 };
         Some(DeviceInfo {
             name: format!("any device of compute capability {}.{}", arch.major, arch.minor),

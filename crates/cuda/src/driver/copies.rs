@@ -30,12 +30,13 @@ impl Stream {
         Ok(values)
     }
 
-    /// Copies values into a buffer at byte `offset`, and waits until they are there.
+    /// Copies values into a buffer at byte `offset`, and waits for completion.
     pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: usize, values: &[T]) -> Result<(), CudaError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let range = self.range(buffer, offset, bytes.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer, and `bytes` is borrowed until the copy is done.
+            // SAFETY: the range is inside the buffer, and `bytes` is borrowed until the copy is
+            // done.
             unsafe {
                 result::memcpy_htod_async(buffer.address() + range.start as u64, bytes, self.raw.cu_stream())
             }
@@ -44,7 +45,7 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Copies values out of a buffer at byte `offset`, and waits until they are there.
+    /// Copies values out of a buffer at byte `offset`, and waits for completion.
     pub fn read<T: AnyBitPattern + NoUninit>(
         &self,
         buffer: &Buffer,
@@ -54,7 +55,7 @@ impl Stream {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
         let range = self.range(buffer, offset, bytes.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer, and `bytes` is borrowed exclusively until the
+            // SAFETY: the range is inside the buffer, and `bytes` is borrowed exclusively until the
             // copy is done.
             unsafe {
                 result::memcpy_dtoh_async(bytes, buffer.address() + range.start as u64, self.raw.cu_stream())
@@ -73,7 +74,7 @@ impl Stream {
     ) -> Result<Transfer, CudaError> {
         let range = self.range(buffer, offset, host.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the
+            // SAFETY: the range is inside the buffer; the transfer owns the host's memory until the
             // copy is done.
             unsafe {
                 result::memcpy_htod_async(buffer.address() + range.start as u64, &host, self.raw.cu_stream())
@@ -92,7 +93,7 @@ impl Stream {
     ) -> Result<Transfer, CudaError> {
         let range = self.range(buffer, offset, host.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the
+            // SAFETY: the range is inside the buffer; the transfer owns the host's memory until the
             // copy is done.
             unsafe {
                 result::memcpy_dtoh_async(
@@ -110,8 +111,8 @@ impl Stream {
         match self.record() {
             Ok(done) => Ok(Transfer { done, host: Some(host), _buffer: buffer.clone() }),
             Err(error) => {
-                // Without an event the copy can only be waited for with everything else; its memory
-                // must not be given up before.
+                // Without an event, the only way to wait for the copy is to wait for everything;
+                // its memory must not be released before.
                 let _ = self.synchronize();
                 Err(error)
             }
@@ -120,7 +121,7 @@ impl Stream {
 
     /// Copies bytes from one buffer to another. Between two devices, the stream must belong to one
     /// of them. Freeing memory and [`Device::synchronize`](super::Device::synchronize) of either
-    /// device wait for the copy; other streams must [wait](Stream::wait) for an event behind it.
+    /// device wait for the copy; other streams must [wait](Stream::wait) for an event after it.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -139,7 +140,7 @@ impl Stream {
         }
         self.device().bind()?;
         let (source, target) = (from.address() + source.start as u64, to.address() + target.start as u64);
-        // SAFETY: both ranges lie in their buffers, which are freed only after the work of this
+        // SAFETY: both ranges are inside their buffers, which are freed only after the work of this
         // stream.
         unsafe { result::memcpy_dtod_async(target, source, bytes, self.raw.cu_stream()) }
             .doing("copying on the device")
@@ -156,7 +157,7 @@ impl Stream {
             .doing("filling a buffer")
     }
 
-    /// Checks that this stream may touch these bytes, and makes the device current.
+    /// Checks that this stream may access these bytes, and makes the device current.
     fn range(
         &self,
         buffer: &Buffer,
@@ -180,14 +181,14 @@ impl Stream {
     pub(super) fn may_use_scratch(&self, buffer: &Buffer) -> Result<(), CudaError> {
         match buffer.home() {
             Some(home) if home.raw != self.raw => {
-                Err(CudaError::Foreign { what: "scratch memory is used on another stream than its own" })
+                Err(CudaError::Foreign { what: "scratch memory is used on a different stream" })
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A pending copy, which owns the memory of the host that it uses.
+/// A pending copy, which owns the host memory that it uses.
 #[derive(Debug)]
 pub struct Transfer {
     done: Event,
@@ -196,8 +197,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Waits until the copy is done and returns the memory of the host. After a failure that memory
-    /// is leaked: the copy may still be using it.
+    /// Waits until the copy is done and returns the host memory. After a failure, that memory is
+    /// leaked: the copy may still be using it.
     pub fn wait(mut self) -> Result<HostBuffer, CudaError> {
         self.done.synchronize()?;
         self.host.take().ok_or(CudaError::Foreign { what: "the copy was already waited for" })
@@ -214,8 +215,8 @@ impl Drop for Transfer {
         if let Some(host) = self.host.take()
             && self.done.synchronize().is_err()
         {
-            // The copy may still be running: rather lose the memory than give away what is being
-            // written to.
+            // The copy may still be running: leaking the memory is better than releasing it while
+            // it is being written.
             std::mem::forget(host);
         }
     }

@@ -22,13 +22,13 @@ pub(super) struct Inner {
     pub(super) info: DeviceInfo,
     queues: Mutex<Queues>,
     pub(super) pool: Option<Pool>,
-    /// Ordinals of the devices whose pools this one was given access to, or tried to get it.
+    /// Ordinals of the devices to whose pools this one requested access.
     pub(super) reached: Mutex<BTreeSet<usize>>,
     pub(super) context: Arc<CudaContext>,
 }
 
-/// The open devices by ordinal. There is one value for each device, so that all of its streams and
-/// memory know of each other.
+/// The open devices by ordinal. There is one value per device, which knows all of its streams and
+/// memory.
 static OPEN: Mutex<BTreeMap<usize, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 impl Device {
@@ -99,7 +99,7 @@ impl Device {
         pool.trim(keep)
     }
 
-    /// The streams with work that may be pending.
+    /// The streams whose work may be pending.
     pub(super) fn queues(&self) -> MutexGuard<'_, Queues> {
         self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,16 +109,16 @@ impl Device {
         self.inner.context == other.inner.context
     }
 
-    /// Makes the device's context current in this thread, as most functions of the driver need.
+    /// Makes the device's context current in this thread, as most driver functions require.
     pub(super) fn bind(&self) -> Result<(), CudaError> {
         self.inner.context.bind_to_thread().doing("selecting the device")
     }
 
-    /// As [`Device::bind`], for launches: only asks whether the context is current already.
+    /// As [`Device::bind`], for launches: only sets the context if it is not already current.
     pub(super) fn make_current(&self) -> Result<(), CudaError> {
         let wanted = self.inner.context.cu_ctx();
         let mut current = std::ptr::null_mut();
-        // SAFETY: the driver is initialised, and the pointer is to a live place.
+        // SAFETY: the driver is initialised, and the pointer is valid.
         let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
         if asked == sys::CUresult::CUDA_SUCCESS && current == wanted {
             return Ok(());

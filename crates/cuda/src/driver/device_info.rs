@@ -5,8 +5,8 @@ use cudarc::driver::{CudaContext, sys::CUdevice_attribute as A};
 use super::error::{CudaError, Doing};
 use crate::arch::Arch;
 
-/// Properties and limits of a device. Plain data, so that it can also describe a device that this
-/// machine does not have.
+/// Properties and limits of a device. Plain data, which can also describe a device that this
+/// machine lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Its number among the devices of the machine, counted from 0.
@@ -57,7 +57,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Whether a launch can start before the one ahead of it has ended (programmatic stream
+    /// Whether a launch can start before the preceding one has ended (programmatic stream
     /// serialization).
     pub fn starts_early(&self) -> bool {
         self.arch().starts_early()
@@ -109,7 +109,7 @@ impl DeviceInfo {
             shared_per_block_optin: number(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             shared_per_multiprocessor: number(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             shared_reserved_per_block: number(A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
-            // Virtual devices keep their clocks to themselves.
+            // Virtual devices do not report their clocks.
             clock_khz: number(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).unwrap_or(0),
             memory_clock_khz: number(A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0),
             memory_bus_bits: number(A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,

@@ -1,4 +1,4 @@
-//! Errors of the driver, and requests refused before the driver is asked.
+//! Errors of the driver, and requests refused before the driver is called.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use cudarc::driver::DriverError;
 use super::limit_error::LimitError;
 use crate::arch::Arch;
 
-/// A failure reported by the driver, or a request refused before the driver was asked.
+/// A failure reported by the driver, or a request refused before the driver was called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CudaError {
     /// The driver's library could not be loaded.
     NoDriver,
-    /// The driver is installed and finds no device.
+    /// The driver is installed but finds no device.
     NoDevice,
     /// The driver lacks a function that was added in a later version.
     OldDriver {
-        /// What needs the function, in the plural; the message begins with it.
+        /// The feature that needs the function, in the plural; the message begins with it.
         for_what: &'static str,
         /// The first version of CUDA whose drivers have it, such as `12.0`.
         since: &'static str,
     },
     /// No device has this number.
     NoSuchDevice {
-        /// The number asked for; devices count from 0.
+        /// The requested number; devices are numbered from 0.
         ordinal: usize,
         /// The number of devices of this machine.
         count: usize,
@@ -37,12 +37,12 @@ pub enum CudaError {
     },
     /// The binary has no kernel of this name.
     NoSuchKernel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// A launch breaks a limit.
+    /// A launch exceeds a limit.
     Limit(LimitError),
-    /// A kernel was given arguments that do not fit its parameters.
+    /// The arguments of a launch do not match the kernel's parameters.
     Arguments {
         /// The name of the kernel.
         kernel: String,
@@ -51,26 +51,25 @@ pub enum CudaError {
     },
     /// A range of bytes ends beyond the end of its buffer.
     Range {
-        /// The offset of the first byte asked for.
+        /// The offset of the first requested byte.
         offset: usize,
         /// The length of the range, bytes.
         bytes: usize,
         /// The length of the buffer, bytes.
         length: usize,
     },
-    /// A request mixes objects of different devices, or uses scratch memory on another stream than
-    /// its own.
+    /// A request mixes objects of different devices, or uses scratch memory on a different stream.
     Foreign {
-        /// The two that do not belong together, as a clause.
+        /// The mismatch, as a clause.
         what: &'static str,
     },
-    /// A copy between devices was put on a stream that is being captured.
+    /// A copy between devices was submitted to a stream that is being captured.
     Captured,
-    /// The device does not have this much memory left.
+    /// The device does not have enough free memory.
     OutOfMemory {
-        /// Bytes asked for.
+        /// Number of requested bytes.
         bytes: usize,
-        /// Bytes free at that moment, if the driver reports them.
+        /// Number of free bytes at that time, if the driver reports it.
         free: Option<usize>,
     },
     /// The driver reported an error.
@@ -101,20 +100,23 @@ impl CudaError {
         let text = match self {
             CudaError::NoDriver => "install NVIDIA's driver (libcuda.so.1), or run on the emulator",
             CudaError::NoDevice => {
-                "check with nvidia-smi that a GPU is visible (CUDA_VISIBLE_DEVICES hides some), or run on the emulator"
+                "check with nvidia-smi that a GPU is visible (CUDA_VISIBLE_DEVICES may hide it), \
+                 or run on the emulator"
             }
             CudaError::OldDriver { .. } => "update the driver",
             CudaError::BadBinary { .. } => "compile for the architecture of this device",
             CudaError::Limit(error) => return Some(error.remedy().to_owned()),
-            CudaError::NoSuchDevice { .. } => "name one that there is, or `Device::best()`",
-            CudaError::Foreign { .. } => "make everything that one launch uses on one device",
-            CudaError::Captured => "copy before or after what is captured, or on another stream",
+            CudaError::NoSuchDevice { .. } => "use the number of an existing device, or `Device::best()`",
+            CudaError::Foreign { .. } => "create everything that a launch uses on the same device",
+            CudaError::Captured => "copy before or after the capture, or on a different stream",
             CudaError::OutOfMemory { .. } => "free buffers or work on smaller pieces",
             CudaError::Driver { name, .. } => match name.as_str() {
                 "CUDA_ERROR_ILLEGAL_ADDRESS"
                 | "CUDA_ERROR_MISALIGNED_ADDRESS"
                 | "CUDA_ERROR_LAUNCH_FAILED" => {
-                    "a kernel accessed memory that it may not; this process cannot use the device any more; run it on the emulator or under compute-sanitizer to see where"
+                    "a kernel made an invalid memory access, and this process can no longer use \
+                     the device; run the kernel on the emulator or under compute-sanitizer to \
+                     locate the access"
                 }
                 "CUDA_ERROR_NO_BINARY_FOR_GPU" => "compile for the architecture of this device",
                 _ => return None,
@@ -131,10 +133,10 @@ impl fmt::Display for CudaError {
             CudaError::NoDriver => f.write_str("this machine has no CUDA driver"),
             CudaError::NoDevice => f.write_str("this machine has no CUDA device"),
             CudaError::OldDriver { for_what, since } => {
-                write!(f, "{for_what} need a driver of CUDA {since} or newer")
+                write!(f, "{for_what} need a driver for CUDA {since} or newer")
             }
             CudaError::NoSuchDevice { ordinal, count } => {
-                write!(f, "there is no device {ordinal}: this machine has {count}, counted from 0")
+                write!(f, "there is no device {ordinal}: this machine has {count}, numbered from 0")
             }
             CudaError::BadBinary { arch, reason } => {
                 write!(f, "the binary for {arch} cannot be loaded: {reason}")
@@ -144,21 +146,21 @@ impl fmt::Display for CudaError {
             }
             CudaError::Limit(error) => error.fmt(f),
             CudaError::Arguments { kernel, reason } => {
-                write!(f, "`{kernel}` was given wrong arguments: {reason}")
+                write!(f, "the arguments of `{kernel}` do not match its parameters: {reason}")
             }
             CudaError::Range { offset, bytes, length } => {
                 write!(
                     f,
-                    "bytes {offset} to {} of a buffer of {length} bytes were asked for",
+                    "bytes {offset} to {} of a buffer of {length} bytes were requested",
                     offset.saturating_add(*bytes)
                 )
             }
             CudaError::Foreign { what } => f.write_str(what),
             CudaError::Captured => {
-                f.write_str("a stream that is being captured cannot take a copy between devices")
+                f.write_str("copies between devices are not possible on a stream that is being captured")
             }
             CudaError::OutOfMemory { bytes, free } => {
-                write!(f, "the device has no {bytes} bytes of memory left")?;
+                write!(f, "the device does not have {bytes} bytes of free memory")?;
                 free.map_or(Ok(()), |free| write!(f, " ({free} are free)"))
             }
             CudaError::Driver { doing, name, text } => write!(f, "{doing} failed: {text} ({name})"),

@@ -1,8 +1,8 @@
-//! Sequences of work that the driver is told once and then starts as a whole.
+//! Graphs: sequences of work that are defined once and then launched as a whole.
 //!
-//! The nodes of a graph are made one by one instead of by capturing a stream: while a stream is
-//! captured, other threads of the process may not wait for the device, and a wait of theirs would
-//! spoil the capture.
+//! The nodes of a graph are added one by one instead of by capturing a stream: during a capture,
+//! other threads of the process must not wait for the device, since that would invalidate the
+//! capture.
 
 use cudarc::driver::{result, sys};
 
@@ -16,7 +16,7 @@ use super::stream::Stream;
 /// The work of one node of a graph.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// A launch. The stream that it was prepared for plays no role here.
+    /// A launch. The stream that it was prepared for is ignored.
     Launch(Prepared),
     /// A copy of bytes between two buffers of one device.
     Copy {
@@ -42,8 +42,8 @@ pub struct Node {
     pub after: Vec<usize>,
 }
 
-/// Launches and copies that are started as a whole. It keeps alive the buffers and kernels that
-/// they use.
+/// Launches and copies that are launched as a whole. The graph keeps the buffers and kernels that
+/// they use alive.
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
@@ -51,10 +51,10 @@ pub struct Graph {
     _nodes: Vec<Node>,
 }
 
-// SAFETY: the driver's handle may be used from any thread, from one at a time: launching borrows
-// the graph exclusively.
+// SAFETY: the driver's handle may be used from any thread, but only one at a time: launching
+// borrows the graph exclusively.
 unsafe impl Send for Graph {}
-// SAFETY: a shared graph cannot be used for anything.
+// SAFETY: nothing can be done with a shared reference to a graph.
 unsafe impl Sync for Graph {}
 
 /// The driver's graph while nodes are added.
@@ -62,8 +62,8 @@ struct Draft(sys::CUgraph);
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // SAFETY: made by `cuGraphCreate` and destroyed once; what was instantiated from it is
-        // independent of it.
+        // SAFETY: made by `cuGraphCreate` and destroyed once; instantiated graphs are independent
+        // of it.
         let _ = unsafe { sys::cuGraphDestroy(self.0) };
     }
 }
@@ -74,8 +74,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// As for [`Function::launch`](super::Function::launch), for every launch among them; what two
-    /// nodes do at the same time must not conflict.
+    /// As for [`Function::launch`](super::Function::launch), for every launch among them; nodes
+    /// that may run at the same time must not conflict.
     pub unsafe fn graph(&self, nodes: Vec<Node>) -> Result<Graph, CudaError> {
         library::require_function(c"cuGraphAddKernelNode_v2", "graphs", "12.0")?;
         self.bind()?;
@@ -88,13 +88,13 @@ impl Device {
             let mut after = Vec::with_capacity(node.after.len());
             for number in &node.after {
                 after.push(*made.get(*number).ok_or(CudaError::Foreign {
-                    what: "a node of a graph waits for one that does not come before it",
+                    what: "a node of a graph waits for one that is not an earlier node",
                 })?);
             }
             made.push(self.add(&draft, &after, &node.work)?);
         }
         let mut exec = std::ptr::null_mut();
-        // SAFETY: the graph is whole; nothing of the flags is asked for.
+        // SAFETY: the graph is complete; no flags are set.
         unsafe { sys::cuGraphInstantiateWithFlags(&mut exec, draft.0, 0) }
             .result()
             .doing("instantiating a graph")?;
@@ -155,13 +155,13 @@ impl Device {
                     Depth: 1,
                 };
                 let context = self.inner.context.cu_ctx();
-                // SAFETY: graph and nodes are live, and both ranges lie in buffers of this context
-                // that the graph keeps.
+                // SAFETY: graph and nodes are live, and both ranges are inside buffers of this
+                // context that the graph keeps alive.
                 unsafe { sys::cuGraphAddMemcpyNode(&mut node, draft.0, list, count, &parameters, context) }
                     .result()
                     .doing("adding a copy to a graph")?;
             }
-            // Nothing to do, and others may still wait for it.
+            // It has no work, but other nodes may wait for it.
             Work::Launch(_) | Work::Copy { .. } => {
                 // SAFETY: graph and nodes are live.
                 unsafe { sys::cuGraphAddEmptyNode(&mut node, draft.0, list, count) }
@@ -174,11 +174,11 @@ impl Device {
 }
 
 impl Graph {
-    /// Puts the whole graph on a stream as one piece of work. Allocates nothing on the host.
+    /// Submits the whole graph to a stream as one piece of work. Allocates nothing on the host.
     ///
     /// # Safety
     ///
-    /// As when it was made: other work of the device at that time must not conflict with its own.
+    /// As for its creation; other work of the device at that time must not conflict with it.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         if !stream.device().is(&self.device) {
             return Err(CudaError::Foreign { what: "the graph is on another device than the stream" });
@@ -197,8 +197,8 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: made by the driver and destroyed once. Of a launch under way the driver keeps
-            // what it needs; the buffers are freed after the work of the device by themselves.
+            // SAFETY: made by the driver and destroyed once. The driver keeps what a pending launch
+            // needs; the buffers are freed after the work of the device.
             let _ = unsafe { result::graph::exec_destroy(self.exec) };
         }
     }

@@ -16,8 +16,8 @@ use super::stream::Stream;
 /// may be used for any number of launches.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// Each value at the beginning of a slot of its own, which is as aligned as any parameter
-    /// needs.
+    /// Each value is at the beginning of a separate slot with sufficient alignment for any
+    /// parameter.
     slots: Vec<Slot>,
     buffers: Vec<Buffer>,
 }
@@ -73,8 +73,7 @@ impl Arguments {
         Ok(self)
     }
 
-    /// Where each value lies, for the driver, which reads through these pointers and writes through
-    /// none.
+    /// Pointers to the values, through which the driver only reads.
     pub(super) fn pointers(&self) -> Vec<*mut c_void> {
         self.slots.iter().map(|slot| std::ptr::from_ref(&slot.value).cast_mut().cast()).collect()
     }
@@ -105,7 +104,7 @@ impl Function {
         Ok(limits::check(self.device.info(), self.info(), shape)?)
     }
 
-    /// Puts a launch on a stream, after checking its limits and, where the driver tells the
+    /// Submits a launch to a stream, after checking its limits and, if the driver reports the
     /// parameters, the number and sizes of its arguments. An empty grid launches nothing.
     ///
     /// # Safety
@@ -126,12 +125,12 @@ impl Function {
         }
         self.device.bind()?;
         let mut pointers = arguments.pointers();
-        // Within the limits, which were checked, the extents fit.
+        // The extents fit, since they are within the checked limits.
         let [x, y, z] = shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
         let [bx, by, bz] = shape.block;
         // SAFETY: function and stream are live and of the same context; there is a pointer for each
-        // parameter, to as many bytes as it has; the driver copies the values before it returns.
-        // The rest is the caller's promise.
+        // parameter, to a value of its size; the driver copies the values before it returns. The
+        // rest is the caller's promise.
         unsafe {
             result::launch_kernel(
                 self.raw.cu_function(),
@@ -145,7 +144,7 @@ impl Function {
         .doing("launching a kernel")
     }
 
-    /// All checks of a launch: limits, arguments, and that everything is of one device.
+    /// All checks of a launch: limits, arguments, and that everything belongs to one device.
     pub(super) fn check_launch(
         &self,
         stream: &Stream,
@@ -165,14 +164,14 @@ impl Function {
         let wrong = |reason: String| Err(CudaError::Arguments { kernel: self.info().name.clone(), reason });
         if parameters.len() != arguments.len() {
             return wrong(format!(
-                "it has {} parameters and was given {}",
+                "it has {} parameters, and {} were given",
                 parameters.len(),
                 arguments.len()
             ));
         }
         for (number, (&size, slot)) in parameters.iter().zip(&arguments.slots).enumerate() {
             if size != slot.bytes {
-                return wrong(format!("parameter {number} has {size} bytes and was given {}", slot.bytes));
+                return wrong(format!("parameter {number} has {size} bytes, and {} were given", slot.bytes));
             }
         }
         Ok(())

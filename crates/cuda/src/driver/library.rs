@@ -1,4 +1,4 @@
-//! The driver's library: whether it is there, and which version.
+//! The driver's library: availability and version.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -7,8 +7,8 @@ use cudarc::driver::{DriverError, result, sys};
 
 use super::error::{CudaError, Doing};
 
-/// Loads and initialises the driver, once a process. Only after this gave `Ok` may any function of
-/// `cudarc::driver` be called: without the library they panic.
+/// Loads and initialises the driver, once per process. Functions of `cudarc::driver` may only be
+/// called after this has returned `Ok`: without the library they panic.
 pub(super) fn require() -> Result<(), CudaError> {
     static READY: OnceLock<Result<(), CudaError>> = OnceLock::new();
     READY
@@ -19,7 +19,7 @@ pub(super) fn require() -> Result<(), CudaError> {
             }
             match result::init() {
                 Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Err(CudaError::NoDevice),
-                // The library that toolkits bring for linking only.
+                // The stub library of toolkits, which is for linking only.
                 Err(DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => Err(CudaError::NoDriver),
                 other => other.doing("initialising the driver"),
             }
@@ -27,15 +27,14 @@ pub(super) fn require() -> Result<(), CudaError> {
         .clone()
 }
 
-/// Whether the driver has a function: those added late are missing in older drivers, and calling
-/// one that is missing panics.
+/// Whether the driver has a function: older drivers lack those added later, and calling a missing
+/// one panics.
 pub(super) fn has_symbol(name: &CStr) -> bool {
-    // SAFETY: called only where the library was seen to be present; the symbol is looked up and not
-    // called.
+    // SAFETY: called only if the library is present; the symbol is looked up and not called.
     unsafe { sys::culib().get::<*const c_void>(name.to_bytes_with_nul()).is_ok() }
 }
 
-/// Refuses what a driver is too old for, which has not this function.
+/// Refuses a feature if the driver is too old to have this function.
 pub(super) fn require_function(
     name: &CStr,
     for_what: &'static str,

@@ -1,4 +1,4 @@
-//! The limits of a launch, and how one that is broken is reported.
+//! The limits of a launch, and the error for one that is exceeded.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct LimitError {
     pub kernel: String,
     /// The first limit exceeded, in the order of [`check`](super::limits::check).
     pub limit: Limit,
-    /// What the launch asks for, in threads, blocks or bytes as the limit is.
+    /// The requested amount, in the unit of the limit: threads, blocks or bytes.
     pub asked: u64,
     /// The greatest value allowed; for [`Limit::EmptyBlock`] the least.
     pub allowed: u64,
@@ -18,17 +18,17 @@ pub struct LimitError {
 /// The limits of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// A block has at least one thread along each axis.
+    /// A block needs at least one thread along each axis.
     EmptyBlock,
-    /// Threads of a block along an axis: 0, 1 or 2 for x, y or z.
+    /// Threads per block along an axis: 0, 1 or 2 for x, y or z.
     BlockExtent(usize),
-    /// Threads of a block, on this device.
+    /// Threads per block, on this device.
     BlockThreads,
-    /// Threads of a block, given the registers of this kernel and its launch bounds.
+    /// Threads per block, given the registers of this kernel and its launch bounds.
     KernelThreads,
-    /// Blocks of a grid along an axis: 0, 1 or 2 for x, y or z.
+    /// Blocks per grid along an axis: 0, 1 or 2 for x, y or z.
     GridExtent(usize),
-    /// Shared memory of a block, static and dynamic, in bytes.
+    /// Shared memory per block, static and dynamic, in bytes.
     SharedMemory,
 }
 
@@ -63,7 +63,8 @@ impl fmt::Display for LimitError {
             Limit::SharedMemory => {
                 write!(
                     f,
-                    "a block takes {asked} bytes of shared memory, and the device has {allowed} for one"
+                    "a block needs {asked} bytes of shared memory, and the device has {allowed} \
+                     per block"
                 )
             }
         }
@@ -71,17 +72,19 @@ impl fmt::Display for LimitError {
 }
 
 impl LimitError {
-    /// How to bring the launch within the limit, as an imperative clause.
+    /// The remedy, as an imperative clause.
     pub fn remedy(&self) -> &'static str {
         match self.limit {
             Limit::EmptyBlock | Limit::BlockExtent(_) | Limit::BlockThreads => {
                 "split the inames on threads by smaller factors"
             }
             Limit::KernelThreads => {
-                "use fewer threads a block, or unroll less so that a thread takes fewer registers"
+                "use fewer threads per block, or unroll less so that a thread needs fewer \
+                 registers"
             }
             Limit::GridExtent(_) => {
-                "put the longer iname on block.x, or split it and leave a sequential loop in each block"
+                "map the longer iname to block.x, or split it and leave a sequential loop in each \
+                 block"
             }
             Limit::SharedMemory => "prefetch smaller tiles",
         }

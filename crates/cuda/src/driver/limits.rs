@@ -1,8 +1,8 @@
-//! Whether a launch can work, decided without trying it.
+//! Checks launches against limits before they are tried.
 //!
-//! The driver answers a launch that breaks a limit with one of two errors that name none. Here
-//! every limit is compared by name, first those of the device, then those of the function, and the
-//! first one broken is reported with both numbers.
+//! If a launch exceeds a limit, the driver reports one of two errors that do not say which. Here
+//! every limit is checked by name, first those of the device, then those of the function, and the
+//! first one that is exceeded is reported with both numbers.
 
 use super::device_info::DeviceInfo;
 use super::module::FunctionInfo;
@@ -10,8 +10,8 @@ use super::shape::LaunchShape;
 
 pub use super::limit_error::{Limit, LimitError};
 
-/// Compares a launch with the limits of a device and of a function. An empty grid is within them:
-/// it launches nothing.
+/// Compares a launch with the limits of a device and of a function. An empty grid is accepted: it
+/// launches nothing.
 pub fn check(device: &DeviceInfo, function: &FunctionInfo, shape: &LaunchShape) -> Result<(), LimitError> {
     let within = |limit: Limit, asked: u64, allowed: u64| {
         if asked <= allowed {
@@ -77,7 +77,7 @@ mod tests {
     fn each_limit_is_found_at_its_edge() {
         assert_eq!(broken([1, 1, 1], [768, 1, 1], 226 << 10), None);
         assert_eq!(broken([0x7fff_ffff, 65535, 65535], [1, 1, 64], 0), None);
-        assert_eq!(broken([0, 1, 1], [1, 1, 1], 0), None, "an empty grid is no error");
+        assert_eq!(broken([0, 1, 1], [1, 1, 1], 0), None, "an empty grid is not an error");
         assert_eq!(broken([1, 1, 1], [1, 0, 1], 0), Some((Limit::EmptyBlock, 0, 1)));
         assert_eq!(broken([1, 1, 1], [1, 1, 65], 0), Some((Limit::BlockExtent(2), 65, 64)));
         assert_eq!(broken([1, 1, 1], [1025, 1, 1], 0), Some((Limit::BlockExtent(0), 1025, 1024)));

@@ -1,11 +1,11 @@
 //! The CUDA driver: devices and their limits, memory, streams, modules, launches, graphs, times.
 //!
-//! A [`Device`] is a shared handle, kept alive by everything made on it. Work put on a [`Stream`]
-//! runs in order; different streams run concurrently unless one [waits](Stream::wait) for an
-//! [`Event`] of the other. A [`Buffer`] may be used on any stream, a [scratch
-//! buffer](Stream::scratch) only on its own. Its memory returns to the device's pool behind all
-//! work that may use it, and nobody waits for that. A copy between two devices counts as work of
-//! both. A pending copy's host memory is owned by its [`Transfer`].
+//! A [`Device`] is a shared handle, kept alive by everything made on it. Work submitted to a
+//! [`Stream`] runs in order; different streams run concurrently unless one [waits](Stream::wait)
+//! for an [`Event`] of the other. A [`Buffer`] may be used on any stream, a [scratch
+//! buffer](Stream::scratch) only on its own. Its memory returns to the device's pool after all work
+//! that may use it, without anything waiting for that. A copy between two devices counts as work of
+//! both. The host memory of a pending copy is owned by its [`Transfer`].
 //!
 //! Every launch is checked against the limits of the device and of the function *before* it is
 //! tried; see [`limits`].

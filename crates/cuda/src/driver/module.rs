@@ -78,9 +78,9 @@ impl Module {
             max_threads_per_block: number(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             parameters: parameter_sizes(&raw, count),
         };
-        // Beyond what every kernel gets, dynamic shared memory has to be allowed. The same number
-        // for every handle to one kernel, once and at once, so that no launch has to set it and
-        // none can find it lowered by another.
+        // Dynamic shared memory beyond the default has to be allowed. The maximum is set once,
+        // here, for every handle to the kernel, so that launches need not set it and cannot find it
+        // lowered by another.
         let most = self.device.info().shared_per_block_optin.saturating_sub(info.shared_bytes);
         if info.shared_bytes + most > self.device.info().shared_per_block {
             raw.set_attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32)
@@ -123,7 +123,7 @@ impl Function {
         &self.info
     }
 
-    /// Blocks resident on a multiprocessor at once, for blocks of `threads` threads with
+    /// Blocks resident on a multiprocessor at the same time, for blocks of `threads` threads with
     /// `dynamic_shared` bytes of dynamic shared memory.
     pub fn resident_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32, CudaError> {
         self.device.bind()?;
@@ -143,8 +143,7 @@ fn parameter_sizes(function: &CudaFunction, count: Option<usize>) -> Option<Vec<
             return Some(sizes);
         }
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is loaded, the driver has the call, and both pointers are to live
-        // integers.
+        // SAFETY: the function is loaded, the driver has the call, and both pointers are valid.
         let answer =
             unsafe { sys::cuFuncGetParamInfo(function.cu_function(), sizes.len(), &mut offset, &mut size) };
         match answer {

@@ -1,9 +1,11 @@
-//! Occupancy: the blocks resident on a multiprocessor at once, computed without a device.
+//! Occupancy: the number of blocks resident on a multiprocessor at the same time, computed without
+//! a device.
 //!
-//! Four resources bound it. Blocks and warps are counted. Registers are given to a warp in pieces
-//! of 256, and warps to the four partitions of a multiprocessor evenly, so that warps come in
-//! fours. Shared memory is given to a block in pieces of 128 bytes (256 before 8.0), with what the
-//! system keeps. A test on a GPU holds the result equal to the driver's.
+//! Four resources bound it. Blocks and warps are counted. Registers are allocated to a warp in
+//! units of 256, and warps are distributed evenly over the four partitions of a multiprocessor, so
+//! that their number is a multiple of four. Shared memory is allocated to a block in units of 128
+//! bytes (256 before 8.0), including the part reserved by the system. A test on a GPU compares the
+//! result with the driver's.
 
 use super::device_info::DeviceInfo;
 
@@ -23,13 +25,13 @@ pub enum Resource {
 /// Blocks and warps resident on a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Blocks resident at once; 0 for a block that does not fit at all.
+    /// Number of resident blocks; 0 if a block does not fit.
     pub blocks: u32,
-    /// Warps resident at once.
+    /// Number of resident warps.
     pub warps: u32,
     /// Limit of resident warps.
     pub max_warps: u32,
-    /// The resource that leaves no room for another block.
+    /// The limiting resource.
     pub limited_by: Resource,
 }
 
@@ -61,7 +63,7 @@ pub fn occupancy(device: &DeviceInfo, threads: u32, registers: u32, shared_bytes
             of_block => device.shared_per_multiprocessor / of_block,
         }
     };
-    // Of equal bounds the first is named.
+    // Of equal bounds, the first one is reported.
     let bounds = [
         (by_warps, Resource::Warps),
         (by_registers, Resource::Registers),
@@ -88,9 +90,9 @@ mod tests {
         // 64 warps and 32 blocks, 65536 registers, 164 KiB.
         assert_eq!(case(256, 32, 0), (8, 64, Resource::Warps));
         assert_eq!(case(32, 16, 0), (32, 32, Resource::Blocks));
-        // 33 registers take 5 pieces of 256 a warp: 51 warps, of which 48 in fours.
+        // 33 registers take 5 units of 256 per warp: 51 warps, rounded down to 48.
         assert_eq!(case(256, 33, 0), (6, 48, Resource::Registers));
-        // 1024 threads of 65 registers each would take 66560 of 65536.
+        // 1024 threads of 65 registers each would need 66560 of 65536.
         assert_eq!(case(1024, 65, 0).0, 0);
         assert_eq!(case(1024, 64, 0), (1, 32, Resource::Registers));
         // 40 KiB and the 1 KiB of the system: 4 times 41 is 164.

@@ -1,13 +1,13 @@
 //! Copies from the memory of one device to that of another.
 //!
-//! The driver does such a copy in the order of one stream, which is of one of the two devices. What
-//! waits for all work of the *other* one, as freeing a buffer there does, would not know of it: so
-//! a stream of the other device waits for the copy (`Queues::host_work`), and with it whatever
-//! waits for everything there.
+//! The driver orders such a copy on one stream, which belongs to one of the two devices. Operations
+//! that wait for all work of the *other* one, such as freeing a buffer there, would not know about
+//! it: so a stream of the other device waits for the copy (`Queues::host_work`), and thus does
+//! everything that waits for all work there.
 //!
-//! Devices that reach each other's memory are let into each other's pools when the first copy
-//! between them is made, and copy from memory to memory. Where they do not, as over some buses, and
-//! of memory that others own, the driver does what it can by itself: it goes through the host.
+//! Devices with peer access are given access to each other's pools on the first copy between them,
+//! and copy directly. Without peer access, as over some buses, and for memory that other libraries
+//! own, the driver copies through the host.
 
 use std::sync::PoisonError;
 
@@ -20,8 +20,8 @@ use super::error::{CudaError, Doing};
 use super::stream::Stream;
 
 impl Stream {
-    /// Copies bytes from a buffer to one of another device, in the order of this stream, which is
-    /// of one of the two.
+    /// Copies bytes from a buffer to one on another device, in the order of this stream, which
+    /// belongs to one of the two devices.
     pub(super) fn copy_between(
         &self,
         from: &Buffer,
@@ -36,11 +36,13 @@ impl Stream {
         let other = match (self.device().is(from.device()), self.device().is(to.device())) {
             (true, _) => to.device(),
             (_, true) => from.device(),
-            _ => return Err(CudaError::Foreign { what: "the stream is of neither buffer's device" }),
+            _ => {
+                return Err(CudaError::Foreign { what: "the stream belongs to neither buffer's device" });
+            }
         };
         self.may_use_scratch(from)?;
         self.may_use_scratch(to)?;
-        // Nothing of what is captured runs now: no stream of the other device could wait for it.
+        // Captured work does not run now, so that no stream of the other device could wait for it.
         let capturing = self.raw.capture_status().doing(doing)?;
         if capturing != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
             return Err(CudaError::Captured);
@@ -51,8 +53,8 @@ impl Stream {
         self.device().reach(other);
         other.reach(self.device());
         self.device().bind()?;
-        // SAFETY: both ranges lie in their buffers, which are freed only after the work of their
-        // devices; this copy is part of both.
+        // SAFETY: both ranges are inside their buffers, which are freed only after the work of
+        // their devices; this copy is part of both.
         unsafe {
             result::memcpy_peer_async(
                 to.device().inner.context.cu_ctx(),
@@ -70,7 +72,7 @@ impl Stream {
             .doing(doing)
             .and_then(|done| other.queues().host_work(&other.inner.context, &done));
         if told.is_err() {
-            // Then it is over before the other device can do anything.
+            // The copy is then complete before the other device can do anything.
             let _ = self.synchronize();
         }
         told
@@ -78,8 +80,8 @@ impl Stream {
 }
 
 impl Device {
-    /// Lets this device into the pool of another, once, where the hardware has a way. A failure
-    /// costs time and nothing else.
+    /// Gives this device access to the pool of another, once, if the hardware supports it. A
+    /// failure only costs time.
     fn reach(&self, other: &Device) {
         let Some(pool) = &other.inner.pool else { return };
         let mut reached = self.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +90,7 @@ impl Device {
         }
         let mut reaches = 0;
         let (own, peer) = (self.inner.context.cu_device(), other.inner.context.cu_device());
-        // SAFETY: both are devices of the driver, and the pointer is to a live place.
+        // SAFETY: both are devices of the driver, and the pointer is valid.
         let asked = unsafe { sys::cuDeviceCanAccessPeer(&mut reaches, own, peer) };
         if asked == sys::CUresult::CUDA_SUCCESS && reaches != 0 {
             pool.let_in(own);

@@ -1,9 +1,9 @@
-//! The pool that a device's buffers come from and go back to.
+//! The pool from which a device's buffers are allocated.
 //!
-//! Memory that was freed stays with the pool for the next buffer: getting memory from the driver
-//! takes as long as a small kernel, and giving it back waits for the whole device. Freeing is work
-//! of a stream of the pool's own that comes after everything (`queues`); getting is work of
-//! another, so that it never waits for a kernel.
+//! Freed memory remains in the pool for later buffers: allocating memory from the driver takes as
+//! long as a small kernel, and returning it waits for the whole device. Memory is freed on a
+//! separate stream that is ordered after all other work (`queues`), and allocated on another one,
+//! so that allocation never waits for a kernel.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
 
-/// Memory of a device's pool, in bytes.
+/// Memory use of a device's pool, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
     /// In use by buffers.
     pub used: u64,
-    /// Taken from the driver, for these buffers and later ones; at least `used`.
+    /// Reserved from the driver, for these buffers and later ones; at least `used`.
     pub reserved: u64,
 }
 
 impl Pool {
-    /// None if the device or the driver has no pools, or cannot make one. Memory then comes from
-    /// the driver directly.
+    /// `None` if the device or the driver does not support pools, or a pool cannot be created.
+    /// Memory is then allocated by the driver directly.
     pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
         let pools = context.has_async_alloc() && library::has_symbol(c"cuMemAllocFromPoolAsync");
         pools.then(|| Pool::make(context).ok()).flatten()
@@ -57,13 +57,13 @@ impl Pool {
             usage: 0,
             reserved: [0; 54],
         };
-        let doing = "making a pool of memory";
+        let doing = "creating a memory pool";
         let (get, free) = (context.new_stream().doing(doing)?, context.new_stream().doing(doing)?);
-        // SAFETY: the properties are whole, and their reserved part is zero.
+        // SAFETY: the properties are complete, and their reserved part is zero.
         let raw = unsafe { result::mem_pool::create(&properties) }.doing(doing)?;
         let pool = Pool { raw, get, free };
-        // Nothing goes back to the driver by itself, and getting memory never waits for work that
-        // still uses it.
+        // No memory is returned to the driver automatically, and allocation never waits for work
+        // that still uses memory.
         pool.set::<u64>(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
         pool.set::<i32>(A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0)?;
         Ok(pool)
@@ -87,16 +87,16 @@ impl Pool {
     fn set<T>(&self, attribute: A, mut value: T) -> Result<(), CudaError> {
         // SAFETY: the pool is live, and the caller names the attribute's type.
         unsafe { result::mem_pool::set_attribute(self.raw, attribute, std::ptr::from_mut(&mut value).cast()) }
-            .doing("setting up a pool of memory")
+            .doing("configuring a memory pool")
     }
 
     fn number(&self, attribute: A) -> Result<u64, CudaError> {
         let mut value = 0u64;
-        // SAFETY: the pool is live, and the attributes that are asked for are of 64 bits.
+        // SAFETY: the pool is live, and the queried attributes have 64 bits.
         unsafe {
             result::mem_pool::get_attribute(self.raw, attribute, std::ptr::from_mut(&mut value).cast())
         }
-        .doing("asking for a pool of memory")?;
+        .doing("querying a memory pool")?;
         Ok(value)
     }
 
@@ -116,7 +116,7 @@ impl Pool {
             if error.0 != sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
                 return Err(error);
             }
-            // What is being freed may be enough, and what is kept in pieces.
+            // Pending frees, and fragmented memory returned to the driver, may suffice.
             self.free.synchronize()?;
             // SAFETY: the pool is live.
             unsafe { result::mem_pool::trim_to(self.raw, 0) }?;
@@ -140,8 +140,8 @@ impl Pool {
         unsafe { result::mem_pool::trim_to(self.raw, keep) }.doing("giving memory back")
     }
 
-    /// Frees memory on the pool's own stream, once `after_everything` has ordered that stream
-    /// behind all work put on the device so far.
+    /// Frees memory on the pool's own stream, once `after_everything` has ordered that stream after
+    /// all work submitted to the device so far.
     pub fn free(
         &self,
         pointer: sys::CUdeviceptr,
@@ -150,15 +150,14 @@ impl Pool {
         if after_everything(&self.free).is_err() {
             let _ = result::ctx::synchronize();
         }
-        // SAFETY: got from this pool and freed once.
+        // SAFETY: allocated from this pool and freed once.
         let _ = unsafe { result::free_async(pointer, self.free.cu_stream()) };
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: destroyed once, when no buffer is left; what is still being freed is the driver's
-        // to wait for.
+        // SAFETY: destroyed once, when no buffer is left; the driver waits for pending frees.
         let _ = unsafe { result::mem_pool::destroy(self.raw) };
     }
 }

@@ -1,10 +1,9 @@
 //! Launches whose checks are made once.
 //!
-//! Everything that the driver's call takes is in place when a launch is prepared: the function, the
-//! stream, the sizes as the driver wants them, the values of the parameters and the array of
-//! pointers to them. What is left is to see that the device's context is current in this thread,
-//! which costs nanoseconds and cannot be left out, since other libraries of the process set it too,
-//! and the call itself.
+//! A prepared launch has everything that the driver's call needs: the function, the stream, the
+//! sizes in the driver's form, the values of the parameters and the array of pointers to them. Each
+//! launch then only makes the device's context current in this thread, which takes nanoseconds and
+//! cannot be omitted, since other libraries of the process set it too, and makes the call.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -18,8 +17,8 @@ use super::module::{Function, FunctionInfo};
 use super::shape::LaunchShape;
 use super::stream::Stream;
 
-/// A checked launch of a kernel on a stream with its arguments. Putting it on the stream allocates
-/// nothing, looks nothing up and takes no lock. Clones are handles to the same launch.
+/// A checked launch of a kernel on a stream with its arguments. Submitting it does not allocate,
+/// look anything up or take a lock. Clones are handles to the same launch.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     inner: Arc<Inner>,
@@ -34,10 +33,9 @@ struct Inner {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared: u32,
-    /// Whether it may be started before the launch ahead of it on its stream has ended.
+    /// Whether it may start before the preceding launch on its stream has ended.
     early: bool,
-    /// Owns what `pointers` point to, which stays in its place on the heap, and keeps the buffers
-    /// alive.
+    /// Owns the targets of `pointers`, at fixed addresses on the heap, and keeps the buffers alive.
     _arguments: Arguments,
     pointers: Box<[*mut c_void]>,
 }
@@ -49,7 +47,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Function {
-    /// Checks a launch as [`Function::launch`] does, and keeps it for any number of times.
+    /// Checks a launch as [`Function::launch`] does, and prepares it for any number of executions.
     pub fn prepare(
         &self,
         stream: &Stream,
@@ -59,11 +57,10 @@ impl Function {
         self.prepare_as(stream, shape, arguments, false)
     }
 
-    /// The same of a kernel that waits by itself for the launch ahead of it on its stream, as the
-    /// first thing that all its threads do (`griddepcontrol.wait`): the device may start it before
-    /// that launch has ended, which saves the time between the two (programmatic stream
-    /// serialization). Before compute capability 9.0, where the driver is older than 11.8, and in a
-    /// graph, it is started like others.
+    /// The same for a kernel all of whose threads first wait for the preceding launch on its stream
+    /// (`griddepcontrol.wait`): the device may start it before that launch has ended, which saves
+    /// the time between the two (programmatic stream serialization). Before compute capability 9.0,
+    /// with drivers older than 11.8, and in a graph, it is launched like others.
     pub fn prepare_early(
         &self,
         stream: &Stream,
@@ -87,7 +84,7 @@ impl Function {
             function: self.clone(),
             stream: stream.clone(),
             empty: shape.is_empty(),
-            // Within the limits, which were checked, the extents fit.
+            // The extents fit, since they are within the checked limits.
             grid: shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX)),
             block: shape.block,
             dynamic_shared: shape.dynamic_shared,
@@ -100,7 +97,7 @@ impl Function {
 }
 
 impl Inner {
-    /// The driver's call for a launch that may be started before the one ahead of it has ended.
+    /// The driver's call for a launch that may start before the preceding one has ended.
     ///
     /// # Safety
     ///
@@ -125,8 +122,8 @@ impl Inner {
             numAttrs: 1,
         };
         // SAFETY: function and stream are live and of one context; there is a pointer for each
-        // parameter, to as many bytes as it has; the driver reads the configuration and its
-        // attribute before it returns. The rest is the caller's promise.
+        // parameter, to a value of its size; the driver reads the configuration and its attribute
+        // before it returns. The rest is the caller's promise.
         unsafe {
             sys::cuLaunchKernelEx(
                 &config,
@@ -141,7 +138,7 @@ impl Inner {
 }
 
 impl Prepared {
-    /// Puts the launch on its stream. An empty grid launches nothing.
+    /// Submits the launch to its stream. An empty grid launches nothing.
     ///
     /// # Safety
     ///
@@ -156,8 +153,8 @@ impl Prepared {
         unsafe { self.bare_launch() }
     }
 
-    /// The driver's call of this launch and nothing else: what [`Prepared::launch`] is measured
-    /// against.
+    /// Only the driver's call of this launch: the baseline for measurements of
+    /// [`Prepared::launch`].
     ///
     /// # Safety
     ///
@@ -172,8 +169,8 @@ impl Prepared {
         }
         let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);
         // SAFETY: function and stream are live and of one context; there is a pointer for each
-        // parameter, to as many bytes as it has. The driver takes the array as mutable and only
-        // reads it. The rest is the caller's promise.
+        // parameter, to a value of its size. The driver takes the array as mutable and only reads
+        // it. The rest is the caller's promise.
         unsafe {
             sys::cuLaunchKernel(
                 launch.function.raw.cu_function(),
@@ -198,7 +195,7 @@ impl Prepared {
         self.inner.function.info()
     }
 
-    /// The stream that it is put on.
+    /// The stream that it is submitted to.
     pub fn stream(&self) -> &Stream {
         &self.inner.stream
     }

@@ -1,4 +1,4 @@
-//! A stream as its device knows it, from its first handle to its last.
+//! The registration of a stream with its device, from its first handle to its last.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 
 use super::device::Device;
 
-/// A stream, known to its device as long as this lives.
+/// A stream that is registered with its device as long as this value lives.
 pub(super) struct Queue {
     device: Device,
     raw: Arc<CudaStream>,

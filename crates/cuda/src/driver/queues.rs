@@ -1,11 +1,10 @@
-//! Which work of a device may be under way, so that memory is freed after it without anybody
-//! waiting.
+//! Tracks the pending work of a device, so that memory can be freed after it without waiting.
 //!
-//! Every stream that work is put on through this library is known to its device while there is a
-//! handle to it; when the last one goes, an event stands for what was put on it. Work that has to
-//! come after everything, as the freeing of a buffer that any stream may have used, goes to a
-//! stream that waits for all of these. A stream of another device that uses memory of this one is
-//! waited for by a stream of this one.
+//! Every stream that this library submits work to is registered with its device while there is a
+//! handle to it; when the last one is dropped, an event represents its work. Work that has to be
+//! ordered after everything, such as freeing a buffer that any stream may have used, goes to a
+//! stream that waits for all of these. If a stream of another device uses memory of this one, a
+//! stream of this one waits for it.
 
 use std::sync::Arc;
 
@@ -14,23 +13,23 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
 use super::error::{CudaError, Doing};
 
-/// The streams and events of a device that work may stand behind.
+/// The streams and events of a device whose work may be pending.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     live: Vec<Arc<CudaStream>>,
-    /// The ends of streams whose handles are gone.
+    /// Events at the ends of streams whose handles have been dropped.
     left: Vec<CudaEvent>,
-    /// One of the live streams: nothing but waits for work of other devices on memory of this one.
+    /// One of the live streams: it only waits for work of other devices on memory of this one.
     guests: Option<Arc<CudaStream>>,
 }
 
 impl Queues {
-    /// A stream is known from now on.
+    /// Registers a stream.
     pub fn enter(&mut self, raw: &Arc<CudaStream>) {
         self.live.push(raw.clone());
     }
 
-    /// A stream whose last handle is gone: an event stands for what was put on it.
+    /// Unregisters a stream whose last handle was dropped: an event represents its work.
     pub fn leave(&mut self, raw: &Arc<CudaStream>) {
         if let Some(place) = self.live.iter().position(|live| Arc::ptr_eq(live, raw)) {
             self.live.swap_remove(place);
@@ -38,15 +37,15 @@ impl Queues {
         match end_of(raw) {
             Ok(Some(event)) => self.left.push(event),
             Ok(None) => {}
-            // Without an event its work can only be waited for here.
+            // Without an event, the only choice is to wait for its work here.
             Err(_) => {
                 let _ = raw.synchronize();
             }
         }
     }
 
-    /// Counts what comes before an event of another device's stream as work of this device, too: it
-    /// uses memory of this one.
+    /// Also counts the work before an event of another device's stream as work of this device,
+    /// whose memory it uses.
     pub fn host_work(&mut self, context: &Arc<CudaContext>, done: &CudaEvent) -> Result<(), CudaError> {
         let guests = match &self.guests {
             Some(guests) => guests.clone(),
@@ -60,10 +59,9 @@ impl Queues {
         guests.wait(done).doing("waiting for work of another device")
     }
 
-    /// Lets the work that follows on `target` come after all work that was put on any stream until
-    /// now.
+    /// Orders later work of `target` after all work that has been submitted to any stream.
     pub fn after_everything(&mut self, target: &CudaStream) -> Result<(), CudaError> {
-        let doing = "ordering work after all other";
+        let doing = "ordering work after all other work";
         self.left.retain(|event| !event.is_complete());
         for event in &self.left {
             target.wait(event).doing(doing)?;
@@ -77,8 +75,8 @@ impl Queues {
     }
 }
 
-/// An event behind all work of a stream. None of one that is being captured: nothing of what is
-/// captured runs, and an event would become a part of it.
+/// An event after all work of a stream. `None` for one that is being captured: captured work does
+/// not run, and the event would become part of it.
 fn end_of(raw: &CudaStream) -> Result<Option<CudaEvent>, cudarc::driver::DriverError> {
     if raw.capture_status()? != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
         return Ok(None);

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Blocks along x, y and z. 64 bits wide, so that a computed extent that is too large is
-    /// refused by its value and never wraps.
+    /// refused and never wraps.
     pub grid: [u64; 3],
     /// Threads of a block along x, y and z.
     pub block: [u32; 3],

@@ -13,7 +13,7 @@ use super::queue::Queue;
 pub struct Stream {
     device: Device,
     pub(super) raw: Arc<CudaStream>,
-    /// Keeps the stream known to its device.
+    /// Keeps the stream registered with its device.
     _queue: Arc<Queue>,
 }
 
@@ -57,7 +57,7 @@ impl Stream {
         &self.device
     }
 
-    /// The driver's handle, for other libraries that put work on it or wait for it.
+    /// The driver's handle, for other libraries that submit work to it or wait for it.
     pub fn handle(&self) -> u64 {
         self.raw.cu_stream().expose_provenance() as u64
     }
@@ -67,7 +67,7 @@ impl Stream {
         self.raw.synchronize().doing("waiting for a stream")
     }
 
-    /// Records an event behind all work put on the stream so far.
+    /// Records an event after all work submitted to the stream so far.
     pub fn record(&self) -> Result<Event, CudaError> {
         let raw = self.raw.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing("recording an event")?;
         Ok(Event { raw })
@@ -78,7 +78,7 @@ impl Stream {
         self.raw.wait(&event.raw).doing("waiting for an event")
     }
 
-    /// Times the work that `work` puts on this stream, in milliseconds: one result for each of
+    /// Times the work that `work` submits to this stream, in milliseconds: one result for each of
     /// `repeats` calls, after `warm_up` calls that are not timed.
     pub fn time(
         &self,
@@ -100,7 +100,7 @@ impl Stream {
     }
 }
 
-/// A point in the queue of a stream.
+/// A point in the work of a stream.
 #[derive(Debug)]
 pub struct Event {
     raw: CudaEvent,
@@ -115,7 +115,7 @@ impl Event {
     /// Whether the stream has reached it. Does not wait.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         self.raw.context().bind_to_thread().doing("selecting the device")?;
-        self.raw.try_is_complete().doing("asking for an event")
+        self.raw.try_is_complete().doing("querying an event")
     }
 
     /// Milliseconds from this event to a later one, with a resolution of about half a microsecond.

@@ -1,13 +1,13 @@
 //! One compilation: source and options to a binary for a real architecture.
 //!
-//! A program object of NVRTC belongs to one call and is destroyed on every way out. The assembler
-//! is always asked to be verbose, and the log of a success is kept: registers, shared memory and
-//! spills are in it.
+//! A program object of NVRTC belongs to one call and is destroyed on every return path. The
+//! assembler is always run in verbose mode, and the log of a successful compilation is kept: it
+//! contains registers, shared memory and spills.
 //!
-//! NVRTC follows the nesting of a source by recursion, takes two to three KiB of stack a level, and
-//! ends the whole process when the stack is used up: a few hundred parentheses do on a pool's
-//! thread of 2 MiB. So each compilation has a thread of its own, whose stack is reserved (not used)
-//! in proportion to the source, which bounds its nesting.
+//! NVRTC parses nested sources recursively, uses two to three KiB of stack per level, and aborts
+//! the process on stack overflow: a few hundred parentheses suffice on a thread with 2 MiB. So each
+//! compilation runs on a separate thread, whose reserved (not committed) stack is proportional to
+//! the length of the source, which bounds its nesting.
 
 use std::ffi::{CString, NulError, c_char};
 
@@ -20,11 +20,11 @@ use super::library::{Library, library};
 use super::log::{self, Message, Severity};
 use super::options::{CompileOptions, knows};
 
-/// The longest source that is taken, with its headers, in bytes: what the stack of its compilation
-/// is reserved for.
+/// The greatest accepted length of a source with its headers, in bytes; it bounds the reserved
+/// stack.
 const LONGEST: usize = 1 << 20;
 
-/// Stack that any compilation gets, and what it gets for each byte of its source.
+/// Stack of any compilation, and additional stack for each byte of its source.
 const STACK: (usize, usize) = (64 << 20, 4 << 10);
 
 /// Compiles a source. May be called from several threads at once.
@@ -63,7 +63,7 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
     let arguments = c_strings(arguments.iter().map(String::as_str), "compiler option")?;
     let program = Program::create(source, options)?;
     let pointers: Vec<*const c_char> = arguments.iter().map(|argument| argument.as_ptr()).collect();
-    // SAFETY: the program is live, and the array holds as many strings as it says.
+    // SAFETY: the program is live, and the array has the given number of strings.
     let outcome =
         unsafe { sys::nvrtcCompileProgram(program.raw, pointers.len() as i32, pointers.as_ptr()) }.result();
     let log =
@@ -88,7 +88,7 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
             error: format!("no binary was made for {arch}"),
         });
     }
-    // The assembly is for reading only: a compiler that does not give it is no failure.
+    // The assembly is informative only, so that a compiler without it is accepted.
     let ptx = program
         .bytes("nvrtcGetPTX", sys::nvrtcGetPTXSize, sys::nvrtcGetPTX)
         .ok()
@@ -97,11 +97,11 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
     Ok(Compiled::from_parts(arch, cubin, ptx, log))
 }
 
-/// The most shared memory that a kernel may declare, on every architecture, bytes.
+/// Maximum size of the shared memory that a kernel may declare on any architecture, in bytes.
 const DECLARED_SHARED: u64 = loopwright_target::Target::cuda().static_shared;
 
-/// The messages that NVRTC should have written: it refuses a kernel that declares too much shared
-/// memory, and its log shows only how much.
+/// The messages that NVRTC lacks: it refuses a kernel that declares too much shared memory, but its
+/// log only has the size.
 fn too_much_shared_memory(log: &str) -> Vec<Message> {
     log::resources(log)
         .into_iter()
@@ -110,7 +110,8 @@ fn too_much_shared_memory(log: &str) -> Vec<Message> {
             severity: Severity::Error,
             line: None,
             text: format!(
-                "`{}` declares {} bytes of shared memory, and at most {DECLARED_SHARED} may be declared; more has to be dynamic",
+                "`{}` declares {} bytes of shared memory, and at most {DECLARED_SHARED} may be \
+                 declared; larger sizes have to be dynamic",
                 kernel.name, kernel.shared_bytes
             ),
         })
@@ -153,8 +154,8 @@ impl Program {
         Ok(Program { raw, _texts: texts })
     }
 
-    /// Calls one of NVRTC's pairs of functions, the one that tells a size and the one that fills as
-    /// many bytes.
+    /// Calls one of NVRTC's pairs of functions: one returns a size, the other fills a buffer of
+    /// that size.
     fn bytes(
         &self,
         call: &'static str,
@@ -162,11 +163,11 @@ impl Program {
         fill: unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult,
     ) -> Result<Vec<u8>, CompileError> {
         let mut length = 0;
-        // SAFETY: the program is live and the pointer is to a live integer.
+        // SAFETY: the program is live and the pointer is valid.
         unsafe { size(self.raw, &mut length) }.result().map_err(|error| failure(call, error))?;
         let mut bytes = vec![0u8; length];
         if length > 0 {
-            // SAFETY: the buffer has as many bytes as the library said that it writes.
+            // SAFETY: the buffer has the size that the library reported.
             unsafe { fill(self.raw, bytes.as_mut_ptr().cast()) }
                 .result()
                 .map_err(|error| failure(call, error))?;
@@ -177,7 +178,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: created by `create` and destroyed once. Nothing can be done about a failure.
+        // SAFETY: created by `create` and destroyed once. A failure cannot be handled.
         let _ = unsafe { sys::nvrtcDestroyProgram(&mut self.raw) };
     }
 }

@@ -21,8 +21,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Puts together what was stored of a compilation with what follows from its log: warnings and
-    /// resources.
+    /// A compilation from its stored parts; warnings and resources are parsed from its log.
     pub fn from_parts(arch: Arch, cubin: Vec<u8>, ptx: Option<String>, log: String) -> Compiled {
         let messages = log::messages(&log);
         let resources = log::resources(&log);
@@ -34,9 +33,9 @@ impl Compiled {
         self.messages.iter().filter(|message| message.severity == Severity::Warning)
     }
 
-    /// Whether the binary is a complete ELF file, as far as its header tells: the table of sections
-    /// lies within it. The driver is given an address and no length, so that what is not complete
-    /// must not reach it.
+    /// Whether the binary is a complete ELF file according to its header: it contains the section
+    /// table. The driver takes an address without a length, so that it must not be given an
+    /// incomplete file.
     pub fn is_complete(&self) -> bool {
         let word = |at: usize, length: usize| -> Option<u64> {
             let part = self.cubin.get(at..at + length)?;

@@ -1,4 +1,4 @@
-//! Why a compilation gave no binary.
+//! Errors of compilations.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::library::NotFound;
 use super::log::{Message, Severity};
 use crate::arch::Arch;
 
-/// A compilation that gave no binary.
+/// A failed compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
     /// There is no NVRTC.
@@ -27,19 +27,19 @@ pub enum CompileError {
         /// The complete log.
         log: String,
     },
-    /// A source, header, name or option contains a NUL, which NVRTC cannot be given.
+    /// A source, header, name or option contains a NUL, which cannot be passed to NVRTC.
     Nul {
         /// `source`, `header`, `compiler option` or another part, for the message.
         what: String,
     },
-    /// The source, with its headers, is longer than the compiler can be trusted with.
+    /// The source with its headers exceeds the limit of the compiler's stack.
     TooLong {
         /// The length of source and headers, bytes.
         bytes: usize,
         /// The limit of that length, bytes.
         most: usize,
     },
-    /// NVRTC failed otherwise.
+    /// Any other failure of NVRTC.
     Nvrtc {
         /// The function of NVRTC that failed.
         call: &'static str,
@@ -56,7 +56,7 @@ impl fmt::Display for CompileError {
                 let supported: Vec<String> = supported.iter().map(|number| format!("sm_{number}")).collect();
                 write!(
                     f,
-                    "NVRTC {}.{} does not compile for {arch}; it knows {}",
+                    "NVRTC {}.{} does not support {arch}; it supports {}",
                     version.0,
                     version.1,
                     supported.join(", ")
@@ -74,10 +74,10 @@ impl fmt::Display for CompileError {
                 }
             }
             CompileError::Nul { what } => {
-                write!(f, "the {what} contains a NUL character, which the compiler cannot be given")
+                write!(f, "the {what} contains a NUL character, which cannot be passed to the compiler")
             }
             CompileError::TooLong { bytes, most } => {
-                write!(f, "the source has {bytes} bytes, and at most {most} are compiled; unroll less")
+                write!(f, "the source has {bytes} bytes, and at most {most} are supported; unroll less")
             }
             CompileError::Nvrtc { call, error } => write!(f, "{call} failed: {error}"),
         }

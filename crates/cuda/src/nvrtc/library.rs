@@ -1,10 +1,10 @@
-//! Finding and loading NVRTC, once a process.
+//! Finds and loads NVRTC, once per process.
 //!
-//! cudarc opens NVRTC by its bare name. Where the loader knows that name nothing is to be done;
-//! otherwise the files found by [`locate`](super::locate) are opened by their full path first, the
-//! builtins before the library, and stay open: the loader then answers the bare name with the
-//! library that is already there. Which file was really taken is asked of the loader afterwards, so
-//! that a report never names another.
+//! cudarc opens NVRTC by its bare name. If the loader does not find that name, the files found by
+//! [`locate`](super::locate) are opened by their full path first, the builtins before the library,
+//! and stay open: the loader then resolves the bare name to the library that is already loaded.
+//! Afterwards the loader is queried for the file that was actually loaded, so that reports never
+//! name a different one.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
@@ -29,15 +29,14 @@ pub struct Library {
     /// The numbers of the architectures that it compiles for, ascending: 90 for `sm_90` and
     /// `sm_90a`.
     pub architectures: Vec<u32>,
-    /// Tells this build of the compiler and its headers from every other: goes into the key of the
-    /// binary cache.
+    /// Identifies this build of the compiler and its headers; part of the key of the binary cache.
     pub fingerprint: String,
 }
 
 /// NVRTC could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
-    /// Why not, as a clause.
+    /// The reason, as a clause.
     pub reason: String,
     /// The files and folders that were searched.
     pub searched: Vec<PathBuf>,
@@ -47,7 +46,8 @@ impl NotFound {
     /// How to install it, as an imperative clause.
     pub fn remedy(&self) -> String {
         format!(
-            "run `make setup`, which unpacks NVRTC into .build/nvrtc, or install a CUDA toolkit (12 or 13), or set {} to a folder with libnvrtc.so.13",
+            "run `make setup`, which unpacks NVRTC into .build/nvrtc, or install a CUDA toolkit \
+             (12 or 13), or set {} to a folder with libnvrtc.so.13",
             locate::VARIABLE
         )
     }
@@ -61,8 +61,7 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
-/// NVRTC of this machine, loaded by the first call. Later changes of the environment are not looked
-/// at.
+/// NVRTC of this machine, loaded by the first call. Later changes of the environment are ignored.
 pub fn library() -> Result<&'static Library, NotFound> {
     LOADED.get_or_init(load).as_ref().map_err(Clone::clone)
 }
@@ -74,8 +73,8 @@ pub(crate) fn is_loaded() -> bool {
     LOADED.get().is_some()
 }
 
-/// Everything outside of the library that decides which one is loaded: what was loaded in the same
-/// situation will be again.
+/// Everything outside the library that determines which file is loaded: in the same environment,
+/// the same file is loaded again.
 pub(crate) fn situation() -> String {
     let mut parts = vec![format!("{:?}", locate::explicit_root())];
     let searched = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -87,7 +86,7 @@ pub(crate) fn situation() -> String {
     parts.join("; ")
 }
 
-/// Tells a file or folder from every other state of it.
+/// Identifies the state of a file or folder.
 fn stamp(path: &Path) -> String {
     match path.metadata() {
         Ok(data) => {
@@ -99,7 +98,7 @@ fn stamp(path: &Path) -> String {
     }
 }
 
-/// Tells a build of the compiler, with its headers, from every other.
+/// Identifies a build of the compiler with its headers.
 pub(crate) fn fingerprint(version: (u32, u32), file: &Path, headers: Option<&Path>) -> String {
     let with_headers = headers
         .map_or("no headers".to_owned(), |folder| format!("headers {}", stamp(&folder.join("cuda_fp16.h"))));
@@ -130,20 +129,20 @@ fn load() -> Result<Library, NotFound> {
         preload(&file).map_err(|reason| NotFound { reason, searched: searched.clone() })?;
     }
     if !visible() {
-        let reason = "its files were opened, but the loader does not answer to its name".to_owned();
+        let reason = "its files were opened, but the loader does not resolve its name".to_owned();
         return Err(NotFound { reason, searched });
     }
     describe(wanted.as_deref()).map_err(|reason| NotFound { reason, searched })
 }
 
-/// Whether cudarc will find the library. Only after this said yes may any function of
-/// `cudarc::nvrtc` be called: they panic otherwise.
+/// Whether cudarc will find the library. Functions of `cudarc::nvrtc` may only be called if so:
+/// they panic otherwise.
 fn visible() -> bool {
     // SAFETY: opens shared objects by name; NVRTC's initialisers have no requirements.
     unsafe { sys::is_culib_present() }
 }
 
-/// Opens the builtins and the library by full path, for good.
+/// Opens the builtins and the library by full path, and never closes them.
 fn preload(file: &Path) -> Result<(), String> {
     for path in locate::builtins_beside(file).iter().map(PathBuf::as_path).chain([file]) {
         // SAFETY: the files are NVRTC's own, whose initialisers have no requirements.
@@ -155,21 +154,22 @@ fn preload(file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks the loaded library what it is.
+/// Queries the loaded library.
 fn describe(wanted: Option<&Path>) -> Result<Library, String> {
-    let file = loaded_file().ok_or("the loader does not say which file it took")?;
+    let file = loaded_file().ok_or("the loader does not report which file it loaded")?;
     if let Some(root) = wanted
         && let Some(asked) = locate::library_beneath(root)
         && asked.canonicalize().ok() != file.canonicalize().ok()
     {
         return Err(format!(
-            "{} names {}, but the loader's own {} comes first; put the wanted folder into LD_LIBRARY_PATH instead",
+            "{} is set to {}, but the loader finds {} first; add the folder to LD_LIBRARY_PATH \
+             instead",
             locate::VARIABLE,
             asked.display(),
             file.display()
         ));
     }
-    // A library so old that it lacks one of these would make cudarc panic at the call.
+    // If the library is too old to have one of these, cudarc would panic at the call.
     let names = [
         c"nvrtcVersion",
         c"nvrtcGetSupportedArchs",
@@ -179,19 +179,19 @@ fn describe(wanted: Option<&Path>) -> Result<Library, String> {
     ];
     if let Some(name) = names.into_iter().find(|name| symbol(name).is_none()) {
         return Err(format!(
-            "{} is too old: it has no {}; CUDA 12 or 13 is needed",
+            "{} is too old: it lacks {}; CUDA 12 or 13 is needed",
             file.display(),
             name.to_string_lossy()
         ));
     }
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
-    // SAFETY: `visible` said yes, the symbol is there, and both pointers are to live integers.
+    // SAFETY: `visible` returned true, the symbol exists, and both pointers are valid.
     unsafe { sys::nvrtcVersion(&mut major, &mut minor) }
         .result()
-        .map_err(|error| format!("it does not tell its version ({error})"))?;
+        .map_err(|error| format!("it does not report its version ({error})"))?;
     let version = (major.unsigned_abs(), minor.unsigned_abs());
-    let architectures =
-        supported_architectures().map_err(|error| format!("it does not tell its architectures ({error})"))?;
+    let architectures = supported_architectures()
+        .map_err(|error| format!("it does not report its architectures ({error})"))?;
     let headers = locate::headers_for(&file);
     let fingerprint = fingerprint(version, &file, headers.as_deref());
     Ok(Library { version, file, headers, architectures, fingerprint })
@@ -199,11 +199,11 @@ fn describe(wanted: Option<&Path>) -> Result<Library, String> {
 
 fn supported_architectures() -> Result<Vec<u32>, cudarc::nvrtc::result::NvrtcError> {
     let mut count: c_int = 0;
-    // SAFETY: the pointer is to a live integer.
+    // SAFETY: the pointer is valid.
     unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) }.result()?;
     let mut numbers: Vec<c_int> = vec![0; count.max(0) as usize];
     if !numbers.is_empty() {
-        // SAFETY: the array has as many elements as the library said that it writes.
+        // SAFETY: the array has the size that the library reported.
         unsafe { sys::nvrtcGetSupportedArchs(numbers.as_mut_ptr()) }.result()?;
     }
     let mut numbers: Vec<u32> = numbers.into_iter().filter_map(|number| u32::try_from(number).ok()).collect();
@@ -221,7 +221,7 @@ fn symbol(name: &CStr) -> Option<*const c_void> {
     Some(address.cast_const())
 }
 
-/// The file that the loader took the library from.
+/// The file that the library was loaded from.
 fn loaded_file() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let address = symbol(c"nvrtcVersion")?;
@@ -231,13 +231,12 @@ fn loaded_file() -> Option<PathBuf> {
         name: std::ptr::null(),
         address: std::ptr::null(),
     };
-    // SAFETY: `address` lies in a loaded object, and `info` has the layout of the loader's
-    // `Dl_info`.
+    // SAFETY: `address` is in a loaded object, and `info` has the layout of the loader's `Dl_info`.
     let found = unsafe { dladdr(address, &mut info) };
     if found == 0 || info.file.is_null() {
         return None;
     }
-    // SAFETY: the loader gives a string that lives as long as the object, which is never closed.
+    // SAFETY: the loader's string lives as long as the object, which is never closed.
     let name = unsafe { CStr::from_ptr(info.file) };
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
 }

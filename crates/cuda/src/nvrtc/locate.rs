@@ -1,22 +1,22 @@
 //! Where NVRTC's library files and the CUDA headers may be.
 //!
-//! The order is from the most to the least explicit: `LOOPWRIGHT_NVRTC`; what the dynamic loader
-//! finds by itself (`LD_LIBRARY_PATH`, the system's cache); installed toolkits; the Python
-//! packages, first those that the setup script unpacked for the project.
+//! The order is from the most to the least explicit: `LOOPWRIGHT_NVRTC`; the dynamic loader
+//! (`LD_LIBRARY_PATH`, the system's cache); installed toolkits; Python packages, first those that
+//! the setup script unpacked for the project.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::tools;
 
-/// Names a folder with NVRTC: the folder of the library itself, or a toolkit's, or one that Python
-/// packages were unpacked into.
+/// The variable for a folder with NVRTC: the folder of the library itself, of a toolkit, or of
+/// unpacked Python packages.
 pub(super) const VARIABLE: &str = "LOOPWRIGHT_NVRTC";
 
-/// The major versions whose interface is the one used here, the newest first.
+/// The supported major versions, newest first.
 const VERSIONS: [&str; 2] = ["13", "12"];
 
-/// Beneath a root (a toolkit, site-packages), the folders in which the library may lie.
+/// The folders below a root (a toolkit, site-packages) that may contain the library.
 const SUBFOLDERS: [&str; 8] = [
     "",
     "lib64",
@@ -28,19 +28,19 @@ const SUBFOLDERS: [&str; 8] = [
     "cu13/lib",
 ];
 
-/// The folder that the user named, if any.
+/// The folder given by the user, if any.
 pub(super) fn explicit_root() -> Option<PathBuf> {
     env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The folders that are searched where the loader finds nothing by itself.
+/// The folders that are searched if the loader does not find the library.
 pub(super) fn implicit_roots() -> Vec<PathBuf> {
     let mut roots = tools::toolkit_roots();
     roots.extend(tools::package_roots());
     roots
 }
 
-/// The library file beneath a root; the root may also be the file.
+/// The library file below a root; the root may also be the file itself.
 pub(super) fn library_beneath(root: &Path) -> Option<PathBuf> {
     if root.is_file() {
         return Some(root.to_path_buf());
@@ -56,7 +56,7 @@ pub(super) fn library_beneath(root: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The library of builtins beside the library: NVRTC opens it by its bare name, so it has to be
+/// The library of builtins next to the library: NVRTC opens it by its bare name, so it has to be
 /// loaded beforehand.
 pub(super) fn builtins_beside(library: &Path) -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = library
@@ -70,16 +70,16 @@ pub(super) fn builtins_beside(library: &Path) -> Option<PathBuf> {
             name.starts_with("libnvrtc-builtins.so.")
         })
         .collect();
-    // `.so.13.0` and `.so.13.0.88` are one file; the shorter name is the one that NVRTC asks for.
+    // `.so.13.0` and `.so.13.0.88` are one file; NVRTC uses the shorter name.
     found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     found.into_iter().next()
 }
 
-/// The folder with `cuda_fp16.h` that belongs to a library file, or else any that this machine has.
+/// The folder with `cuda_fp16.h` that belongs to a library file, or else any on this machine.
 pub(super) fn headers_for(library: &Path) -> Option<PathBuf> {
     let near = library.ancestors().skip(1).take(4).flat_map(|folder| {
         // TOOLKIT/lib64, TOOLKIT/targets/x86_64-linux/lib, nvidia/cu13/lib, and
-        // nvidia/cuda_nvrtc/lib with its neighbour.
+        // nvidia/cuda_nvrtc/lib with its sibling.
         [folder.join("include"), folder.join("cuda_runtime/include")]
     });
     let elsewhere = implicit_roots().into_iter().flat_map(|root| {

@@ -1,9 +1,8 @@
-//! Reading the compiler's log: messages with their lines, and what each kernel takes of the device.
+//! Parses the compiler's log: messages with their lines, and the resource usage of each kernel.
 //!
-//! The log has two authors. The front end writes `FILE(LINE): warning #177-D: ...` followed by the
-//! source line and a caret; the assembler, asked to be verbose, writes
-//! `ptxas info : Used 10 registers, ...` after naming the function. Lines that are neither continue
-//! a message.
+//! The log has two sources. The front end writes `FILE(LINE): warning #177-D: ...` followed by the
+//! source line and a caret; the assembler, in verbose mode, writes `ptxas info : Used 10 registers,
+//! ...` after naming the function. Lines that are neither continue a message.
 
 use std::fmt;
 
@@ -33,9 +32,9 @@ impl fmt::Display for Severity {
 pub struct Message {
     /// Its severity.
     pub severity: Severity,
-    /// The line of the source, counted from 1, where the message has one.
+    /// The line of the source, counted from 1, if the message has one.
     pub line: Option<u32>,
-    /// What it says, without place and severity; of several lines where the compiler shows the
+    /// Its text without location and severity; it has several lines if the compiler shows the
     /// source.
     pub text: String,
 }
@@ -95,8 +94,8 @@ pub(super) fn messages(log: &str) -> Vec<Message> {
     found
 }
 
-/// The compiler shows a line of the source whole, however long it is: its beginning is enough here,
-/// and the log has all of it.
+/// The compiler shows complete source lines of any length: the beginning is enough here, and the
+/// log has all of it.
 fn push_shortened(text: &mut String, line: &str) {
     const MOST: usize = 160;
     match line.char_indices().nth(MOST) {
@@ -176,7 +175,7 @@ pub(super) fn resources(log: &str) -> Vec<KernelResources> {
             }
         } else if in_entry && line.contains("bytes stack frame") {
             let Some(kernel) = found.last_mut() else { continue };
-            // Indented, or after the program's name and a dot, as versions differ.
+            // Indented, or after the program's name and a dot, depending on the version.
             let number = |what: &str| {
                 let (before, _) = line.split_once(what)?;
                 before.split_whitespace().next_back()?.parse::<u32>().ok()
@@ -260,7 +259,12 @@ ptxas warning : Value of threads per SM for entry axpy is out of range
 
     #[test]
     fn errors_of_source_and_options_are_told_from_prose() {
-        let log = "kernel.cu(1): error: identifier \"undefined\" is undefined\nkernel.cu(2): catastrophic error: cannot open source file \"x.h\"\nptxas error   : Entry function 'f' uses too much shared data (0x13880 bytes, 0xc000 max)\nnvrtc: error: unrecognized option --nonsense found\n1 error detected in the compilation of \"kernel.cu\".\n";
+        let log = "kernel.cu(1): error: identifier \"undefined\" is undefined\n\
+                   kernel.cu(2): catastrophic error: cannot open source file \"x.h\"\n\
+                   ptxas error   : Entry function 'f' uses too much shared data (0x13880 bytes, \
+                   0xc000 max)\n\
+                   nvrtc: error: unrecognized option --nonsense found\n\
+                   1 error detected in the compilation of \"kernel.cu\".\n";
         let found = messages(log);
         let seen: Vec<_> =
             found.iter().map(|message| (message.severity, message.line, message.text.as_str())).collect();

@@ -1,9 +1,9 @@
 //! NVRTC: CUDA C text to a binary for a real architecture, with the compiler's log and the
 //! resources of each kernel.
 //!
-//! [`library`] finds and loads it, once a process; [`compile`] may then be called from any number
-//! of threads at once. A machine without NVRTC gets [`NotFound`] with the places that were looked
-//! at. No GPU is needed.
+//! [`library`] finds and loads it, once per process; [`compile`] may then be called from any number
+//! of threads. A machine without NVRTC gets [`NotFound`] with the places that were searched. No GPU
+//! is needed.
 
 mod compile;
 mod compiled;

@@ -15,20 +15,20 @@ pub struct CompileOptions {
     /// `--generate-line-info`: ties machine code to lines of the source, for the profiler and the
     /// sanitizer. Changes no code.
     pub line_info: bool,
-    /// `--minimal`, with compilers that know it (12.4 and newer): the source uses no textures, no
-    /// surfaces and nothing of the CUDA runtime, whose declarations are left out then. Changes no
-    /// code; a small kernel is compiled in about five sixths of the time.
+    /// `--minimal`, with compilers that support it (12.4 and newer): the source uses no textures,
+    /// surfaces or CUDA runtime functions, whose declarations are then omitted. Changes no code; a
+    /// small kernel is compiled in about five sixths of the time.
     pub minimal: bool,
-    /// The name that the source goes by in messages and line information, where a relative name is
-    /// taken from the working folder. A tool that is to show the source beside the machine code
-    /// needs the full path of a file that holds it.
+    /// The name of the source in messages and line information; a relative name refers to the
+    /// working folder. A tool that shows the source next to the machine code needs the full path of
+    /// a file with the source.
     pub name: String,
     /// Headers given as text, which the source may include by name.
     pub headers: Vec<Header>,
-    /// Further folders to search for headers. A compilation that names some is never cached: what
-    /// they contain may change unseen.
+    /// Further folders to search for headers. A compilation with such folders is never cached,
+    /// since their contents may change unnoticed.
     pub include: Vec<PathBuf>,
-    /// Further options, as NVRTC takes them.
+    /// Further options, in NVRTC's form.
     pub extra: Vec<String>,
 }
 
@@ -53,8 +53,7 @@ impl CompileOptions {
             format!("--gpu-architecture={}", self.arch),
             "--std=c++17".to_owned(),
             "--ptxas-options=-v".to_owned(),
-            // The spelling of a message's number is part of the message, so that a warning can be
-            // looked up.
+            // Messages include their number, so that a warning can be looked up.
             "--display-error-number".to_owned(),
         ];
         if self.fast_math {
@@ -81,11 +80,10 @@ pub struct Header {
     pub text: String,
 }
 
-/// The option that leaves declarations out.
+/// The option that omits declarations.
 const MINIMAL: &str = "--minimal";
 
-/// Whether NVRTC of this version, major and minor, knows an option: one that it does not know it
-/// refuses.
+/// Whether NVRTC of this version (major, minor) supports an option; it refuses unknown ones.
 pub(super) fn knows(version: (u32, u32), argument: &str) -> bool {
     argument != MINIMAL || version >= (12, 4)
 }

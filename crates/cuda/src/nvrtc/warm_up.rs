@@ -1,9 +1,9 @@
-//! Making NVRTC ready while something else is waited for.
+//! Warms up NVRTC while other work is being done.
 //!
 //! The first compilation of a process takes 20 to 30 ms longer than the others: the library is
 //! mapped and linked, its builtins are opened, and its tables are filled. Opening a device takes
-//! longer than that and needs one thread, so that the two go side by side, and the thread has ended
-//! when the device is open: a process that ends may not have one inside of the library.
+//! longer and needs one thread, so that the two run in parallel, and the warm-up thread has ended
+//! when the device is open: a process must not exit while a thread is inside the library.
 
 use std::sync::Once;
 
@@ -12,9 +12,9 @@ use super::library::library;
 use super::options::CompileOptions;
 use crate::arch::Arch;
 
-/// Does the work and returns its result. The first call in a process loads NVRTC meanwhile, in
-/// another thread, and compiles an empty source. Failures of that are ignored: the first
-/// compilation reports them.
+/// Does the work and returns its result. Meanwhile, the first call in a process loads NVRTC in
+/// another thread and compiles an empty source. Failures of this are ignored: the first compilation
+/// reports them.
 pub fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
     static DONE: Once = Once::new();
     let mut first = false;
@@ -23,7 +23,7 @@ pub fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
         return work();
     }
     std::thread::scope(|scope| {
-        // No thread to be had is no failure of the work.
+        // Failure to start a thread is not a failure of the work.
         let _ = std::thread::Builder::new().name("nvrtc warm-up".to_owned()).spawn_scoped(scope, || {
             if library().is_ok() {
                 let _ = compile("", &CompileOptions::new(Arch::SM_80));

@@ -14,7 +14,7 @@ pub(super) fn copies_between_devices_are_work_of_both(driver: &StandIn) -> Outco
     }
     check(
         driver.calls("cuMemPoolSetAccess") == accesses + 2,
-        "two devices are let into each other's pools once",
+        "two devices get access to each other's pools once",
     )
 }
 
@@ -55,7 +55,7 @@ fn copies_between(driver: &StandIn, here: usize, there: usize) -> Outcome {
 pub(super) fn what_cannot_be_copied_between_devices_is_refused(driver: &StandIn) -> Outcome {
     let [(one, on_one), (_two, on_two), (three, _)] = [open(0)?, open(1)?, open(2)?];
     let (x, y) = (ok(on_one.upload(&[1.0f32; 4]))?, ok(on_two.upload(&[2.0f32; 4]))?);
-    let neither = Err(CudaError::Foreign { what: "the stream is of neither buffer's device" });
+    let neither = Err(CudaError::Foreign { what: "the stream belongs to neither buffer's device" });
     check(ok(three.stream())?.copy(&x, 0, &y, 0, 16) == neither, "a third device's stream copies")?;
     let beyond = Err(CudaError::Range { offset: 4, bytes: 16, length: 16 });
     check(on_one.copy(&x, 0, &y, 4, 16) == beyond, "a copy goes beyond the end of its target")?;

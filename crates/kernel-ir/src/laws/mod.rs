@@ -121,9 +121,8 @@ impl KernelData {
                 let laws = op.laws(self, inputs);
                 laws.tested && laws.witness(Law::Commutative).is_none()
             });
-        forgets.then(|| {
-            format!("say `commutes` in the operator `{}`: all states that were drawn commute", op.name)
-        })
+        forgets
+            .then(|| format!("declare the operator `{}` to be `commutes`: all drawn states commute", op.name))
     }
 }
 
@@ -276,11 +275,11 @@ impl Operator {
                 joined => Some(self.outcome(&joined)),
             };
             let before = wrong(self.join(neutral, s)).map(|joined| {
-                format!("the neutral element and the state {} are combined to {joined}", self.text(s))
+                format!("the neutral element and the state {} combine to {joined}", self.text(s))
             });
             before.or_else(|| {
                 let joined = wrong(self.join(s, neutral))?;
-                Some(format!("the state {} and the neutral element are combined to {joined}", self.text(s)))
+                Some(format!("the state {} and the neutral element combine to {joined}", self.text(s)))
             })
         })
     }
@@ -301,8 +300,8 @@ impl Operator {
             let scale = greatest(&[a, b, c, &ab, &bc, &left, &right]);
             (!self.same(pool, &left, &right, scale)).then(|| {
                 format!(
-                    "of the states {}, {} and {}, the first two combined first give {}, the last \
-                     two first {}",
+                    "the states {}, {} and {} give {} if the first two are combined first, and {} \
+                     if the last two are",
                     self.text(a),
                     self.text(b),
                     self.text(c),
@@ -323,7 +322,7 @@ impl Operator {
             }
             (!self.same(pool, &ab, &ba, greatest(&[a, b, &ab, &ba]))).then(|| {
                 format!(
-                    "the states {} and {} are combined to {}, and to {} the other way round",
+                    "the states {} and {} combine to {}, and to {} in the opposite order",
                     self.text(a),
                     self.text(b),
                     self.text(&ab),
@@ -338,7 +337,7 @@ impl Operator {
             let twice = self.join(s, s);
             let same = twice.as_ref().is_some_and(|t| self.same(pool, t, s, greatest(&[s])));
             (!same).then(|| {
-                format!("the state {} is combined with itself to {}", self.text(s), self.outcome(&twice))
+                format!("the state {} combined with itself is {}", self.text(s), self.outcome(&twice))
             })
         })
     }

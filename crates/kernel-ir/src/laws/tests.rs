@@ -2,7 +2,12 @@ use crate::{DType, Law, LoopKernel, ReductionOp, Type};
 
 fn laws_of(body: &str, input: DType) -> Vec<Law> {
     let text = format!(
-        "kernel k(x: {input}[8], y: {input}[8])\nreduction op(v) {{\n{body}\n    trusted \"asked here\"\n}}\ndomain {{ [i] : 0 <= i < 8 }}\ny[i] = x[i]\n"
+        "kernel k(x: {input}[8], y: {input}[8])\n\
+         reduction op(v) {{\n\
+         {body}\n    trusted \"asked here\"\n\
+         }}\n\
+         domain {{ [i] : 0 <= i < 8 }}\n\
+         y[i] = x[i]\n"
     );
     let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
     let laws = kernel.reductions[0].laws(&kernel, &[Type::Known(input)]);
@@ -121,7 +126,12 @@ y[0] = place(i, x[i], i)
 fn a_forgotten_commutes_is_noticed() {
     let text = |combine: &str, word: &str| {
         format!(
-            "kernel k(x: f32[8], y: f32[1])\nreduction op(v) {{\n    state s: f32 = 0\n    lift s = v\n    combine s = {combine}\n    result s\n    {word}\n}}\ndomain {{ [i] : 0 <= i < 8 }}\ny[0] = op(i, x[i])\n"
+            "kernel k(x: f32[8], y: f32[1])\n\
+             reduction op(v) {{\n    state s: f32 = 0\n    lift s = v\n    combine s = \
+             {combine}\n    result s\n    {word}\n\
+             }}\n\
+             domain {{ [i] : 0 <= i < 8 }}\n\
+             y[0] = op(i, x[i])\n"
         )
     };
     for (combine, word, forgets) in

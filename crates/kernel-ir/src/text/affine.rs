@@ -42,11 +42,8 @@ impl Parser {
         self.open("{")?;
         if self.ident_here() && self.peek_is(1, "[") {
             return Err(self
-                .error("syntax", "the tuple of a domain has no name here")
-                .help(
-                    "write `{ [i] : ... }`; the instruction that runs over it says its own name \
-                    as `{id=...}`",
-                )
+                .error("syntax", "the tuple of a domain cannot have a name")
+                .help("write `{ [i] : ... }`; an instruction is named by its option `{id=...}`")
                 .into());
         }
         let inames = self.bracketed_names("[", "]")?;
@@ -70,16 +67,13 @@ impl Parser {
         loop {
             if self.at_word("exists") {
                 return Err(self
-                    .error("syntax", "`exists` is not read here")
-                    .help(
-                        "say a division with `//`, `%` or `floor(e/d)`: `exists e: i = 2*e` is \
-                        `i % 2 = 0`",
-                    )
+                    .error("syntax", "`exists` is not supported")
+                    .help("use `//`, `%` or `floor(e/d)`: `exists e: i = 2*e` is `i % 2 = 0`")
                     .into());
             }
             if self.at_word("not") || self.at("!") {
                 return Err(self
-                    .error("union-domain", "a negation makes a union of sets")
+                    .error("union-domain", "a negation would make this a union of sets")
                     .help(UNION_HELP)
                     .into());
             }
@@ -95,7 +89,10 @@ impl Parser {
                 self.comparison_chain(constraints, spans)?;
             }
             if self.at_word("or") || self.at("||") {
-                return Err(self.error("union-domain", "`or` makes a union of sets").help(UNION_HELP).into());
+                return Err(self
+                    .error("union-domain", "`or` would make this a union of sets")
+                    .help(UNION_HELP)
+                    .into());
             }
             if !self.eat_word("and") && !self.eat("&&") {
                 return Ok(());
@@ -145,7 +142,7 @@ impl Parser {
                 Tok::Punct("=" | "==") => Comparison::Eq,
                 Tok::Punct("!=") => {
                     return Err(self
-                        .error("union-domain", "`!=` makes a union of sets")
+                        .error("union-domain", "`!=` would make this a union of sets")
                         .help(UNION_HELP)
                         .into());
                 }
@@ -174,7 +171,7 @@ impl Parser {
             if count > CHAIN_LIMIT {
                 return Err(self
                     .error("too-deep", format!("a chain of more than {CHAIN_LIMIT} comparisons"))
-                    .help("leave out what follows from the rest")
+                    .help("leave out comparisons that follow from the others")
                     .into());
             }
         }
@@ -212,7 +209,7 @@ impl Parser {
                 Tok::Punct(p @ ("*" | "//" | "%")) => p,
                 Tok::Punct("/") if !self.in_floor => {
                     return Err(self
-                        .error("syntax", "`/` does not say how it rounds")
+                        .error("syntax", "`/` does not specify its rounding")
                         .help("write `a // b` or `floor(a/b)`, which round down")
                         .into());
                 }
@@ -229,16 +226,16 @@ impl Parser {
                 ("%", _, Some(d)) if d > 0 => product.modulo(d),
                 ("*", ..) => {
                     return Err(self
-                        .diagnostic(span, "not-affine", "this is a product of two unknown numbers")
+                        .diagnostic(span, "not-affine", "this is a product of two variables")
                         .help(
-                            "domains, assumptions and definitions are affine: one side of `*` is \
-                             an integer",
+                            "domains, assumptions and definitions are affine: one side of `*` has \
+                             to be an integer",
                         )
                         .into());
                 }
                 _ => {
                     return Err(self
-                        .diagnostic(span, "not-affine", "this does not divide by a positive integer")
+                        .diagnostic(span, "not-affine", "the divisor is not a positive integer literal")
                         .help(
                             "domains, assumptions and definitions are affine: divide by a \
                             positive integer literal",
@@ -280,10 +277,10 @@ impl Parser {
             }
             Tok::Ident if self.peek_is(1, "(") => self.aff_function(),
             Tok::Ident if self.peek_is(1, "[") => Err(self
-                .error("not-affine", "an element of an array cannot stand here")
+                .error("not-affine", "an element of an array cannot be used here")
                 .help(
-                    "load it into an integer scalar by an instruction, as `<i32> lo = \
-                    offsets[s]`, and use the scalar",
+                    "load it into an integer scalar, as in `<i32> lo = offsets[s]`, and use the \
+                     scalar",
                 )
                 .into()),
             Tok::Ident if self.at_any_word(&["and", "or", "exists", "not", "true", "false"]) => {
@@ -308,7 +305,7 @@ impl Parser {
         let function = self.word(0).unwrap_or_default().to_string();
         if matches!(function.as_str(), "min" | "max") {
             return Err(self
-                .error("union-domain", format!("`{function}` is not read here"))
+                .error("union-domain", format!("`{function}` is not supported here"))
                 .help("`i < min(a, b)` is `i < a and i < b`; `max(a, b) <= i` is `a <= i and b <= i`")
                 .into());
         }

@@ -14,7 +14,7 @@ impl Parser {
         let name = self.name("an argument")?;
         if !self.eat(":") {
             let mut error = self.unexpected("`:` and a type");
-            error.help = Some(format!("an argument has a type: `{name}: f32[n]` or `{name}: i32`"));
+            error.help = Some(format!("an argument needs a type: `{name}: f32[n]` or `{name}: i32`"));
             return Err(error);
         }
         let dtype = self.dtype()?;
@@ -107,8 +107,8 @@ impl Parser {
                             format!("{} strides for {} axes", strides.len(), axes.len()),
                         )
                         .help(
-                            "give one an axis, outermost subscript first, `_` where it follows from \
-                        the shape",
+                            "give one for each axis, outermost subscript first, `_` where it \
+                             follows from the shape",
                         )
                         .into());
                 }
@@ -139,8 +139,8 @@ impl Parser {
                             "this is not an order of the axes",
                         )
                         .help(format!(
-                            "name each of the axes 0 to {} once, the slowest first; `c` is the order \
-                         of the subscripts, `f` its reverse",
+                            "name each of the axes 0 to {} once, the slowest first; `c` is the \
+                             order of the subscripts, `f` its reverse",
                             axes.len().saturating_sub(1)
                         ))
                         .into());
@@ -169,7 +169,7 @@ impl Parser {
             }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
-                    .unwrap_or_else(|| "a temporary is `private`, `shared` or `global`".into());
+                    .unwrap_or_else(|| "address spaces are `private`, `shared` and `global`".into());
                 return Err(self.error("syntax", format!("`{w}` is not an address space")).help(help).into());
             }
         };

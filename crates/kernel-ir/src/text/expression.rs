@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Binding strength of operators; larger binds tighter.
+/// Precedence of operators; a higher value binds tighter.
 pub(crate) mod binding {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -130,7 +130,7 @@ impl Parser {
             if chain > CHAIN_LIMIT {
                 return Err(self
                     .error("too-deep", format!("a chain of more than {CHAIN_LIMIT} operators"))
-                    .help("compute parts of it by instructions of their own")
+                    .help("compute parts of it in separate instructions")
                     .into());
             }
             self.advance();
@@ -154,8 +154,8 @@ impl Parser {
         if self.at_word("not") {
             if least > binding::NOT {
                 return Err(self
-                    .error("syntax", "`not` is an operand of an operation that binds more tightly")
-                    .help("put it into parentheses")
+                    .error("syntax", "`not` cannot be an operand of an operation with higher precedence")
+                    .help("put it in parentheses")
                     .into());
             }
             self.advance();
@@ -343,7 +343,7 @@ impl Parser {
                 .diagnostic(
                     start.start..self.last_end(),
                     "syntax",
-                    format!("`{function}` needs the inames that it goes over"),
+                    format!("`{function}` needs the inames that it reduces over"),
                 )
                 .help(format!("write `{function}(i, e)` or `{function}([i, j], e)`"))
                 .into());
@@ -385,7 +385,7 @@ impl Parser {
                         Some(ours) => format!("do you mean `{ours}`?"),
                         None => format!(
                             "the types are {}; a type that the arguments bind begins with a \
-                             capital letter, as `T`",
+                             capital letter, such as `T`",
                             names.join(", ")
                         ),
                     })

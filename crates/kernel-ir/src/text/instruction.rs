@@ -28,7 +28,7 @@ impl Parser {
                     return Err(self
                         .error("syntax", "`<>` declares scalars only")
                         .help(format!(
-                            "declare the array by a line of its own, as `temp {name}: f32[16] \
+                            "declare the array by a separate line, such as `temp {name}: f32[16] \
                              shared`"
                         ))
                         .into());
@@ -60,16 +60,19 @@ impl Parser {
         }
         if let Tok::Punct(op @ ("+=" | "-=" | "*=" | "/=")) = self.tok(0) {
             return Err(self
-                .error("syntax", format!("`{op}` is not read here"))
-                .help("write the whole update, as `x[i] = x[i] + e`, or a reduction, as `sum(i, e)`")
+                .error("syntax", format!("`{op}` is not supported"))
+                .help(
+                    "write the whole update, as in `x[i] = x[i] + e`, or a reduction, as in \
+                     `sum(i, e)`",
+                )
                 .into());
         }
         if self.at(":=") {
             return Err(self
-                .error("syntax", "substitution rules (`:=`) are not read here")
+                .error("syntax", "substitution rules (`:=`) are not supported")
                 .help(
-                    "compute the value by an instruction into a temporary; transforms recompute \
-                    it where that pays",
+                    "assign the value to a temporary; transforms recompute it where that is \
+                     cheaper",
                 )
                 .into());
         }
@@ -89,7 +92,7 @@ impl Parser {
             predicate = Some(self.expr()?);
             if self.at_word("else") {
                 return Err(self
-                    .error("syntax", "`a if c else b` is not read here")
+                    .error("syntax", "`a if c else b` is not supported")
                     .help(
                         "write `if(c, a, b)`; `... if c` at the end of a line is the predicate \
                         of the instruction",
@@ -117,7 +120,7 @@ impl Parser {
             ),
             (Some("if"), _) => ("if", "give each instruction its predicate: `x[i] = e if c`"),
             (None, _) if self.at("...") => {
-                ("...", "barriers follow from the dependences; none is written by hand")
+                ("...", "barriers follow from the dependences and are not written by hand")
             }
             _ => return None,
         };
@@ -140,14 +143,14 @@ impl Parser {
                         Some("barriers follow from the dependences: leave it out".into())
                     }
                     "priority" | "groups" | "conflicts" => {
-                        Some("order is that of the text: leave it out".into())
+                        Some("instructions run in the order of the text: leave it out".into())
                     }
                     "dep_query" => Some("name the instructions: `dep=a:b`".into()),
                     "id_prefix" => Some("name the instruction: `id=...`".into()),
                     "dup" => Some("use the transform `duplicate_inames`".into()),
                     "atomic" => Some(
-                        "for a reduction over blocks that is joined by atomic updates, write \
-                         `join=atomic`"
+                        "for a reduction over blocks whose partial results are joined by atomic \
+                         updates, write `join=atomic`"
                             .into(),
                     ),
                     "tags" => Some("instructions are matched by their ids: leave it out".into()),
@@ -183,8 +186,8 @@ impl Parser {
                         let error = self.diagnostic(
                             span,
                             "syntax",
-                            "partial results are joined in a fixed order unless it says \
-                             `join=atomic`",
+                            "partial results are joined in a fixed order, or with `join=atomic` \
+                             by atomic updates",
                         );
                         return Err(error.into());
                     }
@@ -221,10 +224,10 @@ impl Parser {
     fn colon_names(&mut self) -> Parse<Vec<Name>> {
         if self.at("*") || self.at("+") {
             return Err(self
-                .error("syntax", "wildcards are not read here")
+                .error("syntax", "wildcards are not supported")
                 .help(
-                    "name each one: `a:b`; without the option, dependences follow from what is \
-                    read and written",
+                    "name each one: `a:b`; without the option, dependences follow from the \
+                     accesses",
                 )
                 .into());
         }

@@ -1,6 +1,6 @@
-//! Text to tokens.
+//! Splits text into tokens.
 //!
-//! Never fails: what is not a token becomes [`Tok::Unknown`], and the parser, which knows what it
+//! Never fails: anything else becomes [`Tok::Unknown`], and the parser, which knows what it
 //! expected, reports it. A token records whether a line break precedes it, since a statement ends
 //! with its line unless a bracket is open.
 //!

@@ -1,6 +1,6 @@
 //! The text of kernels: reading and printing.
 //!
-//! [`syntax`] is what texts of other forms take from it.
+//! [`syntax`] is shared with other text formats.
 mod affine;
 mod arguments;
 mod expression;
@@ -23,7 +23,7 @@ pub(crate) use parser::RESERVED;
 pub(crate) use print::conjunction as text_of_constraints;
 pub(crate) use read::{complete_built, map_of_print, map_of_text};
 
-/// What the texts of other forms share with that of kernels: tokens, the cursor over them, affine
+/// The parts of the parser that other text formats share: tokens, the cursor over them, affine
 /// functions and constraints, types, facts and device functions.
 pub mod syntax {
     pub use super::{

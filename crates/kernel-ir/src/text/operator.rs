@@ -87,7 +87,7 @@ impl Parser {
                 return Err(self
                     .diagnostic(end, "syntax", format!("the operator `{}` has no `{what}`", op.name))
                     .help(
-                        "an operator says its `state` with neutral elements, `lift`, `combine` and \
+                        "an operator needs `state` with neutral elements, `lift`, `combine` and \
                          `result`",
                     )
                     .into());
@@ -141,7 +141,7 @@ impl Parser {
                 let mut error =
                     self.diagnostic(span, "unknown-name", format!("`{name}` is not a value of the state"));
                 error.help = crate::suggest::did_you_mean(&name, state.iter().map(|s| s.name.as_str()))
-                    .or_else(|| Some("the `state` comes first".into()));
+                    .or_else(|| Some("the `state` has to come first".into()));
                 return Err(error.into());
             };
             values[k] = Some(self.expr()?);
@@ -154,13 +154,13 @@ impl Parser {
             Some(name) => Err(self.error_at(
                 start.start..self.last_end(),
                 "syntax",
-                format!("the value `{name}` of the state is missing"),
+                format!("there is no expression for the value `{name}` of the state"),
             )),
             None => Ok(values.into_iter().flatten().collect()),
         }
     }
 
-    /// The rest of a `function` line, behind that word.
+    /// The rest of a `function` line, after the keyword.
     pub fn device_function(&mut self) -> Parse<DeviceFunction> {
         let name = self.name("the name of the function")?;
         let known = |p: &mut Parser| -> Parse<crate::DType> {
@@ -173,7 +173,7 @@ impl Parser {
                         "unknown-type",
                         format!("a device function cannot have the open type `{t}`"),
                     )
-                    .help("give its types as in its CUDA C")
+                    .help("give the types that its CUDA C has")
                     .into()),
             }
         };

@@ -29,16 +29,16 @@ pub struct Parser {
     /// Number of brackets open in the statement.
     brackets: usize,
     nesting: usize,
-    /// How deep they may nest, and what to do about it.
+    /// Their nesting limit, and the remedy for a text that exceeds it.
     limit: (usize, &'static str),
-    /// Inside `floor(..)`, where `/` divides.
+    /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
     /// Whether two words joined by a dot are one name in affine text.
     pub(crate) dotted: bool,
 }
 
 impl Parser {
-    /// At the beginning of a text; `origin` is what diagnostics call it.
+    /// At the beginning of a text; `origin` is its name in diagnostics.
     pub fn new(origin: &str, text: &str) -> Self {
         Parser {
             origin: origin.into(),
@@ -48,25 +48,25 @@ impl Parser {
             statement: 0,
             brackets: 0,
             nesting: 0,
-            limit: (NESTING_LIMIT, "compute parts of it by instructions of their own"),
+            limit: (NESTING_LIMIT, "compute parts of it in separate instructions"),
             in_floor: false,
             dotted: false,
         }
     }
 
-    /// As it is, for a text whose brackets may nest so deep, with what to do where they nest deeper.
+    /// Sets the nesting limit of brackets, and the remedy for a text that exceeds it.
     pub fn with_nesting(mut self, limit: usize, help: &'static str) -> Self {
         self.limit = (limit, help);
         self
     }
 
-    /// As it is, for a text whose affine functions speak of coordinates, as `threadIdx.x`.
+    /// Lets affine functions use coordinates such as `threadIdx.x`.
     pub fn with_coordinates(mut self) -> Self {
         self.dotted = true;
         self
     }
 
-    /// The whole text.
+    /// The whole source text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -104,7 +104,7 @@ impl Parser {
         if self.pos == 0 { 0 } else { self.tokens[self.pos - 1].span.end }
     }
 
-    /// Goes on to the next token.
+    /// Advances to the next token.
     pub fn advance(&mut self) {
         self.pos = (self.pos + 1).min(self.tokens.len() - 1);
     }
@@ -130,7 +130,7 @@ impl Parser {
         self.peek_is(0, punct)
     }
 
-    /// Whether this sign stands so many tokens ahead.
+    /// Whether the token `ahead` tokens ahead is this sign.
     pub fn peek_is(&self, ahead: usize, punct: &str) -> bool {
         matches!(self.tok(ahead), Tok::Punct(p) if p == punct)
     }
@@ -145,7 +145,7 @@ impl Parser {
         self.word(0).is_some_and(|w| words.contains(&w))
     }
 
-    /// Takes this sign if it comes next.
+    /// Consumes this sign if it comes next.
     pub fn eat(&mut self, punct: &str) -> bool {
         let here = self.at(punct);
         if here {
@@ -154,7 +154,7 @@ impl Parser {
         here
     }
 
-    /// Takes this word if it comes next.
+    /// Consumes this word if it comes next.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let here = self.at_word(word);
         if here {
@@ -163,19 +163,19 @@ impl Parser {
         here
     }
 
-    /// Takes this sign, or refuses the text.
+    /// Consumes this sign, or refuses the text.
     pub fn expect(&mut self, punct: &'static str) -> Parse<()> {
         if self.eat(punct) { Ok(()) } else { Err(self.unexpected(&format!("`{punct}`"))) }
     }
 
-    /// An opening bracket: line breaks inside mean nothing.
+    /// Consumes an opening bracket; line breaks inside have no meaning.
     pub fn open(&mut self, punct: &'static str) -> Parse<()> {
         self.expect(punct)?;
         self.brackets += 1;
         self.enter()
     }
 
-    /// The closing bracket of [`Parser::open`].
+    /// Consumes the closing bracket of [`Parser::open`].
     pub fn close(&mut self, punct: &'static str) -> Parse<()> {
         if !self.at(punct) {
             return Err(self.unexpected(&format!("`{punct}`")));
@@ -191,7 +191,7 @@ impl Parser {
     pub fn name(&mut self, what: &str) -> Parse<Name> {
         match self.word(0) {
             Some(w) if RESERVED.contains(&w) => Err(self
-                .error("reserved-name", format!("`{w}` is a word of the language, not a name"))
+                .error("reserved-name", format!("`{w}` is a keyword, not a name"))
                 .help("choose another name")
                 .into()),
             Some(w) => {
@@ -216,7 +216,7 @@ impl Parser {
         Ok(())
     }
 
-    /// One level less deep.
+    /// Leaves one level of nesting.
     pub fn leave(&mut self) {
         self.nesting = self.nesting.saturating_sub(1);
     }
@@ -231,7 +231,7 @@ impl Parser {
         self.error("overflow", "the integer does not fit into 64 bits").into()
     }
 
-    /// Begins a statement at the next token, wherever the line breaks.
+    /// Begins a statement at the next token, whether or not it is on a new line.
     pub fn begin_statement(&mut self) {
         self.statement = self.pos;
         self.brackets = 0;
@@ -280,7 +280,7 @@ impl Parser {
         self.diagnostic(span, code, message).into()
     }
 
-    /// A question about integers that failed, about these bytes of the text.
+    /// The refusal for a failed query about integers, at these bytes of the text.
     pub(crate) fn poly_error(&self, error: loopwright_poly::Error, span: Range<usize>) -> Box<Diagnostic> {
         Diagnostic::from(error).at(Some(self.place(span))).into()
     }
@@ -291,7 +291,7 @@ impl Parser {
             Tok::End if self.at_text_end() => "the text ends".to_string(),
             Tok::End => "the line ends".to_string(),
             Tok::Huge => return self.huge(),
-            Tok::OpenRaw => "the body of this function does not end".to_string(),
+            Tok::OpenRaw => "the body of this function has no closing brace".to_string(),
             _ => {
                 let token = &self.text[self.span()];
                 format!("found `{}`", token.escape_debug())

@@ -70,7 +70,7 @@ pub fn fact(fact: &Fact) -> String {
             let lower = lower.as_ref().map_or(String::new(), |e| format!("{} <= ", side(e)));
             let upper = match upper {
                 None => String::new(),
-                // One more than a sum is what `<=` means.
+                // A bound of one more than a sum is printed with `<=`.
                 Some(Expr::Binary(crate::BinaryOp::Add, bound, one)) if **one == Expr::Int(1) => {
                     format!(" <= {}", side(bound))
                 }

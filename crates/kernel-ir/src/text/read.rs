@@ -36,7 +36,7 @@ impl LoopKernel {
                 let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
                 Err(Diagnostic::new(
                     "syntax",
-                    format!("{origin} is no UTF-8 text: line {line} has a byte that is no character"),
+                    format!("{origin} is not UTF-8 text: line {line} has an invalid byte"),
                 )
                 .help("a kernel file is plain text that begins with `kernel`")
                 .into())
@@ -116,8 +116,8 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
             )
             .at(map.locate(&item, ""))
             .help(
-                "declare the kernel without it, and split or tag by a pipeline: \
-                    `split_iname(i, 128)`, `tag_inames(i_outer: block.x)`",
+                "declare the kernel without it, and transform it by a pipeline: `split_iname(i, \
+                 128)`, `tag_inames(i_outer: block.x)`",
             )
             .into());
         }

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What a line `tag` gives an iname.
+/// The tag on a line `tag`.
 enum Tagged {
     Tag(Tag),
     Flat(Flat),
@@ -182,7 +182,7 @@ impl Parser {
                     return Err(self.error_at(
                         span,
                         "duplicate-name",
-                        format!("`{iname}` has a tag already"),
+                        format!("`{iname}` already has a tag"),
                     ));
                 }
                 draft.map.spans.insert(Item::Tag(iname.to_string()), span);
@@ -203,7 +203,7 @@ impl Parser {
                     let blocks = u32::try_from(blocks).map_err(|_| self.huge())?;
                     let none = || {
                         let mut error =
-                            self.error_at(span, "syntax", "a multiprocessor has at least one block");
+                            self.error_at(span, "syntax", "the number of blocks has to be at least one");
                         error.help = Some("without this option, the compiler decides".into());
                         error
                     };
@@ -263,7 +263,7 @@ impl Parser {
                 return Err(self.error_at(
                     start..self.last_end(),
                     "syntax",
-                    "a text has one kernel, and this is a second one",
+                    "a text contains one kernel, and this is a second one",
                 ));
             }
             _ => self.instruction(draft, start)?,
@@ -271,7 +271,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The rest of a `fact` line, behind that word; `is_array` says what the names of arrays are.
+    /// The rest of a `fact` line, after the keyword; `is_array` recognises names of arrays.
     pub fn fact(&mut self, is_array: &dyn Fn(&str) -> bool) -> Parse<Fact> {
         if self.at_any_word(&["monotone", "injective"]) && self.peek_is(1, "(") {
             let monotone = self.at_word("monotone");
@@ -280,8 +280,8 @@ impl Parser {
             let [array] = <[Name; 1]>::try_from(names).map_err(|_| self.unexpected("one array"))?;
             return Ok(if monotone { Fact::Monotone(array) } else { Fact::Injective(array) });
         }
-        // A chain of comparisons around the name of the array, which has one comparison on either
-        // side at most.
+        // A chain of comparisons around the name of the array, with at most one comparison on
+        // either side.
         let start = self.span().start;
         let mut sides = vec![self.expr_above_comparison()?];
         let mut operators = Vec::new();

@@ -28,14 +28,14 @@ impl Parser {
         Ok(trees)
     }
 
-    /// The part of an instruction, as `total.update`.
+    /// The part of an instruction, such as `total.update`.
     pub fn part_of(&mut self) -> Parse<PartRef> {
         let instruction = self.name("the id of an instruction")?;
         let part = if self.eat(".") { self.part()? } else { Part::Whole };
         Ok(PartRef { instruction, part })
     }
 
-    /// `init`, `update`, `finish`; `init1`, `update1` of the second reduction.
+    /// `init`, `update`, `finish`; `init1`, `update1` for the second reduction.
     fn part(&mut self) -> Parse<Part> {
         let word = self.word(0).unwrap_or_default().to_string();
         let number = |rest: &str| match rest {

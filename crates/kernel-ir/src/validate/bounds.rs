@@ -22,8 +22,8 @@ use crate::{
 pub(crate) fn check(check: &mut Check<'_>) {
     let data = check.data;
     if System::new(&data.assumptions).and_then(|s| s.is_empty()) == Ok(true) {
-        let d = Diagnostic::new("empty-context", "no values of the arguments fulfil all assumptions")
-            .help("a kernel under such assumptions would prove anything: correct them");
+        let d = Diagnostic::new("empty-context", "no values of the arguments satisfy all assumptions")
+            .help("anything could be proved under such assumptions: correct them");
         return check.add(Item::Assumption(0), "", d);
     }
     if check.transformed() {
@@ -33,7 +33,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     for (k, domain) in data.domains.iter().enumerate() {
         let all = data.assumptions.iter().chain(&domain.constraints).cloned().collect::<Vec<_>>();
         if System::new(&all).and_then(|s| s.is_empty()) == Ok(true) {
-            let d = Diagnostic::new("empty-domain", "this domain has no point, whatever the arguments are")
+            let d = Diagnostic::new("empty-domain", "this domain is empty for all values of the arguments")
                 .help("correct its bounds, or the assumptions");
             check.add(Item::Domain(k), &domain.to_string(), d);
         }
@@ -314,20 +314,21 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
                 length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
             let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
             let message = match array.axes.len() {
-                1 => format!("`{access}` goes out of the bounds of `{}`", access.array),
-                _ => format!("`{access}` goes out of the bounds of axis {axis} of `{}`", access.array),
+                1 => format!("`{access}` exceeds the bounds of `{}`", access.array),
+                _ => format!("`{access}` exceeds the bounds of axis {axis} of `{}`", access.array),
             };
             let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
             let help = match scope.hoisted {
-                false => "correct the domain or the shape, or assume it",
+                false => "correct the domain or the shape, or add an assumption",
                 true => {
-                    "a reduction runs whatever condition stands around it: put the condition inside, as \
-                     `sum(i, if(c, x[i], 0))`, or make it the predicate of the instruction"
+                    "a reduction runs regardless of conditions around it: put the condition \
+                     inside, as in `sum(i, if(c, x[i], 0))`, or make it the predicate of the \
+                     instruction"
                 }
             };
             let d = Diagnostic::new("out-of-bounds", message)
                 .witness(format!("{at}: {value}{size}"))
-                .help(format!("it must hold that {}: {help}", text_of_constraints(&[wanted])));
+                .help(format!("{} has to hold: {help}", text_of_constraints(&[wanted])));
             check.add(Item::Instruction(k), &access.to_string(), d);
             break;
         }
@@ -347,17 +348,18 @@ fn in_range(lookup: &Lookup<'_>, asked: &Asked, index: &Expr, length: &Expr) -> 
     })
 }
 
-/// The refusal of a read that a condition around its reduction seems to guard, and does not.
+/// The refusal of a read that a condition around its reduction only seems to guard.
 fn unguarded(access: &Access) -> Diagnostic {
     Diagnostic::new(
         "unguarded-read",
         format!(
-            "`{access}` is read whatever the condition around its reduction says, and data decide whether it is in bounds"
+            "`{access}` is read regardless of the condition around its reduction, and whether it \
+             is in bounds depends on data"
         ),
     )
     .help(
-        "put the condition inside, as `sum(i, if(c, x[idx[i]], 0))`, or make it the predicate of the \
-         instruction; if the data are always in bounds, declare it: `fact 0 <= idx < n`",
+        "put the condition inside, as in `sum(i, if(c, x[idx[i]], 0))`, or make it the predicate \
+         of the instruction; if the data are always in bounds, declare it: `fact 0 <= idx < n`",
     )
 }
 
@@ -365,11 +367,11 @@ fn unguarded(access: &Access) -> Diagnostic {
 fn wraps(access: &Access, condition: &str) -> Diagnostic {
     Diagnostic::new(
         "wrapping-condition",
-        format!("`{condition}` does not show that `{access}` is in bounds: its values can wrap"),
+        format!("`{condition}` does not prove that `{access}` is in bounds: its values can wrap"),
     )
     .help(
-        "as a value it wraps in its type, as a condition on integers it would not: subtract instead of adding (`i < n - j` for \
-         `i + j < n`), or compare in a wider type (`cast(i64, i) + j < n`)",
+        "a condition is computed in its type, where it can wrap: subtract instead of adding (`i < \
+         n - j` for `i + j < n`), or compare in a wider type (`cast(i64, i) + j < n`)",
     )
 }
 
@@ -416,7 +418,7 @@ fn violation(
     }
     let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
     let outside = system.with(&[negated]).ok()?;
-    // A value read from data need not be one that goes wrong.
+    // A value read from data need not be one that violates the constraint.
     if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
         return (outside.is_empty() == Ok(false)).then_some(Violation::ByData);
     }

@@ -19,7 +19,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
                         format!("the array argument `{}` has no axes", a.name),
                     )
                     .help(format!(
-                        "write `{}[1]` for one element in memory, or leave the brackets out for a \
+                        "write `{}[1]` for one element in memory, or omit the brackets for a \
                          scalar",
                         a.dtype
                     ));
@@ -46,7 +46,10 @@ pub(crate) fn check(check: &mut Check<'_>) {
                 // An error in the value itself is more informative.
                 let wrong = !check.lookup.writers(&t.name).is_empty();
                 let help = match wrong {
-                    true => format!("give it one: `temp {}: f32`, or correct what is assigned to it", t.name),
+                    true => format!(
+                        "give it a type: `temp {}: f32`, or correct the values assigned to it",
+                        t.name
+                    ),
                     false => format!("no instruction writes it; give it a type: `temp {}: f32`", t.name),
                 };
                 let message =
@@ -56,7 +59,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             Type::Open(name) if !bound.contains(&name) => {
                 let message = format!("no argument binds the open type `{name}`");
                 let d = Diagnostic::new("unknown-type", message)
-                    .help("use a type of the arguments, or a known one");
+                    .help("use an open type of the arguments, or a concrete type");
                 check.add(Item::Temporary(k), name, d);
             }
             _ => {}
@@ -77,17 +80,17 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
     if !a.order.is_empty() && !sorted.into_iter().eq(0..a.axes.len()) {
         let d = Diagnostic::new(
             "wrong-layout",
-            format!("the order of the axes of `{}` does not name each of them once", a.name),
+            format!("the order of the axes of `{}` does not list each axis once", a.name),
         )
-        .help("name each axis once, the slowest first");
+        .help("list each axis once, the slowest first");
         check.add(item.clone(), "", d);
     }
     if let Some(wrong) = a.hints.waves().and_then(crate::Waves::wrong) {
         let d = Diagnostic::new(
             "wrong-waves",
-            format!("stores to `{}` cannot come in waves so: {wrong}", a.name),
+            format!("stores to `{}` cannot be grouped into such waves: {wrong}", a.name),
         )
-        .help("write `waves(335872, 8)`: eight windows of that many elements");
+        .help("write, for example, `waves(335872, 8)`: eight windows of 335872 elements");
         check.add(item, "", d);
     }
 }
@@ -109,7 +112,7 @@ fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     });
     if let Some(text) = foreign {
         let d = Diagnostic::new("not-affine", format!("`{text}` has no value before the kernel runs"))
-            .help("sizes are made of scalar arguments and integers");
+            .help("sizes depend only on scalar arguments and integers");
         check.add(item.clone(), &text, d);
         sound = false;
     }
@@ -120,14 +123,14 @@ fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     match table.infer(e) {
         Ok(_) if negative => {
             let d = Diagnostic::new("wrong-layout", format!("the size `{e}` is negative"))
-                .help("sizes are 0 or more");
+                .help("sizes have to be at least 0");
             check.add(item.clone(), &e.to_string(), d);
         }
         Ok(ValueType::IntLiteral | ValueType::AnyNumber) => {}
         Ok(t) if t.alone().known().is_some_and(DType::is_integer) => {}
         Ok(t) => {
-            let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a size is an integer"));
-            check.add(item.clone(), &e.to_string(), d.help("make it of integer arguments"));
+            let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a size has to be an integer"));
+            check.add(item.clone(), &e.to_string(), d.help("compute it from integer arguments"));
         }
         Err(error) => {
             let TypeError { diagnostic, about } = *error;
@@ -149,13 +152,8 @@ fn facts(check: &mut Check<'_>, table: &TypeTable<'_>) {
                 let arrays =
                     data.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().as_str());
                 let mut d = Diagnostic::new("unknown-name", format!("there is no array `{name}`"));
-                d.help = crate::suggest::did_you_mean(name, arrays).or_else(|| {
-                    Some(
-                        "facts are about the elements of arrays; what holds for scalars is an \
-                         `assume`"
-                            .into(),
-                    )
-                });
+                d.help = crate::suggest::did_you_mean(name, arrays)
+                    .or_else(|| Some("facts are about elements of arrays; use `assume` for scalars".into()));
                 check.add(item.clone(), name, d);
             }
             Some(a) if !domains::is_integer(&a.dtype) => {
@@ -200,7 +198,7 @@ fn functions(check: &mut Check<'_>) {
         } else if close_of_c(source.as_bytes(), 0) != Some(source.len()) {
             Some("the braces of its CUDA C do not match")
         } else if f.source.trim() != f.source.as_str() {
-            Some("its CUDA C begins or ends with space")
+            Some("its CUDA C begins or ends with white space")
         } else {
             None
         };

@@ -6,7 +6,7 @@ use crate::{
     text::source_map::Item, validate::Check,
 };
 
-/// What a name in affine text is.
+/// The kind of a name in affine text.
 #[derive(Clone, Copy, PartialEq)]
 enum Integer {
     Yes,
@@ -69,12 +69,15 @@ pub(crate) fn affine_name(
                 .help("only integer scalar arguments do"),
         ),
         Integer::Array => Some(
-            Diagnostic::new("wrong-subscript", format!("`{name}` is an array, and a number is wanted here"))
-                .help(format!("load an element by an instruction, as `<i32> first = {name}[0]`")),
+            Diagnostic::new("wrong-subscript", format!("`{name}` is an array, and a number is needed here"))
+                .help(format!("load an element by an instruction, such as `<i32> first = {name}[0]`")),
         ),
         Integer::OtherType => Some(
-            Diagnostic::new("wrong-type", format!("`{name}` is not an integer, and bounds and sizes are"))
-                .help(format!("declare it as an integer: `{name}: i32`")),
+            Diagnostic::new(
+                "wrong-type",
+                format!("`{name}` is not an integer, and bounds and sizes have to be"),
+            )
+            .help(format!("declare it as an integer: `{name}: i32`")),
         ),
         Integer::Unknown => {
             let candidates = integers(lookup.kernel());
@@ -123,8 +126,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
     for (k, domain) in data.domains.iter().enumerate() {
         if domain.inames.is_empty() {
-            let d = Diagnostic::new("no-inames", "this domain has no iname")
-                .help("a condition on arguments alone is an assumption: `assume n >= 1`");
+            let d = Diagnostic::new("no-inames", "this domain has no inames")
+                .help("write a condition on arguments alone as an assumption: `assume n >= 1`");
             check.add(Item::Domain(k), "", d);
         }
         let mut known = true;
@@ -191,10 +194,10 @@ fn unbounded(check: &mut Check<'_>, k: usize) {
             .any(|c| inner.iter().any(|n| c.aff.mentions(n)) && c.aff.mentions(iname));
         let help = match within {
             true => format!(
-                "a constraint belongs to the innermost iname that it mentions: give `{iname}` its \
-                 own, as {add}"
+                "a constraint belongs to the innermost iname that it mentions: give `{iname}` a \
+                 separate one, such as {add}"
             ),
-            false => format!("add it to the domain, as {add}"),
+            false => format!("add it to the domain, for example {add}"),
         };
         check.add(
             Item::Domain(k),
@@ -218,7 +221,7 @@ fn tags(check: &mut Check<'_>) {
         };
         if let Some(value) = check.lookup.definition(iname) {
             let d = Diagnostic::new("wrong-tag", format!("`{iname}` is no longer a loop: it is `{value}`"))
-                .help("tag the inames of its value instead");
+                .help("tag the inames that it is defined by instead");
             check.add(item, iname, d);
             continue;
         }

@@ -80,18 +80,18 @@ fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
     }
     let reductions = i.reductions();
     let message = if check.data.declared.is_none() {
-        format!("`{}` is declared as a scan along `{iname}`, which only a step makes", i.id)
+        format!("`{}` is declared as a scan along `{iname}`, which only a step can introduce", i.id)
     } else if !base.iter().all(|b| i.within.contains(b)) {
         format!("`{}` cannot be a scan along `{iname}`, which is not around it", i.id)
     } else if reductions.is_empty() || i.predicate.is_some() {
         format!("`{}` cannot be a scan: it has no reduction, or a predicate", i.id)
     } else if reductions.iter().any(|r| r.args.iter().any(|a| !a.reductions().is_empty())) {
-        format!("`{}` cannot be a scan: it has a reduction inside of another", i.id)
+        format!("`{}` cannot be a scan: it has nested reductions", i.id)
     } else {
         return;
     };
     let d = Diagnostic::new("scan-shape", message)
-        .help("`realize_scan(i, j)` makes a scan of a reduction over `j` whose range grows with `i`");
+        .help("`realize_scan(i, j)` turns a reduction over `j` whose range grows with `i` into a scan");
     check.add(item.clone(), iname, d);
 }
 
@@ -135,12 +135,12 @@ fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
     } else {
         return unknown(check, item, name);
     };
-    let d = Diagnostic::new("not-writable", format!("`{name}` is {what}, and cannot be written"))
+    let d = Diagnostic::new("not-writable", format!("`{name}` is {what} and cannot be assigned"))
         .help("write to a temporary or to an array argument");
     check.add(item.clone(), name, d);
 }
 
-/// A number of things in words.
+/// A count with its noun.
 fn count(n: usize, what: &str) -> String {
     match n {
         0 => format!("no {what}"),
@@ -165,8 +165,8 @@ fn subscripts(check: &mut Check<'_>, item: &Item, access: &Access, axes: usize) 
         count(access.index.len(), "subscript")
     );
     let help = match axes {
-        0 => "it is a scalar: leave the brackets out",
-        _ => "give one subscript an axis",
+        0 => "it is a scalar: omit the brackets",
+        _ => "give one subscript per axis",
     };
     let text = access.to_string();
     check.add(item.clone(), &text, Diagnostic::new("wrong-subscript", message).help(help));
@@ -176,7 +176,7 @@ fn no_reductions(check: &mut Check<'_>, item: &Item, e: &Expr, place: &str) {
     if let Some(r) = e.reductions().first() {
         let text = Expr::Reduce(r.clone()).to_string();
         let d = Diagnostic::new("reduction-place", format!("a reduction cannot occur in {place}"))
-            .help("compute it by an instruction of its own into a temporary");
+            .help("assign it to a temporary in a separate instruction");
         check.add(item.clone(), &text, d);
     }
 }
@@ -218,7 +218,7 @@ fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name
         }
         Expr::Cast(Type::Open(name), _) if !check.data.open_types().contains(name) || !bound(check, name) => {
             let d = Diagnostic::new("unknown-type", format!("no argument binds the open type `{name}`"))
-                .help("use a type of the arguments, or a known one");
+                .help("use an open type of the arguments, or a concrete type");
             check.add(item.clone(), name, d);
         }
         Expr::Reduce(r) => reduction(check, item, e, r, around),
@@ -242,7 +242,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
     let text = e.to_string();
     if r.inames.is_empty() {
         let d = Diagnostic::new("reduction-place", format!("`{text}` reduces over no iname"))
-            .help("name the inames that it goes over, as `sum(i, x[i])` or `sum([i, j], x[i, j])`");
+            .help("name the inames that it reduces over, as in `sum(i, x[i])` or `sum([i, j], x[i, j])`");
         return check.add(item.clone(), &text, d);
     }
     let Some(op) = data.operator(&r.op) else {
@@ -261,12 +261,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
         let inputs: Vec<&str> = op.inputs.iter().map(|n| n.as_str()).collect();
         let d = Diagnostic::new(
             "wrong-arity",
-            format!(
-                "`{}` takes {} values for an update, and {} are given",
-                r.op,
-                op.inputs.len(),
-                r.args.len()
-            ),
+            format!("`{}` takes {} values per update, and {} are given", r.op, op.inputs.len(), r.args.len()),
         )
         .help(format!("write `{}(i, {})`", r.op, inputs.join(", ")));
         check.add(item.clone(), &text, d);
@@ -283,7 +278,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
             } else if !check.along.contains(base) {
                 let d = Diagnostic::new(
                     "iname-twice",
-                    format!("the reduction goes over `{iname}`, which the instruction goes over already"),
+                    format!("the reduction is over `{iname}`, over which the instruction already runs"),
                 )
                 .help("reduce over another iname");
                 check.add(item.clone(), &text, d);
@@ -291,7 +286,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
         }
     }
     if r.inames.is_empty() {
-        let d = Diagnostic::new("wrong-arity", format!("`{}` goes over no iname", r.op))
+        let d = Diagnostic::new("wrong-arity", format!("`{}` reduces over no iname", r.op))
             .help("name at least one");
         check.add(item.clone(), &text, d);
     }
@@ -341,7 +336,7 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
                 written(i.targets.len())
             ),
         )
-        .help("assign as many as it gives, as `v, k = argmax(i, x[i], i)`");
+        .help("assign all of its results, as in `v, k = argmax(i, x[i], i)`");
         check.add(item.clone(), "", d);
     }
     for (target, value) in i.targets.iter().zip(&values) {
@@ -350,7 +345,7 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
             let message = format!("`{target}` is {to}, and the value assigned to it is {value}");
             let help = match *value == ValueType::Of(crate::DType::Bool.into()) {
                 true => format!("write `if(c, 1, 0)` or `cast({to}, c)`"),
-                false => format!("write `cast({to}, ...)` if that is meant"),
+                false => format!("write `cast({to}, ...)` if that is intended"),
             };
             check.add(item.clone(), &target.to_string(), Diagnostic::new("wrong-type", message).help(help));
         }
@@ -361,11 +356,14 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
         match table.infer(&e) {
             Ok(t) if assignable(&t, &Type::Known(crate::DType::I64)) && !is_float(&t) => {}
             Ok(t) => {
-                let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a subscript is an integer"));
+                let d = Diagnostic::new(
+                    "wrong-type",
+                    format!("`{e}` is {t}, and a subscript has to be an integer"),
+                );
                 check.add(
                     item.clone(),
                     &e.to_string(),
-                    d.help(format!("write `cast(i32, {e})` if that is meant")),
+                    d.help(format!("write `cast(i32, {e})` if that is intended")),
                 );
             }
             Err(error) => type_error(check, item, *error),
@@ -375,8 +373,10 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
         match table.infer(p) {
             Ok(t) if t == ValueType::Of(crate::DType::Bool.into()) => {}
             Ok(t) => {
-                let d =
-                    Diagnostic::new("wrong-type", format!("a predicate is a truth value, and `{p}` is {t}"));
+                let d = Diagnostic::new(
+                    "wrong-type",
+                    format!("a predicate has to be a truth value, and `{p}` is {t}"),
+                );
                 check.add(item.clone(), &p.to_string(), d.help(format!("write `{p} != 0`")));
             }
             Err(error) => type_error(check, item, *error),
@@ -388,7 +388,7 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
     }
 }
 
-/// The types that are wanted of an instruction's value: those of its targets.
+/// The wanted types of an instruction's value: those of its targets.
 fn wanted(table: &TypeTable<'_>, i: &Instruction) -> Vec<crate::DType> {
     i.targets.iter().filter_map(|t| table.element(&t.array)?.known()).collect()
 }
@@ -460,7 +460,7 @@ fn user_operator(
                 Ok(t) if assignable(&t, to) => {}
                 Ok(t) => {
                     let message =
-                        format!("the {what} of `{}` in `{}` is {t}, and its type is {to}", s.name, op.name);
+                        format!("the {what} of `{}` in `{}` is {t}, and has to be {to}", s.name, op.name);
                     let d = Diagnostic::new("wrong-type", message).help(format!("write `cast({to}, ...)`"));
                     check.add(item.clone(), &r.op, d);
                 }

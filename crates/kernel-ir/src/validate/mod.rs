@@ -106,7 +106,8 @@ impl Check<'_> {
     }
 }
 
-/// What walks over a kernel rely on: acyclic definitions, and inames that belong to one domain.
+/// The invariants that traversals rely on: acyclic definitions, and inames that belong to one
+/// domain.
 pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut earlier: BTreeSet<&Name> = BTreeSet::new();
@@ -118,9 +119,12 @@ pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
         if let Some(name) = d.value.names().iter().find(|n| earlier.contains(n)) {
             let diagnostic = Diagnostic::new(
                 "definition-cycle",
-                format!("the value of `{}` uses `{name}`, which is defined no later", d.iname),
+                format!("the value of `{}` uses `{name}`, which is not defined later", d.iname),
             )
-            .help("a definition uses inames that were made after it, in the order of the transforms");
+            .help(
+                "a definition may only use inames that were introduced after it, in the order of \
+                 the transforms",
+            );
             found.push(Finding::new(diagnostic, Item::Definition(k), ""));
         }
     }
@@ -148,7 +152,10 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
 /// An empty tree for a kernel that has instructions.
 pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
     let diagnostic = Diagnostic::new("wrong-tree", "the tree is empty, and the kernel has instructions")
-        .help("each part of each instruction stands once, in the loops of its sequential inames");
+        .help(
+            "each part of each instruction has to occur once, in the loops of its sequential \
+             inames",
+        );
     (data.tree.is_empty() && !data.instructions.is_empty())
         .then(|| Finding::new(diagnostic, Item::Header, ""))
 }

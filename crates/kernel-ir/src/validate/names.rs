@@ -1,5 +1,5 @@
-//! Names: declared once, and valid as names in a kernel's text. Whether the language of a target
-//! leaves them to a program is decided when the kernel is lowered for it.
+//! Names: declared once, and valid as names in a kernel's text. Whether they are legal in a
+//! target's language is checked when the kernel is lowered.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,8 +13,10 @@ pub(crate) fn check(check: &mut Check<'_>) {
     let data = check.data;
     spelling(check, &Item::Header, &data.name, "the kernel");
     if data.functions.iter().any(|f| f.name == data.name) {
-        let d =
-            Diagnostic::new("duplicate-name", format!("`{}` is the kernel and a device function", data.name));
+        let d = Diagnostic::new(
+            "duplicate-name",
+            format!("`{}` is the name of both the kernel and a device function", data.name),
+        );
         check.add(Item::Header, &data.name, d.help("give one of them another name"));
     }
     let mut declared: Vec<(Item, Name, &str)> = Vec::new();
@@ -48,7 +50,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         if taken || operators.contains(&&op.name) || data.functions.iter().any(|f| f.name == op.name) {
             let whose = if taken { "one of the library" } else { "one" };
             let d =
-                Diagnostic::new("duplicate-name", format!("there is {whose} called `{}` already", op.name));
+                Diagnostic::new("duplicate-name", format!("there is already {whose} called `{}`", op.name));
             check.add(Item::Reduction(k), &op.name, d.help("give the operator another name"));
         }
         operators.push(&op.name);
@@ -61,23 +63,19 @@ pub(crate) fn check(check: &mut Check<'_>) {
         if !ids.insert(&i.id) {
             let d =
                 Diagnostic::new("duplicate-id", format!("there are two instructions with the id `{}`", i.id));
-            check.add(
-                Item::Instruction(k),
-                &i.id,
-                d.help("give each instruction its own id, or leave it out"),
-            );
+            check.add(Item::Instruction(k), &i.id, d.help("give each instruction a different id, or none"));
         }
     }
 }
 
 fn bad(name: &Name, what: &str) -> Diagnostic {
     Diagnostic::new("bad-name", format!("`{}` is not a name for {what}", name.escape_debug()))
-        .help("a name is a letter, then letters, digits and underscores, and no word of the language")
+        .help("a name is a letter, then letters, digits and underscores, and not a keyword")
 }
 
-/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: invalid
-/// names, and the math functions, with the suffix `f` of their single-precision forms too. `what`
-/// says what it would name, such as `an iname`.
+/// Refuses invalid names of arguments, temporaries, inames and functions, including those of math
+/// functions, also with the suffix `f` of their single-precision forms. `what` is the kind of item,
+/// such as `an iname`.
 pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return Err(bad(name, what));
@@ -85,7 +83,7 @@ pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     let function = math_function(name).or_else(|| math_function(name.strip_suffix('f')?));
     if function.is_some() {
         return Err(Diagnostic::new("reserved-name", format!("`{name}` is a math function"))
-            .help(format!("give {what} another name, as `{name}_`")));
+            .help(format!("give {what} another name, such as `{name}_`")));
     }
     Ok(())
 }

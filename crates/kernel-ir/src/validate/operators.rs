@@ -76,7 +76,7 @@ fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                     "reduction-place",
                     format!("{what} of `{}` reads an array or reduces", op.name),
                 )
-                .help("an operator computes with its inputs and its state only");
+                .help("an operator may only use its inputs and its state");
                 check.add(item.clone(), &e.to_string(), d);
             }
         }
@@ -94,7 +94,7 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                     op.name
                 ),
             )
-            .help("say why its laws hold in one line without double quotes");
+            .help("explain in one line without double quotes why its laws hold");
             check.add(item.clone(), "trusted", d);
         }
         return;
@@ -107,7 +107,7 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                 format!("the laws of `{}` cannot be tested: it calls a device function", op.name),
             )
             .help(
-                "if its neutral element is one and `combine` is associative, write `trusted \
+                "if its neutral element is neutral and `combine` is associative, write `trusted \
                  \"why\"` in it",
             );
             check.add(item.clone(), &op.name, d);
@@ -123,27 +123,24 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
             let Some(witness) = laws.witness(law).filter(|_| claimed) else { continue };
             let (message, help) = match law {
                 Law::Neutral => (
-                    format!("the neutral element of `{}` changes what it is combined with", op.name),
-                    "give the state whose combination with any other is that other",
+                    format!("the neutral element of `{}` changes a state that it is combined with", op.name),
+                    "give the state whose combination with any other is the other one",
                 ),
                 Law::Associative => (
                     format!("`combine` of `{}` is not associative", op.name),
-                    "a reduction combines its values in any grouping: carry what that needs in the \
-                     state",
+                    "a reduction combines its values in any grouping: extend the state so that \
+                     the result does not depend on it",
                 ),
                 Law::Commutative => (
-                    format!("`{}` says that it `commutes` and does not", op.name),
-                    "leave `commutes` out, so that its values are combined in their order",
+                    format!("`{}` is declared `commutes` and does not commute", op.name),
+                    "leave out `commutes`, so that its values are combined in order",
                 ),
-                Law::Idempotent => (
-                    format!("`{}` says that it is `idempotent` and is not", op.name),
-                    "leave `idempotent` out",
-                ),
+                Law::Idempotent => {
+                    (format!("`{}` is declared `idempotent` and is not", op.name), "leave `idempotent` out")
+                }
             };
-            let help = format!(
-                "{help}; if the data rule such states out, write `trusted \"why\"` in the \
-                    operator"
-            );
+            let help =
+                format!("{help}; if such states cannot occur, write `trusted \"why\"` in the operator");
             check.add(item.clone(), part, Diagnostic::new(code, message).witness(witness).help(help));
         }
         if check.has(item) {

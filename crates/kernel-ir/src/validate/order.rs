@@ -27,14 +27,14 @@ fn dependences(check: &mut Check<'_>) {
                 let mut d =
                     Diagnostic::new("unknown-instruction", format!("no instruction has the id `{id}`"));
                 d.help = crate::suggest::did_you_mean(id, data.instructions.iter().map(|j| j.id.as_str()))
-                    .or_else(|| Some("leave it out, or name an instruction above".into()));
+                    .or_else(|| Some("leave it out, or name an earlier instruction".into()));
                 check.add(Item::Instruction(k), id, d);
                 continue;
             };
             if position >= k && data.declared.is_none() {
                 let message = match position == k {
                     true => format!("`{id}` cannot come before itself"),
-                    false => format!("`{}` depends on `{id}`, which the text has later", i.id),
+                    false => format!("`{}` depends on `{id}`, which comes later in the text", i.id),
                 };
                 let d = Diagnostic::new("dep-order", message)
                     .help(format!("instructions run in the order of the text: move `{id}` above `{}`", i.id));
@@ -58,9 +58,9 @@ fn written(check: &mut Check<'_>) {
             {
                 let d = Diagnostic::new(
                     "never-written",
-                    format!("the temporary `{name}` is read and never written"),
+                    format!("the temporary `{name}` is read but never written"),
                 )
-                .help("write it by an instruction before, or make it an argument");
+                .help("write it in an earlier instruction, or make it an argument");
                 check.add(Item::Instruction(k), &name, d);
             }
         }
@@ -157,7 +157,7 @@ fn tree(check: &mut Check<'_>) {
             );
             findings.push((iname.to_string(), d));
         } else if !loops.insert(iname.clone()) {
-            let d = Diagnostic::new("wrong-tree", format!("`{iname}` is two loops of the tree"));
+            let d = Diagnostic::new("wrong-tree", format!("`{iname}` has two loops in the tree"));
             findings.push((iname.to_string(), d));
         }
     });
@@ -178,20 +178,20 @@ fn tree(check: &mut Check<'_>) {
                 true => "no loop".to_string(),
                 false => names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "),
             };
-            let message = format!("`{part}` belongs in {}, and is in {}", list(&wanted), list(&has));
+            let message = format!("`{part}` belongs in {}, but is in {}", list(&wanted), list(&has));
             findings.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
         }
     });
     if let Some(part) = parts.first() {
-        let d = Diagnostic::new("wrong-tree", format!("`{part}` stands nowhere in the tree"));
+        let d = Diagnostic::new("wrong-tree", format!("`{part}` is not in the tree"));
         findings.push((String::new(), d));
     }
     if findings.is_empty() {
         findings.extend(scans(check));
     }
     for (part, d) in findings {
-        let help = "each part of each instruction stands once, in the loops of its sequential \
-            inames";
+        let help = "each part of each instruction has to occur once, in the loops of its \
+                    sequential inames";
         check.add(Item::Tree, &part, if d.help.is_none() { d.help(help) } else { d });
     }
 }

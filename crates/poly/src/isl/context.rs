@@ -95,7 +95,7 @@ impl Context {
         self.ptr
     }
 
-    /// What went wrong in the last call, with the error cleared.
+    /// The error of the last call, which is cleared.
     pub(super) fn failure(&self) -> Error {
         // SAFETY: the context is alive; the message is static text of isl or null.
         unsafe {

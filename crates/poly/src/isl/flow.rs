@@ -85,7 +85,7 @@ impl Asked {
     }
 }
 
-/// Asks isl.
+/// Makes the query.
 pub(crate) fn flow(
     params: usize,
     cell: usize,

@@ -100,7 +100,7 @@ fn number(context: &Rc<Context>, value: Ptr) -> Result<i64> {
     // SAFETY: the value is alive. Too large a number sets the error that `check` reads.
     unsafe {
         if ffi::isl_val_is_int(value.keep()) != 1 {
-            return Err(Error::Isl("a coefficient is no integer".into()));
+            return Err(Error::Isl("a coefficient is not an integer".into()));
         }
         let number = ffi::isl_val_get_num_si(value.keep());
         context.check()?;
@@ -179,7 +179,7 @@ impl IslMap {
         if !Rc::ptr_eq(self.handle.context(), other.handle.context())
             || self.shape.params != other.shape.params
         {
-            return Err(Error::Space("operands of one question must share their parameters".into()));
+            return Err(Error::Space("operands of one query must share their parameters".into()));
         }
         // SAFETY: both are alive and of one context, and are given away.
         self.unary(shape, |map| unsafe { f(map, other.handle.give()) })

@@ -192,7 +192,7 @@ impl Parser {
             left = right;
         }
         if !any {
-            return self.fail("a comparison is expected here");
+            return self.fail("expected a comparison");
         }
         Ok(all)
     }
@@ -265,7 +265,7 @@ impl Parser {
                 self.at += 1;
                 Ok(n)
             }
-            _ => self.fail("a positive constant is expected as the divisor"),
+            _ => self.fail("expected a positive constant as the divisor"),
         }
     }
 
@@ -313,7 +313,7 @@ impl Parser {
             },
             _ => {
                 self.at = start;
-                self.fail("a number, a name or a bracket is expected here")
+                self.fail("expected a number, a name or a bracket")
             }
         }
     }

@@ -43,7 +43,7 @@ struct Parser {
     /// For each `(`, whether it contains a comparison or a logical word, so that it is a formula
     /// rather than a sum.
     formulas: Vec<bool>,
-    /// What a name stands for, the innermost last.
+    /// The bindings of each name, the innermost last.
     scope: Vec<(String, Name)>,
     /// Number of bound names so far, so that each gets its own column.
     bound: usize,
@@ -142,7 +142,7 @@ impl Parser {
     }
 
     fn expect(&mut self, sign: &str) -> Result<()> {
-        if self.eat(sign) { Ok(()) } else { self.fail(format!("`{sign}` is expected here")) }
+        if self.eat(sign) { Ok(()) } else { self.fail(format!("expected `{sign}`")) }
     }
 
     /// Runs a reader one level deeper.
@@ -164,7 +164,7 @@ impl Parser {
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.fail("a name is expected here"),
+            _ => self.fail("expected a name"),
         }
     }
 
@@ -216,7 +216,7 @@ impl Parser {
         }
         match union {
             Some(relation) => Ok(relation),
-            None => self.fail("a tuple is expected here"),
+            None => self.fail("expected a tuple"),
         }
     }
 

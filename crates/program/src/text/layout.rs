@@ -1,20 +1,20 @@
-//! Strides and offsets that follow from lengths and subscripts: they need not be said.
+//! Strides and offsets that are implied by lengths and subscripts, so that texts may omit them.
 //!
-//! They are built here as lowering builds them for arrays without padding, constants folded. Should
-//! the two ever differ, texts say more than they need to, and mean the same.
+//! They are built as lowering builds them for arrays without padding, with constants folded. Should
+//! the two ever differ, texts become longer than necessary, but mean the same.
 
 use loopwright_kernel_ir::DType;
 
 use crate::{BinOp, Value, ValueKind};
 
-/// Values of more parts than this are not put together here: sums are chains, and chains are walked
+/// Limit on the nodes of a value that is built here: sums are chains, and chains are walked
 /// recursively.
 const PARTS: usize = 400;
 
-/// How the elements of an array lie, as far as offsets follow from it.
+/// The layout of an array, as far as it determines offsets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Layout {
-    /// Row-major, of these lengths.
+    /// Row-major, with these lengths.
     Dense(Vec<Value>),
     /// With these strides.
     Strided(Vec<Value>),
@@ -36,7 +36,7 @@ pub(super) fn dense(shape: &[Value], index: DType) -> Option<(Vec<Value>, Value)
 }
 
 impl Layout {
-    /// Of an array in global memory.
+    /// The layout of an array in global memory.
     pub(super) fn of(shape: &[Value], strides: &[Value], index: DType) -> Layout {
         match dense(shape, index) {
             Some((dense, _)) if dense == strides => Layout::Dense(shape.to_vec()),
@@ -44,13 +44,13 @@ impl Layout {
         }
     }
 
-    /// Of an array in shared or private memory.
+    /// The layout of an array in shared or private memory.
     pub(super) fn of_dims(dims: &[u64], index: DType) -> Layout {
         let length = |d: &u64| Value::int(index, i64::try_from(*d).unwrap_or(i64::MAX));
         Layout::Dense(dims.iter().map(length).collect())
     }
 
-    /// The offset of an element; `None` where it has to be said.
+    /// The offset of an element; `None` if the text has to give it.
     pub(super) fn offset(&self, subscripts: &[Value], index: DType) -> Option<Value> {
         let (Layout::Dense(axes) | Layout::Strided(axes)) = self;
         if axes.len() != subscripts.len() || !is_small(axes.iter().chain(subscripts)) {
@@ -77,7 +77,7 @@ fn is_small<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
     left > 0
 }
 
-/// The constant, where an index type holds it.
+/// The constant, if the index type can represent it.
 fn constant(dtype: DType, value: Option<i64>) -> Option<Value> {
     let value = value?;
     let holds = dtype != DType::I32 || i32::try_from(value).is_ok();

@@ -1,4 +1,5 @@
-//! What statements come from, as text: the part, its role, and for which executions it has to run.
+//! The text form of leaves: the part that statements come from, its role, and the executions that
+//! have to run.
 
 use std::fmt::Write;
 
@@ -18,15 +19,15 @@ const PRESENCES: &[(Presence, &str)] = &[
     (Presence::Collective, "collective"),
 ];
 
-/// The lines that say who runs a part, with their axes.
+/// The keywords of the lines for the executor of a part, with their axes.
 const EXECUTORS: &[(&str, &[HardwareAxis])] =
     &[("threads", HardwareAxis::OF_BLOCK), ("blocks", HardwareAxis::OF_GRID)];
 
-/// The lines of [`Instances`].
+/// The keywords of the lines of [`Instances`].
 const LINES: &[&str] = &["runs", "allowed", "lanes", "threads", "blocks", "conditional", "values"];
 
-/// The lines of a leaf, behind these. One that differs from an earlier leaf of its part in what it
-/// gives alone says `same`.
+/// Prints the lines of a leaf. A leaf that differs from an earlier one of its part only in its
+/// purpose and values is printed as `same`.
 pub(super) fn text_of(leaf: &Leaf, earlier: &[Leaf]) -> String {
     let mut text = format!("leaf {}", leaf.part);
     let own = |text: &mut String| {
@@ -101,7 +102,7 @@ fn spelt<T: PartialEq>(table: &[(T, &'static str)], value: &T) -> &'static str {
     table.iter().find(|(known, _)| known == value).map_or("?", |(_, word)| word)
 }
 
-/// A leaf, behind its word and behind these.
+/// Parses a leaf, after its keyword; `leaves` are those before it.
 pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
     let start = p.span().start;
     let part = p.part_of()?;
@@ -109,8 +110,11 @@ pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
         let Some(first) = earlier.iter().find(|l| l.part == part) else {
             let span = start..p.last_end();
             return Err(p
-                .diagnostic(span, "unknown-name", format!("there is no leaf of {part} before"))
-                .help("the first leaf of a part says what it is; later ones may refer to it by `same`")
+                .diagnostic(span, "unknown-name", format!("there is no earlier leaf of {part}"))
+                .help(
+                    "the first leaf of a part gives its role and text; later ones may refer to it \
+                     by `same`",
+                )
                 .into());
         };
         let (purpose, only) = read_own(p)?;
@@ -137,7 +141,7 @@ pub(super) fn read(p: &mut Parser, earlier: &[Leaf]) -> Parse<Leaf> {
     Ok(Leaf { part, role, purpose, made_by, text, instances, only, decided_by_data })
 }
 
-/// What a leaf gives, and the values of inames that no loop counts.
+/// The purpose of a leaf, and the values of inames that no loop counts.
 fn read_own(p: &mut Parser) -> Parse<(Purpose, Vec<(Name, Aff)>)> {
     let purpose = match p.eat_word("gives") {
         true => Purpose::Value(small(p)?),
@@ -204,8 +208,8 @@ fn read_instances(p: &mut Parser) -> Parse<Instances> {
     p.leave();
     let (Some(constraints), true, true) = (runs, of_threads, of_blocks) else {
         return Err(p
-            .diagnostic(start.start..p.last_end(), "syntax", "the instances of a part are not said")
-            .help("say `runs`, `threads` and `blocks`, each on a line; or leave out the braces")
+            .diagnostic(start.start..p.last_end(), "syntax", "the instances of a part are missing")
+            .help("give `runs`, `threads` and `blocks`, each on its own line, or omit the braces")
             .into());
     };
     let allowed = allowed.unwrap_or_else(|| constraints.clone());
@@ -239,12 +243,12 @@ fn word<T: Copy>(p: &mut Parser, table: &[(T, &'static str)]) -> Parse<T> {
     }
 }
 
-/// The number of a value of a part.
+/// The index of a value of a part.
 fn small(p: &mut Parser) -> Parse<u8> {
     let start = p.span().start;
     let number = p.number("the number of a value")?;
     u8::try_from(number).map_err(|_| {
         let span = start..p.last_end();
-        p.diagnostic(span, "overflow", format!("{number} is too large to be the number of a value")).into()
+        p.diagnostic(span, "overflow", format!("{number} is too large for the number of a value")).into()
     })
 }

@@ -20,20 +20,19 @@
 //! }
 //! ```
 //!
-//! Reading what is printed gives [`Program::plain`], the program without what a text cannot keep.
-//! That holds of programs that keep the invariants of names (see the head of the crate); a NaN is
-//! the same by its bits, though it does not equal itself. The grammar is a page of its own,
-//! [`crate::grammar`].
+//! Reading a printed program gives [`Program::plain`], the program without what a text cannot
+//! represent. This holds for programs that satisfy the invariants on names (see the head of the
+//! crate); NaNs are compared by their bits. The grammar is in [`crate::grammar`].
 //!
 //! ```text
-//! print         the program and its kernels; print_stmt, print_value: what is inside them
-//! read          the same, the other way; read_kernel, read_stmt, read_value
-//!   leaf          what statements come from, printed and read
-//!   note          lines that say why, and quoted text, printed and read
-//!   operators     how operators are spelt, and how strongly they bind
-//! names         what names stand for, and so the types that need not be said
-//!   layout        strides and offsets that need not be said
-//! plain         what a text keeps
+//! print         programs and kernels to text; print_stmt, print_value: what is inside them
+//! read          the inverse; read_kernel, read_stmt, read_value
+//!   leaf          leaves of statements, in both directions
+//!   note          notes and quoted text, in both directions
+//!   operators     spelling and precedence of operators
+//! names         resolution of names, and the types implied by them
+//!   layout        implied strides and offsets
+//! plain         the part of a program that its text represents
 //! ```
 
 mod layout;

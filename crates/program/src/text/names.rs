@@ -1,5 +1,5 @@
-//! What names stand for, and the types of values that follow from it: printing leaves out what
-//! reading fills in, so that both ask here.
+//! Resolves names, and the types of values that follow from them. Printing omits what reading fills
+//! in, so that both use these tables.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     ValueKind, VarId,
 };
 
-/// An array, as subscripts see it.
+/// An array, as far as accesses need it.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub name: Name,
@@ -20,19 +20,19 @@ pub(super) struct Held {
     pub layout: Layout,
 }
 
-/// The names of a program, or of one kernel of it.
+/// The names in scope in a program, or in one of its kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     pub index: DType,
     pub target: Target,
     arrays: HashMap<Name, Memory>,
     held: HashMap<Memory, Held>,
-    /// Variables of the same name, in their order: names are unique in a scope only.
+    /// Variables by name, in their order: names are unique only within a scope.
     variables: HashMap<Name, Vec<VarId>>,
     types: Vec<DType>,
     scalars: HashMap<Name, DType>,
     functions: HashMap<Name, DType>,
-    /// Parts of the same name, in the order of their leaves.
+    /// Leaves by the name of their part, in order.
     parts: HashMap<PartRef, Vec<LeafId>>,
 }
 
@@ -51,7 +51,7 @@ impl Names {
         }
     }
 
-    /// All of a program, none of its kernels'.
+    /// The names of a program, without those of its kernels.
     pub fn of(program: &Program) -> Names {
         let mut names = Names { target: program.target, ..Names::new(program.index) };
         for arg in &program.args {
@@ -81,7 +81,7 @@ impl Names {
         }
     }
 
-    /// With those of a kernel.
+    /// Adds the names of a kernel.
     pub fn within(&self, kernel: &DeviceKernel) -> Names {
         let mut names = self.clone();
         for param in &kernel.params {
@@ -111,7 +111,7 @@ impl Names {
         self.functions.insert(name, result);
     }
 
-    /// A further variable.
+    /// Adds a variable.
     pub fn variable(&mut self, name: Name, dtype: DType) {
         self.variables.entry(name).or_default().push(VarId(self.types.len()));
         self.types.push(dtype);
@@ -165,7 +165,7 @@ impl Names {
         self.parts.keys()
     }
 
-    /// What a name in a value may be, in alphabetical order.
+    /// The names that may occur in a value, in alphabetical order.
     pub fn in_values(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .variables
@@ -190,10 +190,10 @@ impl Names {
         names
     }
 
-    /// The type of a value of this kind, where it follows from what it is made of.
+    /// The type of a value of this kind, if it follows from its operands.
     pub fn derived(&self, kind: &ValueKind) -> Option<DType> {
         match kind {
-            // Of which the text says the type.
+            // The text gives the type of these.
             ValueKind::Int(_) | ValueKind::Float(_) | ValueKind::Cast(_) => None,
             ValueKind::Bool(_) | ValueKind::Any(_) => Some(DType::Bool),
             ValueKind::Var(var) => self.type_of(*var),
@@ -217,7 +217,7 @@ impl Names {
     }
 }
 
-/// Whether a call of this name is one of a math function, not of a function of the user's.
+/// Whether a call of this name calls a math function rather than a user-defined one.
 pub(super) fn is_math(function: &str) -> bool {
     math_function(function).is_some() && !["min", "max", "lowest", "highest"].contains(&function)
 }

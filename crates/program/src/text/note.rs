@@ -1,4 +1,4 @@
-//! Why something stands where it does, and text in quotes.
+//! Notes (the reasons for statements) and quoted text.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(super) fn quoted(text: &str) -> String {
         match c {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
-            // A quote ends the text wherever it stands.
+            // The lexer ends the text at any quote, even after a backslash.
             c if c == '"' || c.is_control() => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
@@ -25,7 +25,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// What stands behind a statement for its note, with a blank before it.
+/// The text that follows a statement for its note, with a leading space.
 pub(super) fn text_of(note: &Note) -> String {
     let mut text = match note.reason {
         Reason::Predicate => " predicate".to_string(),
@@ -38,11 +38,11 @@ pub(super) fn text_of(note: &Note) -> String {
     text
 }
 
-/// A note, where there is one.
+/// A note, if there is one.
 pub(super) fn read(p: &mut Parser) -> Parse<Note> {
     let reason = match p.eat_word("predicate") {
         true => {
-            // Texts of earlier versions have this word, which says nothing any more.
+            // Texts of earlier versions have this word, which no longer has a meaning.
             p.eat_word("integers");
             Reason::Predicate
         }
@@ -55,7 +55,7 @@ pub(super) fn read(p: &mut Parser) -> Parse<Note> {
     Ok(Note { text, reason })
 }
 
-/// What [`quoted`] has written.
+/// The inverse of [`quoted`].
 pub(super) fn read_quoted(p: &mut Parser, what: &str) -> Parse<String> {
     let span = p.span();
     let raw = p.quoted(what)?;
@@ -74,8 +74,8 @@ pub(super) fn read_quoted(p: &mut Parser, what: &str) -> Parse<String> {
         };
         let Some((c, length)) = known else {
             return Err(p
-                .diagnostic(span, "syntax", "a `\\` in quotes begins no character")
-                .help("write `\\\\`, `\\n`, or the number of a character, as `\\u{22}` for a quote")
+                .diagnostic(span, "syntax", "a `\\` in quotes does not begin an escape sequence")
+                .help("write `\\\\`, `\\n`, or the code of a character, as `\\u{22}` for a quote")
                 .into());
         };
         text.push(c);

@@ -1,9 +1,9 @@
-//! How operators are spelt, and how strongly they bind: as in the text of kernels, where that has
-//! them.
+//! Spelling and precedence of operators: the same as in the text of kernels, for operators that
+//! occur there.
 
 use crate::BinOp;
 
-/// How strongly operators bind; larger binds tighter.
+/// Precedence of operators; a higher value binds tighter.
 pub(super) mod binding {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -19,7 +19,7 @@ pub(super) mod binding {
     pub const ATOM: u8 = 12;
 }
 
-/// The operators that stand between their operands.
+/// The infix operators.
 const INFIX: [(BinOp, &str, u8); 21] = [
     (BinOp::Or, "or", binding::OR),
     (BinOp::And, "and", binding::AND),
@@ -45,12 +45,12 @@ const INFIX: [(BinOp, &str, u8); 21] = [
     (BinOp::TruncRem, "rem", binding::PRODUCT),
 ];
 
-/// The operator of this spelling, and how strongly it binds.
+/// The operator with this spelling, and its precedence.
 pub(super) fn infix(spelling: &str) -> Option<(BinOp, u8)> {
     INFIX.iter().find(|(_, text, _)| *text == spelling).map(|(op, _, strength)| (*op, *strength))
 }
 
-/// How an operator is spelt, and how strongly it binds; `None` of those that are written as calls.
+/// The spelling and precedence of an operator; `None` for one that is written as a call.
 pub(super) fn spelling(op: BinOp) -> Option<(&'static str, u8)> {
     INFIX.iter().find(|(known, ..)| *known == op).map(|(_, text, strength)| (*text, *strength))
 }

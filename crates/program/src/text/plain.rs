@@ -1,14 +1,14 @@
-//! What a text keeps of a program.
+//! The part of a program that its text represents.
 
 use crate::{HostStmt, Note, Program, Reason, Stmt, Target};
 
 impl Program {
-    /// The program as its text has it: notes keep their lines, but not the systems of integers and
-    /// the conditions that they rest on ([`Reason::Dependence`], [`Reason::Guard`]), which explain
-    /// the program and have no part in what it does.
+    /// The program as its text represents it: notes keep their lines, but not the systems of
+    /// constraints behind them ([`Reason::Dependence`], [`Reason::Guard`]), which explain the
+    /// program and have no effect on its meaning.
     pub fn plain(&self) -> Program {
         let mut program = self.clone();
-        // A text names its target.
+        // A text refers to its target by name.
         program.target = Target::named(program.target.architecture).unwrap_or_default();
         host(&mut program.host);
         for kernel in &mut program.kernels {

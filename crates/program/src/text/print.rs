@@ -14,8 +14,7 @@ use super::{
 use crate::{DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target, Var};
 
 impl Program {
-    /// The program as text; [`Program::parse`] reads it back to an equal value, but for what
-    /// [`Program::plain`] leaves out.
+    /// The program as text; [`Program::parse`] reads it back as [`Program::plain`].
     pub fn to_text(&self) -> String {
         self.to_string()
     }
@@ -117,7 +116,7 @@ impl Program {
         let values = ValuePrinter { names: &names, variables: labels(&kernel.vars) };
         let [x, y, z] = kernel.block;
         let _ = writeln!(out, "kernel {}({}) {{", kernel.name, params.join(", "));
-        // What the host knows: the kernel's variables have no values yet.
+        // In terms of host names: the kernel's variables have no values yet.
         let on_host = ValuePrinter { names: outside, variables: Vec::new() };
         let _ = writeln!(out, "    grid({})", on_host.list(&kernel.grid));
         let _ = writeln!(out, "    block({x}, {y}, {z})");

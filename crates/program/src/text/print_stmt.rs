@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{note, print_value::ValuePrinter};
 use crate::{Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
 
-/// The names of updates.
+/// The names of atomic updates.
 pub(super) const UPDATES: [(Atomic, &str); 3] =
     [(Atomic::Add, "add"), (Atomic::Min, "min"), (Atomic::Max, "max")];
 
@@ -86,7 +86,7 @@ impl StmtPrinter<'_> {
         };
     }
 
-    /// `if ... { ... } else if ... { ... }`, from the word on.
+    /// `if ... { ... } else if ... { ... }`, from the keyword on.
     fn guard(&self, out: &mut String, mut stmt: &Stmt, indent: usize) {
         let space = format!("{:indent$}", "");
         while let Stmt::If { cond, body, otherwise, note } = stmt {
@@ -117,7 +117,7 @@ impl StmtPrinter<'_> {
         format!("{}({}) along({}){to_all}{scan}", join.operator, state.join(", "), axes.join(", "))
     }
 
-    /// A variable where it is declared, with its type.
+    /// A variable at its declaration, with its type.
     fn declared(&self, var: VarId) -> String {
         let name = self.values.variable(var);
         match self.values.names.type_of(var) {
@@ -126,7 +126,7 @@ impl StmtPrinter<'_> {
         }
     }
 
-    /// What a statement comes from, with a blank before it.
+    /// The leaf of a statement, with a leading space.
     fn leaf(&self, leaf: Option<LeafId>) -> String {
         let Some(id) = leaf else { return String::new() };
         let Some(leaf) = self.leaves.get(id.0) else { return " {?}".to_string() };

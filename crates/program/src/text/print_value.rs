@@ -18,15 +18,15 @@ pub(super) const SHUFFLES: [(ShuffleMode, &str); 4] = [
     (ShuffleMode::Index, "shuffle_index"),
 ];
 
-/// Prints values of a kernel, or of the host.
+/// Prints values of a kernel or of the host.
 pub(super) struct ValuePrinter<'a> {
     pub names: &'a Names,
-    /// How the kernel's variables are called.
+    /// The printed names of the kernel's variables.
     pub variables: Vec<String>,
 }
 
-/// How variables are called: by their names, from the second one of a name on with its number
-/// behind, as `i.1`.
+/// The printed names of variables: their names, followed by a number from the second one of a name
+/// on, as in `i.1`.
 pub(super) fn labels(variables: &[Var]) -> Vec<String> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let label = |var: &Var, number: usize| match number {
@@ -65,7 +65,7 @@ impl ValuePrinter<'_> {
         self.variables.get(var.0).map_or("?", String::as_str)
     }
 
-    /// In parentheses where it binds less strongly than `least`.
+    /// Parenthesised if its precedence is below `least`.
     fn above(&self, out: &mut String, v: &Value, least: u8) {
         let strength = match (&v.kind, self.is_said(v)) {
             (_, true) => binding::ATOM,
@@ -83,19 +83,19 @@ impl ValuePrinter<'_> {
         }
     }
 
-    /// Whether the type has to be said around the value.
+    /// Whether the type has to be written around the value.
     fn is_said(&self, v: &Value) -> bool {
         match &v.kind {
             ValueKind::Int(_) => !v.dtype.is_integer(),
             ValueKind::Float(_) => !v.dtype.is_float(),
             ValueKind::Cast(_) => false,
-            // The name says its type itself.
+            // The name determines the type.
             ValueKind::Param(name) => !self.is_strange(name) && self.names.scalar_of(name) != Some(v.dtype),
             kind => self.names.derived(kind) != Some(v.dtype),
         }
     }
 
-    /// Whether a scalar cannot be meant by its name alone.
+    /// Whether the name of a scalar is ambiguous by itself.
     fn is_strange(&self, name: &str) -> bool {
         !self.names.variables_of(name).is_empty() || self.names.scalar_of(name).is_none()
     }
@@ -223,7 +223,7 @@ impl ValuePrinter<'_> {
         }
     }
 
-    /// An element, with its offset where that does not follow from the subscripts.
+    /// An element, with its offset if that does not follow from the subscripts.
     fn access(&self, out: &mut String, element: &MemRef) {
         let held = self.names.held(element.memory);
         let _ = write!(out, "{}[", held.map_or("?", |h| &*h.name));

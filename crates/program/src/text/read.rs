@@ -10,25 +10,26 @@ use loopwright_kernel_ir::{
 use super::{layout, leaf, names::Names, note};
 use crate::{Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Target};
 
-/// How deep brackets and statements may nest: deeper than those of a kernel's text, from which
-/// programs come.
+/// Nesting limit of brackets and statements: greater than that of a kernel's text, from which
+/// programs are made.
 const NESTING_LIMIT: usize = 320;
 
-/// The lines of a program.
+/// The keywords that lines of a program begin with.
 const LINES: &[&str] =
     &["assume", "fact", "function", "global", "target", "coordinate", "leaf", "host", "kernel"];
 
 impl Program {
-    /// Reads a program; the grammar is [`crate::grammar`]. Names are resolved and types filled in,
-    /// but nothing is checked: that is [`crate::verify::verify`]'s.
+    /// Parses a program; see [`crate::grammar`]. Names are resolved and types are filled in, but
+    /// nothing is checked: see [`crate::verify::verify`].
     pub fn parse(text: &str) -> Result<Program, Diagnostic> {
         Self::parse_named("<program>", text)
     }
 
-    /// As [`Program::parse`]; `origin` is what diagnostics call the text, as the name of its file.
+    /// As [`Program::parse`]; `origin` is the name of the text in diagnostics, such as its file
+    /// name.
     pub fn parse_named(origin: &str, text: &str) -> Result<Program, Diagnostic> {
         let p = Parser::new(origin, text)
-            .with_nesting(NESTING_LIMIT, "give parts of it names of their own")
+            .with_nesting(NESTING_LIMIT, "introduce names for parts of it")
             .with_coordinates();
         let mut program = Program {
             name: "".into(),
@@ -50,22 +51,22 @@ impl Program {
     }
 }
 
-/// What is read, and what the names stand for that have been read.
+/// The parser of a program: the program so far, and its names.
 pub(super) struct Reader {
     pub p: Parser,
     pub names: Names,
 }
 
-/// A name that is to be found when everything has been read.
+/// A name that is resolved at the end of the text.
 type Later = (Name, Range<usize>);
 
-/// An argument whose kind is known when all arrays have been read.
+/// An argument: an array or a scalar, which is known once all arrays have been read.
 enum Arg {
     Array(Later),
     Scalar(ScalarArg),
 }
 
-/// The kernels that the host launches, in the order of the text, to be found when all have been read.
+/// The kernels that the host launches, in text order; resolved at the end of the text.
 #[derive(Default)]
 struct Launches {
     found: Vec<Later>,
@@ -106,8 +107,8 @@ impl Reader {
     fn header(&mut self, program: &mut Program) -> Parse<Vec<Arg>> {
         if !self.p.eat_word("program") {
             let mut error = self.p.unexpected("`program`");
-            let begin = "a program begins with its name and arguments: `program axpy(x, y, n: i32) index \
-                 i32`";
+            let begin = "a program begins with its name and arguments: `program axpy(x, y, n: \
+                         i32) index i32`";
             error.help = Some(begin.into());
             return Err(error);
         }
@@ -154,7 +155,8 @@ impl Reader {
             return self.p.conjunction(&mut program.assumptions, &mut Vec::new());
         }
         if self.p.eat_word("fact") {
-            // Which side of a comparison is the array is told by the other, an expression of scalars.
+            // The side of a comparison that is an expression of scalars is the bound; the other one
+            // is the array.
             let names = &self.names;
             program.facts.push(self.p.fact(&|n| names.scalar_of(n).is_none())?);
             return Ok(());
@@ -201,7 +203,7 @@ impl Reader {
         }
         if self.p.eat_word("host") {
             if std::mem::replace(&mut launches.has_host, true) {
-                return Err(self.p.error_at(start, "duplicate-name", "a second host body"));
+                return Err(self.p.error_at(start, "duplicate-name", "this is a second host body"));
             }
             program.host = self.host(&mut launches.found)?;
             return Ok(());
@@ -210,7 +212,7 @@ impl Reader {
             let span = self.p.span();
             let kernel = self.kernel(program)?;
             if program.kernels.iter().any(|k| k.name == kernel.name) {
-                let message = format!("there is a kernel `{}` already", kernel.name);
+                let message = format!("there is already a kernel `{}`", kernel.name);
                 return Err(self.p.error_at(span, "duplicate-name", message));
             }
             program.kernels.push(kernel);
@@ -242,7 +244,9 @@ impl Reader {
             (Some(strides), Some(size), _) => (strides, size),
             (strides, size, Some((dense, whole))) => (strides.unwrap_or(dense), size.unwrap_or(whole)),
             _ => {
-                return Err(self.p.unexpected("`strides` and `size`, which follow from short shapes only"));
+                return Err(self
+                    .p
+                    .unexpected("`strides` and `size`, which are implied only for short shapes"));
             }
         };
         let owner = if self.p.eat_word("temporary") { Owner::Launch } else { Owner::Caller };
@@ -251,8 +255,8 @@ impl Reader {
         Ok(Global { name, dtype, shape, strides, size, owner, read, written, hints })
     }
 
-    /// The statements of the host, between braces. Launches are numbered in their order until their
-    /// kernels are known.
+    /// The host statements, between braces. Launches are numbered in text order until their kernels
+    /// are known.
     fn host(&mut self, launches: &mut Vec<Later>) -> Parse<Vec<HostStmt>> {
         let mut body = Vec::new();
         self.p.expect("{")?;
@@ -286,7 +290,7 @@ impl Reader {
         Ok(body)
     }
 
-    /// Where a name stands in a list.
+    /// The position of a name in a list.
     fn find<'n>(
         &self,
         what: &str,
@@ -301,34 +305,35 @@ impl Reader {
             let mut error = self.p.diagnostic(span, "unknown-name", message);
             error.help = did_you_mean(name, known.map(Name::as_str));
             if error.help.is_none() && what == "argument" {
-                error.help = Some(format!("say its array on a line `global {name}: f32[n]`, or its type"));
+                error.help =
+                    Some(format!("declare its array by a line `global {name}: f32[n]`, or give its type"));
             }
             error.into()
         })
     }
 
-    /// Refuses a name of an array that there is already.
+    /// Refuses a second array of this name.
     pub(super) fn unused(&self, name: &Name, span: Range<usize>) -> Parse<()> {
         match self.names.memory_of(name) {
             None => Ok(()),
             Some(_) => {
-                let message = format!("there is an array `{name}` already");
+                let message = format!("there is already an array `{name}`");
                 Err(self.p.error_at(span.start..span.start + name.len(), "duplicate-name", message))
             }
         }
     }
 
-    /// The nearest of these words to the one here, or all of them.
+    /// A help text with the keyword that is nearest to the word here, or with all of them.
     pub(super) fn suggestion(&self, words: &[&str]) -> Option<String> {
         let near = self.p.word(0).and_then(|w| did_you_mean(w, words.iter().copied()));
-        near.or_else(|| Some(format!("one of {} comes here", words.join(", "))))
+        near.or_else(|| Some(format!("expected one of {}", words.join(", "))))
     }
 
     pub(super) fn keyword(&mut self, word: &'static str) -> Parse<()> {
         if self.p.eat_word(word) { Ok(()) } else { Err(self.p.unexpected(&format!("`{word}`"))) }
     }
 
-    /// A type, which is known.
+    /// A concrete type.
     pub(super) fn dtype(&mut self) -> Parse<DType> {
         let span = self.p.span();
         match self.p.dtype()? {
@@ -336,7 +341,7 @@ impl Reader {
             Type::Open(name) => Err(self
                 .p
                 .diagnostic(span, "unknown-type", format!("`{name}` is not a type"))
-                .help("a program has no open types: they are bound when it is lowered")
+                .help("a program has no open types: they are bound before lowering")
                 .into()),
         }
     }

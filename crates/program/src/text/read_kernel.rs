@@ -6,7 +6,7 @@ use super::{note, read::Reader};
 use crate::{DeviceKernel, LocalArray, Memory, Param, Program, Value, Var};
 
 impl Reader {
-    /// A kernel, behind its word. Its names are known inside of it only.
+    /// A kernel, after its keyword. Its names are in scope only inside it.
     pub(super) fn kernel(&mut self, program: &Program) -> Parse<DeviceKernel> {
         let outside = self.names.clone();
         let kernel = self.kernel_inside(program);
@@ -85,11 +85,11 @@ impl Reader {
                 .diagnostic(
                     start..end,
                     "syntax",
-                    format!("the kernel `{}` says no grid or no block", kernel.name),
+                    format!("the kernel `{}` has no grid or no block", kernel.name),
                 )
                 .help(
-                    "say `grid(1, 1, 1)` and `block(128, 1, 1)`, each on a line, before its \
-                    statements",
+                    "write `grid(1, 1, 1)` and `block(128, 1, 1)`, each on its own line, before \
+                     its statements",
                 )
                 .into());
         }
@@ -98,12 +98,12 @@ impl Reader {
         Ok(kernel)
     }
 
-    /// Refuses a line that has been there.
+    /// Refuses a line that occurs a second time.
     fn once(&self, seen: &mut bool, start: usize) -> Parse<()> {
         match std::mem::replace(seen, true) {
             false => Ok(()),
             true => {
-                Err(self.p.error_at(start..self.p.last_end(), "duplicate-name", "this is said a second time"))
+                Err(self.p.error_at(start..self.p.last_end(), "duplicate-name", "this occurs a second time"))
             }
         }
     }
@@ -149,11 +149,11 @@ impl Reader {
             let span = start..self.p.last_end();
             let remedy = match known {
                 0 => format!("the first one is `{name}`"),
-                known => format!("a further one of this name is `{name}.{known}`"),
+                known => format!("the next one of this name is `{name}.{known}`"),
             };
             let message = match number {
-                0 => format!("there is a variable `{name}` already"),
-                number => format!("there are not {number} variables `{name}` above"),
+                0 => format!("there is already a variable `{name}`"),
+                number => format!("there are fewer than {number} variables `{name}` above"),
             };
             return Err(self.p.diagnostic(span, "duplicate-name", message).help(remedy).into());
         }

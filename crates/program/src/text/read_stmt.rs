@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{
 use super::{note, print_stmt::UPDATES, read::Reader};
 use crate::{Join, LeafId, Scope, Step, Stmt, VarId};
 
-/// The words that statements begin with.
+/// The keywords of statements.
 const STATEMENTS: &[&str] =
     &["let", "declare", "set", "store", "update", "copy", "for", "if", "barrier", "collective"];
 
@@ -22,7 +22,7 @@ impl Reader {
         Ok(body)
     }
 
-    /// Statements up to the closing brace, and that.
+    /// Statements up to and including the closing brace.
     pub(super) fn statements(&mut self) -> Parse<Vec<Stmt>> {
         let mut body = Vec::new();
         loop {
@@ -120,7 +120,7 @@ impl Reader {
         Ok(Stmt::For { var, lower, upper, step, unroll, body: self.body()?, note })
     }
 
-    /// A choice, behind its word.
+    /// A conditional statement, after its keyword.
     fn guard(&mut self) -> Parse<Stmt> {
         let cond = self.value()?;
         let note = note::read(&mut self.p)?;
@@ -181,7 +181,7 @@ impl Reader {
         found.ok_or_else(|| self.unknown(&name, span, "variable", &self.names.variable_names()))
     }
 
-    /// How a variable is called: `i`, or `i.1` for the second one of its name.
+    /// The name of a variable: `i`, or `i.1` for the second one of this name.
     pub(super) fn label(&mut self, what: &str) -> Parse<(Name, usize)> {
         let name = self.p.name(what)?;
         let number = match self.p.at(".") && self.p.touches() {
@@ -194,7 +194,7 @@ impl Reader {
         Ok((name, number))
     }
 
-    /// A variable where it is declared, with its type, if that is said.
+    /// A variable at its declaration, with its type if given.
     fn declared(&mut self) -> Parse<VarId> {
         let var = self.variable_name()?;
         if self.p.eat(":") {
@@ -205,14 +205,14 @@ impl Reader {
                 return Err(self
                     .p
                     .diagnostic(span, "wrong-type", message)
-                    .help("its type is that of its `var` line; here it may be left out")
+                    .help("its type is that of its `var` line; here it may be omitted")
                     .into());
             }
         }
         Ok(var)
     }
 
-    /// `{total.update}`, or `{total.update[1]}` where several leaves are of one part.
+    /// `{total.update}`, or `{total.update[1]}` if a part has several leaves.
     fn leaf(&mut self) -> Parse<Option<LeafId>> {
         if !self.p.at("{") {
             return Ok(None);
@@ -223,7 +223,7 @@ impl Reader {
         let number = match self.p.at("[") {
             true => {
                 self.p.open("[")?;
-                let number: usize = self.number("which of the leaves of this part")?;
+                let number: usize = self.number("the number of a leaf of this part")?;
                 self.p.close("]")?;
                 Some(number)
             }
@@ -241,18 +241,18 @@ impl Reader {
                 known.sort_unstable();
                 let mut error = self.p.diagnostic(span, "unknown-name", message);
                 error.help = did_you_mean(&part.to_string(), known.iter().map(String::as_str))
-                    .or_else(|| Some(format!("say it on a line `leaf {part}`")));
+                    .or_else(|| Some(format!("declare it by a line `leaf {part}`")));
                 Err(error.into())
             }
             (several, _) => Err(self
                 .p
                 .diagnostic(span, "unknown-name", format!("there are {} leaves `{part}`", several.len()))
-                .help(format!("write which of them, as `{part}[0]` for the first"))
+                .help(format!("choose one by its number: `{part}[0]` is the first"))
                 .into()),
         }
     }
 
-    /// The refusal of a name that stands for nothing here.
+    /// The refusal of an unknown name.
     pub(super) fn unknown(
         &self,
         name: &Name,

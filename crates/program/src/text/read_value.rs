@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{BinOp, MemRef, UnOp, Value, ValueKind};
 
-/// How deep values may be: chains of operators count, as values are walked recursively.
+/// Depth limit of values: chains of operators count, since values are walked recursively.
 const DEPTH_LIMIT: usize = 1200;
 
-/// A value and how deep it is.
+/// A value and its depth.
 struct Deep {
     value: Value,
     depth: usize,
@@ -27,7 +27,7 @@ impl Deep {
         Deep { value, depth: 1 }
     }
 
-    /// One level above this.
+    /// The depth of an operation with this operand.
     fn below(depth: usize, dtype: DType, kind: ValueKind) -> Deep {
         Deep { value: Value { dtype, kind }, depth: depth + 1 }
     }
@@ -55,7 +55,7 @@ impl Reader {
                 break;
             }
         }
-        // An offset may follow subscripts: who reads those goes on.
+        // An offset may follow subscripts; the caller parses it.
         if close != "]" || !self.p.at("@") {
             self.p.close(close)?;
         }
@@ -94,7 +94,7 @@ impl Reader {
         Err(self
             .p
             .diagnostic(start..self.p.last_end(), "too-deep", message)
-            .help("give parts of it names of their own")
+            .help("introduce names for parts of it")
             .into())
     }
 
@@ -111,8 +111,8 @@ impl Reader {
             if least > binding::NOT {
                 return Err(self
                     .p
-                    .error("syntax", "`not` is an operand of an operation that binds more tightly")
-                    .help("put it into parentheses")
+                    .error("syntax", "`not` cannot be an operand of an operation with higher precedence")
+                    .help("put it in parentheses")
                     .into());
             }
             self.p.advance();
@@ -164,7 +164,7 @@ impl Reader {
     fn literal(&mut self, negative: bool) -> Parse<Deep> {
         let (start, tok) = (self.p.span().start, self.p.tok(0));
         if let Tok::Int(value) = tok {
-            // Refused before it is taken, at its place.
+            // Refused before it is consumed, so that the diagnostic points at it.
             let fits = if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() };
             fits.ok_or_else(|| self.p.huge())?;
         }
@@ -185,8 +185,8 @@ impl Reader {
             (Tok::Float(_), None) => {
                 return Err(self
                     .p
-                    .diagnostic(span, "wrong-type", "a floating-point constant says its type")
-                    .help("write it after the number, as `1.5f32`")
+                    .diagnostic(span, "wrong-type", "a floating-point constant needs a type")
+                    .help("write the type after the number, as in `1.5f32`")
                     .into());
             }
             (_, dtype) => {
@@ -195,8 +195,8 @@ impl Reader {
                     .p
                     .diagnostic(span, "wrong-type", format!("this is not a constant of type {dtype}"))
                     .help(
-                        "integers have no point, and floating-point constants have one: `1i64`, \
-                        `1.0f32`",
+                        "integers have no decimal point, floating-point constants have one: \
+                         `1i64`, `1.0f32`",
                     )
                     .into());
             }
@@ -255,7 +255,7 @@ impl Reader {
             }
         }
         let is_call = self.p.peek_is(2, "(") || self.p.word(1) == Some("fast") && self.p.peek_is(2, ".");
-        // A variable may be called so; an operator may follow it.
+        // A variable may have this name, followed by an operator.
         if word == "call" && self.p.word(1).is_some_and(|w| infix(w).is_none()) && is_call {
             self.p.advance();
             return self.call(true);
@@ -282,7 +282,7 @@ impl Reader {
         }
     }
 
-    /// What is written like a call: `if(c, a, b)`, `cast(f32, a)`, `exp(a)`.
+    /// Values that are written like calls: `if(c, a, b)`, `cast(f32, a)`, `exp(a)`.
     fn form(&mut self, word: &str) -> Parse<Deep> {
         match word {
             "cast" | "typed" => {
@@ -349,7 +349,7 @@ impl Reader {
         Ok(Deep { value, depth: depth + 4 })
     }
 
-    /// So many operands in parentheses, behind a word.
+    /// This number of operands in parentheses, after a keyword.
     fn operands<const N: usize>(&mut self) -> Parse<([Value; N], usize)> {
         let start = self.p.span();
         self.p.advance();
@@ -378,7 +378,7 @@ impl Reader {
         Ok(Deep::below(depth, dtype, ValueKind::Shuffle { mode, value, operand, width }))
     }
 
-    /// `exp(a)`, `fast.exp(a)`; behind `call`, of a function of the user's.
+    /// `exp(a)`, `fast.exp(a)`; after `call`, a user-defined function.
     fn call(&mut self, of_user: bool) -> Parse<Deep> {
         let fast = self.p.at_word("fast") && self.p.peek_is(1, ".");
         if fast {
@@ -391,9 +391,8 @@ impl Reader {
             let message = format!("there is no math function `{function}`");
             let mut error = self.p.diagnostic(span.clone(), "unknown-name", message);
             let known = loopwright_kernel_ir::MATH_FUNCTIONS.iter().map(|f| f.name);
-            error.help = loopwright_kernel_ir::syntax::did_you_mean(&function, known).or_else(|| {
-                Some(format!("a function of the program's own is called as `call {function}(...)`"))
-            });
+            error.help = loopwright_kernel_ir::syntax::did_you_mean(&function, known)
+                .or_else(|| Some(format!("a user-defined function is called as `call {function}(...)`")));
             return Err(error.into());
         }
         let (args, depth) = self.list("(", ")")?;
@@ -403,8 +402,8 @@ impl Reader {
             Some(dtype) => Ok(Deep::below(depth, dtype, kind)),
             None => Err(self
                 .p
-                .diagnostic(span, "unknown-name", "a function that nothing is known of has operands")
-                .help("say it on a line `function f(f32) -> f32 { ... }` above")
+                .diagnostic(span, "unknown-name", "an undeclared function needs operands")
+                .help("declare it above, by a line `function f(f32) -> f32 { ... }`")
                 .into()),
         }
     }
@@ -435,8 +434,8 @@ impl Reader {
                 let offset = offset.ok_or_else(|| {
                     let message = format!("the offset in `{name}` does not follow from these subscripts");
                     self.p.diagnostic(span.start..self.p.last_end(), "wrong-layout", message).help(
-                        "give one subscript an axis, or write the offset after them, as `x[i, j @ 4 \
-                         * i]`",
+                        "give one subscript per axis, or write the offset after them, as in `x[i, \
+                         j @ 4 * i]`",
                     )
                 })?;
                 depth = depth.max(depth_of(&offset));

@@ -1,4 +1,4 @@
-//! Changes of arrays, arguments and temporaries alike.
+//! Changes of arrays, whether arguments or temporaries.
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Diagnostic, KernelData, LoopKernel, Name};
 
@@ -13,7 +13,7 @@ pub(crate) fn change_array(data: &mut KernelData, name: &Name, change: impl FnMu
     arguments.chain(&mut data.temporaries).filter(|a| a.name == *name).for_each(change);
 }
 
-/// The kernel with an array in global memory changed, for steps about caches.
+/// The kernel with a changed array in global memory, for steps about caches.
 pub(crate) fn edit_global(
     kernel: &LoopKernel,
     name: &Name,
@@ -23,9 +23,9 @@ pub(crate) fn edit_global(
     if array.space != AddressSpace::Global {
         return Err(Diagnostic::new(
             "not-global",
-            format!("`{name}` is {}: caches are asked for what is in global memory", array.space),
+            format!("`{name}` is {}: cache hints apply to arrays in global memory", array.space),
         )
-        .help(format!("`make_global({name})` moves it there")));
+        .help(format!("move it there: `make_global({name})`")));
     }
     kernel.edit(|data| {
         change_array(data, name, &mut change);

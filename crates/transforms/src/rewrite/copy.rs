@@ -1,5 +1,5 @@
-//! Buffers that instructions of their own fill: where these stand, what they run over, and how what
-//! is read comes from the buffer instead.
+//! Buffers that separate instructions fill: the place of these instructions, their inames, and the
+//! replacement of reads by reads of the buffer.
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData, Lookup, Name,
@@ -14,15 +14,16 @@ use crate::rewrite::{
     tree,
 };
 
-/// Where a buffer is filled: the inames around, outermost first, and the loops among them.
+/// The place where a buffer is filled: the inames around it, outermost first, and the loops among
+/// them.
 pub(crate) struct Site {
     pub within: Vec<Name>,
     pub loops: Vec<Name>,
     pub readers: Vec<PartRef>,
 }
 
-/// Finds where a buffer of these spans is filled. With `inside_writes`, a new copy is made in each
-/// iteration of a loop that writes the array.
+/// Finds the place where a buffer with these spans is filled. With `inside_writes`, it is inside
+/// every loop that writes the array.
 pub(crate) fn site(
     data: &KernelData,
     reads: &[Read],
@@ -43,8 +44,8 @@ pub(crate) fn site(
         return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
             .help("name an array that an instruction reads"));
     };
-    // The loops around the copy: all down to the innermost one that the base depends on, or that
-    // the array is written in.
+    // The loops around the copy: all up to and including the innermost one that the base depends
+    // on, or that writes the array.
     let path = tree::path_of(&data.tree, first);
     let written = data
         .instructions
@@ -62,19 +63,19 @@ pub(crate) fn site(
         return Err(Diagnostic::new(
             "prefetch-order",
             format!(
-                "the copy of `{array}` would be inside the loop over `{swept}`, which it is \
-                to sweep"
+                "the copy of `{array}` would be inside the loop over `{swept}`, which it has to \
+                 sweep"
             ),
         )
-        .help(format!("put the loop over `{inner}` outside with `reorder`, or sweep over it as well")));
+        .help(format!("move the loop over `{inner}` outside with `reorder`, or sweep over it as well")));
     }
     for reader in &readers {
         if !tree::path_of(&data.tree, reader).starts_with(&loops) {
             return Err(Diagnostic::new(
                 "prefetch-order",
-                format!("`{reader}` reads `{array}` outside of the loop that the copy would stand in"),
+                format!("`{reader}` reads `{array}` outside the loop that would contain the copy"),
             )
-            .help("prefetch for some of the instructions only, with `readers=[...]`"));
+            .help("restrict the step to some of the instructions with `readers=[...]`"));
         }
     }
     let inames = data.part_inames(first);
@@ -85,8 +86,8 @@ pub(crate) fn site(
             return Err(Diagnostic::new(
                 "prefetch-thread-base",
                 format!(
-                    "the part of `{array}` that is copied would differ between threads of a \
-                    block: it depends on `{iname}: {tag}`"
+                    "the copied part of `{array}` would differ between threads of a block: it \
+                     depends on `{iname}: {tag}`"
                 ),
             )
             .help(format!("sweep over `{iname}` as well, or use `space=private`")));
@@ -95,7 +96,7 @@ pub(crate) fn site(
     Ok(Site { within, loops, readers })
 }
 
-/// The read of a cell, as a read of the buffer.
+/// The read of the buffer that replaces a read of the array.
 pub(crate) fn buffered(
     data: &KernelData,
     buffer: &Name,
@@ -111,7 +112,7 @@ pub(crate) fn buffered(
     Ok(element(buffer, index))
 }
 
-/// The names of the copy's inames, an axis of the buffer each.
+/// The names of the copy's inames, one for each axis of the buffer.
 pub(crate) fn fetch_names(
     data: &KernelData,
     given: &[Name],
@@ -140,10 +141,10 @@ pub(crate) fn fetch_names(
     Ok((0..axes).map(|k| fresh(data, &format!("{stem}_f{k}"))).collect())
 }
 
-/// Says what holds for the loops around an instruction that has no iname of its own. After a split,
-/// an outer iname has its bounds from the inner one, which the instruction does not run over:
-/// without them its range would have no end. A constraint that all others in the loop obey already
-/// takes nothing away from them; those that some do not obey come back.
+/// Adds constraints on the loops around an instruction that introduces no iname. After a split, an
+/// outer iname gets its bounds from the inner one, over which the instruction does not run: without
+/// them its range would be unbounded. Constraints that all other instructions in the loop satisfy
+/// restrict none of them; the others are returned.
 fn bound_outer(
     data: &mut KernelData,
     instruction: &Instruction,
@@ -178,7 +179,7 @@ fn bound_outer(
     Ok(others)
 }
 
-/// Adds an instruction with its inames and their domain, its leaf before its first reader.
+/// Adds an instruction with its inames and their domain, and its leaf before its first reader.
 pub(crate) fn add_instruction(
     data: &mut KernelData,
     mut instruction: Instruction,
@@ -190,7 +191,8 @@ pub(crate) fn add_instruction(
     if inames.is_empty() {
         let others = bound_outer(data, &instruction, &constraints)?;
         if !others.is_empty() {
-            // What holds for no other instruction needs a domain, and that an iname.
+            // Constraints that other instructions do not satisfy need a separate domain, and thus
+            // an iname.
             let once = fresh(data, &format!("{}_once", instruction.id));
             constraints = others;
             constraints.push(Constraint::zero(Aff::var(&once)));

@@ -1,4 +1,4 @@
-//! Expressions and accesses of instructions, replaced wherever they stand.
+//! Replacement of expressions and accesses in instructions.
 
 use loopwright_kernel_ir::{Access, Diagnostic, Expr, Instruction, Name, Reduce};
 

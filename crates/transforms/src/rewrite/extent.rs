@@ -14,22 +14,22 @@ use loopwright_target::Target;
 
 use crate::rewrite::{parts_with_inames, path_to};
 
-/// What restricts the instances of a part, over base inames.
+/// The constraints on the instances of a part, over base inames.
 pub(crate) fn constraints_of(data: &KernelData, part: &PartRef) -> Result<Vec<Constraint>, Diagnostic> {
     let lookup = Lookup::new(data);
     let declared = lookup.instances(&lookup.part_inames(part));
     declared.iter().map(|c| lookup.expand_constraint(c).map_err(Diagnostic::from)).collect()
 }
 
-/// The instances of a part, where the assumptions hold.
+/// The instances of a part, under the assumptions.
 pub(crate) fn instances_of(data: &KernelData, part: &PartRef) -> Result<System, Diagnostic> {
     let mut rows = data.assumptions.clone();
     rows.extend(constraints_of(data, part)?);
     Ok(System::new(&rows)?)
 }
 
-/// The range of an iname: its one least value, and its one greatest value where it has one, over
-/// parameters; and the constant bound of its length.
+/// The range of an iname: its least value, and its greatest value if that is a single function,
+/// over the parameters; and a constant bound on its length.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
     pub lower: Aff,
@@ -37,12 +37,12 @@ pub(crate) struct Range {
     pub length: Option<i64>,
 }
 
-/// The ranges of a kernel's inames, for steps that ask about many.
+/// The ranges of a kernel's inames, cached for steps that query many.
 pub(crate) struct Extents<'k> {
     data: &'k KernelData,
     lookup: Lookup<'k>,
-    /// For each iname, the base inames of the part with the fewest that has it: it says most
-    /// plainly how far the iname runs.
+    /// For each iname, the base inames of the part with the fewest inames that has it, which gives
+    /// the simplest bounds.
     fewest: OnceCell<HashMap<Name, Rc<[Name]>>>,
 }
 
@@ -74,7 +74,7 @@ impl<'k> Extents<'k> {
         fewest.get(iname).map(|inames| self.instances(inames)).transpose()
     }
 
-    /// The values that these inames go through.
+    /// The values of these inames.
     fn instances(&self, inames: &[Name]) -> Result<System, Diagnostic> {
         let mut rows = self.data.assumptions.clone();
         for c in self.lookup.instances(inames) {
@@ -83,8 +83,8 @@ impl<'k> Extents<'k> {
         Ok(System::new(&rows)?)
     }
 
-    /// The constant bounds of an iname that its domain states, as those of an inner iname of a
-    /// split. Others may be tighter for some values of the parameters.
+    /// The constant bounds of an iname that its domain states, such as those of the inner iname of
+    /// a split. Other bounds may be tighter for some values of the parameters.
     fn declared_constants(&self, iname: &Name) -> Option<(i64, i64)> {
         let (mut low, mut high) = (None, None);
         let (domain, _) = self.lookup.domain_of(iname)?;
@@ -102,8 +102,8 @@ impl<'k> Extents<'k> {
         Some((low?, high?)).filter(|(l, h)| l <= h)
     }
 
-    /// The range of an iname in the part that says it most plainly, or `None` where its least value
-    /// is not one function of the parameters.
+    /// The range of an iname in the part with the fewest inames, or `None` if its least value is
+    /// not a single function of the parameters.
     pub fn range(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         if let Some((low, high)) = self.declared_constants(iname) {
             let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
@@ -115,8 +115,8 @@ impl<'k> Extents<'k> {
         self.range_in(&system, iname)
     }
 
-    /// The range that all parts with the iname keep within. One that runs ahead of the others, as
-    /// the copy of a double buffer, has a smaller one of its own.
+    /// A range that contains those of all parts with the iname. A part that runs ahead of the
+    /// others, such as the copy of a double buffer, has a smaller one.
     fn range_of_all(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         let first = self.range(iname)?;
         if self.declared_constants(iname).is_some() {
@@ -183,7 +183,7 @@ impl<'k> Extents<'k> {
         Ok(Some(Range { lower, upper, length }))
     }
 
-    /// The constant bound of the length of an iname.
+    /// The constant bound on the length of an iname.
     pub fn constant_length(&self, iname: &Name) -> Result<Option<i64>, Diagnostic> {
         Ok(self.range(iname)?.and_then(|r| r.length))
     }
@@ -203,7 +203,7 @@ impl<'k> Extents<'k> {
                  parameter"
             )));
         };
-        // Lowering judges by the target that it is given; here only what suits none is refused.
+        // Lowering checks against its target; only lengths that suit no target are refused here.
         let target = Target::widest();
         if tag == Tag::Lane && !u64::try_from(length).is_ok_and(|length| target.divides_warp(length)) {
             return Err(Diagnostic::new(
@@ -220,7 +220,7 @@ impl<'k> Extents<'k> {
     }
 }
 
-/// The range of an iname in all parts that have it, or `None` where its least value is not one
+/// The range of an iname in all parts that have it, or `None` if its least value is not a single
 /// function of the parameters.
 pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
     Extents::new(data).range_of_all(iname)
@@ -240,17 +240,17 @@ pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<Dim, i64>, Diagn
     Ok(shape)
 }
 
-/// The part of an instruction to which what stands outside of all reductions belongs.
+/// The part of an instruction that evaluates everything outside its reductions.
 pub(crate) fn last_part(data: &KernelData, id: &Name) -> PartRef {
     let reduces = data.instruction(id).is_some_and(|i| !i.reductions().is_empty());
     PartRef { instruction: id.clone(), part: if reduces { Part::Finish } else { Part::Whole } }
 }
 
-/// The first and the last value of a loop as functions of the loops around it and parameters, where
-/// they are one function each.
+/// The first and the last value of a loop as functions of the loops around it and of parameters, if
+/// each is a single function.
 pub(crate) type LoopBound = Result<Aff, Diagnostic>;
 
-/// The ends of a loop for one part.
+/// The first and last value of a loop for one part.
 pub(crate) fn loop_bounds(
     data: &KernelData,
     iname: &Name,
@@ -264,12 +264,12 @@ pub(crate) fn loop_bounds(
         _ => Err(Diagnostic::new(
             "no-least-value",
             format!(
-                "`{iname}` cannot be peeled: its {} value is not one function of loops around it \
+                "`{iname}` cannot be peeled: its {} value is not a single function of outer loops \
                  and parameters",
                 if first { "first" } else { "last" }
             ),
         )
-        .help("cut it with `index_set_split` at a condition of your own")),
+        .help("split it with `index_set_split` at a condition of your choice")),
     };
     Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
 }

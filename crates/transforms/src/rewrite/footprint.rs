@@ -1,13 +1,12 @@
-//! Which cells of an array a sweep of inames touches.
+//! The footprint of a sweep of inames: the cells of an array that it reads.
 //!
-//! For each axis, a *base* is a function of what is not swept, such that each subscript lies
-//! between the base and the base plus a constant. The base of a subscript is what is left of it
-//! without the swept inames, moved by the constant least value of the rest; where the swept inames
-//! have no constant least values, the lower bounds of the subscript by elimination are tried. A
-//! read under a condition on inames (`if(i > 0, x[i-1], 0)`) touches only what it reads where the
-//! condition holds. All subscripts together give the box: `x[i-1]`, `x[i]`, `x[i+1]` under
-//! `i = 16*i_outer + i_inner` swept over `i_inner` have the base `16*i_outer - 1` and the length
-//! 18, the halo included.
+//! For each axis, a *base* is a function of the names that are not swept, such that each subscript
+//! lies between the base and the base plus a constant. The base of a subscript is the subscript
+//! without its terms in swept inames, plus the constant least value of these terms; if they have
+//! none, the lower bounds of the subscript by elimination are tried. A read under a condition on
+//! inames (`if(i > 0, x[i-1], 0)`) counts only where the condition holds. All subscripts together
+//! give the box: `x[i-1]`, `x[i]`, `x[i+1]` under `i = 16*i_outer + i_inner` swept over `i_inner`
+//! have the base `16*i_outer - 1` and the length 18, the halo included.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +28,7 @@ pub(crate) struct Read {
     pub part: PartRef,
     /// The subscripts over base inames.
     pub index: Vec<Aff>,
-    /// What holds where it reads, by the conditions around it, over base inames.
+    /// Constraints on its executions from the conditions around it, over base inames.
     pub under: Vec<Constraint>,
 }
 
@@ -106,7 +105,8 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
                 }
                 found_any = true;
                 let read = Read { part: part.clone(), index: index.clone(), under };
-                // What never happens needs no cells, and says nothing about when cells are needed.
+                // A read that is never executed needs no cells, and does not restrict when they are
+                // needed.
                 let happens = !instances_of(data, &read.part)?.with(&read.under)?.is_empty()?;
                 if happens && !reads.contains(&read) {
                     reads.push(read);
@@ -117,9 +117,9 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
     if reads.is_empty() && found_any {
         return Err(Diagnostic::new(
             "prefetch-nothing",
-            format!("`{array}` is read, but never: its readers have no instances"),
+            format!("the reads of `{array}` are never executed: its readers have no instances"),
         )
-        .help("choose readers that run"));
+        .help("choose readers that have instances"));
     }
     if reads.is_empty() {
         return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
@@ -172,7 +172,7 @@ pub(crate) fn spans(
             "subscript-count",
             format!("`{array}` is read with different numbers of subscripts"),
         )
-        .help("give every access one subscript an axis"));
+        .help("give every access one subscript per axis"));
     }
     (0..axes)
         .map(|axis| {
@@ -219,7 +219,7 @@ fn span_from(
     let (mut low, mut high) = (i64::MAX, i64::MIN);
     for (read, system) in reads.iter().zip(systems) {
         match system.constant_range(&read.index[axis].sub(candidate)?)? {
-            // Nothing is read here at all.
+            // There are no reads.
             (Some(l), Some(h)) if l > h => {}
             (Some(l), Some(h)) => (low, high) = (low.min(l), high.max(h)),
             _ => return Ok(None),
@@ -243,7 +243,7 @@ fn unbounded(data: &KernelData, array: &Name, axis: usize, reads: &[Read], sweep
     let d = Diagnostic::new(
         "prefetch-unbounded",
         format!(
-            "what the sweep over {} reads of axis {axis} of `{array}` has no constant length",
+            "the footprint of the sweep over {} on axis {axis} of `{array}` has no constant length",
             names::list(swept)
         ),
     );
@@ -254,8 +254,8 @@ fn unbounded(data: &KernelData, array: &Name, axis: usize, reads: &[Read], sweep
     }
 }
 
-/// The new inames' constraints: the box, and what restricts all reads alike, over the names that
-/// `keep` allows. Cells outside of the array are left out.
+/// The constraints of the new inames: the box, and those that all reads have in common, over the
+/// names that `keep` allows. Cells outside the array are excluded.
 pub(crate) fn needed(
     data: &KernelData,
     reads: &[Read],
@@ -276,8 +276,8 @@ pub(crate) fn needed(
         let all = data.assumptions.iter().cloned().chain(rows).collect::<Vec<_>>();
         let projection = System::new(&all)?.keep_only(&|n| fetched(n) || keep(n))?.system;
         if !projections.contains(&projection) {
-            // What restricts the inames around the copy alone is said first, so that it is not left
-            // to follow from the rest.
+            // Constraints on the inames around the copy come first, so that they are not dropped as
+            // redundant.
             around.extend(projection.keep_only(&|n| !fetched(n))?.system.constraints().iter().cloned());
             projections.push(projection);
         }
@@ -294,7 +294,7 @@ pub(crate) fn needed(
         }
     }
     let fetch_box = rows.iter().filter(|c| c.names().len() == 1).cloned().collect::<Vec<_>>();
-    // In an order of its own, whatever way elimination took: the simplest first.
+    // In an order that does not depend on that of elimination: the simplest first.
     let simplest = |c: &&Constraint| (c.aff.terms().len(), (*c).clone());
     let mut candidates: Vec<&Constraint> = around.iter().collect();
     candidates.sort_by_key(simplest);
@@ -309,8 +309,8 @@ pub(crate) fn needed(
     }
     let context = System::new(&data.assumptions)?;
     let mut kept = System::new(&rows)?.gist(&context)?;
-    // The box itself stays, also where something else implies a side of it: it says how far the
-    // inames run.
+    // The box itself is kept even if other constraints imply a side of it, since it bounds the
+    // inames.
     for c in fetch_box.into_iter().rev() {
         if !kept.contains(&c) {
             kept.insert(0, c);

@@ -1,15 +1,14 @@
-//! Names that steps give to what they make.
+//! Names of items that steps create.
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, Name, check_name};
 
-/// Refuses what a text of the kernel could not have as a name, and a name that the kernel uses
-/// already.
+/// Refuses names that are invalid in a kernel's text or that the kernel already uses.
 pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
     check_name(name, if option == "name" { "the temporary" } else { "the iname" })?;
     if !is_taken(data, name) {
         return Ok(());
     }
-    Err(Diagnostic::new("name-taken", format!("the kernel has a `{name}` already"))
+    Err(Diagnostic::new("name-taken", format!("the kernel already has a `{name}`"))
         .help(format!("choose another name with `{option}=...`")))
 }
 
@@ -21,9 +20,9 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
         || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }
 
-/// The name, or the name with the first free number behind it. Repeated, leading and trailing
-/// underscores are dropped: most languages keep names with two of them for themselves (`i__new`, or
-/// `i__2` for an iname `i_`).
+/// The name, with the first free number as a suffix if it is taken. Repeated, leading and trailing
+/// underscores are dropped: most languages reserve names with two of them (`i__new`, or `i__2` for
+/// an iname `i_`).
 pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
     let taken = |n: &Name| {
         is_taken(data, n)
@@ -45,8 +44,8 @@ pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
     candidate
 }
 
-/// The names of the two loops that take the place of one: those given, or the iname's with `_outer`
-/// and `_inner` behind it.
+/// The names of the two loops that replace one: those given, or the iname with the suffixes
+/// `_outer` and `_inner`.
 pub(crate) fn split_names(
     data: &KernelData,
     iname: &Name,

@@ -1,4 +1,4 @@
-//! Where inames are listed: around instructions and in reductions.
+//! Lists of inames: around instructions and in reductions.
 
 use loopwright_kernel_ir::{Expr, KernelData, Lookup, Name, PartRef};
 

@@ -1,10 +1,10 @@
-//! What several steps do to a kernel: the toolkit that they are written with.
+//! The toolkit that steps are written with.
 //!
-//! A step asks first (`require`, `extent`, `footprint`), chooses names (`fresh`), and then edits
-//! the kernel: its expressions (`expressions`), lists of inames (`inames`, `own_inames`), arrays
-//! (`arrays`), loop tree (`tree`), or all of these at once for a buffer and the copy that fills it
-//! (`copy`, `spread`). Nothing here knows a step by name, and nothing judges: what may be done is
-//! asked of the kernel before and after the step.
+//! A step first checks its requirements (`require`, `extent`, `footprint`), chooses names
+//! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
+//! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for a buffer
+//! and the copy that fills it (`copy`, `spread`). The toolkit knows no step by name and does not
+//! judge legality, which is decided by comparing the kernels before and after the step.
 
 mod arrays;
 mod copy;

@@ -1,5 +1,5 @@
-//! Gives instructions inames of their own: copies of inames, with the same ranges, that only these
-//! instructions go through.
+//! Gives instructions separate inames: copies with the same ranges that only these instructions run
+//! over.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) fn give_own_inames(
         .flat_map(|i| data.parts(i))
         .filter(|p| data.part_inames(p).iter().any(|n| new_of(n).is_some()))
         .collect();
-    // What changes its value: every name whose value depends on one of the inames.
+    // Every name whose value depends on one of the inames.
     let direct = |n: &Name| new_of(n).map(Aff::var);
     let mut values: BTreeMap<Name, Aff> = BTreeMap::new();
     for (old, new) in pairs {
@@ -76,12 +76,12 @@ pub(crate) fn give_own_inames(
         }
         let reduced = instruction.reductions().into_iter().flat_map(|r| r.inames.clone());
         let own: Vec<Name> = instruction.within.iter().cloned().chain(reduced).collect();
-        // A scan along an iname that no declared one stands for, as a reversed one.
+        // The scan is along an iname that is not a declared one, such as a reversed one.
         if let Some(n) = instruction.scan.clone()
             && let (None, Some(value)) = (instruction.map.get(&n), values.get(&n))
             && !declared.iter().any(|(d, _)| *d == n)
         {
-            // Of one that is split already lowering says that the scan has lost it.
+            // If the iname is already split, lowering reports that the scan no longer has it.
             if let Some(new) = value.as_var() {
                 instruction.scan = Some(new.clone());
             }
@@ -95,8 +95,8 @@ pub(crate) fn give_own_inames(
     keep_guards(data, &with, &before)
 }
 
-/// A domain may also say when its instruction runs at all, in constraints that speak of none of its
-/// own inames (as that of a copy does). What the parts have lost of it goes into the new domain,
+/// A domain may also restrict when its instruction runs at all, by constraints that mention none of
+/// its own inames (as that of a copy does). Those that the parts have lost go into the new domain,
 /// the last one.
 fn keep_guards(
     data: &mut KernelData,
@@ -117,11 +117,11 @@ fn keep_guards(
                 return Err(Diagnostic::new(
                     "ranges-differ",
                     format!(
-                        "`{part}` cannot have inames in common with the others: {c} would restrict \
-                         it as well"
+                        "`{part}` cannot share inames with the others: {c} would restrict it as \
+                         well"
                     ),
                 )
-                .help("give the instructions inames of their own one after the other"));
+                .help("give the instructions separate inames one at a time"));
             }
         }
     }

@@ -1,12 +1,12 @@
-//! What a step requires of the kernel that it is given, and the refusals where it is not so.
+//! Requirements of steps on the given kernel, with their refusals.
 
 use loopwright_kernel_ir::{Arg, Array, Diagnostic, KernelData, Name, Tag};
 use loopwright_poly::System;
 
 use crate::names;
 
-/// Refuses what is no loop or coordinate of the kernel: unknown names, and inames that others have
-/// replaced.
+/// Refuses names that are not loops or coordinates of the kernel: unknown names, and inames that
+/// others have replaced.
 pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnostic> {
     if !data.is_iname(name) {
         let d = Diagnostic::new("unknown-iname", format!("the kernel has no iname `{name}`"));
@@ -27,7 +27,7 @@ pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnos
     Ok(())
 }
 
-/// Why a tagged iname cannot be changed in its shape.
+/// The refusal to reshape a tagged iname.
 pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> Result<(), Diagnostic> {
     match data.tag(iname) {
         Tag::Seq => Ok(()),
@@ -39,7 +39,7 @@ pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> 
     }
 }
 
-/// The array or temporary of this name, or a refusal that names the nearest one.
+/// The array or temporary of this name, or a refusal that suggests the nearest name.
 pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a Array, Diagnostic> {
     data.array(name).ok_or_else(|| {
         let known = data
@@ -57,7 +57,7 @@ pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a 
     })
 }
 
-/// Refuses what is no temporary, and temporaries that bound loops, which are single numbers.
+/// Refuses arrays that are not temporaries, and temporaries that bound loops, which are scalars.
 pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
     require_array(data, name)?;
     if data.temporary(name).is_none() {
@@ -67,7 +67,7 @@ pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Di
     if data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name)) {
         return Err(Diagnostic::new(
             "bounds-a-loop",
-            format!("`{name}` bounds a loop, and stays one number"),
+            format!("`{name}` bounds a loop and has to remain a scalar"),
         ));
     }
     Ok(())
@@ -88,7 +88,7 @@ fn parameters(data: &KernelData) -> Vec<&Name> {
     data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
 }
 
-/// The refusal of a name that is no scalar argument.
+/// The refusal of a name that is not a scalar argument.
 pub(crate) fn require_parameter(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
     let known = parameters(data);
     if known.contains(&name) {
@@ -101,11 +101,11 @@ pub(crate) fn require_parameter(data: &KernelData, name: &Name) -> Result<(), Di
     })
 }
 
-/// Refuses assumptions that no values fulfil.
+/// Refuses assumptions that no values satisfy.
 pub(crate) fn check_consistent(data: &KernelData) -> Result<(), Diagnostic> {
     if System::new(&data.assumptions)?.is_empty()? {
         let all = data.assumptions.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        return Err(Diagnostic::new("assumption-contradicts", format!("no parameters fulfil {all}")));
+        return Err(Diagnostic::new("assumption-contradicts", format!("no parameters satisfy {all}")));
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
             let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
             if let Some(op) = data.operator(&reduce.op).filter(|op| !op.commutes) {
                 let help = data.forgotten_commutes(&op).unwrap_or_else(|| {
-                    "leave its loops in their order, or declare that the operator `commutes` if it \
+                    "keep the order of its loops, or declare that the operator `commutes` if it \
                      does"
                         .into()
                 });
@@ -125,7 +125,7 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
                     "order-of-reduction",
                     format!(
                         "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` \
-                         keeps its place",
+                         has to keep its order",
                         reduce.op, instruction.id
                     ),
                 )

@@ -1,10 +1,10 @@
 //! Spreads the loops of a copy over the threads of a block.
 //!
-//! The last axis of the tile lies along `thread.x`, so that neighbouring threads fetch neighbouring
-//! cells; the axis before it along `thread.y`, and so on. An axis longer than its threads is split,
-//! and the outer part unrolled where it is short. Where threads would stay idle, because the block
-//! has one axis and the tile's last one is shorter, or because the block has more axes than the
-//! tile, the axes are joined and dealt out.
+//! The last axis of the tile is mapped to `thread.x`, so that neighbouring threads fetch
+//! neighbouring cells; the axis before it to `thread.y`, and so on. An axis longer than its number
+//! of threads is split, and the outer part unrolled if it is short. If threads would be idle,
+//! because the block has one axis and the tile's last one is shorter, or because the block has more
+//! axes than the tile, the axes are joined and distributed over all threads.
 
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, Dim, LoopKernel, Name, Tag};
 
@@ -13,7 +13,7 @@ use crate::{
     rewrite::{extent, fresh},
 };
 
-/// Loops of more iterations than this are not unrolled by themselves.
+/// Loops of more iterations than this are not unrolled automatically.
 const UNROLL_LIMIT: i64 = 16;
 
 /// One loop of the copy: its iname and its length.
@@ -23,8 +23,8 @@ fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagno
     TagInames { tags: vec![(iname.clone(), tag)] }.apply(kernel)
 }
 
-/// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order
-/// of `fetch` before.
+/// The kernel with the copy's loops spread over threads. Before, they are sequential and perfectly
+/// nested in the order of `fetch`.
 fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let shape: Vec<(Dim, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
@@ -45,7 +45,7 @@ fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diag
             .ok_or(loopwright_poly::Error::Overflow)?;
         fetch = vec![(joined, total)];
     }
-    // A tile of one axis: what is left of it after one axis of threads goes to the next.
+    // A tile of one axis: the part that remains after one axis of threads goes to the next.
     let chain = fetch.len() == 1;
     for (dim, threads) in &shape {
         let Some((iname, length)) = fetch.pop() else { break };
@@ -72,8 +72,8 @@ fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diag
     Ok(kernel)
 }
 
-/// The kernel with the copy's loops unrolled, if they are short in all: an array of one thread then
-/// lies in registers.
+/// The kernel with the copy's loops unrolled if they are short in total: a private array can then
+/// be in registers.
 fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let total = fetch.iter().try_fold(1i64, |t, (_, l)| t.checked_mul(*l));
     if total.is_none_or(|t| t > 4 * UNROLL_LIMIT) {
@@ -86,8 +86,8 @@ fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnost
     Ok(kernel)
 }
 
-/// The kernel with the copy's loops unrolled for a buffer of one thread, and spread over the
-/// threads of the block for any other.
+/// The kernel with the copy's loops unrolled for a private buffer, and spread over the threads of
+/// the block for any other.
 pub(crate) fn for_space(
     kernel: &LoopKernel,
     fetch: &[Fetch],

@@ -1,4 +1,4 @@
-//! The loop tree: where a part stands, and trees with loops and leaves replaced.
+//! The loop tree: the loops around a part, and replacement of loops and leaves.
 
 use loopwright_kernel_ir::{Diagnostic, Name, PartRef, Tree};
 
@@ -29,7 +29,7 @@ pub(crate) fn insert_before(
                 return insert_before(body, rest, readers, new);
             }
         }
-        return Err(Diagnostic::new("not-nested", format!("no loop over `{first}` is around all readers")));
+        return Err(Diagnostic::new("not-nested", format!("no loop over `{first}` contains all readers")));
     }
     let reads = |tree: &Tree| tree.leaves().iter().any(|leaf| readers.contains(leaf));
     let position = trees.iter().position(reads).unwrap_or(trees.len());
@@ -37,7 +37,7 @@ pub(crate) fn insert_before(
     Ok(())
 }
 
-/// A nest of loops around trees.
+/// Wraps trees in a nest of loops.
 pub(crate) fn nest(loops: &[Name], mut body: Vec<Tree>) -> Vec<Tree> {
     for iname in loops.iter().rev() {
         body = vec![Tree::Loop { iname: iname.clone(), body }];
@@ -70,7 +70,7 @@ pub(crate) fn body_of<'a>(trees: &'a [Tree], iname: &Name) -> Option<&'a [Tree]>
     })
 }
 
-/// Gives loops other names.
+/// Renames loops.
 pub(crate) fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Name>) {
     for tree in trees {
         if let Tree::Loop { iname, body } = tree {
@@ -82,7 +82,7 @@ pub(crate) fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Nam
     }
 }
 
-/// The trees with what `by` makes of the loop over `iname` in its place.
+/// The trees with the loop over `iname` replaced by the result of `by`.
 pub(crate) fn replace_loop(trees: &[Tree], iname: &Name, by: &dyn Fn(&Tree) -> Vec<Tree>) -> Vec<Tree> {
     trees
         .iter()
@@ -96,7 +96,7 @@ pub(crate) fn replace_loop(trees: &[Tree], iname: &Name, by: &dyn Fn(&Tree) -> V
         .collect()
 }
 
-/// The trees with others in the place of a leaf.
+/// The trees with a leaf replaced by others.
 pub(crate) fn replace_leaf(trees: &[Tree], leaf: &PartRef, by: &[Tree]) -> Vec<Tree> {
     trees
         .iter()

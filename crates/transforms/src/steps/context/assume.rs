@@ -101,7 +101,7 @@ impl TextForm for Assume {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let text = args.raw().join(" and ");
         if text.is_empty() {
-            return Err(args.error("`assume` needs constraints, as `n >= 1`"));
+            return Err(args.error("`assume` needs constraints, such as `n >= 1`"));
         }
         Assume::parse(&text).map_err(|d| args.error(format!("`{text}`: {}", d.message)))
     }
@@ -127,6 +127,6 @@ impl Transform for Assume {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("it says more about the parameters, and changes nothing")
+        Judgement::Theorem("it only adds an assumption about the parameters")
     }
 }

@@ -75,10 +75,9 @@ impl TextForm for AssumeLegal {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let reason = args.raw().join(", ");
         if reason.is_empty() {
-            return Err(args.error(
-                "`assume_legal` needs a reason, as `assume_legal(\"rows never \
-                    overlap\")`",
-            ));
+            return Err(
+                args.error("`assume_legal` needs a reason, as in `assume_legal(\"rows never overlap\")`")
+            );
         }
         Ok(AssumeLegal::new(reason))
     }
@@ -96,7 +95,7 @@ impl Transform for AssumeLegal {
                 "assume-legal-reason",
                 "the reason is not a single line of text without double quotes",
             )
-            .help("say why the next step is legal in one line without double quotes"));
+            .help("explain in one line without double quotes why the next step is legal"));
         }
         kernel.edit(|data| {
             if let Some(pending) = data.vouched.iter_mut().find(|v| v.step.is_none()) {
@@ -109,6 +108,6 @@ impl Transform for AssumeLegal {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("it changes nothing but what is written down")
+        Judgement::Theorem("it does not change the computation")
     }
 }

@@ -106,7 +106,7 @@ impl TextForm for FixParameters {
             }
         }
         if values.is_empty() {
-            return Err(args.error("`fix_parameters` needs values, as `n=64`"));
+            return Err(args.error("`fix_parameters` needs values, such as `n=64`"));
         }
         Ok(FixParameters { values })
     }
@@ -201,7 +201,7 @@ impl Transform for FixParameters {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("it holds for all values of the parameters, so for these")
+        Judgement::Theorem("the kernel is correct for all values of the parameters, and so for these")
     }
 }
 

@@ -92,6 +92,6 @@ impl Transform for SetPrecision {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("the same result up to the precision that is asked for")
+        Judgement::Theorem("the results are equal up to the requested precision")
     }
 }

@@ -21,11 +21,11 @@ step! {
     /// # Meaning
     ///
     /// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a
-    /// function of what is not swept, and a constant length. `a_tile` has these lengths (axes of
-    /// length 1 are left out), `a_fetch` copies the cells that exist and are needed, and the reads
-    /// become reads of `a_tile`. A stencil's halo is part of the box. The copy stands directly
-    /// before the first subtree that reads, inside the innermost sequential loop that its base
-    /// depends on; for a split reduction iname that is between the loops of the reduction. Its
+    /// function of the names that are not swept, and a constant length. `a_tile` has these lengths
+    /// (axes of length 1 are left out), `a_fetch` copies the cells that exist and are needed, and
+    /// the reads become reads of `a_tile`. A stencil's halo is part of the box. The copy is
+    /// directly before the first subtree that reads, inside the innermost sequential loop that its
+    /// base depends on; for a split reduction iname that is between the loops of the reduction. Its
     /// loops are spread over all threads of the block that are tagged so far.
     ///
     /// # Legality
@@ -33,13 +33,13 @@ step! {
     /// Subscripts that are not affine, footprints without a constant length, and bases that differ
     /// between the threads that would share the buffer are refused. Every read of the buffer must
     /// see a copy of the cell that it read before, made after the last write of that cell before
-    /// the read and before the next one: where the kernel writes the array, the copy stands inside
-    /// the loops around its reads and writes, and the step is refused with a counter-example where
-    /// that is not enough.
+    /// the read and before the next one: if the kernel writes the array, the copy is inside the
+    /// loops around its reads and writes, and the step is refused with a counter-example if that is
+    /// not enough.
     ///
     /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-    /// (of the copy, an axis each), `readers=[id, ...]` (only their reads).
+    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads).
     ///
     /// # Before and after
     ///
@@ -184,9 +184,9 @@ impl AddPrefetch {
         if array.axes.is_empty() {
             let name = &self.array;
             let help = match array.space {
-                AddressSpace::Private => "name an array; a scalar is in a register already".to_string(),
+                AddressSpace::Private => "name an array; a scalar is already in a register".to_string(),
                 space => format!(
-                    "name an array; what is read of `{name}` in {space} memory can be kept in a \
+                    "name an array; the value of `{name}` in {space} memory can be kept in a \
                      private scalar: `<> own = {name}`"
                 ),
             };
@@ -205,7 +205,7 @@ impl AddPrefetch {
         if self.space == AddressSpace::Global {
             return Err(Diagnostic::new(
                 "prefetch-space",
-                "a prefetch goes to shared or private memory, not to global memory",
+                "a prefetch buffer has to be in shared or private memory, not in global memory",
             ));
         }
         Ok(())
@@ -217,7 +217,7 @@ impl Transform for AddPrefetch {
         self.check(kernel)?;
         let pad = u32::try_from(self.pad.at_least(0, "the padding")?).map_err(|_| {
             Diagnostic::new("number-range", "the padding does not fit into 32 bits")
-                .help("pad by a few elements")
+                .help("use a smaller padding")
         })?;
         let source = require_array(kernel, &self.array)?.clone();
         let buffer = match &self.name {

@@ -25,11 +25,11 @@ step! {
     /// # Meaning
     ///
     /// The footprint of all accesses under the sweep is a box, as for
-    /// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells in
-    /// front of the first access, and `c_store` copies those that are written back behind the last
-    /// one; all accesses go to the buffer. With `init=none` nothing is loaded, which is for cells
-    /// that are written before they are read. A sum that is kept in memory moves into a register:
-    /// `c[i] = c[i] + a[i, k]` with `k` swept.
+    /// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells
+    /// before the first access, and `c_store` copies the written ones back after the last one; all
+    /// accesses go to the buffer. With `init=none` nothing is loaded, which is for cells that are
+    /// written before they are read. A sum that is kept in memory moves into a register: `c[i] =
+    /// c[i] + a[i, k]` with `k` swept.
     ///
     /// # Legality
     ///
@@ -131,7 +131,7 @@ impl BufferArray {
     }
 }
 
-/// The writes to an array, each with the part that makes it.
+/// The writes to an array, each with the part that executes it.
 fn writes_of(data: &KernelData, array: &Name) -> Result<Vec<Read>, Diagnostic> {
     let mut writes = Vec::new();
     for i in &data.instructions {
@@ -149,7 +149,7 @@ fn writes_of(data: &KernelData, array: &Name) -> Result<Vec<Read>, Diagnostic> {
     Ok(writes)
 }
 
-/// Puts `new` directly behind the last subtree that has one of `parts`, inside the loops of `path`.
+/// Puts `new` directly after the last subtree that has one of `parts`, inside the loops of `path`.
 fn insert_behind(trees: &mut Vec<Tree>, path: &[Name], parts: &[PartRef], new: Tree) {
     if let Some((first, rest)) = path.split_first() {
         for tree in trees.iter_mut() {
@@ -213,7 +213,7 @@ impl Transform for BufferArray {
         let writes = writes_of(kernel, array)?;
         if writes.is_empty() {
             return Err(Diagnostic::new("buffer-nothing", format!("nothing writes `{array}`"))
-                .help(format!("what is only read is copied by `add_prefetch({array}, ...)`")));
+                .help(format!("use `add_prefetch({array}, ...)` for an array that is only read")));
         }
         let mut all = match footprint::reads_of(kernel, array, &[]) {
             Ok(reads) => reads,

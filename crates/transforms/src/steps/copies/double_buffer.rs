@@ -21,19 +21,20 @@ step! {
     ///
     /// # Meaning
     ///
-    /// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in
-    /// front, taken in turns: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
-    /// iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop
-    /// fetches for `k + 1`, where there is such an iteration. Loads overlap with the computation,
-    /// and one barrier per iteration suffices.
+    /// The temporary is written by one copy in the loop. It gets two slots (an axis of length 2 in
+    /// front), used alternately: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
+    /// iteration ahead: a copy before the loop (the prologue) fills slot 0, and the one in the loop
+    /// fetches for `k + 1`, if there is such an iteration. Loads overlap with the computation, and
+    /// one barrier per iteration suffices.
     ///
     /// # Legality
     ///
-    /// One plain instruction writes the temporary, inside the sequential loop and around nothing
-    /// else, and all accesses are inside the loop. The first value of the iname is one function of
-    /// loops around it and parameters. The step is legal if what the copy reads stays the same for
-    /// one iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1)
-    /// } is empty, and if iteration k reads only what was fetched for it.
+    /// One plain instruction writes the temporary, inside the sequential loop and in loops that
+    /// contain nothing else, and all accesses are inside the loop. The first value of the iname is
+    /// a single function of outer loops and parameters. The step is legal if the cells that the
+    /// copy reads keep their values for one more iteration, { v : v writes a cell that copy(k + 1)
+    /// reads, copy(k) < v < copy(k + 1) } is empty, and if iteration k reads only what was fetched
+    /// for it.
     ///
     /// In text: `double_buffer(a_tile, k_outer)`.
     ///
@@ -93,7 +94,7 @@ step! {
 }
 
 impl DoubleBuffer {
-    /// Two slots of a temporary, taken in turns by the iterations of a loop.
+    /// Two slots of a temporary, used alternately by the iterations of a loop.
     pub fn new(temporary: impl Into<Name>, iname: impl Into<Name>) -> Self {
         DoubleBuffer { temporary: temporary.into(), iname: iname.into() }
     }
@@ -103,8 +104,8 @@ impl DoubleBuffer {
         let t = &self.temporary;
         let refuse = |why: String| {
             Diagnostic::new("double-buffer", format!("`{t}` cannot have two slots: {why}")).help(
-                "a buffer that one plain copy fills inside the loop, as that of \
-                    `add_prefetch`, can have them",
+                "the buffer has to be filled by one plain copy inside the loop, like that of \
+                 `add_prefetch`",
             )
         };
         let writers: Vec<&Instruction> =
@@ -123,7 +124,7 @@ impl DoubleBuffer {
             _ => {}
         });
         if read {
-            return Err(refuse(format!("`{}` reads it, too", copy.id)));
+            return Err(refuse(format!("`{}` reads it as well", copy.id)));
         }
         let inside: Vec<&PartRef> =
             body_of(&data.tree, &self.iname).unwrap_or_default().iter().flat_map(Tree::leaves).collect();
@@ -133,18 +134,15 @@ impl DoubleBuffer {
                 .iter()
                 .any(|p| !inside.contains(&p) && !matches!(p.part, Part::Init(_) | Part::Finish))
             {
-                return Err(refuse(format!(
-                    "`{}` touches it outside of the loop over `{}`",
-                    i.id, self.iname
-                )));
+                return Err(refuse(format!("`{}` accesses it outside the loop over `{}`", i.id, self.iname)));
             }
         }
         Ok(*copy)
     }
 }
 
-/// The names whose values depend on the loop's iname, itself included, with their values where the
-/// iname has the given value.
+/// The names whose values depend on the loop's iname, itself included, with their values for the
+/// given value of the iname.
 fn values_at(data: &KernelData, iname: &Name, value: &Aff) -> Result<Vec<(Name, Aff)>, Diagnostic> {
     let mut values = vec![(iname.clone(), value.clone())];
     for d in &data.definitions {
@@ -183,7 +181,7 @@ fn set_iname(
     let values = values_at(data, iname, value)?;
     let of = of(&values);
     let types = TypeTable::new(data);
-    // In values a constant keeps the type of the iname that it stands for, which a literal would
+    // In values, the constant keeps the type of the iname that it replaces, which a literal would
     // not.
     let types: BTreeMap<Name, Type> =
         values.iter().filter_map(|(n, _)| Some((n.clone(), types.scalar(n)?.clone()))).collect();
@@ -194,7 +192,7 @@ fn set_iname(
             _ => Expr::from_aff(&value),
         })
     };
-    // Subscripts are written anew, so that no `8 * 0` is left.
+    // Subscripts are simplified, so that no `8 * 0` remains.
     type Value<'v> = &'v dyn Fn(&Name) -> Option<Expr>;
     fn renewed(e: &Expr, of: &dyn Fn(&Name) -> Option<Aff>, in_value: Value<'_>) -> Expr {
         let Expr::Subscript(access) = e else {
@@ -221,8 +219,8 @@ fn set_iname(
     for value in instruction.map.values_mut() {
         *value = value.substitute(&of)?;
     }
-    // Declared inames without an entry stand for themselves, which they do no longer where they
-    // follow the loop's.
+    // Declared inames without an entry stand for themselves, which no longer holds for those that
+    // depend on the loop's iname.
     if let Role::Does(id) = &instruction.role {
         let declared = data.declared.as_ref().map_or(data, |d| &**d);
         let inames = declared.instructions.iter().find(|i| i.id == *id).map(|i| i.within.clone());
@@ -249,7 +247,10 @@ impl Transform for DoubleBuffer {
         let Ok(first) = loop_bounds(kernel, k, &leaf)?.0 else {
             return Err(Diagnostic::new(
                 "no-least-value",
-                format!("the first value of `{k}` is not one function of loops around it and parameters"),
+                format!(
+                    "the first value of `{k}` is not a single function of outer loops and \
+                     parameters"
+                ),
             ));
         };
         let loops: Vec<Name> = tree::path_of(&kernel.tree, &leaf).split_off(path.len());
@@ -266,11 +267,14 @@ impl Transform for DoubleBuffer {
                 "double-buffer",
                 format!("`{}` is in the loop over `{between}`, which contains more", copy.id),
             )
-            .help("only a copy whose loops are its own can be moved ahead"));
+            .help("only a copy whose loops contain nothing else can be moved ahead"));
         }
         if own.is_empty() {
-            return Err(Diagnostic::new("double-buffer", format!("`{}` has no iname of its own", copy.id))
-                .help("a single value is better kept in a variable"));
+            return Err(Diagnostic::new(
+                "double-buffer",
+                format!("`{}` has no loops inside this one", copy.id),
+            )
+            .help("a single value is better kept in a private scalar"));
         }
         let instances = kernel.instances(&leaf);
         let shift = Aff::var(k).sub(&first)?;
@@ -281,7 +285,7 @@ impl Transform for DoubleBuffer {
                     a.order = std::iter::once(0).chain(a.order.iter().map(|n| n + 1)).collect();
                 }
             }
-            // The first copy, of the loop's first iteration.
+            // The prologue: the copy for the loop's first iteration.
             let mut prologue = copy.clone();
             prologue.id = fresh(data, &format!("{}_first", copy.id));
             let prologue_id = prologue.id.clone();
@@ -306,10 +310,10 @@ impl Transform for DoubleBuffer {
                     .map(|c| c.substitute(&of(&values_first)))
                     .collect::<Result<_, _>>()?;
                 domain.constraints.extend(started);
-                // What is true of the first iteration without more goes.
+                // Constraints that the first iteration satisfies anyway are dropped.
                 domain.constraints.retain(|c| c.holds(&|_| None) != Some(true));
             }
-            // The copy in the loop, of the next iteration.
+            // The copy in the loop, for the next iteration.
             let next = Aff::var(k).add_constant(1)?;
             let values_next = values_at(data, k, &next)?;
             let of_copy: Vec<usize> = (0..data.domains.len())
@@ -320,8 +324,8 @@ impl Transform for DoubleBuffer {
                     })
                 })
                 .collect();
-            // Where both this iteration and the next one are. What the copy's own domains say is
-            // written for the next one below.
+            // It runs if both this iteration and the next one exist. The constraints of the copy's
+            // own domains are rewritten for the next one below.
             let direct: Vec<Constraint> = instances.iter().filter(|c| c.aff.mentions(k)).cloned().collect();
             let mut running = moved(&direct, &[(k.clone(), Aff::var(k))])?;
             running.retain(|c| !of_own(c, data));

@@ -27,17 +27,17 @@ step! {
     /// The instruction that computes `t` is replaced by one that computes the box into `t_tile`
     /// where it is read; values that several blocks need are computed by each of them. The map of
     /// the new instruction relates it to the declared instances. Where several instructions write
-    /// `t` (the inside and the ends of a range, or a value in two stages), each is replaced by one
-    /// of its own, in their order.
+    /// `t` (the inside and the ends of a range, or a value in two stages), each is replaced by a
+    /// separate one, in their order.
     ///
     /// # Legality
     ///
     /// The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
-    /// each once, or do not depend on inames; other loops around them are around all readers, too.
-    /// A writer may read the cell that it writes, and no other of `t`. All other reads of `t` are
-    /// affine. That each read of the buffer sees the value of its declared instance, and that what
-    /// is computed later reads what it would have read, is proved by following values, or refused
-    /// with a counter-example.
+    /// each once, or do not depend on inames; other loops around them are also around all readers.
+    /// A writer may read the cell that it writes, but no other cell of `t`. All other reads of `t`
+    /// are affine. It is proved by following values, or refuted with a counter-example, that each
+    /// read of the buffer sees the value of its declared instance, and that the later computation
+    /// reads the same values as before.
     ///
     /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
     /// `name=t_tile`, `pad=1`, `inames=[r, c]`.
@@ -89,7 +89,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A temporary with one value inside and another one at its end:
+    /// A temporary whose inside and end are written by different instructions:
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -185,9 +185,9 @@ impl Precompute {
     }
 }
 
-/// A subscript of what computes the temporary.
+/// A subscript of an instruction that computes the temporary.
 enum Cell {
-    /// A loop of the writer's own.
+    /// A loop that only the writer has.
     Loop(Name),
     /// A value that is the same in all instances.
     Fixed(Aff),
@@ -203,7 +203,7 @@ struct Writer<'a> {
 fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>, Diagnostic> {
     let refuse = |why: String| {
         Diagnostic::new("precompute-writer", format!("`{temporary}` cannot be precomputed: {why}"))
-            .help("values can be computed again where plain instructions compute them")
+            .help("only values that plain instructions compute can be recomputed")
     };
     let mut found: Vec<Writer<'a>> = Vec::new();
     for part in data.tree.iter().flat_map(Tree::leaves) {
@@ -216,7 +216,7 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
             return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
         }
         let Role::Does(_) = x.role else {
-            return Err(refuse(format!("`{id}` is a copy already")));
+            return Err(refuse(format!("`{id}` is already a copy")));
         };
         let target = &x.targets[0];
         let mut own: Vec<&Name> = Vec::new();
@@ -235,7 +235,8 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
                     Some(aff) => Cell::Fixed(aff),
                     None => {
                         return Err(refuse(format!(
-                            "the subscript `{e}` in `{id}` is not a loop of its own"
+                            "the subscript `{e}` in `{id}` is not one of its inames, each used \
+                             once"
                         )));
                     }
                 },
@@ -249,9 +250,7 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
             _ => {}
         });
         if let Some(access) = elsewhere {
-            return Err(refuse(format!(
-                "`{id}` reads `{access}`, another cell than the one that it computes"
-            )));
+            return Err(refuse(format!("`{id}` reads `{access}`, which is not the cell that it computes")));
         }
         found.push(Writer { instruction: x, cells });
     }
@@ -261,7 +260,7 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
     Ok(found)
 }
 
-/// The trees without the leaves of an instruction, and without loops that are empty then.
+/// The trees without the leaves of an instruction, and without loops that become empty.
 fn without(trees: &[Tree], id: &Name) -> Vec<Tree> {
     trees
         .iter()
@@ -291,7 +290,7 @@ impl Transform for Precompute {
                 "prefetch-scalar",
                 format!("`{t}` is a scalar; there is no axis to sweep along"),
             )
-            .help("name an array; a scalar is computed where it is used if its instruction is put there"));
+            .help("name an array; to recompute a scalar, move its instruction to the use"));
         }
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
@@ -318,7 +317,7 @@ impl Transform for Precompute {
         if readers.is_empty() {
             return Err(Diagnostic::new(
                 "prefetch-nothing",
-                format!("nothing reads `{t}` but what writes it"),
+                format!("only the instructions that write `{t}` read it"),
             )
             .help("name a temporary that another instruction reads"));
         }
@@ -410,9 +409,9 @@ impl Precompute {
         let old = writer.instruction;
         let is_own = |n: &Name| writer.cells.iter().any(|c| matches!(c, Cell::Loop(own) if own == n));
         if let Some(extra) = old.within.iter().find(|n| !is_own(n) && !site.within.contains(n)) {
-            let why = format!("`{}` also runs over `{extra}`, which is not around all that read it", old.id);
+            let why = format!("`{}` also runs over `{extra}`, which is not around all readers", old.id);
             return Err(Diagnostic::new("precompute-writer", format!("`{t}` cannot be precomputed: {why}"))
-                .help("values can be computed again where plain instructions compute them"));
+                .help("only values that plain instructions compute can be recomputed"));
         }
         let fetch: Vec<(Name, usize, Span)> =
             inames.iter().zip(kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
@@ -438,7 +437,7 @@ impl Precompute {
             own_rows.push(c.substitute(&|n| cells.get(n).cloned())?);
         }
         let index: Vec<Expr> = inames.iter().map(|f| Expr::Name(f.clone())).collect();
-        // What only this writer is restricted by belongs to an iname of its own.
+        // Constraints on this writer alone belong to an iname that only it has.
         if inames.is_empty() {
             let all = loopwright_poly::System::new(&[&kernel.assumptions[..], &constraints].concat())?;
             let mut restricted = false;
@@ -473,7 +472,7 @@ impl Precompute {
         }
         let target = Access { array: buffer.clone(), index };
         let here = element(buffer, target.index.clone());
-        // It reads no cell of the temporary but its own.
+        // It reads only its own cell of the temporary.
         let mut failed = None;
         let value = replace_accesses(&old.value, t, &|_| Ok(here.clone()), &mut failed);
         let value = value.substitute(&|n| match n == t {

@@ -23,17 +23,17 @@ step! {
     ///
     /// # Meaning
     ///
-    /// Where blocks depend on one another, a device kernel ends and another begins, and private and
-    /// shared values are lost with it. `t_saved` is a global temporary of the launch with an axis
-    /// for each iname that owns the cells of `t` (all parallel inames of what writes it for a
-    /// private one, those on blocks for a shared one), in front of the axes of `t`. The instruction
-    /// that writes `t` is followed by a copy into it; where a device kernel reads the value of an
-    /// earlier one, a copy from it into a temporary of the kernel's own, `t_reload`, comes first.
-    /// Readers in the kernel that writes `t` stay as they are.
+    /// If blocks depend on one another, a device kernel ends and another one begins, and private
+    /// and shared values are lost. `t_saved` is a global temporary of the launch with an axis for
+    /// each iname that owns the cells of `t` (all parallel inames of the writer for a private
+    /// temporary, those on blocks for a shared one), before the axes of `t`. The instruction that
+    /// writes `t` is followed by a copy into it; if a device kernel reads the value of an earlier
+    /// one, it begins with a copy from `t_saved` into a new temporary, `t_reload`. Readers in the
+    /// kernel that writes `t` stay as they are.
     ///
     /// # Legality
     ///
-    /// One instruction without a predicate writes `t`, before all that read it. As any step that
+    /// One instruction without a predicate writes `t`, before all that read it. Like any step that
     /// copies, it is legal if every read sees what it is declared to see: with f the declared
     /// definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
     /// empty. A temporary whose value no later device kernel needs is refused.
@@ -99,11 +99,11 @@ step! {
 /// The greatest lower bound up to which the subscripts of saved cells are not shifted.
 const FEW: i64 = 32;
 
-/// A child of the host's level: what one device kernel runs as a whole.
+/// A child at host level: a unit that one device kernel runs as a whole.
 struct Item {
     /// The host loops around.
     host: Vec<Name>,
-    /// Children between two host loops have one number: only these can share a device kernel.
+    /// Children between two host loops have the same number: only these can share a device kernel.
     segment: usize,
     leaves: Vec<PartRef>,
 }
@@ -156,7 +156,7 @@ impl SaveReload {
             return Err(self.refuse(format!("`{}` has a predicate or several targets", writer.id)));
         }
         if reads(writer, t) {
-            return Err(self.refuse(format!("`{}` reads it, too", writer.id)));
+            return Err(self.refuse(format!("`{}` reads it as well", writer.id)));
         }
         Ok(*writer)
     }
@@ -189,7 +189,7 @@ fn ends_between(model: &Model<'_>, items: &[Item], first: usize, last: usize) ->
     Ok(false)
 }
 
-/// The inames, where the parts of a split iname are replaced by the iname that was split.
+/// The inames, with those of a split replaced by the iname that was split.
 fn rejoined(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
     let mut found: Vec<Name> = inames.to_vec();
     for d in &model.kernel.definitions {
@@ -247,7 +247,7 @@ impl Transform for SaveReload {
         let Some(array) = kernel.temporary(t).filter(|a| a.space != AddressSpace::Global).cloned() else {
             return Err(Diagnostic::new(
                 "save-reload",
-                format!("`{t}` is global, and outlives every device kernel"),
+                format!("`{t}` is global and outlives every device kernel"),
             )
             .help("leave the step out"));
         };
@@ -257,7 +257,7 @@ impl Transform for SaveReload {
         let last = extent::last_part(kernel, &writer.id);
         let home = |part: &PartRef| all.iter().position(|i| i.leaves.contains(part));
         let written = home(&last).unwrap_or(0);
-        // Each reader with its first and its last item, which no device kernel ends between.
+        // Each reader with its first and its last item, between which no device kernel ends.
         let mut readers: Vec<(usize, usize, Name)> = Vec::new();
         for i in kernel.instructions.iter().filter(|i| reads(i, t)) {
             let homes: Vec<usize> = kernel.parts(i).iter().filter_map(home).collect();
@@ -285,11 +285,11 @@ impl Transform for SaveReload {
         if reloads.is_empty() {
             return Err(Diagnostic::new(
                 "save-reload",
-                format!("no device kernel reads a value of `{t}` that another one has written"),
+                format!("no device kernel reads a value of `{t}` that another one wrote"),
             )
-            .help("leave the step out, or take it after the inames are on blocks"));
+            .help("leave the step out, or apply it after mapping the inames to blocks"));
         }
-        // What owns a cell: an axis for each.
+        // The inames that own a cell, with an axis for each.
         let parallel: Vec<Name> =
             writer.within.iter().filter(|n| kernel.tag(n).is_parallel()).cloned().collect();
         let owners: Vec<Name> = match array.space {
@@ -304,7 +304,7 @@ impl Transform for SaveReload {
                     self.refuse(format!("the range of `{iname}` is not a function of the parameters"))
                 );
             };
-            // A few cells in front that nothing uses cost less than a shift in every subscript.
+            // A few unused cells at the beginning cost less than a shift in every subscript.
             let lower = match lower.as_constant() {
                 Some(0..=FEW) => Aff::constant(0),
                 _ => lower,
@@ -314,8 +314,8 @@ impl Transform for SaveReload {
                 return Err(Diagnostic::new(
                     "save-reload",
                     format!(
-                        "`{t}` cannot be saved: there may be {length} values of `{iname}`, less \
-                         than none"
+                        "`{t}` cannot be saved: the number of values of `{iname}`, {length}, may \
+                         be negative"
                     ),
                 )
                 .help(format!("`assume({length} >= 0)` before")));
@@ -326,8 +326,8 @@ impl Transform for SaveReload {
         axes.extend(array.axes.iter().map(|a| Axis::new(a.length.clone())));
         let own = writer.targets[0].index.clone();
         let cell: Vec<Expr> = place_of.into_iter().chain(own.iter().cloned()).collect();
-        // The loops that a copy back goes through: those that tell the cells of one owner apart.
-        // Host loops around it give the cell as it is.
+        // The loops of a reload: those that distinguish the cells of one owner. Host loops around
+        // it determine the cell directly.
         let looped = |host: &[Name]| -> Vec<Name> {
             let tells = |n: &Name| own.iter().flat_map(Expr::names).any(|m| kernel.base_of(&m).contains(n));
             let loops = writer.within.iter().filter(|n| !kernel.tag(n).is_parallel() && !host.contains(n));

@@ -1,4 +1,4 @@
-//! Splits a loop into a number of pieces of nearly equal length.
+//! Splits a loop into a number of chunks of nearly equal length.
 
 use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
 
@@ -13,15 +13,15 @@ step! {
     ///
     /// # Meaning
     ///
-    /// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`:
-    /// `i = lo + floor(L*c/K) + j`, where `j` runs as long as the next chunk has not begun. Where
-    /// `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
+    /// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`: `i = lo +
+    /// floor(L*c/K) + j`, where `j` runs until the next chunk begins. `split_iname(i, ceil(L/K))`
+    /// may leave the last piece short or empty; these chunks are balanced.
     ///
     /// # Legality
     ///
     /// The iname is untagged and its length is constant: with a symbolic length, a chunk would
     /// begin at a product of two variables, which is not affine. The values keep their order, since
-    /// { i -> (c, j) } is one to one and monotone.
+    /// { i -> (c, j) } is one-to-one and monotone.
     ///
     /// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
     /// and `i_inner`.
@@ -57,7 +57,7 @@ step! {
     pub struct ChunkIname as "chunk_iname" {
         /// The iname.
         pub iname: Name = next("the iname to split"),
-        /// How many chunks.
+        /// The number of chunks.
         pub chunks: Number = next("the number of chunks"),
         /// Name of the loop over chunks; by default the iname with the suffix `_outer`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,15 +94,12 @@ impl Transform for ChunkIname {
                 "not-constant-length",
                 format!("`{iname}` cannot be cut into chunks: its length is not constant"),
             )
-            .help(format!(
-                "fix the parameters, or choose the length of a piece with `split_iname({iname}, \
-                 128)`"
-            )));
+            .help(format!("fix the parameters, or split by length with `split_iname({iname}, 128)`")));
         };
         let (outer, inner) = split_names(kernel, iname, self.outer.as_ref(), self.inner.as_ref())?;
         kernel.edit(|data| {
             let (o, i) = (Aff::var(&outer), Aff::var(&inner));
-            // In lowest terms, so that the divisions are small.
+            // In lowest terms, to keep the numbers in the divisions small.
             let (mut common, mut remainder) = (length, chunks);
             while remainder != 0 {
                 (common, remainder) = (remainder, common % remainder);

@@ -1,4 +1,4 @@
-//! Loop distribution: gives each part of a loop's body a loop of its own.
+//! Loop distribution: splits a loop into several over parts of its body.
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Part, Tag, Tree};
 
@@ -11,20 +11,20 @@ use crate::{
 };
 
 step! {
-    /// `distribute(i)`: gives each child of a loop a loop of its own, one after the other.
+    /// `distribute(i)`: gives each child of a loop a separate loop, one after the other.
     ///
     /// # Meaning
     ///
-    /// The body of the loop is cut between its children, or only in front of the instructions of
-    /// `before=[...]`. The first piece keeps the iname; the others run over copies of it, which by
-    /// default are called `i_2`, `i_3`, ... It is loop distribution (or fission), the opposite of
+    /// The body of the loop is cut between its children, or only before the instructions of
+    /// `before=[...]`. The first piece keeps the iname; the others run over copies of it, called
+    /// `i_2`, `i_3`, ... by default. This is loop distribution (or fission), the inverse of
     /// [`FuseLoops`](crate::FuseLoops).
     ///
     /// # Legality
     ///
-    /// The parts of one instruction stay together: a reduction cannot be cut through. A cut is
-    /// legal if no dependence goes backwards over it: { x in a later piece -> y in an earlier piece
-    /// : y needs x, x at an earlier value of the iname } is empty.
+    /// The parts of one instruction stay together: a reduction cannot be cut. A cut is legal if no
+    /// dependence goes backwards across it: { x in a later piece -> y in an earlier piece : y needs
+    /// x, x at an earlier value of the iname } is empty.
     ///
     /// In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
     ///
@@ -83,7 +83,7 @@ impl Distribute {
         Distribute { iname: iname.into(), before: Vec::new(), new: Vec::new() }
     }
 
-    /// Cuts the body only in front of these instructions.
+    /// Cuts the body only before these instructions.
     pub fn before<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.before = ids.into_iter().map(Into::into).collect();
         self
@@ -108,21 +108,21 @@ impl Distribute {
             if kernel.instruction(id).is_none() {
                 return Err(unknown_instruction(kernel, id));
             }
-            // A cut in front of it has to be a cut between children.
+            // A cut before it has to be a cut between children.
             let child = body.iter().find(|t| t.leaves().iter().any(|l| l.instruction == *id));
             let first = child.and_then(|t| t.leaves().first().map(|l| l.instruction.clone()));
             if first.as_ref() != Some(id) {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
                     format!(
-                        "the loop over `{iname}` cannot be cut in front of `{id}`, which does \
-                        not begin one of its children"
+                        "the loop over `{iname}` cannot be cut before `{id}`, which does not \
+                         begin one of its children"
                     ),
                 )
                 .help("distribute the inner loop first"));
             }
         }
-        // Parts of one instruction stay together, for they share an accumulator.
+        // Parts of one instruction stay together, since they share an accumulator.
         let cut_through = |k: usize| {
             let ids = |trees: &[Tree]| {
                 trees.iter().flat_map(Tree::leaves).map(|l| l.instruction.clone()).collect::<Vec<_>>()
@@ -144,7 +144,7 @@ impl Distribute {
                 (true, Some(id), Some(_)) if !self.before.is_empty() => {
                     return Err(Diagnostic::new(
                         "split-of-reduction",
-                        format!("the loop over `{iname}` cannot be cut through the reduction of `{id}`"),
+                        format!("the loop over `{iname}` cannot be cut inside the reduction of `{id}`"),
                     ));
                 }
                 (_, _, Some(last)) => last.push(tree.clone()),

@@ -1,4 +1,4 @@
-//! Gives some instructions loops of their own.
+//! Gives some instructions separate loops.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tree};
 
@@ -8,21 +8,21 @@ use crate::{
 };
 
 step! {
-    /// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of
-    /// the inames.
+    /// `duplicate_inames([i], [second])`: gives the instructions separate loops over copies of the
+    /// inames.
     ///
     /// # Meaning
     ///
-    /// The chosen instructions run over new inames with the same range; the loop is cut in two, and
-    /// their half comes where they stood, before or behind the rest. Each instruction's map
-    /// remembers the value of the declared iname.
+    /// The chosen instructions run over new inames with the same range; the loop is split in two,
+    /// and their half comes before or after the rest, according to their position. Each
+    /// instruction's map remembers the value of the declared iname.
     ///
     /// # Legality
     ///
-    /// The chosen instructions must stand at the beginning or at the end of the loop, all together,
-    /// and no dependence may go from the half that comes later to the other one: no access of the
-    /// later half may previously have preceded an access to the same cell by the earlier half where
-    /// one of the two is a write. Otherwise the step is refused with two such executions.
+    /// The chosen instructions must all be at the beginning or all at the end of the loop, and no
+    /// dependence may go from the half that comes later to the other one: no access of the later
+    /// half may previously have preceded an access to the same cell by the earlier half where one
+    /// of the two is a write. Otherwise the step is refused with two such executions.
     ///
     /// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is
     /// called `i_dup`.
@@ -77,7 +77,7 @@ step! {
     pub struct DuplicateInames as "duplicate_inames" {
         /// The inames.
         pub inames: Vec<Name> = next("the inames"),
-        /// The instructions that get loops of their own.
+        /// The instructions that get separate loops.
         pub instructions: Vec<Name> = next("the instructions, as `[id, ...]`"),
         /// Names of the copies, in the order of the inames.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,7 +103,7 @@ step! {
 }
 
 impl DuplicateInames {
-    /// Gives instructions loops of their own.
+    /// Gives instructions separate loops.
     pub fn new<N: Into<Name>, I: Into<Name>>(
         inames: impl IntoIterator<Item = N>,
         instructions: impl IntoIterator<Item = I>,
@@ -153,7 +153,7 @@ fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Resu
             return Err(Diagnostic::new(
                 "loops-not-perfect",
                 format!(
-                    "the loop over `{iname}` cannot be cut in two: {} stand between other \
+                    "the loop over `{iname}` cannot be cut in two: {} are between other \
                      instructions",
                     names::list(chosen.iter().map(|n| &**n))
                 ),

@@ -1,4 +1,4 @@
-//! Loop fusion: makes one loop of adjacent ones.
+//! Loop fusion: merges adjacent loops into one.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Lookup, LoopKernel, Name, PartRef, Tag, Tree,
@@ -20,18 +20,17 @@ step! {
     ///
     /// The loops become one loop over the first iname, or over `new=...`, at the place of the first
     /// of them; the bodies follow in the order in which the inames are listed. Each instruction's
-    /// map remembers the value of its declared iname. It is the opposite of
+    /// map remembers the value of its declared iname. It is the inverse of
     /// [`Distribute`](crate::Distribute).
     ///
     /// # Legality
     ///
-    /// The loops are children of one loop, with nothing between them. The values of the iname that
-    /// the parts run through must not change: bounds that one loop has and another one does not
-    /// have must follow from the others for each part,
-    /// `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop }`. (A shift or a split
-    /// with `map_domain` or `index_set_split` makes ranges equal.) The new order is legal if no
-    /// dependence goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x
-    /// at an equal or earlier value } loses none that was kept before.
+    /// The loops are children of one loop, with nothing between them. The values of the iname for
+    /// which each part runs must not change: bounds that one loop has and another one lacks must be
+    /// implied for each part, `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop
+    /// }`. (A shift or a split with `map_domain` or `index_set_split` makes ranges equal.) The new
+    /// order is legal if no dependence goes backwards in it: { x in a later body -> y in an earlier
+    /// body : y needs x, x at an equal or earlier value } loses none that was kept before.
     ///
     /// In text: `fuse_loops([i, j])`, `fuse_loops([i, j], new=k)`.
     ///
@@ -116,7 +115,7 @@ fn fuse_bodies(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<boo
                 names::list(inames.iter().map(|n| &**n))
             ),
         )
-        .help("fuse the loops around them first, or cut these with `distribute`"));
+        .help("fuse the loops around them first, or split these with `distribute`"));
     }
     if last + 1 - first > inames.len() {
         let between: Vec<String> = (first..last)
@@ -125,12 +124,9 @@ fn fuse_bodies(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<boo
             .collect();
         return Err(Diagnostic::new(
             "not-neighbours",
-            format!(
-                "{} stands between the loops that are to be fused",
-                names::list(between.iter().map(String::as_str))
-            ),
+            format!("{} is between the loops to be fused", names::list(between.iter().map(String::as_str))),
         )
-        .help("fuse what stands between as well"));
+        .help("fuse it as well, or move it away"));
     }
     let mut loops: Vec<Tree> = trees.drain(first..=last).collect();
     let mut body = Vec::new();
@@ -147,8 +143,8 @@ fn fuse_bodies(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<boo
 }
 
 /// Drops the constraints on these inames that restrict no part, because no part has all of their
-/// inames (any more): what `distribute` leaves of `0 <= j < i` where `j` is now inside of a copy of
-/// `i`. With one iname for several of them, parts may have all that are left.
+/// inames (any more): for example `0 <= j < i` after `distribute`, when `j` is inside a copy of
+/// `i`. Once several inames are replaced by one, a part could have all inames of such a constraint.
 fn drop_dead(data: &mut KernelData, inames: &[Name]) {
     let lookup = Lookup::new(data);
     let parts: Vec<Vec<Name>> = parts_with_inames(data).into_iter().map(|(_, inames)| inames).collect();
@@ -186,7 +182,7 @@ fn merge_domains(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(
         domain.inames.retain(|n| !inames.contains(n));
         let constraints: Vec<Constraint> =
             domain.constraints.iter().map(|c| c.substitute(&aff)).collect::<Result<_, _>>()?;
-        // What speaks of none of the domain's other inames would have no domain that it belongs to.
+        // A constraint that mentions none of the domain's other inames would belong to no domain.
         let (own, rest): (Vec<_>, Vec<_>) = constraints
             .into_iter()
             .partition(|c| c.names().iter().any(|n| domain.inames.contains(n)) || !had);
@@ -249,12 +245,12 @@ fn check_ranges(
             return Err(Diagnostic::new(
                 "ranges-differ",
                 format!(
-                    "the loops cannot be fused: `{part}` runs where {c} does not hold, another one \
-                     does not"
+                    "the loops cannot be fused: `{part}` runs where {c} does not hold, but \
+                     another loop does not"
                 ),
             )
             .help(format!(
-                "cut the longer loop with `index_set_split` where {c}, or shift it with \
+                "split the longer loop with `index_set_split` at {c}, or shift it with \
                  `map_domain`"
             )));
         }

@@ -12,16 +12,16 @@ step! {
     ///
     /// The candidates are taken in the order of the text. Each is fused with the loop before it, as
     /// by [`FuseLoops`](crate::FuseLoops), if that applies and is proved; otherwise it stays, and
-    /// those after it are fused with it. Each loop keeps the name of the first of those that it is
-    /// made of. What can be one loop can be so without its first or last candidates; so no other
-    /// choice of neighbours leaves fewer loops. Which were kept apart, and why, is shown by
-    /// [`Pipeline::explain`](crate::Pipeline::explain).
+    /// those after it are fused with it. Each fused loop has the name of its first candidate.
+    /// Candidates that can be one loop can also be fused without the first or last of them, so that
+    /// no other choice of neighbours leaves fewer loops.
+    /// [`Pipeline::explain`](crate::Pipeline::explain) shows which loops were kept apart, and why.
     ///
     /// # Legality
     ///
-    /// That of each fusion, { x in a later body -> y in an earlier body : y needs x, x at an equal
-    /// or earlier value } loses none that was kept before; each is judged by itself. Where no two
-    /// can be fused, the step is refused, with the reason for the first two.
+    /// As for each fusion: { x in a later body -> y in an earlier body : y needs x, x at an equal
+    /// or earlier value } loses none that was kept before; each is judged by itself. If no two can
+    /// be fused, the step is refused with the reason for the first two.
     ///
     /// In text: `fuse_maximal(i, j, k)`.
     ///
@@ -67,9 +67,9 @@ step! {
     /// ");
     /// let explained = steps.explain(&before);
     /// assert_eq!(explained.steps[0].notes, [
-    ///     "`j` became one loop with `i`",
-    ///     "`k` stays apart from `i`: b[j=1] writes y[1], c[k=0] must read it; c[k=0] runs first (n=2)",
-    ///     "`l` became one loop with `k`",
+    ///     "`j` was fused with `i`",
+    ///     "`k` was not fused with `i`: b[j=1] writes y[1], c[k=0] must read it; c[k=0] runs first (n=2)",
+    ///     "`l` was fused with `k`",
     /// ]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -107,7 +107,7 @@ impl FuseMaximal {
     fn in_order(&self, kernel: &LoopKernel) -> Result<Vec<Name>, Diagnostic> {
         if self.inames.len() < 2 {
             return Err(Diagnostic::new("step-arguments", "`fuse_maximal` needs at least two loops")
-                .help("list the inames of loops that follow one another"));
+                .help("list the inames of consecutive loops"));
         }
         for (k, iname) in self.inames.iter().enumerate() {
             require_iname(kernel, iname)?;
@@ -181,7 +181,7 @@ impl Transform for FuseMaximal {
             return Ok(fused);
         }
         let listed = names::list(self.inames.iter().map(Name::as_str));
-        let message = format!("no two of the loops over {listed} can be proved to be one");
+        let message = format!("no fusion of two of the loops over {listed} can be proved legal");
         let refusal = Diagnostic::new("nothing-to-fuse", message);
         Err(match decisions.into_iter().find_map(|d| Some((d.with, d.iname, d.apart?))) {
             Some((with, iname, why)) => {
@@ -205,10 +205,10 @@ impl Transform for FuseMaximal {
     fn notes(&self, before: &LoopKernel) -> Vec<String> {
         let Ok((_, decisions)) = self.fuse(before) else { return Vec::new() };
         let note = |d: &Decision| match &d.apart {
-            None => format!("`{}` became one loop with `{}`", d.iname, d.with),
+            None => format!("`{}` was fused with `{}`", d.iname, d.with),
             Some(why) => {
                 let why = why.witness.as_ref().unwrap_or(&why.message);
-                format!("`{}` stays apart from `{}`: {why}", d.iname, d.with)
+                format!("`{}` was not fused with `{}`: {why}", d.iname, d.with)
             }
         };
         decisions.iter().map(note).collect()

@@ -1,4 +1,4 @@
-//! Index set splitting: cuts the range of a loop in two at an affine condition.
+//! Index set splitting: divides the range of a loop in two by an affine condition.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ step! {
     ///
     /// The loop over `i` with all that it contains is copied. The first copy keeps its names and
     /// takes the condition; inames and instructions of the other one get a suffix, and it takes the
-    /// opposite. Which of the two loops comes first follows from the direction of the condition, so
-    /// that the values of `i` keep their order. Two splits cut out one value:
+    /// negated condition. The direction of the condition determines which of the two loops comes
+    /// first, so that the values of `i` keep their order. Two splits separate a single value:
     /// `index_set_split(i, i <= k, suffix=_below)`, then `index_set_split(i, i < k, suffix=_at)`.
     ///
     /// # Legality
     ///
     /// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and
-    /// their order is what it was, so that the step is always legal where it applies. Inames of
+    /// their order does not change, so that the step is legal wherever it applies. Inames of
     /// reductions, which share one accumulator, tagged inames, and conditions other than
     /// inequalities of the iname, inames around it and parameters are refused.
     ///
@@ -100,7 +100,8 @@ impl IndexSetSplit {
     }
 }
 
-/// What is copied: the instructions of a loop and the sequential inames in it, its own first.
+/// The items that are copied: the instructions of a loop and the sequential inames in it, beginning
+/// with its own.
 struct Copied {
     ids: Vec<Name>,
     inames: Vec<Name>,
@@ -132,7 +133,7 @@ fn copied(data: &KernelData, iname: &Name) -> Result<Copied, Diagnostic> {
                 "split-of-reduction",
                 format!("the loop over `{iname}` of `{id}` cannot be cut in two: {what}"),
             )
-            .help("`split_reduction_outward` makes partial results, whose loops can be cut"));
+            .help("`split_reduction_outward` introduces partial results, whose loops can be cut"));
         }
     }
     Ok(Copied { ids, inames })
@@ -142,8 +143,8 @@ fn copied(data: &KernelData, iname: &Name) -> Result<Copied, Diagnostic> {
 /// arguments.
 fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> Result<(), Diagnostic> {
     let refuse = |why: String| {
-        Err(Diagnostic::new("split-condition", format!("`{iname}` cannot be split where {condition}: {why}"))
-            .help("the condition is an inequality of the iname, of loops around it and of parameters"))
+        Err(Diagnostic::new("split-condition", format!("`{iname}` cannot be split at {condition}: {why}"))
+            .help("the condition has to be an inequality of the iname, outer loops and parameters"))
     };
     if condition.kind != Kind::Ge {
         return refuse("it is an equation".into());
@@ -157,13 +158,13 @@ fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> R
             || (data.is_iname(&n) && data.base_of(&n).iter().all(|b| around.contains(b) || *b == *iname))
             || data.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == n));
         if !known {
-            return refuse(format!("`{n}` is neither a loop around it nor a parameter"));
+            return refuse(format!("`{n}` is neither an outer loop nor a parameter"));
         }
     }
     Ok(())
 }
 
-/// The tree with other names for all loops and instructions.
+/// The tree with all loops and instructions renamed.
 fn renamed(tree: &Tree, other: &dyn Fn(&Name) -> Name) -> Tree {
     match tree {
         Tree::Leaf(p) => Tree::Leaf(PartRef { instruction: other(&p.instruction), part: p.part }),
@@ -175,11 +176,11 @@ fn renamed(tree: &Tree, other: &dyn Fn(&Name) -> Name) -> Tree {
 
 impl TextForm for IndexSetSplit {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let iname = args.next("the iname whose range is cut")?;
+        let iname = args.next("the iname whose range is split")?;
         let suffix = args.option("suffix")?;
         let texts = args.all_texts();
         let [(text, span)] = texts.as_slice() else {
-            return Err(args.error("`index_set_split` needs one condition, as `i < k`"));
+            return Err(args.error("`index_set_split` needs one condition, such as `i < k`"));
         };
         let constraints = parse_constraints(text)
             .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
@@ -214,7 +215,7 @@ impl Transform for IndexSetSplit {
         if let Some(id) = ids.iter().find(|id| kernel.instruction(&other(id)).is_some()) {
             return Err(Diagnostic::new(
                 "name-taken",
-                format!("the kernel has an instruction `{}` already", other(id)),
+                format!("the kernel already has an instruction `{}`", other(id)),
             )
             .help("choose another suffix with `suffix=...`"));
         }

@@ -27,8 +27,8 @@ step! {
     /// # Legality
     ///
     /// The loops must be nested perfectly, without tags, in the given order. All but the first need
-    /// a constant length; the first needs one least value. Executions and their order stay the
-    /// same, so it is always legal.
+    /// a constant length; the least value of the first has to be a single function of the
+    /// parameters. Executions and their order stay the same, so the step is always legal.
     ///
     /// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname
     /// is called `i_j`.
@@ -168,8 +168,8 @@ impl Transform for JoinInames {
                 Diagnostic::new(
                     "no-least-value",
                     format!(
-                        "`{iname}` cannot be joined: its least value is not one function of the \
-                         parameters"
+                        "`{iname}` cannot be joined: its least value is not a single function of \
+                         the parameters"
                     ),
                 )
             })?;
@@ -178,7 +178,10 @@ impl Transform for JoinInames {
                     "not-constant-length",
                     format!("`{iname}` cannot be joined: its length is not bounded by a constant"),
                 )
-                .help("only the first of the joined inames may have a length that parameters decide"));
+                .help(
+                    "only the first of the joined inames may have a length that depends on \
+                     parameters",
+                ));
             }
             ranges.push(range);
         }
@@ -186,7 +189,7 @@ impl Transform for JoinInames {
             let k = Aff::var(&new);
             let mut constraints = vec![Constraint::nonneg(k.clone())];
             let mut definitions = Vec::new();
-            // From the fastest to the slowest: what is left of k after the faster ones.
+            // From the fastest to the slowest: the quotient of k by the lengths of the faster ones.
             let mut stride = 1i64;
             let overflow = || Diagnostic::from(loopwright_poly::Error::Overflow);
             for (iname, range) in self.inames.iter().zip(&ranges).rev() {
@@ -208,8 +211,8 @@ impl Transform for JoinInames {
                     stride = stride.checked_mul(length).ok_or_else(overflow)?;
                 }
             }
-            // What has one value speaks of no iname any more. What bounds it goes with the new iname:
-            // in a domain that others share, it would bound all of them.
+            // An iname with a single value is no longer mentioned. Its bounds go to the domain of
+            // the new iname: in a domain shared with others, they would restrict all of them.
             let fixed = |c: &Constraint| {
                 definitions.iter().any(|(iname, value)| c.aff.mentions(iname) && !value.mentions(&new))
             };
@@ -232,6 +235,6 @@ impl Transform for JoinInames {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("the joined loop goes through the same points in the same order")
+        Judgement::Theorem("the joined loop runs through the same points in the same order")
     }
 }

@@ -23,11 +23,11 @@ step! {
     /// # Meaning
     ///
     /// The loops over the old inames become loops over the new ones, in the order in which these
-    /// are listed. An iname in both lists is kept; each other new iname has its function after the
-    /// lists, of the old inames, parameters and a constant. The map has to be one to one on the
-    /// integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get
-    /// their value from the inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave
-    /// values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+    /// are listed. An iname in both lists is kept; for each other new iname, its function of the
+    /// old inames, parameters and a constant follows the lists. The map has to be a bijection of
+    /// the integer points: its matrix is square and has determinant 1 or -1. Old inames that are
+    /// not kept get their value from the inverse map: here `i` cannot be kept, since `t = (w -
+    /// i)/2` would skip values of `w`, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
     ///
     /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
     /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
@@ -35,11 +35,11 @@ step! {
     /// # Legality
     ///
     /// The loops have to be untagged and nested perfectly, so that each part runs over all of the
-    /// inames or none. The order of a reduction whose operator does not commute stays. The map is
+    /// inames or none. The order of a reduction whose operator does not commute is kept. The map is
     /// legal if for every dependence { x -> y } of the declared kernel the new time of x is before
     /// the new time of y: { x -> y : M x >= M y lexicographically } is empty.
     ///
-    /// In text: as above, a function for each iname that is new.
+    /// In text: as above, with a function for each new iname.
     ///
     /// # Before and after
     ///
@@ -76,7 +76,7 @@ step! {
     pub struct MapDomain as "map_domain", by hand {
         /// The inames that are replaced.
         pub old: Vec<Name>,
-        /// The inames in their place, outermost first.
+        /// The inames that replace them, outermost first.
         pub new: Vec<Name>,
         /// The functions of the new inames that are not among the old ones.
         pub values: Vec<Definition>,
@@ -131,7 +131,7 @@ impl MapDomain {
         }
         if self.old.is_empty() || self.old.len() != self.new.len() {
             return refuse(format!(
-                "{} inames cannot be mapped one to one onto {}",
+                "{} inames cannot be mapped one-to-one to {}",
                 self.old.len(),
                 self.new.len()
             ));
@@ -155,7 +155,7 @@ impl MapDomain {
         }
         match self.new.iter().find(|n| self.value(n).is_none()) {
             Some(n) => Err(Diagnostic::new("map-domain", format!("the new iname `{n}` has no function"))
-                .help(format!("write it behind the lists, as `{n} = {}`", self.old.join_plus()))),
+                .help(format!("write it after the lists, as `{n} = {}`", self.old.join_plus()))),
             None => Ok(()),
         }
     }
@@ -167,7 +167,7 @@ impl MapDomain {
         for n in &self.new {
             let value = self.value(n).unwrap_or_default();
             rows.push(self.old.iter().map(|o| value.coefficient(o)).collect::<Vec<i64>>());
-            // What a shift adds.
+            // The constant terms of the map.
             let offset = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
             offsets.push(Aff::var(n).sub(&offset)?);
         }
@@ -175,11 +175,11 @@ impl MapDomain {
             return Err(Diagnostic::new(
                 "not-unimodular",
                 format!(
-                    "this map leaves integer points out: the determinant of {rows:?} is neither 1 \
-                     nor -1"
+                    "this map skips integer points: the determinant of {rows:?} is neither 1 nor \
+                     -1"
                 ),
             )
-            .help("keep one of the old inames, or split an iname first where a stride is wanted"));
+            .help("keep one of the old inames, or split an iname first if a stride is intended"));
         };
         let mut values = Vec::new();
         for (o, row) in self.old.iter().zip(&inverse) {
@@ -206,8 +206,8 @@ impl JoinPlus for Vec<Name> {
     }
 }
 
-/// Refuses parts that run over some of the inames but not over all, and loops that are not nested
-/// perfectly. Gives the outermost loop.
+/// Refuses parts that run over some of the inames but not over all, and loops that are not
+/// perfectly nested. Returns the outermost loop.
 fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
     for (part, have) in parts_with_inames(data) {
         let some = inames.iter().filter(|i| have.contains(i)).count();
@@ -219,7 +219,7 @@ fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Nam
                     names::list(inames.iter().map(|n| &**n))
                 ),
             )
-            .help("give it a loop of its own with `distribute`"));
+            .help("give it a separate loop with `distribute`"));
         }
     }
     let Some(path) = inames.iter().filter_map(|i| path_to(&data.tree, i)).max_by_key(Vec::len) else {
@@ -230,7 +230,7 @@ fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Nam
         return Err(Diagnostic::new(
             "loops-not-perfect",
             format!(
-                "the loops over {} are not nested directly in each other: `{other}` is apart",
+                "the loops over {} are not directly nested: `{other}` is elsewhere",
                 names::list(inames.iter().map(|n| &**n))
             ),
         )
@@ -242,13 +242,13 @@ fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Nam
                 "loops-not-perfect",
                 format!("the loop over `{}` contains more than the loop over `{}`", pair[0], pair[1]),
             )
-            .help("give what stands between them a loop of its own with `distribute`"));
+            .help("move what is between them to a separate loop with `distribute`"));
         }
     }
     Ok(nest.first().cloned())
 }
 
-/// What stands inside the outermost loops of a perfect nest, `depth` of them.
+/// The body of the `depth` outermost loops of a perfect nest.
 fn inside(trees: &[Tree], depth: usize) -> Vec<Tree> {
     match trees {
         [Tree::Loop { body, .. }] if depth > 0 => inside(body, depth - 1),
@@ -256,7 +256,7 @@ fn inside(trees: &[Tree], depth: usize) -> Vec<Tree> {
     }
 }
 
-/// The list with the old inames replaced: the new ones stand where the first of the old ones stood.
+/// The list with the old inames replaced by the new ones, at the position of the first old one.
 fn swap(list: &[Name], old: &[Name], new: &[Name]) -> Vec<Name> {
     let Some(at) = list.iter().position(|n| old.contains(n)) else { return list.to_vec() };
     let rest = |part: &[Name]| part.iter().filter(|n| !old.contains(n)).cloned().collect::<Vec<_>>();
@@ -265,8 +265,8 @@ fn swap(list: &[Name], old: &[Name], new: &[Name]) -> Vec<Name> {
 
 impl TextForm for MapDomain {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + \
-            i`";
+        let usage = "`map_domain` takes two lists and functions, such as `[t, i] -> [w, t], w = \
+                     2*t + i`";
         let texts = args.all_texts();
         let [(lists, span)] = texts.as_slice() else { return Err(args.error(usage)) };
         let list = |text: &str| -> Option<Vec<Name>> {

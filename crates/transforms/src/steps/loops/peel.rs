@@ -1,4 +1,4 @@
-//! Loop peeling: cuts iterations off the ends of a loop.
+//! Loop peeling: separates iterations at the ends of a loop.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name};
 
@@ -14,16 +14,16 @@ step! {
     /// # Meaning
     ///
     /// The first iterations become a loop over `i_first`, the last ones a loop over `i_last`,
-    /// around copies of what the loop contains; `i` keeps what lies between. On the outer loop of a
-    /// split it makes *slabs*: after `split_iname(i, 128)`, `peel(i_outer, last=1)` leaves tiles in
-    /// the middle that are known to be full, whose guards are gone.
+    /// around copies of the loop's body; `i` keeps the iterations between them. On the outer loop
+    /// of a split, it separates the remainder: after `split_iname(i, 128)`, `peel(i_outer, last=1)`
+    /// leaves tiles in the middle that are known to be full and need no guards.
     ///
     /// # Legality
     ///
     /// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order:
-    /// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`,
-    /// `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function
-    /// of the loops around it and of parameters.
+    /// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi -
+    /// last < i <= hi }`. The first (last) value of the iname has to be a single function of outer
+    /// loops and parameters.
     ///
     /// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
     ///
@@ -124,11 +124,11 @@ fn agreed(iname: &Name, all: LoopBound, own: LoopBound) -> LoopBound {
     Err(Diagnostic::new(
         "no-least-value",
         format!(
-            "`{iname}` cannot be peeled: it ends at {all} for some instructions and at {own} \
-            for others"
+            "`{iname}` cannot be peeled: its bound is {all} for some instructions and {own} for \
+             others"
         ),
     )
-    .help("cut it with `index_set_split` at a condition of your own"))
+    .help("split it with `index_set_split` at a condition of your choice"))
 }
 
 impl Transform for Peel {

@@ -19,11 +19,11 @@ step! {
     ///
     /// # Legality
     ///
-    /// The loops must be nested perfectly from the first to the last: a part that stands between
-    /// two of them would change the number of its executions, and is refused. The order of a
-    /// reduction whose operator does not commute is not changed. Two accesses of one cell, one of
-    /// them a write, must keep their order for all values of the parameters; otherwise the step is
-    /// refused with two executions that would change places.
+    /// The loops must be nested perfectly from the first to the last: a part between two of them
+    /// would be executed a different number of times, and is refused. The order of a reduction
+    /// whose operator does not commute is not changed. Two accesses of one cell, one of them a
+    /// write, must keep their order for all values of the parameters; otherwise the step is refused
+    /// with two executions whose order would change.
     ///
     /// In text: `reorder(j, i)`.
     ///
@@ -105,7 +105,7 @@ impl Transform for Reorder {
                 "not-nested",
                 format!("the loops over `{other}` and `{inner}` are not nested in each other"),
             )
-            .help("only loops around the same instructions can change places"));
+            .help("only loops around the same instructions can be interchanged"));
         }
         let old: Vec<Name> = path.iter().filter(|i| loops.contains(i)).cloned().collect();
         if old == loops {
@@ -128,16 +128,16 @@ impl Transform for Reorder {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
                     format!(
-                        "the loops over `{}` and `{}` are not nested perfectly, for the outer one \
-                         contains {} besides",
+                        "the loops over `{}` and `{}` are not perfectly nested: the outer one \
+                         also contains {}",
                         pair[0],
                         pair[1],
                         names::list(others.iter().map(String::as_str))
                     ),
                 )
                 .help(
-                    "give what stands between a loop of its own with `duplicate_inames`, or tag \
-                    one loop `ilp`",
+                    "move what is between them to a separate loop with `duplicate_inames`, or tag \
+                     one loop `ilp`",
                 ));
             }
         }
@@ -145,7 +145,8 @@ impl Transform for Reorder {
         kernel.edit(|data| {
             let new = |n: &Name| Some(loops[old.iter().position(|o| o == n)?].clone());
             tree::rename_loops(&mut data.tree, &new);
-            // The lists of inames follow: through marks, so that no name is replaced twice.
+            // The lists of inames are updated through placeholders, so that no name is replaced
+            // twice.
             let marks: Vec<Name> = old.iter().map(|n| Name::new(format!("{n}'"))).collect();
             let listed = old.clone();
             for (o, m) in listed.iter().zip(&marks) {

@@ -12,8 +12,8 @@ step! {
     ///
     /// # Meaning
     ///
-    /// A new iname counts upwards, and `i` is what is left: `i = lo + hi - i_rev`. Where `lo` or
-    /// `hi` is not one function of parameters, `i = -i_rev`.
+    /// A new iname counts upwards, and `i` is defined as `i = lo + hi - i_rev`, or as `i = -i_rev`
+    /// if `lo` or `hi` is not a single function of parameters.
     ///
     /// # Legality
     ///
@@ -94,8 +94,8 @@ impl Transform for Reverse {
             Some((lower, upper)) => lower.add(&upper)?,
             None => Aff::default(),
         };
-        // A rounded end would make the map one of parameters that are no units; the negative alone
-        // is always right.
+        // `map_domain` needs an affine offset, which rounded bounds are not; a bare negation always
+        // works.
         let sum = if sum.is_affine() { sum } else { Aff::default() };
         MapDomain::new([iname.clone()], [new.clone()], [(new, sum.sub(&Aff::var(iname))?)]).apply(kernel)
     }

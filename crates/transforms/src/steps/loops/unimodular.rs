@@ -1,11 +1,11 @@
 //! Integer matrices whose inverses are integer matrices.
 
-/// The inverse of a square matrix with determinant 1 or -1; `None` for any other, and where a
-/// number grows beyond 64 bits.
+/// The inverse of a square matrix with determinant 1 or -1; `None` for any other, or if a number
+/// exceeds 64 bits.
 ///
-/// Gauss and Jordan with Euclid's algorithm in each column: rows are only added to and swapped with
-/// each other, so that all stays integer, and the diagonal ends as units exactly for a unimodular
-/// matrix.
+/// Gauss-Jordan elimination with Euclid's algorithm in each column: rows are only swapped and added
+/// to each other, so that all entries stay integers, and the diagonal consists of units in the end
+/// exactly if the matrix is unimodular.
 pub(crate) fn inverse(rows: &[Vec<i64>]) -> Option<Vec<Vec<i64>>> {
     let n = rows.len();
     if rows.iter().any(|r| r.len() != n) {

@@ -11,7 +11,7 @@ step! {
     ///
     /// # Legality
     ///
-    /// The order of executions stays the same, so it is always legal.
+    /// The order of executions stays the same, so the step is always legal.
     ///
     /// In text: `unroll(i, j)`.
     ///

@@ -11,43 +11,44 @@ use crate::{
 };
 
 step! {
-    /// `flatten_ragged(s, i)`: segments of unequal length, cut into pieces of equal work.
+    /// `flatten_ragged(s, i)`: divides segments of unequal length into chunks of equal work.
     ///
     /// # Meaning
     ///
-    /// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so
-    /// are the ends of the segments, each as several points: these are *steps*. Warps take equal
-    /// numbers of steps, so that neither one giant segment nor millions of empty ones leave them
-    /// without work, and what each reads lies side by side whatever the lengths. A segment that
-    /// more than one lane has a part of is joined in the order of its points, always in the same
-    /// one: results are equal to the bit from run to run, and an operator need not commute.
+    /// The points `offsets[s] <= i < offsets[s + 1]` of all segments are numbered consecutively
+    /// together with the ends of the segments, each of which counts as several points: these are
+    /// *steps*. Warps take equal numbers of steps, so that neither one giant segment nor millions
+    /// of empty ones leave them idle, and accesses are contiguous whatever the lengths. Partial
+    /// results of a segment that is spread over several lanes are joined in the order of its
+    /// points: results are bitwise reproducible, and the operator need not commute.
     ///
-    /// A block has `threads` threads (128). Each of its warps goes through a *chunk* of `tiles`
-    /// tiles (16), each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by
-    /// whole vectors where what is reduced is read by the points' numbers, and reduces them in
-    /// shared memory, of which a block takes `threads * items` mapped values and an eighth more,
-    /// and a byte for each. A warp waits for no other one. Lowering makes three launches of it: one
-    /// that finds by bisection where each chunk begins, one that goes through the chunks, and one
-    /// that joins the blocks' partial results of common segments.
+    /// A block has `threads` threads (128). Each of its warps processes a *chunk* of `tiles` tiles
+    /// (16), each of 32 times `items` points (8, 16 or 32; default 16): it loads them by vector
+    /// accesses if the values are read at the points' numbers, and reduces them in shared memory,
+    /// of which a block needs `threads * items` mapped values plus an eighth, and a byte for each.
+    /// Warps do not wait for each other. Lowering generates three launches: one that finds the
+    /// beginning of each chunk by bisection, one that processes the chunks, and one that joins the
+    /// blocks' partial results of common segments.
     ///
     /// Blocks take the chunks in their order. Chunks of equal size do not take equal time: points
     /// inside a long segment cost less than ends of short ones. A guided schedule (OpenMP's term)
-    /// evens that out with two sizes: the first `full_chunks` chunks have `tiles` tiles, and those
-    /// of the tail `tail_tiles`. If the full ones are as many as the device holds warps, and have
-    /// nine tenths of all steps, warps that finish early take the rest in small chunks.
+    /// balances this with two sizes: the first `full_chunks` chunks have `tiles` tiles, and those
+    /// of the tail `tail_tiles`. If there are as many full ones as warps resident on the device,
+    /// with nine tenths of all steps, warps that finish early process the remainder in small
+    /// chunks.
     ///
     /// # Legality
     ///
     /// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared
     /// with a range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets
-    /// in the loop over `0 <= s < N`; that loop has no others around it but host loops, and in it
-    /// only loads of scalars and one reduction over `i`; the element that is written tells the
-    /// segments apart; and nothing that the nest reads is written in it. Lowering asks all this
-    /// once more of the finished kernel, so that a later step that breaks it is refused.
+    /// in the loop over `0 <= s < N`; that loop has only host loops around it, and contains only
+    /// loads of scalars and one reduction over `i`; different segments write different elements;
+    /// and the nest writes nothing that it reads. Lowering checks these conditions again for the
+    /// finished kernel, so that a later step that violates them is refused.
     ///
     /// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, followed by
     /// `full_chunks=4224, tail_tiles=1` for a guided schedule. `runs` and `rest` are older names of
-    /// these two, read until 1.0.
+    /// these two, accepted until 1.0.
     ///
     /// # Before and after
     ///
@@ -99,23 +100,23 @@ step! {
         pub segment: Name,
         /// The iname of their points.
         pub point: Name,
-        /// Threads of a block.
+        /// Number of threads per block.
         pub threads: Number,
-        /// Points of a thread in a tile.
+        /// Number of points per thread in a tile.
         pub items: Number,
-        /// Tiles of a warp's chunk.
+        /// Number of tiles in a warp's chunk.
         pub tiles: Number,
         /// The number of chunks that have `tiles` tiles; 0 if all have.
         #[serde(alias = "runs")]
         pub full_chunks: Number,
-        /// The number of tiles of each later chunk; 0 if there are none.
+        /// The number of tiles in each chunk of the tail; 0 if there is none.
         #[serde(alias = "rest")]
         pub tail_tiles: Number,
     }
     table: "flatten_ragged(s, i)" => "–",
     methods: {
-        /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal
-        /// length in pieces of equal work.
+        /// See [`FlattenRagged`](crate::FlattenRagged), which has options: divides segments of
+        /// unequal length into chunks of equal work.
         fn flatten_ragged(&self, segment: &str, point: &str) -> Result<Self, Diagnostic> {
             self.step(crate::FlattenRagged::new(segment, point))
         }
@@ -141,12 +142,12 @@ impl FlattenRagged {
         FlattenRagged { threads: threads.into(), ..self }
     }
 
-    /// Sets the number of points of a thread in a tile.
+    /// Sets the number of points per thread in a tile.
     pub fn items(self, items: impl Into<Number>) -> Self {
         FlattenRagged { items: items.into(), ..self }
     }
 
-    /// Sets the number of tiles of a chunk.
+    /// Sets the number of tiles in a chunk.
     pub fn tiles(self, tiles: impl Into<Number>) -> Self {
         FlattenRagged { tiles: tiles.into(), ..self }
     }
@@ -215,14 +216,14 @@ impl Transform for FlattenRagged {
                     "not-ragged",
                     format!("`{i}` are the segments, and `{s}` their points"),
                 )
-                .help(format!("the segments come first: `flatten_ragged({i}, {s})`")));
+                .help(format!("list the segments first: `flatten_ragged({i}, {s})`")));
             }
             found => found?,
         };
         if nest.point != *i {
             return Err(Diagnostic::new(
                 "not-ragged",
-                format!("the loop inside of that over `{s}` is over `{}`, not over `{i}`", nest.point),
+                format!("the loop inside the one over `{s}` is over `{}`, not over `{i}`", nest.point),
             )
             .help(format!("`flatten_ragged({s}, {})`", nest.point)));
         }
@@ -252,12 +253,13 @@ impl Transform for FlattenRagged {
                 ),
             )
             .help(match flat.tail {
-                Some(_) => {
-                    "give both `full_chunks` and `tail_tiles`, the tiles of each later chunk, at most \
-                     `tiles`, or neither"
-                        .to_owned()
-                }
-                None => format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles"),
+                Some(_) => "give both `full_chunks` and `tail_tiles` (tiles in each later chunk, \
+                            at most `tiles`), or neither"
+                    .to_owned(),
+                None => format!(
+                    "the defaults of `flatten_ragged({s}, {i})` are 128 threads, 16 items and 16 \
+                     tiles"
+                ),
             }));
         }
         kernel.edit(|data| {
@@ -268,8 +270,8 @@ impl Transform for FlattenRagged {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem(
-            "monotone offsets give each step one segment, the segments do not see each other, and \
-             the parts of one are joined in their order",
+            "monotone offsets assign each step to one segment, segments are independent, and \
+             partial results of one are joined in order",
         )
     }
 }

@@ -14,20 +14,20 @@ step! {
     /// # Meaning
     ///
     /// The registers of a multiprocessor are divided among the threads of the blocks that it runs
-    /// at the same time, so that more blocks mean fewer registers for each thread. Left to itself,
-    /// the compiler takes as many as it likes. The number becomes the second argument of CUDA's
+    /// at the same time, so that more blocks mean fewer registers for each thread. Otherwise the
+    /// compiler is free to use any number. The number becomes the second argument of CUDA's
     /// `__launch_bounds__`, for each device kernel that the kernel is lowered to; a compiler that
-    /// cannot keep to it, because that many blocks do not fit a multiprocessor, says so and ignores
-    /// it. HIP C++ has no such argument.
+    /// cannot satisfy it, because that many blocks do not fit on a multiprocessor, warns and
+    /// ignores it. HIP C++ has no such argument.
     ///
-    /// A nest of [`FlattenRagged`](crate::FlattenRagged) asks for a number by itself, for the launch
-    /// that goes through the points; there, this number takes its place.
+    /// A nest of [`FlattenRagged`](crate::FlattenRagged) chooses a number itself for the launch
+    /// that processes the points; this number replaces it.
     ///
     /// # Legality
     ///
-    /// Legal by theorem, of any kernel: registers change no value.
+    /// Legal by theorem for any kernel: registers change no value.
     ///
-    /// In text: `min_blocks_per_multiprocessor(8)`; given again, the last one counts.
+    /// In text: `min_blocks_per_multiprocessor(8)`; the last one counts.
     ///
     /// # Before and after
     ///
@@ -55,7 +55,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct MinBlocksPerMultiprocessor as "min_blocks_per_multiprocessor" {
-        /// How many blocks, one or more.
+        /// The number of blocks, at least one.
         pub blocks: Number = next("the number of blocks"),
     }
     table: "min_blocks_per_multiprocessor(8)" => "a compiler option",
@@ -68,7 +68,7 @@ step! {
 }
 
 impl MinBlocksPerMultiprocessor {
-    /// So many blocks.
+    /// This number of blocks.
     pub fn new(blocks: impl Into<Number>) -> Self {
         MinBlocksPerMultiprocessor { blocks: blocks.into() }
     }
@@ -80,7 +80,7 @@ impl Transform for MinBlocksPerMultiprocessor {
         let Some(blocks) = u32::try_from(blocks).ok().and_then(NonZeroU32::new) else {
             let message = format!("a multiprocessor cannot have {blocks} blocks");
             return Err(Diagnostic::new("step-arguments", message)
-                .help("`min_blocks_per_multiprocessor(8)` is a number that devices have room for"));
+                .help("use a number that devices can hold, such as `min_blocks_per_multiprocessor(8)`"));
         };
         kernel.edit(|data| {
             data.options.min_blocks_per_multiprocessor = Some(blocks);
@@ -89,6 +89,6 @@ impl Transform for MinBlocksPerMultiprocessor {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("how many registers a thread has changes no value")
+        Judgement::Theorem("the number of registers per thread changes no value")
     }
 }

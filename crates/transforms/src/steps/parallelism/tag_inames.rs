@@ -136,8 +136,11 @@ const FOREIGN_TAGS: &[(&str, &str)] = &[
 
 fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
     if Flat::parse(text).is_some() {
-        return Err(Diagnostic::new("unknown-tag", format!("`{text}` says how a nest of two loops runs"))
-            .help("`flatten_ragged(s, i)` gives it to the loop over the segments"));
+        return Err(Diagnostic::new(
+            "unknown-tag",
+            format!("`{text}` describes the execution of a nest of two loops"),
+        )
+        .help("`flatten_ragged(s, i)` sets it on the loop over the segments"));
     }
     if let Some(tag) = Tag::parse(text) {
         return Ok(tag);
@@ -163,8 +166,8 @@ impl TagInames {
         Ok(TagInames { tags })
     }
 
-    /// The tags of a text as `i_outer: block.x, i_inner: thread.x`, or loopy's
-    /// `i_outer:g.0, i_inner:l.0`.
+    /// The tags in a text such as `i_outer: block.x, i_inner: thread.x`, or loopy's `i_outer:g.0,
+    /// i_inner:l.0`.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let mut tags = Vec::new();
         for pair in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -174,7 +177,7 @@ impl TagInames {
                     "step-arguments",
                     format!("expected `iname: tag`, not `{pair}`"),
                 )
-                .help("write for example `i_outer: block.x, i_inner: thread.x`"));
+                .help("write, for example, `i_outer: block.x, i_inner: thread.x`"));
             };
             tags.push((name, parse_tag(tag)?));
         }
@@ -193,7 +196,7 @@ fn check_axes(data: &KernelData) -> Result<(), Diagnostic> {
                         "axis-twice",
                         format!("`{part}` would have two inames on one axis: `{b}: {y}` and `{a}: {x}`"),
                     )
-                    .help("tag one of them to another axis, or join the two with `join_inames`"));
+                    .help("map one of them to another axis, or join the two with `join_inames`"));
                 }
             }
         }
@@ -201,7 +204,7 @@ fn check_axes(data: &KernelData) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Refuses a host loop below a loop that is not one.
+/// Refuses a host loop inside a loop that is not one.
 fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
     fn walk(data: &KernelData, trees: &[Tree], outer: Option<&Name>) -> Result<(), Diagnostic> {
         for tree in trees {
@@ -215,7 +218,7 @@ fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
                         `{outer}`"
                     ),
                 )
-                .help(format!("tag `{outer}` host too, or put `{iname}` outside of it with `reorder`")));
+                .help(format!("tag `{outer}` `host` as well, or move `{iname}` outside it with `reorder`")));
             }
             walk(data, body, outer.or((!host).then_some(iname)))?;
         }
@@ -224,7 +227,7 @@ fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
     walk(data, &data.tree, None)
 }
 
-/// Takes the loops of inames that have become parallel out of the tree.
+/// Removes the loops of inames that have become parallel from the tree.
 fn splice(data: &mut KernelData, parallel: &mut BTreeSet<&Name>) {
     if !parallel.is_empty() {
         data.tree = Tree::splice_all(&data.tree, &|n| parallel.contains(n));
@@ -255,10 +258,10 @@ impl TextForm for TagInames {
 
 impl Transform for TagInames {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        // Tags leave domains and instructions alone, so that one table serves all of them.
+        // Tags do not change domains and instructions, so that one table serves all of them.
         let extents = Extents::new(kernel);
         kernel.edit(|data| {
-            // Loops that leave the tree with the next look at it.
+            // Loops that are removed from the tree together, when it is next needed.
             let mut parallel: BTreeSet<&Name> = BTreeSet::new();
             for (iname, tag) in &self.tags {
                 let lookup = extents.lookup();
@@ -273,7 +276,7 @@ impl Transform for TagInames {
                     return Err(Diagnostic::new(
                         "conflicting-tags",
                         format!(
-                            "`{iname}` is tagged `{}` already and cannot be `{tag}` as well",
+                            "`{iname}` is already tagged `{}` and cannot be `{tag}` as well",
                             data.tag_text(iname)
                         ),
                     )

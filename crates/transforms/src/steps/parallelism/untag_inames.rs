@@ -14,7 +14,7 @@ step! {
     ///
     /// # Meaning
     ///
-    /// A coordinate gets a node of the loop tree back, around all parts that have it, outside of
+    /// A coordinate becomes a node of the loop tree again, around all parts that have it, outside
     /// the loops that come after it in the instructions' lists of inames.
     ///
     /// # Legality
@@ -112,7 +112,7 @@ pub(crate) fn restore_loop(data: &mut KernelData, iname: &Name) -> Result<(), Di
             }
             return Err(Diagnostic::new(
                 "untag-ambiguous",
-                format!("`{iname}` cannot be a loop here: other parts stand between those that have it"),
+                format!("`{iname}` cannot be a loop here: other parts are between those that have it"),
             )
             .help(
                 "leave it tagged, or rename it for some of the instructions with \
@@ -132,7 +132,7 @@ impl Transform for UntagInames {
             for iname in &self.inames {
                 require_iname(data, iname)?;
                 let Some(tag) = data.take_tag(iname) else {
-                    return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to take away"))
+                    return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to remove"))
                         .help("leave it out: it is a sequential loop"));
                 };
                 if tag.is_parallel() {

@@ -14,37 +14,38 @@ use crate::{
 };
 
 step! {
-    /// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running
-    /// total.
+    /// `realize_scan(i, j)`: turns a sum over `0 <= j <= i`, recomputed for each `i`, into a
+    /// running total.
     ///
     /// # Meaning
     ///
     /// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of
-    /// the loop over `i`, and each iteration adds its one new point, `j = i` for an inclusive scan,
-    /// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that
-    /// does not commute or whose state has several values, for the order of the points stays.
+    /// the loop over `i`, and each iteration adds its one new point: `j = i` for an inclusive scan,
+    /// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, including one
+    /// that does not commute or whose state has several values, since the order of the points is
+    /// kept.
     ///
-    /// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and
-    /// its inner part on the threads of a block, the threads scan their points together by shuffles
-    /// and shared memory; a loop over the outer part carries the total from tile to tile. Lanes
-    /// (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+    /// Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
+    /// inner part on the threads of a block, the threads scan their points together by shuffles and
+    /// shared memory; a loop over the outer part carries the total from tile to tile. Lanes (`vec`,
+    /// `ilp`) inside the threads give each thread several neighbouring points.
     ///
     /// # Legality
     ///
     /// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant
-    /// `c`, the step is legal by theorem where
+    /// `c`, the step is legal by theorem if
     ///
-    /// * `{ (w, i, j) in U : j > i + c }` is empty and
-    ///   `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`:
-    ///   each `i` has the points of the one before it and at most one more, behind them;
-    /// * what is reduced does not depend on `i`;
+    /// * `{ (w, i, j) in U : j > i + c }` is empty and `{ (w, i, j) in U : j < i + c } = { (w, i,
+    ///   j) : (w, i - 1, j) in U and (w, i) in I }`: each `i` has the points of the one before it
+    ///   and at most one more, after them;
+    /// * the reduced expression does not depend on `i`;
     /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
     ///   value that the first instance reads for a point is the one that all later ones read.
     ///
     /// Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
     /// inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
-    /// A step that changes the order of a scan is judged as any other. Blocks cannot be scanned
-    /// along.
+    /// A step that changes the order of a scan is judged like any other. A scan cannot run along
+    /// blocks.
     ///
     /// In text: `realize_scan(i, j)`.
     ///
@@ -116,7 +117,7 @@ impl RealizeScan {
         }
         if let Some(other) = data.instructions.iter().find(|x| x.within.contains(j)) {
             return Err(self
-                .refuse(&found[0].id, format!("`{}` runs over `{j}`, too", other.id), "")
+                .refuse(&found[0].id, format!("`{}` also runs over `{j}`", other.id), "")
                 .help(format!("`duplicate_inames({j}, within=[{}])` first", other.id)));
         }
         for x in &found {
@@ -127,7 +128,7 @@ impl RealizeScan {
                 return Err(self.refuse(
                     id,
                     format!("it also reduces over {over}"),
-                    "give each reduction an instruction of its own",
+                    "move each reduction to a separate instruction",
                 ));
             }
             if reductions.iter().any(|r| r.args.iter().any(|a| !a.reductions().is_empty())) {
@@ -152,12 +153,12 @@ impl RealizeScan {
                     return Err(self.refuse(
                         id,
                         format!(
-                            "what it reduces depends on `{name}`, so that each `{i}` reduces other \
-                             values"
+                            "the reduced expression depends on `{name}`, so that each `{i}` \
+                             reduces different values"
                         ),
                         format!(
-                            "a factor that is the same for all `{j}` can stand outside of the \
-                            reduction"
+                            "a factor that is the same for all `{j}` can be moved out of the \
+                             reduction"
                         ),
                     ));
                 }
@@ -166,8 +167,8 @@ impl RealizeScan {
         Ok(found)
     }
 
-    /// The loops around an instruction, those of the scan behind the others; refuses loops inside
-    /// of it.
+    /// The loops around an instruction, those of the scan after the others; refuses loops inside
+    /// the scan.
     fn path(&self, data: &KernelData, x: &Instruction) -> Result<Vec<Name>, Diagnostic> {
         let part = |part| PartRef { instruction: x.id.clone(), part };
         let path = tree::path_of(&data.tree, &part(Part::Finish));
@@ -175,7 +176,7 @@ impl RealizeScan {
             let inner = path.last().cloned().unwrap_or_else(|| self.sweep.clone());
             return Err(self.refuse(
                 &x.id,
-                format!("the loop over `{inner}` is inside of that over `{}`", self.sweep),
+                format!("the loop over `{inner}` is inside the one over `{}`", self.sweep),
                 format!("`reorder({inner}, {})` first", self.sweep),
             ));
         }
@@ -185,7 +186,7 @@ impl RealizeScan {
                 return Err(self.refuse(
                     &x.id,
                     format!(
-                        "the loop over `{}` is not directly inside of that over `{}`",
+                        "the loop over `{}` is not directly inside the one over `{}`",
                         self.point, self.sweep
                     ),
                     format!("`reorder({}, {})` first", self.sweep, self.point),
@@ -211,7 +212,7 @@ impl Transform for RealizeScan {
             if offset.is_some_and(|o| o != c) {
                 return Err(self.refuse(
                     &x.id,
-                    format!("its `{j}` is another one than that of the instructions before it"),
+                    format!("its `{j}` differs from that of the preceding instructions"),
                     format!("`duplicate_inames({j}, within=[{}])` first", x.id),
                 ));
             }
@@ -220,8 +221,8 @@ impl Transform for RealizeScan {
         }
         let offset = offset.unwrap_or(0);
         kernel.edit(|data| {
-            // The one new point; an iname of its own, so that what restricts it restricts the
-            // updates alone.
+            // The new point gets a separate iname, so that its constraints restrict only the
+            // updates.
             let new = fresh(data, &format!("{j}_new"));
             data.domains.push(Domain {
                 inames: vec![new.clone()],
@@ -230,8 +231,8 @@ impl Transform for RealizeScan {
             let value = Aff::var(i).add(&Aff::var(&new))?.add_constant(offset)?;
             data.definitions.push(Definition { iname: j.clone(), value });
             data.tree = Tree::replace_loop(&data.tree, j, std::slice::from_ref(&new));
-            // The instruction's own name for the iname, through which later steps find it: the
-            // declared one where there is one.
+            // The instruction's name for the iname, by which later steps find it: the declared one,
+            // if there is one.
             for (id, count, path) in &ids {
                 for x in data.instructions.iter_mut().filter(|x| x.id == *id) {
                     let declared = x.map.iter().find(|(_, v)| v.as_var() == Some(i)).map(|(n, _)| n.clone());
@@ -254,8 +255,8 @@ impl Transform for RealizeScan {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem(
-            "each iteration adds one point to those of the one before it, and what is read for a \
-             point stays",
+            "each iteration adds one point to those of the one before it, and the value read for \
+             a point does not change",
         )
     }
 }

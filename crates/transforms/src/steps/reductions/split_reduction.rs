@@ -1,5 +1,5 @@
-//! Makes two nested reductions of one: what the two steps `split_reduction_inward` and
-//! `split_reduction_outward` have in common.
+//! Splits a reduction into two nested ones: the common part of the steps `split_reduction_inward`
+//! and `split_reduction_outward`.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
@@ -40,7 +40,7 @@ fn nested(e: &Expr, number: usize, inner: &[Name], next: &mut usize) -> Expr {
     Expr::Reduce(Reduce { op: r.op.clone(), inames: outward, args: vec![inside] }.into())
 }
 
-/// Gives parts of an instruction their new numbers.
+/// Renumbers the parts of an instruction.
 fn renumber(trees: &mut [Tree], id: &Name, new: &dyn Fn(Part) -> Part) {
     for tree in trees {
         match tree {
@@ -51,7 +51,7 @@ fn renumber(trees: &mut [Tree], id: &Name, new: &dyn Fn(Part) -> Part) {
     }
 }
 
-/// Puts leaves before and behind the subtree that has `around`, inside the loops of `path`.
+/// Puts leaves before and after the subtree that has `around`, inside the loops of `path`.
 fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, behind: Tree) {
     if let Some((first, rest)) = path.split_first() {
         for tree in trees.iter_mut() {
@@ -69,9 +69,9 @@ fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, be
     }
 }
 
-/// Adds bounds of the outer inames where they only follow from constraints on inner ones. The new
-/// bounds follow from the instances of the inner updates, so that the outer reduction loses nothing
-/// but empty inner ones.
+/// Adds bounds of the outer inames that are only implied by constraints on inner ones. The new
+/// bounds follow from the instances of the inner updates, so that the outer reduction loses only
+/// empty inner ones.
 fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Diagnostic> {
     let part = |part| PartRef { instruction: id.clone(), part };
     let kept = data.part_inames(&part(Part::Init(inner)));
@@ -88,7 +88,8 @@ fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Dia
         let rows = all.keep_only(&|n| !data.is_iname(n) || kept.contains(n))?.system.gist(&known)?;
         let mut rows: Vec<Constraint> =
             rows.into_iter().filter(|c| c.aff.mentions(iname) && c.aff.is_affine()).collect();
-        // A bound may hide in divisions: then the real one stands for it.
+        // A bound may be hidden in divisions: then the bound of the instances, `real`, is added
+        // instead.
         let now = known.with(&rows)?.bounds(iname, &others)?;
         let real = all.bounds(iname, &others)?;
         let own = Aff::var(iname);
@@ -114,11 +115,11 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
     if !op.as_ref().is_some_and(nests) {
         return Err(Diagnostic::new(
             "reduction-not-nested",
-            format!("`{}` in `{id}` cannot be split: its result is not what its updates take", reduce.op),
+            format!("`{}` in `{id}` cannot be split: its result cannot be the input of an update", reduce.op),
         )
         .help(
-            "operators with one value that is input, state and result can be split: sum, \
-            product, min, max, any, all",
+            "only operators whose input, state and result are the same single value can be split: \
+             sum, product, min, max, any, all",
         ));
     }
     let path = path_of(&data.tree, &part(Part::Update(number)));
@@ -144,7 +145,7 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
         (None, None) => path.len(),
     };
     data.instructions[position].value = nested(&data.instructions[position].value, number, inner, &mut 0);
-    // The inner reduction takes the number, the outer one comes behind it.
+    // The inner reduction keeps the number, the outer one comes after it.
     renumber(&mut data.tree, id, &|p| match p {
         Part::Init(n) if n >= number => Part::Init(n + 1),
         Part::Update(n) if n > number => Part::Update(n + 1),
@@ -178,7 +179,7 @@ pub(crate) fn split(kernel: &LoopKernel, listed: &[Name], side: Side) -> Result<
                 return Err(Diagnostic::new(
                     "reduction-inames",
                     format!(
-                        "`{}` in `{}` runs over {}: name some of them, but not all",
+                        "`{}` in `{}` runs over {}: list some of these inames, but not all",
                         reduce.op,
                         instruction.id,
                         names::list(reduce.inames.iter().map(|n| &**n))

@@ -1,4 +1,4 @@
-//! Puts some inames of a reduction into an inner one.
+//! Moves some inames of a reduction into an inner one.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
@@ -14,13 +14,13 @@ step! {
     ///
     /// The listed inames go to an inner reduction of the same operator, the others stay with the
     /// outer one. The inner reduction begins inside the loops of the outer one, and its result is
-    /// one update of the outer one.
+    /// the input of one update of the outer one.
     ///
     /// # Legality
     ///
     /// The operator's state must be its one input and its one result, as for sum, product, min,
-    /// max, any and all; the loops of the outer reduction must be outside of those of the inner
-    /// one. The result is the same up to reassociation.
+    /// max, any and all; the loops of the outer reduction must be outside those of the inner one.
+    /// The result is the same up to reassociation.
     ///
     /// In text: `split_reduction_inward(i_inner)`.
     ///

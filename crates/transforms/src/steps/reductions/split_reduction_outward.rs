@@ -15,8 +15,8 @@ step! {
     ///
     /// # Legality
     ///
-    /// That of [`SplitReductionInward`](crate::SplitReductionInward): the points of the reduction are
-    /// taken in groups, which its operator has to allow.
+    /// That of [`SplitReductionInward`](crate::SplitReductionInward): the points of the reduction
+    /// are grouped, which its operator has to allow.
     ///
     /// In text: `split_reduction_outward(i_outer)`.
     ///

@@ -8,12 +8,12 @@ use crate::{
 };
 
 step! {
-    /// `alias_temporaries([a, b])`: makes one temporary of several.
+    /// `alias_temporaries([a, b])`: merges several temporaries into one.
     ///
     /// # Meaning
     ///
-    /// All accesses go to the first one, and the others disappear. Shared memory of phases that
-    /// follow each other is used twice.
+    /// All accesses go to the first one, and the others disappear. Consecutive phases can thus use
+    /// the same shared memory.
     ///
     /// # Legality
     ///
@@ -77,7 +77,7 @@ step! {
 }
 
 impl AliasTemporaries {
-    /// Makes one temporary of these.
+    /// Merges these temporaries into one.
     pub fn new<N: Into<Name>>(temporaries: impl IntoIterator<Item = N>) -> Self {
         AliasTemporaries { temporaries: temporaries.into_iter().map(Into::into).collect() }
     }
@@ -110,9 +110,9 @@ impl Transform for AliasTemporaries {
             if let Some((what, _)) = differs.iter().find(|(_, d)| *d) {
                 return Err(Diagnostic::new(
                     "storage-differs",
-                    format!("`{first}` and `{name}` cannot share storage: their {what} is not the same"),
+                    format!("`{first}` and `{name}` cannot share storage: their {what} differs"),
                 )
-                .help("bring them to one shape and address space first"));
+                .help("give them the same shape and address space first"));
             }
         }
         let renamed = |n: &Name| others.contains(n);

@@ -1,4 +1,4 @@
-//! Marks arrays of which each element is touched once.
+//! Marks arrays whose elements are accessed once as evict-first.
 
 use loopwright_kernel_ir::{CacheHint, Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
@@ -6,23 +6,22 @@ use loopwright_legality::Judgement;
 use crate::{Transform, rewrite::edit_global};
 
 step! {
-    /// `cache_streaming(x)`: loads and stores of an array in global memory ask the caches to give
-    /// its lines up first.
+    /// `cache_streaming(x)`: loads and stores of an array in global memory are evict-first.
     ///
     /// # Meaning
     ///
-    /// What is read or written once takes the place of what is read again. The accesses become
-    /// `__ldcs` and `__stcs` (PTX's `ld.global.cs` and `st.global.cs`, vector accesses too):
-    /// evict-first, likely touched once. It is a hint that changes no value; the emulator's
-    /// accesses stay what they are. An array that threads of several blocks read again, as the
-    /// factors of a product or offsets that are searched, loses by it.
+    /// Data that are accessed once would evict data that are reused. The accesses become `__ldcs`
+    /// and `__stcs` (PTX's `ld.global.cs` and `st.global.cs`, also for vectors): evict-first,
+    /// likely accessed once. This is a hint that changes no value and that the emulator ignores. It
+    /// slows down accesses to arrays that several blocks reuse, such as the factors of a product or
+    /// offsets that are searched.
     ///
     /// # Legality
     ///
-    /// Legal by theorem, of any array in global memory: arguments, and temporaries moved there by
+    /// Legal by theorem for any array in global memory: arguments, and temporaries moved there by
     /// [`SetAddressSpace`](crate::SetAddressSpace).
     ///
-    /// In text: `cache_streaming(x)`, a step for each array.
+    /// In text: `cache_streaming(x)`, one step for each array.
     ///
     /// # Before and after
     ///
@@ -74,6 +73,6 @@ impl Transform for CacheStreaming {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("what a cache keeps changes no value")
+        Judgement::Theorem("caching changes no value")
     }
 }

@@ -1,4 +1,4 @@
-//! Has what is stored to an array written to memory in waves.
+//! Groups the write-back of stores to an array into waves.
 
 use loopwright_kernel_ir::{CacheHint, Diagnostic, LoopKernel, Name, Waves};
 use loopwright_legality::Judgement;
@@ -11,35 +11,35 @@ use crate::{
 };
 
 step! {
-    /// `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory reach the
-    /// memory in waves.
+    /// `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory are
+    /// written back to memory in waves.
     ///
     /// # Meaning
     ///
-    /// A few writes among many reads cost more than their bytes: memory turns around for each
-    /// handful of lines that the second-level cache gives up. On one H200, a hundredth of writes,
-    /// evenly strewn, takes 7 % of the rate of reading; the same bytes written at once take 2 %
-    /// (`benches/RESULTS.md`). Here the elements of an array, by their places in storage, are cut
-    /// into waves of `windows` windows of `window` elements. The cache is asked to keep what is
-    /// stored to all windows but the last of a wave, and to give up the lines at the same place of
-    /// those when a line of the last is stored, so that lines of a wave go to memory within one
-    /// window's time, and nothing but reading is between two of them.
+    /// A few writes among many reads cost more than their bytes: the memory switches between
+    /// reading and writing for every few lines that the L2 cache evicts. On one H200, 1 % of evenly
+    /// distributed writes costs 7 % of the read bandwidth; the same bytes written in bulk cost 2 %
+    /// (`benches/RESULTS.md`). This step divides the elements of an array, in storage order, into
+    /// waves of `windows` windows of `window` elements. The cache is asked to keep the stores to
+    /// all windows of a wave but the last, and to evict the lines at the same position of these
+    /// windows when a line of the last one is stored, so that the lines of a wave are written back
+    /// within the time of one window, with only reads between two waves.
     ///
-    /// It suits results that are stored about in the order of storage, by kernels that read much
-    /// more. What is kept, a wave without its last window, has to fit into the part of the cache
-    /// that is left to lines to be kept (`cudaLimitPersistingL2CacheSize`: 11.25 MiB on an H200
-    /// unless set otherwise). Stores at the end that do not fill a wave are plain ones, so that
-    /// nothing is kept when the kernel has ended. The hints (PTX's `evict_last` and
-    /// `applypriority`, from sm_80 on) change no value; the emulator's accesses stay what they are.
-    /// Elements of a byte are stored as ever.
+    /// It suits results that are stored approximately in storage order, by kernels that read much
+    /// more than they write. The lines that are kept, a wave without its last window, have to fit
+    /// into the part of the cache for persisting lines (`cudaLimitPersistingL2CacheSize`: 11.25 MiB
+    /// on an H200 by default). Stores at the end that do not fill a wave have no hint, so that
+    /// nothing is kept after the kernel. The hints (PTX's `evict_last` and `applypriority`, from
+    /// sm_80 on) change no value, and the emulator ignores them. One-byte elements are stored
+    /// without hints.
     ///
     /// # Legality
     ///
-    /// Legal by theorem, of any array in global memory: arguments, and temporaries moved there by
+    /// Legal by theorem for any array in global memory: arguments, and temporaries moved there by
     /// [`SetAddressSpace`](crate::SetAddressSpace).
     ///
-    /// In text: `cache_waves(out, window=335872, windows=8)`, a step for each array. A window has a
-    /// multiple of 128 elements, a wave 2 to 64 windows (8).
+    /// In text: `cache_waves(out, window=335872, windows=8)`, one step for each array. The number
+    /// of elements of a window is a multiple of 128; a wave has 2 to 64 windows (default 8).
     ///
     /// # Before and after
     ///
@@ -74,14 +74,14 @@ step! {
     pub struct CacheWaves as "cache_waves", by hand {
         /// The array.
         pub array: Name,
-        /// Elements of a window.
+        /// Number of elements per window.
         pub window: Number,
-        /// Windows of a wave.
+        /// Number of windows per wave.
         pub windows: Number,
     }
     table: "cache_waves(x, window=128, windows=2)" => "–",
     methods: {
-        /// See [`CacheWaves`]; 8 windows a wave.
+        /// See [`CacheWaves`]; 8 windows per wave.
         fn cache_waves(&self, array: &str, window: i64) -> Result<Self, Diagnostic> {
             self.step(CacheWaves::new(array, window))
         }
@@ -89,12 +89,12 @@ step! {
 }
 
 impl CacheWaves {
-    /// Marks an array: windows of so many elements, eight a wave.
+    /// Marks an array: windows of `window` elements, eight per wave.
     pub fn new(array: impl Into<Name>, window: impl Into<Number>) -> Self {
         CacheWaves { array: array.into(), window: window.into(), windows: Number::Known(8) }
     }
 
-    /// With so many windows a wave.
+    /// Sets the number of windows per wave.
     pub fn windows(self, windows: impl Into<Number>) -> Self {
         CacheWaves { windows: windows.into(), ..self }
     }
@@ -145,6 +145,6 @@ impl Transform for CacheWaves {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("what a cache keeps changes no value")
+        Judgement::Theorem("caching changes no value")
     }
 }

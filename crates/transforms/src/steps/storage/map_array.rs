@@ -1,4 +1,4 @@
-//! Changes how the cells of a temporary are numbered.
+//! Changes the subscripts of a temporary by a map of its cells.
 
 use loopwright_kernel_ir::{
     Aff, Arg, Axis, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef,
@@ -21,25 +21,25 @@ use crate::{
 };
 
 step! {
-    /// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary other subscripts, which
+    /// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary new subscripts, which
     /// are quasi-affine functions of the old ones.
     ///
     /// # Meaning
     ///
-    /// Each access `t[e, f]` becomes one of the cell that the functions give for `e` and `f`,
-    /// counted from the least value of each function. The new shape is the box around the image of
-    /// the old one, so that a skewed array has cells that nobody touches. Layout and padding are
-    /// the default ones afterwards. With it are written transposed, skewed and reversed storage, an
-    /// axis cut in two (`[x] -> [x // 4, x % 4]`) and two made one (`[x, y] -> [8*x + y]`).
+    /// Each access `t[e, f]` becomes an access to the cell given by the functions of `e` and `f`,
+    /// minus the least value of each function. The new shape is the bounding box of the image of
+    /// the old one, so that a skewed array has unused cells. Layout and padding are reset to the
+    /// defaults. The step expresses transposed, skewed and reversed storage, splitting an axis
+    /// (`[x] -> [x // 4, x % 4]`) and joining two (`[x, y] -> [8*x + y]`).
     ///
     /// # Legality
     ///
-    /// A one-to-one map of cells keeps which accesses touch the same one, and so every conflict and
-    /// its order; nothing else is asked. That the functions f are one to one is proved of the whole
-    /// shape, or else of what is accessed: { (c, d) : c and d are accessed, c != d, f(c) = f(d) }
-    /// is empty. Otherwise two cells that would become one are shown. What is allocated is the
-    /// kernel's own affair for temporaries only: how an argument lies in its storage is chosen with
-    /// [`TagArrayAxes`](crate::TagArrayAxes).
+    /// A one-to-one map of cells preserves which accesses are to the same cell, and thus every
+    /// conflict and its order; nothing else is required. It is proved that the functions f are
+    /// one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
+    /// accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
+    /// would coincide. Only temporaries can be mapped, since the caller allocates arguments: use
+    /// [`TagArrayAxes`](crate::TagArrayAxes) for the layout of an argument.
     ///
     /// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
     /// subscripts, parameters may be used.
@@ -87,7 +87,7 @@ step! {
     pub struct MapArray as "map_array", by hand {
         /// The temporary.
         pub array: Name,
-        /// Names of the old subscripts, as the functions call them.
+        /// Names of the old subscripts, used in the functions.
         pub axes: Vec<Name>,
         /// The new subscripts.
         pub image: Vec<Aff>,
@@ -102,7 +102,7 @@ step! {
 }
 
 impl MapArray {
-    /// The cell of `axes` becomes that of `image`.
+    /// The cell with subscripts `axes` becomes the one with subscripts `image`.
     pub fn new<N: Into<Name>>(
         array: impl Into<Name>,
         axes: impl IntoIterator<Item = N>,
@@ -125,7 +125,7 @@ impl MapArray {
         let refuse = |message: String| {
             Err(Diagnostic::new("map-array", message).help(
                 "name each axis on the left and write functions of these names and parameters on \
-                 the right, as `[x, y] -> [y, x + y]`",
+                 the right, as in `[x, y] -> [y, x + y]`",
             ))
         };
         let axes = data.temporary(&self.array).map_or(0, |a| a.axes.len());
@@ -138,25 +138,24 @@ impl MapArray {
             ));
         }
         if self.image.is_empty() {
-            return refuse(format!("no subscript of `{}` would be left", self.array));
+            return refuse(format!("`{}` would have no subscripts", self.array));
         }
         for (k, name) in self.axes.iter().enumerate() {
             if self.axes[..k].contains(name) {
-                return refuse(format!("`{name}` names two axes"));
+                return refuse(format!("`{name}` is the name of two axes"));
             }
             if is_parameter(data, name) {
-                return refuse(format!("`{name}` is a parameter, and cannot name an axis"));
+                return refuse(format!("`{name}` is a parameter and cannot be the name of an axis"));
             }
         }
         let known = |n: &Name| self.axes.contains(n) || is_parameter(data, n);
         match self.image.iter().flat_map(Aff::names).find(|n| !known(n)) {
-            Some(n) => refuse(format!("`{n}` is neither one of the axes on the left nor a parameter")),
+            Some(n) => refuse(format!("`{n}` is neither an axis on the left nor a parameter")),
             None => Ok(()),
         }
     }
 
-    /// The cells of the whole shape, over the names of the axes; `None` where a length is not
-    /// affine.
+    /// The cells of the whole shape, over the names of the axes; `None` if a length is not affine.
     fn shape(&self, data: &KernelData) -> Result<Option<Vec<Constraint>>, Diagnostic> {
         let mut rows = data.assumptions.clone();
         let Some(array) = data.temporary(&self.array) else { return Ok(None) };
@@ -168,8 +167,8 @@ impl MapArray {
         Ok(Some(rows))
     }
 
-    /// What the kernel does with the temporary: the instances and the subscripts of each access;
-    /// `None` where one is not affine.
+    /// The accesses of the temporary, with their instances and subscripts; `None` if a subscript is
+    /// not affine.
     fn accessed(&self, data: &KernelData) -> Result<Option<Vec<Cells>>, Diagnostic> {
         let mut cells: Vec<Cells> = Vec::new();
         for instruction in data.instructions.iter().filter(|i| touches(i, &self.array)) {
@@ -201,7 +200,7 @@ impl MapArray {
         Ok(Some(cells))
     }
 
-    /// Two different cells that would be one, of two sets of cells.
+    /// Two different cells, from two sets of cells, that would coincide.
     fn coincide(&self, data: &KernelData, a: &Cells, b: &Cells) -> Result<Option<String>, Diagnostic> {
         let prime = |n: &Name| (!is_parameter(data, n)).then(|| Aff::var(format!("{n}'")));
         let mut rows = a.rows.clone();
@@ -225,8 +224,8 @@ impl MapArray {
                     |s: &Aff| s.eval(&|n| Some(point.get(n).copied().unwrap_or(0))).unwrap_or_default();
                 format!("{}[{}]", self.array, names::numbers(index.iter().map(value)))
             };
-            // In the image, subscripts count from wherever the function begins: this is the
-            // function's own value.
+            // In the image, subscripts are relative to the function's least value: this is the
+            // function's value itself.
             let mut text = format!("{} and {} would both be {}", cell(&a.index), cell(&other), cell(&image));
             let parameters: Vec<String> = point
                 .iter()
@@ -241,7 +240,7 @@ impl MapArray {
         Ok(None)
     }
 
-    /// Refuses a map that would make one cell of two.
+    /// Refuses a map under which two cells would coincide.
     fn check_one_to_one(&self, data: &KernelData, shape: &[Constraint]) -> Result<(), Diagnostic> {
         let whole = Cells { rows: shape.to_vec(), index: self.axes.iter().map(Aff::var).collect() };
         let Some(mut witness) = self.coincide(data, &whole, &whole)? else { return Ok(()) };
@@ -262,10 +261,10 @@ impl MapArray {
         }
         Err(Diagnostic::new(
             "not-one-to-one",
-            format!("the map of `{}` would make one cell of two", self.array),
+            format!("two cells of `{}` would coincide under the map", self.array),
         )
         .witness(witness)
-        .help("add a function that tells them apart, as one of the old subscripts"))
+        .help("add a function that distinguishes them, such as one of the old subscripts"))
     }
 
     /// The least value and the length of each new axis.
@@ -279,11 +278,11 @@ impl MapArray {
                 Diagnostic::new(
                     "map-array-shape",
                     format!(
-                        "what {f} goes through has no one least or greatest value over the \
-                        parameters"
+                        "the range of {f} has no single least or greatest value over the \
+                         parameters"
                     ),
                 )
-                .help("map it by a function that the lengths of the array bound on both sides")
+                .help("use a function that the lengths of the array bound on both sides")
             };
             let (low, high) = system.constant_range(&Aff::var(&value))?;
             let bounds = system.bounds(&value, &|n| is_parameter(data, n))?;
@@ -297,7 +296,7 @@ impl MapArray {
                 ([b], None) => b.floor()?,
                 _ => return Err(refuse()),
             };
-            // Where the old shape may be empty, the box around nothing has no negative length.
+            // If the old shape may be empty, the bounding box still has no negative length.
             let mut length = upper.sub(&lower)?.add_constant(1)?;
             let mut added = 0;
             while !context.implies(&Constraint::nonneg(length.clone()))? {
@@ -326,7 +325,7 @@ struct Cells {
 
 impl TextForm for MapArray {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let usage = "`map_array` takes a temporary and a map, as `t, [x, y] -> [y, x + y]`";
+        let usage = "`map_array` takes a temporary and a map, such as `t, [x, y] -> [y, x + y]`";
         let texts = args.all_texts();
         let [(array, _), (map, span)] = texts.as_slice() else { return Err(args.error(usage)) };
         let list = |text: &str| {
@@ -363,12 +362,9 @@ impl Transform for MapArray {
         if kernel.temporary(&self.array).is_none() {
             return Err(Diagnostic::new(
                 "not-a-temporary",
-                format!("`{}` is an argument: its subscripts are how the kernel is called", self.array),
+                format!("`{}` is an argument: its subscripts are part of the kernel's interface", self.array),
             )
-            .help(
-                "choose how it lies in its storage with `tag_array_axes`, or prefetch it and map \
-                 the copy",
-            ));
+            .help("choose its layout with `tag_array_axes`, or prefetch it and map the copy"));
         }
         require_temporary(kernel, &self.array)?;
         self.check_names(kernel)?;
@@ -410,6 +406,6 @@ impl Transform for MapArray {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("a one-to-one map of cells keeps which accesses touch the same one")
+        Judgement::Theorem("a one-to-one map of cells preserves which accesses are to the same cell")
     }
 }

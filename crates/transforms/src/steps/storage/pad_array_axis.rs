@@ -1,4 +1,4 @@
-//! Adds elements behind an axis of an array.
+//! Adds padding after an axis of an array.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
@@ -9,17 +9,17 @@ use crate::{
 };
 
 step! {
-    /// `pad_array_axis(t, 1, 1)`: adds elements behind an axis of an array in its storage.
+    /// `pad_array_axis(t, 1, 1)`: adds padding after an axis of an array in storage.
     ///
     /// # Meaning
     ///
-    /// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column
-    /// lie in 32 banks of shared memory.
+    /// The strides of outer axes grow. If a row of 32 floats is padded by one, the elements of a
+    /// column are in 32 different banks of shared memory.
     ///
     /// # Legality
     ///
     /// Always legal: distinct elements stay distinct, and nothing reads the padding. For an
-    /// argument it is part of how the kernel is called.
+    /// argument, the padding is part of the kernel's interface.
     ///
     /// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
     ///
@@ -73,7 +73,7 @@ step! {
         pub array: Name = next("the array"),
         /// The axis; negative ones count from the end.
         pub axis: i64 = next("the axis"),
-        /// Elements behind it.
+        /// Number of elements added after it.
         pub by: Number = next("the elements to add"),
     }
     table: "pad_array_axis(t, 1, 1)" => "`add_padding(k, \"t\", 1, align)`",
@@ -86,7 +86,7 @@ step! {
 }
 
 impl PadArrayAxis {
-    /// Adds elements behind an axis.
+    /// Adds elements after an axis.
     pub fn new(array: impl Into<Name>, axis: i64, by: impl Into<Number>) -> Self {
         PadArrayAxis { array: array.into(), axis, by: by.into() }
     }
@@ -112,6 +112,6 @@ impl Transform for PadArrayAxis {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("a layout gives different elements different places")
+        Judgement::Theorem("a layout is injective")
     }
 }

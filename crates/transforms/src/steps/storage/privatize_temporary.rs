@@ -14,15 +14,14 @@ step! {
     ///
     /// # Meaning
     ///
-    /// The temporary gets an axis in front for each of the inames, as long as its range, and each
-    /// access of it the subscripts `i - lo`: `t` becomes `t[i]`. It is scalar expansion, which
-    /// makes a loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that share
-    /// the temporary.
+    /// The temporary gets a leading axis for each of the inames, as long as its range, and each
+    /// access the subscripts `i - lo`: `t` becomes `t[i]`. This is scalar expansion, which enables
+    /// [`Distribute`](crate::Distribute), lanes, or threads that share the temporary.
     ///
     /// # Legality
     ///
-    /// Each instruction that touches the temporary runs over the inames. A private or shared
-    /// temporary takes only inames of constant length. The step is legal if no value goes from one
+    /// Each instruction that accesses the temporary runs over the inames. For a private or shared
+    /// temporary, the inames need a constant length. The step is legal if no value flows from one
     /// iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
     ///
     /// In text: `privatize_temporary(t, [i, j])`.
@@ -67,7 +66,7 @@ step! {
     pub struct PrivatizeTemporary as "privatize_temporary" {
         /// The temporary.
         pub temporary: Name = next("the temporary"),
-        /// The inames, an axis each.
+        /// The inames, one for each new axis.
         pub inames: Vec<Name> = list("the inames, as `[i]`"),
     }
     table: "privatize_temporary(t, [i])" => "`privatize_temporaries_with_inames(k, \"i\", \"t\")`",
@@ -106,8 +105,8 @@ impl Transform for PrivatizeTemporary {
                 Diagnostic::new(
                     "no-least-value",
                     format!(
-                        "`{t}` cannot get an axis for `{iname}`: its least value is not one \
-                        function of the parameters"
+                        "`{t}` cannot get an axis for `{iname}`: its least value is not a single \
+                         function of the parameters"
                     ),
                 )
             })?;
@@ -125,8 +124,8 @@ impl Transform for PrivatizeTemporary {
                         ),
                     )
                     .help(
-                        "split the iname and use its inner part, or put the temporary into \
-                        global memory",
+                        "split the iname and use its inner part, or move the temporary to global \
+                         memory",
                     ));
                 }
             };
@@ -137,7 +136,7 @@ impl Transform for PrivatizeTemporary {
             if let Some(missing) = self.inames.iter().find(|n| !instruction.within.contains(n)) {
                 return Err(Diagnostic::new(
                     "outside-the-loop",
-                    format!("`{}` touches `{t}` outside of the loop over `{missing}`", instruction.id),
+                    format!("`{}` accesses `{t}` outside the loop over `{missing}`", instruction.id),
                 )
                 .help("choose inames that all instructions with the temporary run over"));
             }

@@ -15,14 +15,14 @@ step! {
     ///
     /// # Meaning
     ///
-    /// A private temporary has a copy a thread, a shared one a copy a block, a global one a single
-    /// copy. Values that other threads read have to be shared, values that other blocks read have
-    /// to be global.
+    /// A private temporary has one copy per thread, a shared one a copy per block, a global one a
+    /// single copy. Values that other threads read have to be shared, values that other blocks read
+    /// have to be global.
     ///
     /// # Legality
     ///
-    /// Arguments are global and stay so. Whether each reader still finds its value, and whether
-    /// threads meet in a cell, is judged when the kernel is lowered.
+    /// Arguments remain global. Whether each reader still sees its value, and whether threads
+    /// conflict on a cell, is judged when the kernel is lowered.
     ///
     /// In text: `set_address_space(t, shared)`; `make_global(t)` is short for
     /// `set_address_space(t, global)`.
@@ -70,7 +70,7 @@ step! {
     pub struct SetAddressSpace as "set_address_space" | "make_global", by hand {
         /// The temporary.
         pub temporary: Name,
-        /// Where it goes.
+        /// The memory that it moves to.
         pub space: AddressSpace,
     }
     table:

@@ -1,4 +1,4 @@
-//! Chooses how an array lies in its storage.
+//! Chooses the layout of an array in storage.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::{
     step::TextForm,
 };
 
-/// Where one axis of an array lies in its storage.
+/// The position of one axis of an array in its storage layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum AxisTag {
-    /// `N0` lies densest, `N1` around it, and so on.
+    /// `N0` is the densest axis, `N1` the next one, and so on.
     Nest(u32),
-    /// `stride:e`: neighbours are `e` elements apart.
+    /// `stride:e`: a stride of `e` elements.
     Stride(Expr),
 }
 
@@ -54,12 +54,14 @@ impl AxisTag {
         if let Some(stride) = text.strip_prefix("stride:") {
             return Ok(AxisTag::Stride(parse_expression(stride)?));
         }
-        Err(Diagnostic::new("axis-tag", format!("there is no axis tag `{text}`"))
-            .help("an axis is `N0` (densest), `N1`, ... or `stride:e`; all axes together are `c` or `f`"))
+        Err(Diagnostic::new("axis-tag", format!("there is no axis tag `{text}`")).help(
+            "tags of an axis are `N0` (densest), `N1`, ... and `stride:e`; `c` and `f` are tags \
+             of all axes together",
+        ))
     }
 }
 
-/// How the axes of an array lie in its storage.
+/// The storage layout of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
@@ -67,24 +69,24 @@ pub enum Layout {
     C,
     /// Column-major: the first axis is densest.
     F,
-    /// Axis by axis.
+    /// A tag for each axis.
     Axes(Vec<AxisTag>),
 }
 
 step! {
-    /// `tag_array_axes(x, f)`: chooses how the axes of an array lie in its storage.
+    /// `tag_array_axes(x, f)`: chooses the layout of an array in storage.
     ///
     /// # Meaning
     ///
-    /// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies,
-    /// `N0` being densest; `stride:e` gives the distance of neighbours in elements. For an argument
-    /// the layout is part of how the kernel is called.
+    /// `c` is row-major, `f` column-major; `[N1, N0]` gives the nesting level of each axis, `N0`
+    /// being the densest; `stride:e` gives the stride in elements. For an argument, the layout is
+    /// part of the kernel's interface.
     ///
     /// # Legality
     ///
-    /// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay
-    /// as they are, so that values do; that the layout is injective is checked when arguments are
-    /// bound.
+    /// The levels of the axes without a stride must be `N0`, `N1`, ... without gaps. Subscripts do
+    /// not change, and thus neither do values; that the layout is injective is checked when
+    /// arguments are bound.
     ///
     /// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`,
     /// `tag_array_axes(x, [stride:2*n, stride:1])`.
@@ -137,7 +139,7 @@ step! {
     pub struct TagArrayAxes as "tag_array_axes", by hand {
         /// The array.
         pub array: Name,
-        /// How its axes lie.
+        /// The layout of its axes.
         pub layout: Layout,
     }
     table:
@@ -219,7 +221,7 @@ impl Transform for TagArrayAxes {
                     return Err(Diagnostic::new(
                         "axis-levels",
                         format!(
-                            "the axes of `{}` are not N0, N1, ... without gap and repetition",
+                            "the axes of `{}` are not N0, N1, ... without gaps and repetitions",
                             self.array
                         ),
                     ));
@@ -249,6 +251,6 @@ impl Transform for TagArrayAxes {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("a layout gives different elements different places")
+        Judgement::Theorem("a layout is injective")
     }
 }

@@ -1,4 +1,4 @@
-//! Takes an axis of a temporary away.
+//! Removes an axis of a temporary.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
@@ -8,13 +8,13 @@ use crate::{
 };
 
 step! {
-    /// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells
-    /// along it are one.
+    /// `unprivatize_temporary(t, 0)`: removes an axis of a temporary, so that all cells along it
+    /// become one.
     ///
     /// # Meaning
     ///
-    /// The axis goes from the shape, and its subscript from each access. It is the inverse of
-    /// [`PrivatizeTemporary`](crate::PrivatizeTemporary), and contraction of an array to a scalar.
+    /// The axis is removed from the shape, and its subscript from each access. It is the inverse of
+    /// [`PrivatizeTemporary`](crate::PrivatizeTemporary): array contraction.
     ///
     /// # Legality
     ///
