@@ -28,16 +28,16 @@ const PIPELINES: [(&str, &str); 8] = [
 #[derive(Parser)]
 #[command(about = "The segmented sum, from a declared kernel to checked results")]
 struct Options {
-    /// A .npy file with numbers of your own, instead of the digits and the random numbers
+    /// A .npy file with your own numbers, instead of the digits and the random numbers
     #[arg(long)]
     input: Option<PathBuf>,
-    /// How many numbers of the file make a segment; may be left out where the file has two axes
+    /// Number of elements per segment of the file; may be omitted if the file has two axes
     #[arg(long)]
     segment_length: Option<usize>,
     /// Print the CUDA C of: `some` pipelines, `all` of them, or the one of this name
     #[arg(long, default_value = "some")]
     show: String,
-    /// Run on the emulator although there is a GPU
+    /// Run on the emulator even if there is a GPU
     #[arg(long)]
     emulator: bool,
 }

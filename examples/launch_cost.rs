@@ -51,7 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     match &report["launch"] {
         Value::Null => println!("a launch: there is no GPU"),
         launch => println!(
-            "a launch: {:.0} ns, the driver's own call {:.0} ns: ratio {:.3} (of the call to itself {:.3})",
+            "a launch: {:.0} ns, the driver's own call {:.0} ns: ratio {:.3} (of the call to \
+             itself {:.3})",
             number(&launch["ours_ns"]),
             number(&launch["bare_ns"]),
             number(&launch["ratio"]),
@@ -61,7 +62,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (what, key) in [("compiled anew", "cold"), ("from the disk", "from_disk")] {
         let run = &report["first_launch"][key];
         println!(
-            "declaration to first launch, {what}: median {:.2} ms ({}); first of the process {:.2} ms, the device opened in {:.0} ms before",
+            "declaration to first launch, {what}: median {:.2} ms ({}); first of the process \
+             {:.2} ms, the device opened in {:.0} ms before",
             number(&run["median_ms"]),
             ["declare", "compile", "launch"]
                 .map(|part| format!("{part} {:.2}", number(&run["median_parts_ms"][part])))

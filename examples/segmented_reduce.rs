@@ -135,8 +135,8 @@ fn check<T: Element>(operator: Operator, x: &[T], lengths: &[usize], values: &Te
 
 /// Writes the declared kernel and the chosen pipeline.
 fn write(device: &Device, arguments: &[String]) -> Result<()> {
-    let usage =
-        "FOLDER OPERATOR TYPE (rows COUNT LENGTH | ragged COUNT ELEMENTS [LONGEST]); `--help` says more";
+    let usage = "FOLDER OPERATOR TYPE (rows COUNT LENGTH | ragged COUNT ELEMENTS [LONGEST]); \
+                 `--help` says more";
     let [folder, operator, dtype, kind, sizes @ ..] = arguments else { return Err(usage.into()) };
     let sizes = sizes.iter().map(|s| s.parse()).collect::<std::result::Result<Vec<usize>, _>>()?;
     let operator = Operator::from_name(operator).ok_or(usage)?;

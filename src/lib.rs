@@ -39,7 +39,7 @@
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
 //!
-//! The [`prelude`] has what most programs need.
+//! The [`prelude`] exports the items that most programs need.
 
 #![cfg_attr(
     not(test),

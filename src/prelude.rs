@@ -1,4 +1,4 @@
-//! What most programs need: `use loopwright::prelude::*`.
+//! The items that most programs need: `use loopwright::prelude::*`.
 
 pub use loopwright_cuda_target::{CudaSource, cuda_source};
 pub use loopwright_emulator::{Checks, Counters, Options as EmulatorOptions, Report};

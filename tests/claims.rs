@@ -1,5 +1,5 @@
-//! What a program says of its parts is held to the kernel that it was made from: each claim of the
-//! example pipelines holds, and is refused once it says something else.
+//! The claims of a program about its parts are checked against the kernel that it was made from:
+//! each claim of the example pipelines holds, and is refused if changed.
 
 mod common;
 
@@ -10,7 +10,7 @@ use loopwright_program::{
     verify::{Finding, verify_kernel},
 };
 
-/// The code with which the final check refuses a program; `None` where it proves it.
+/// The code with which the final check refuses a program; `None` if it proves it.
 fn refused(kernel: &LoopKernel, program: &Program) -> Option<&'static str> {
     verify_kernel(kernel, program).refusal().map(|why| why.code)
 }
@@ -84,7 +84,7 @@ fn claims_that_differ_from_the_kernel_are_refused() {
     assert!(asked > 1000, "only {asked} claims were changed");
 }
 
-/// What does not show in the claims of single leaves.
+/// Errors that do not show in the claims of single leaves.
 #[test]
 fn a_program_of_another_kernel_is_refused() {
     let text = "\
@@ -108,9 +108,9 @@ z[i] = x[i] {id=copy}
     for (from, to) in [
         // More instances, and fewer.
         ("0 <= i < n }", "0 <= i < n - 1 }"),
-        // One that nothing in the program does.
+        // An instruction that nothing in the program executes.
         ("z[i] = x[i] {id=copy}\n", "z[i] = x[i] {id=copy}\ny[i] = x[i] {id=more}\n"),
-        // One that the program does and the kernel does not have.
+        // An instruction that the program executes and the kernel lacks.
         ("z[i] = x[i] {id=copy}\n", ""),
         ("assume 1 <= n", "assume 0 <= n"),
     ] {
@@ -131,8 +131,7 @@ z[i] = x[i] {id=copy}
     assert_eq!(refused(&kernel, &flattened), Some("wrong-claim"));
 }
 
-/// Of a moved coordinate the instances tell that it was moved by too much, of a stretched one its
-/// form.
+/// A moved coordinate is detected by the instances, a stretched one by its form.
 #[test]
 fn inames_are_the_coordinates_of_their_axes() {
     let mut asked = 0;
@@ -143,7 +142,7 @@ fn inames_are_the_coordinates_of_their_axes() {
             for change in [|a: &Aff| a.add_constant(1), |a: &Aff| a.scale(2)] {
                 let mut variant = program.clone();
                 variant.coordinates[k].1 = change(&program.coordinates[k].1).unwrap();
-                // Those of flattened nests are of no coordinate in the program.
+                // Coordinates of flattened nests do not occur in the program.
                 let moved = program.coordinates[k].1 != variant.coordinates[k].1;
                 let on_axis = kernel.tag(&program.coordinates[k].0).is_hardware();
                 if moved && on_axis {

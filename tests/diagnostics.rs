@@ -172,8 +172,10 @@ fn of_the_runtime() -> Vec<Diagnostic> {
             Args::new().scalar("n", 3).scalar("s", 2),
         ),
         run(
-            "kernel k(y: f32[n, m] strides(s, t), n: i32, m: i32, s: i32, t: i32)\nassume 0 <= n and 0 <= m and 0 <= s and 0 <= t\n\
-             domain { [i, j] : 0 <= i < n and 0 <= j < m }\ny[i, j] = 1.0\n",
+            "kernel k(y: f32[n, m] strides(s, t), n: i32, m: i32, s: i32, t: i32)\n\
+             assume 0 <= n and 0 <= m and 0 <= s and 0 <= t\n\
+             domain { [i, j] : 0 <= i < n and 0 <= j < m }\n\
+             y[i, j] = 1.0\n",
             Args::new().scalar("n", 5000).scalar("m", 5000).scalar("s", 3).scalar("t", 2),
         ),
         run(
@@ -181,12 +183,19 @@ fn of_the_runtime() -> Vec<Diagnostic> {
             Args::new().scalar("n", 3),
         ),
         run(
-            "kernel k(y: f32[n*m*m], n: i64, m: i64)\nassume 0 <= n and 0 <= m\ndomain { [i] : 0 <= i < 1 }\ny[i] = 1.0\n",
+            "kernel k(y: f32[n*m*m], n: i64, m: i64)\n\
+             assume 0 <= n and 0 <= m\n\
+             domain { [i] : 0 <= i < 1 }\n\
+             y[i] = 1.0\n",
             Args::new().scalar("n", 1i64 << 40).scalar("m", 1i64 << 40),
         ),
         run(
-            "kernel k(y: f32[n], n: i32)\nfunction f(f32) -> f32 {\n__device__ float f(float a) { return a; }\n}\n\
-             domain { [i] : 0 <= i < n }\ny[i] = f(1.0)\n",
+            "kernel k(y: f32[n], n: i32)\n\
+             function f(f32) -> f32 {\n\
+             __device__ float f(float a) { return a; }\n\
+             }\n\
+             domain { [i] : 0 <= i < n }\n\
+             y[i] = f(1.0)\n",
             Args::new().scalar("n", 3),
         ),
         on(&options(|o| o.max_bytes = 8), x()),
@@ -194,8 +203,11 @@ fn of_the_runtime() -> Vec<Diagnostic> {
         on(&options(|o| o.max_steps = 3), x()),
         refusal(
             kernel(
-                "kernel k(y: f32[n], n: i32, m: i32)\nassume 0 <= n and 0 <= m\ndomain { [t] : 0 <= t < m }\n\
-                 domain { [i] : 0 <= i < n }\ny[i] = t\n",
+                "kernel k(y: f32[n], n: i32, m: i32)\n\
+                 assume 0 <= n and 0 <= m\n\
+                 domain { [t] : 0 <= t < m }\n\
+                 domain { [i] : 0 <= i < n }\n\
+                 y[i] = t\n",
             )
             .tag_inames("t: host")
             .and_then(|k| emulator.compile(&k))
@@ -291,7 +303,10 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
         data
     };
     let cyclic = declare(
-        "kernel k(b: f32[n, n], n: i32)\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n and j < i + 5 }\nb[i, j] = 1.0\n",
+        "kernel k(b: f32[n, n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [j] : 0 <= j < n and j < i + 5 }\n\
+         b[i, j] = 1.0\n",
         |data| {
             // i < j, which would also be refused in a text.
             let (i, j) = (loopwright::poly::Aff::var("i"), loopwright::poly::Aff::var("j"));
@@ -299,7 +314,9 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
         },
     );
     let mut fewer = (*kernel(
-        "kernel k(x: f32[n, n], b: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\nb[i] = x[i, i] + x[i, 0]\n",
+        "kernel k(x: f32[n, n], b: f32[n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         b[i] = x[i, i] + x[i, 0]\n",
     ))
     .clone();
     if let loopwright::ir::Expr::Binary(op, left, _) = &fewer.instructions[0].value {

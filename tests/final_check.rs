@@ -72,19 +72,23 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     assert!(passed.is_empty(), "{passed:?}");
 }
 
-/// Kernels whose joins the examples have none of, each with a pipeline.
+/// Kernels with joins that do not occur in the examples, each with a pipeline.
 const OTHER_JOINS: [(&str, &str); 6] = [
     (SUMS, "split_iname(j, 4)\ntag_inames(i: block.x, j_inner: ilp)"),
     (
         SUMS,
-        "split_iname(j, 256)\nsplit_iname(j_inner, 4)\ntag_inames(i: block.x, j_inner_outer: thread.x, j_inner_inner: ilp)",
+        "split_iname(j, 256)\n\
+         split_iname(j_inner, 4)\n\
+         tag_inames(i: block.x, j_inner_outer: thread.x, j_inner_inner: ilp)",
     ),
     (ARGMAX, "split_iname(j, 128)\ntag_inames(i: block.x, j_inner: thread.x)"),
     (ARGMAX, "split_iname(j, 4)\ntag_inames(i: block.x, j_inner: ilp)"),
     (SCANNED, "realize_scan(k, j)\nsplit_iname(k, 128)\ntag_inames(i: block.x, k_inner: thread.x)"),
     (
         SCANNED,
-        "realize_scan(k, j)\nsplit_iname(k, 64)\nsplit_iname(k_inner, 2, outer=k_thread, inner=k_part)\n\
+        "realize_scan(k, j)\n\
+         split_iname(k, 64)\n\
+         split_iname(k_inner, 2, outer=k_thread, inner=k_part)\n\
          tag_inames(i: block.x, k_thread: thread.x, k_part: ilp)",
     ),
 ];
@@ -113,7 +117,7 @@ domain { [j] : 0 <= j <= k }
 y[i, k] = sum(j, x[i, j]) {id=sums}
 ";
 
-/// The programs with joins, each with the kernel that it is held to.
+/// The programs with joins, each with the kernel that it is checked against.
 fn joining() -> Vec<(String, LoopKernel, Program)> {
     let examples = common::examples().into_iter().chain(common::polybench());
     let mut kernels: Vec<(String, LoopKernel)> = examples.map(|e| (e.name(), e.transformed())).collect();
@@ -201,8 +205,10 @@ fn a_barrier_around_a_back_edge_is_needed() {
     assert_eq!(
         witnesses,
         [
-            "thread (0, 0, 0) in fill at k=0 writes row[0], thread (63, 0, 0) in use at k=0 reads it; block (0, 0, 0), n=1",
-            "thread (0, 0, 0) in use at k=0 reads row[63], thread (63, 0, 0) in fill at k=1 writes it; block (0, 0, 0), n=1",
+            "thread (0, 0, 0) in fill at k=0 writes row[0], thread (63, 0, 0) in use at k=0 reads \
+             it; block (0, 0, 0), n=1",
+            "thread (0, 0, 0) in use at k=0 reads row[63], thread (63, 0, 0) in fill at k=1 \
+             writes it; block (0, 0, 0), n=1",
         ]
     );
 }
@@ -291,7 +297,9 @@ fn a_barrier_of_a_warp_that_some_lanes_pass_by_does_not_count() {
 /// Tiles of 128, the last one partial.
 fn tiles() -> Program {
     program(
-        "kernel copy(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] {id=copy}\n",
+        "kernel copy(x: f32[n], y: f32[n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = x[i] {id=copy}\n",
         "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
     )
 }

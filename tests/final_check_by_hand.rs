@@ -84,7 +84,8 @@ fn bounds_around_a_barrier_are_asked_on_both_sides() {
         let why = refuted(&program);
         assert!(
             why.starts_with(
-                "error[divergent-barrier]: not all threads of a block of `rounds` reach the barrier of"
+                "error[divergent-barrier]: not all threads of a block of `rounds` reach the \
+                 barrier of"
             ),
             "{why}"
         );
@@ -128,7 +129,8 @@ y[k, u] = a[k, 63 - u] + m {id=take, inames=k:u}
     assert_eq!(
         why.map(|d| d.to_string()).as_deref(),
         Some(
-            "error[unordered]: different threads of one block may touch one element of `a` in `rounds`: hand writes it, take reads it, and no barrier is between them"
+            "error[unordered]: different threads of one block may touch one element of `a` in \
+             `rounds`: hand writes it, take reads it, and no barrier is between them"
         )
     );
 }

@@ -1,9 +1,9 @@
-//! Which crates may depend on which, where the compiler does not say so.
+//! Rules for dependences between crates that the compiler does not enforce.
 
 use std::{fs, path::PathBuf};
 
-/// What reads a program owes lowering nothing, in its tests too: only the facade, the runtime, which
-/// turns kernels into programs, and the tests' own crate depend on it.
+/// Crates that read programs do not depend on lowering, not even in their tests: only the facade,
+/// the runtime, which turns kernels into programs, and the tests' own crate do.
 #[test]
 fn what_reads_programs_does_not_depend_on_lowering() {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates");

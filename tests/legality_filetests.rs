@@ -1,4 +1,4 @@
-//! What legality refuses, each with its witness, and similar legal cases that it accepts: one file
+//! Refusals of legality, each with its witness, and similar legal cases that it accepts: one file
 //! each.
 
 use std::path::PathBuf;

@@ -57,7 +57,8 @@ fn random_programs_compute_what_the_declared_kernels_say() {
         assert!(first.is_empty(), "lowering made what the final check refuses\n{first}");
     }
     println!(
-        "{count} cases, {} wrong; steps taken {taken}: {:?}; refused by steps {:?}, by lowering {:?}",
+        "{count} cases, {} wrong; steps taken {taken}: {:?}; refused by steps {:?}, by lowering \
+         {:?}",
         failures.len(),
         all.taken,
         all.steps,

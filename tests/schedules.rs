@@ -4,8 +4,8 @@ mod common;
 
 use loopwright_lowering::{LowerOptions, schedule};
 
-/// One for each thing that is decided: bounds and what loops count, shared memory and its barriers,
-/// vectors and what remains of them, joins, scans, launches.
+/// One for each kind of decision: bounds and counters of loops, shared memory and its barriers,
+/// vectors and their remainders, joins, scans, launches.
 const SHOWN: [&str; 6] = [
     "axpy/block_128",
     "matmul/register_tile",

@@ -1,5 +1,5 @@
-//! Kernels lowered for targets other than the default one: what a warp's width changes, and what is
-//! refused.
+//! Kernels lowered for targets other than the default one: effects of the warp's width, and
+//! refusals.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -22,10 +22,13 @@ fn refusal<T>(result: Result<T, Diagnostic>) -> String {
     result.err().expect("refused").render()
 }
 
-const SUM: &str = "kernel total(x: f32[n, 128], y: f32[n], n: i32)\nassume 0 <= n\n\
-                   domain { [s] : 0 <= s < n }\ndomain { [i] : 0 <= i < 128 }\ny[s] = sum(i, x[s, i])\n";
+const SUM: &str = "kernel total(x: f32[n, 128], y: f32[n], n: i32)\n\
+                   assume 0 <= n\n\
+                   domain { [s] : 0 <= s < n }\n\
+                   domain { [i] : 0 <= i < 128 }\n\
+                   y[s] = sum(i, x[s, i])\n";
 
-/// Widths of the shuffles that hand over what a lane has.
+/// Widths of the shuffles that pass on a lane's value.
 fn widths(program: &Program) -> Vec<u32> {
     let mut found = Vec::new();
     for kernel in &program.kernels {
@@ -59,7 +62,8 @@ fn numbers_of_the_target_are_limits() {
     let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
     assert_eq!(
         refusal(lowered(&kernel, Target { most_threads: 64, ..Target::cuda() })),
-        "error[too-many-threads]: a block of 128 x 1 x 1 = 128 threads is more than the 64 that a block may have\n |\n = help: split the thread axes by smaller numbers"
+        "error[too-many-threads]: a block of 128 x 1 x 1 = 128 threads is more than the 64 that a \
+         block may have\n |\n = help: split the thread axes by smaller numbers"
     );
 }
 
@@ -72,18 +76,23 @@ fn names_are_legal_in_the_targets_language() {
     let kernel = transformed(SUM, "tag_inames(s: block.x)");
     assert_eq!(
         refusal(lowered(&kernel, target)),
-        "error[reserved-name]: `total` means something else in a language\n |\n = help: give it another name, as `total_1`"
+        "error[reserved-name]: `total` means something else in a language\n |\n = help: give it \
+         another name, as `total_1`"
     );
 }
 
-/// What a kernel declares may have a name that means something in CUDA C: what the program declares
-/// itself is renamed, what callers know is refused.
+/// A kernel may declare names that are reserved in CUDA C: those that only the program uses are
+/// renamed, those that callers know are refused.
 #[test]
 fn names_are_judged_when_a_kernel_is_lowered() {
     let text = |array: &str| {
         format!(
-            "kernel twice(x: f32[n], {array}: f32[n], n: i32)\nassume 0 <= n\ndomain {{ [int] : 0 <= int < n }}\n\
-             temp float4: f32\nfloat4 = 2.0 * x[int] {{id=get, inames=int}}\n{array}[int] = float4 {{id=put, inames=int}}\n"
+            "kernel twice(x: f32[n], {array}: f32[n], n: i32)\n\
+             assume 0 <= n\n\
+             domain {{ [int] : 0 <= int < n }}\n\
+             temp float4: f32\n\
+             float4 = 2.0 * x[int] {{id=get, inames=int}}\n\
+             {array}[int] = float4 {{id=put, inames=int}}\n"
         )
     };
     let kernel =
@@ -99,7 +108,7 @@ fn names_are_judged_when_a_kernel_is_lowered() {
     );
 }
 
-/// Lanes of a step are those of any target; lowering judges by its own.
+/// Steps accept numbers of lanes that any target has; lowering checks against its own target.
 #[test]
 fn sixty_four_lanes_need_a_target_that_has_them() {
     let steps = "split_iname(i, 64)\ntag_inames(s: block.x, i_inner: lane)";
@@ -114,17 +123,22 @@ fn other_targets_are_refused_by_what_knows_only_one() {
     let program = lowered(&kernel, Target { warp_size: 64, ..Target::cuda() }).unwrap();
     assert_eq!(
         refusal(cuda_source(&program)),
-        "error[other-target]: `total` is lowered for CUDA C and warps of 64 threads, and is to be printed in CUDA C for warps of 32\n |\n = help: lower it for a target of the language that it is printed in"
+        "error[other-target]: `total` is lowered for CUDA C and warps of 64 threads, and is to be \
+         printed in CUDA C for warps of 32\n |\n = help: lower it for a target of the language \
+         that it is printed in"
     );
     let program = lowered(&kernel, Target { warp_size: 16, ..Target::cuda() }).unwrap();
     let run = emulator::run(&program, &mut emulator::Arguments::default(), &EmulatorOptions::default());
     assert_eq!(
         refusal(run.map_err(|fault| fault.diagnostic())),
-        "error[other-target]: the program is written for another target: its warps have 16 threads, and the emulator runs warps of 32 or 64\n |\n = help: lower the kernel for a target whose warps the emulator runs, such as `Target::cuda()`"
+        "error[other-target]: the program is written for another target: its warps have 16 \
+         threads, and the emulator runs warps of 32 or 64\n |\n = help: lower the kernel for a \
+         target whose warps the emulator runs, such as `Target::cuda()`"
     );
 }
 
-/// The programs of the examples for AMD's wavefronts of 64 threads, on the emulator with all checks.
+/// The programs of the examples for AMD's wavefronts of 64 threads, on the emulator with all
+/// checks.
 #[test]
 fn wide_wavefronts_run_on_the_emulator() {
     let (mut ran, mut over_64) = (0, 0);
@@ -159,7 +173,7 @@ fn wide_wavefronts_run_on_the_emulator() {
     assert!(ran > 40 && over_64 > 2, "{ran} runs, {over_64} programs with shuffles over 64 lanes");
 }
 
-/// A device of the runtime is of a target too: its kernels are lowered for it.
+/// A device of the runtime has a target, too, for which its kernels are lowered.
 #[test]
 fn the_emulator_stands_for_devices_of_other_targets() {
     let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
@@ -174,12 +188,16 @@ fn the_emulator_stands_for_devices_of_other_targets() {
     assert_eq!(compiled.stages().unwrap_err().code, "other-target");
 }
 
-/// What lowering refuses for warps of 64 threads: steps that count on 32 lanes, and flattened nests,
-/// whose last launch would take a block of 64 warps.
+/// Refusals of lowering for warps of 64 threads: steps that rely on 32 lanes, and flattened nests,
+/// whose last launch would need a block of 64 warps.
 #[test]
 fn the_examples_are_proved_for_wide_warps_too() {
-    let flattened = "error[flat-warp]: flattened nests cannot be written for warps of 64 threads\n |\n = help: lower the kernel without `flatten_ragged` for this target";
-    let lanes = "error[warp-without-lanes]: an iname is tagged `warp`, but the x axis has 32 threads instead of 64 lanes\n |\n = help: tag an iname of length 64 `lane`, or use `thread.y`";
+    let flattened = "error[flat-warp]: flattened nests cannot be written for warps of 64 \
+                     threads\n |\n = help: lower the kernel without `flatten_ragged` for this \
+                     target";
+    let lanes = "error[warp-without-lanes]: an iname is tagged `warp`, but the x axis has 32 \
+                 threads instead of 64 lanes\n |\n = help: tag an iname of length 64 `lane`, or \
+                 use `thread.y`";
     let mut proved = 0;
     for example in common::examples().into_iter().chain(common::polybench()) {
         match lowered(&example.transformed(), Target { warp_size: 64, ..Target::cuda() }) {

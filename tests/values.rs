@@ -134,7 +134,10 @@ fn scalars_wrap_in_their_type() {
 #[test]
 fn inames_are_of_their_domains_type() {
     // `l` has 64 bits, and so does what it bounds, whatever the index width.
-    let text = "kernel k(y: i64[l], l: i64)\nassume 0 <= l\ndomain { [i] : 0 <= i < l }\ny[i] = cast(i64, i*1073741824)\n";
+    let text = "kernel k(y: i64[l], l: i64)\n\
+                assume 0 <= l\n\
+                domain { [i] : 0 <= i < l }\n\
+                y[i] = cast(i64, i*1073741824)\n";
     let given = Given::default().array("y", &[0i64; 5]).scalar("l", 5i64);
     computes(text, given, "y", &[0i64, 1, 2, 3, 4].map(|i| i << 30));
 }
@@ -245,9 +248,10 @@ fn where_a_kernel_has_both_types_each_value_meets_its_own() {
     let found = parse(&over(arguments, "y[i] = x[i]*x[i] {id=square}")).single_in_double();
     assert_eq!(
         found[0].render_warning(),
-        "warning[single-in-double]: `square` computes in f32 what becomes f64\n --> <kernel>:4:1\n  |\n4 | \
-         y[i] = x[i] * x[i] {id=square}\n  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  |\n  = help: where more digits are \
-         meant, cast an operand: `cast(f64, x[i])*y[i]`"
+        "warning[single-in-double]: `square` computes in f32 what becomes f64\n --> \
+         <kernel>:4:1\n  |\n\
+         4 | y[i] = x[i] * x[i] {id=square}\n  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  |\n  = help: \
+         where more digits are meant, cast an operand: `cast(f64, x[i])*y[i]`"
     );
     let said = |statement: &str| parse(&over(arguments, statement)).single_in_double().len();
     assert_eq!(said("y[i] = x[i]*x[i]"), 1);
@@ -283,7 +287,9 @@ fn operations_of_integers_stay_such_where_floats_are_wanted() {
     computes(&over("y: f32[n]", "y[i] = (5 & 3) + (7 % 4) + (1 << 4) + ~0"), given(), "y", &[19f32; 2]);
     computes(&over("y: f32[n]", "y[i] = min(nan, 1)"), given(), "y", &[1f32; 2]);
     // A literal beyond 32 bits gives the bound, and so the iname, 64 bits.
-    let text = "kernel k(y: i64[3])\ndomain { [i] : 5000000000 <= i < 5000000003 }\ny[i - 5000000000] = cast(i64, i)*2\n";
+    let text = "kernel k(y: i64[3])\n\
+                domain { [i] : 5000000000 <= i < 5000000003 }\n\
+                y[i - 5000000000] = cast(i64, i)*2\n";
     let given = Given::default().array("y", &[0i64; 3]);
     computes(text, given, "y", &[10_000_000_000i64, 10_000_000_002, 10_000_000_004]);
     // The least value of i64 as a dividend, which queries cannot handle.

@@ -21,7 +21,7 @@ use loopwright::{
 #[derive(Parser)]
 #[command(about = "PolyBench kernels through GPU pipelines, compared with plain loops")]
 struct Options {
-    /// Run on the emulator although there is a GPU
+    /// Run on the emulator even if there is a GPU
     #[arg(long)]
     emulator: bool,
     /// Only these kernels

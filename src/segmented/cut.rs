@@ -1,5 +1,5 @@
-//! How segments of any length are cut: the points of a tile, the tiles of a chunk, and which chunks
-//! are smaller.
+//! The distribution of segments of any length: points per tile, tiles per chunk, and smaller chunks
+//! at the end.
 //!
 //! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Large
 //! chunks save boundaries and partial results, so there is one round of blocks; but the total time
@@ -36,7 +36,7 @@ const SHORT: usize = 6;
 /// The fewest tiles per round from which small chunks can be cut.
 const ENOUGH_TO_CUT: usize = 16;
 
-/// How flattened segments are cut.
+/// The distribution of flattened segments.
 pub(super) struct Cut {
     flat: Flat,
     /// Whether the number of resident blocks per multiprocessor is known.

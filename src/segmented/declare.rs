@@ -8,7 +8,7 @@ use crate::ir::{
 
 /// The first of several refusals: the texts here are short, and the rest follows from it.
 fn first(all: Diagnostics) -> Diagnostic {
-    let unknown = || Diagnostic::new("internal", "a kernel was refused without a reason");
+    let unknown = || Diagnostic::new("internal", "a kernel was refused without a diagnostic");
     all.0.into_iter().next().unwrap_or_else(unknown)
 }
 
@@ -19,12 +19,12 @@ pub(super) fn checked_map(map: Expr, dtype: DType) -> Result<Expr, Diagnostic> {
     let access = map.accesses().into_iter().next().map(|a| a.array);
     let reduction = map.reductions().first().map(|r| r.op.clone());
     if let Some(other) = others.or(access).or(reduction) {
-        let message = format!("`{map}` speaks of `{other}`, and each element is mapped by itself");
+        let message = format!("`{map}` uses `{other}`, but each element is mapped separately");
         return Err(Diagnostic::new("segment-map", message)
-            .help("write an expression of `x`, the element; declare a kernel of your own for more"));
+            .help("write an expression of `x`, the element, or declare a kernel of your own"));
     }
     if value_type(&map, dtype)? == DType::Bool {
-        let message = format!("`{map}` is a truth value, and numbers are reduced");
+        let message = format!("`{map}` is a truth value, and only numbers can be reduced");
         return Err(Diagnostic::new("segment-map", message).help(format!("write `if({map}, 1, 0)`")));
     }
     Ok(map)
@@ -82,13 +82,11 @@ fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {
     if reduce.dtype == DType::Bool {
         return refuse(
             format!("the {} is of numbers, and the elements are truth values", reduce.operator),
-            "give them as u8",
+            "pass them as u8",
         );
     }
     match reduce.output {
-        Some(DType::Bool) => {
-            refuse("the result cannot be a truth value".to_owned(), "choose a type of numbers")
-        }
+        Some(DType::Bool) => refuse("the result cannot be a truth value".to_owned(), "choose a numeric type"),
         Some(output) if output.is_integer() && (value.is_float() || reduce.operator == Operator::Mean) => {
             refuse(
                 format!("the {} of {value} is no {output}", reduce.operator),
@@ -111,16 +109,16 @@ fn check_atomic(reduce: &SegmentedReduce, accumulated: DType, output: DType) -> 
     }
     let why = match operator {
         Operator::Sum | Operator::Min | Operator::Max if accumulated == output => {
-            format!("there is no update for `{operator}` of {output}")
+            format!("there is no atomic update for `{operator}` of {output}")
         }
         Operator::Sum | Operator::Min | Operator::Max => {
-            format!("it accumulates {accumulated}, and its result is {output}")
+            format!("it accumulates in {accumulated}, and its result is {output}")
         }
-        _ => format!("there is no update for `{operator}`"),
+        _ => format!("there is no atomic update for `{operator}`"),
     };
     let help = match operator {
         Operator::Sum => format!("`output({accumulated})` keeps the type of the sums"),
-        Operator::Mean => "ask for the sum, and divide by the length".to_owned(),
+        Operator::Mean => "request the sum, and divide by the length".to_owned(),
         _ => format!("leave `reduce_atomically` out: partial results are joined in a fixed order; {UPDATES}"),
     };
     Err(Diagnostic::new("segment-atomic", format!("{reduce} cannot be joined by atomic updates: {why}"))
@@ -170,8 +168,8 @@ pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKern
         }
         Shape::Ragged { count, offsets, elements, .. } => {
             if !matches!(offsets, DType::I32 | DType::I64) || counter(*elements).bytes() > offsets.bytes() {
-                let message = format!("offsets of {offsets} do not count {elements} elements");
-                return Err(Diagnostic::new("segment-offsets", message).help("give offsets of i64"));
+                let message = format!("offsets of {offsets} cannot count {elements} elements");
+                return Err(Diagnostic::new("segment-offsets", message).help("pass offsets of i64"));
             }
             let nseg = counter(count.saturating_add(1));
             (
@@ -181,12 +179,17 @@ pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKern
                 "i - lo",
                 *offsets,
                 format!(
-                    "n: {offsets}, nseg: {nseg})\nassume 0 <= n and 0 <= nseg\nfact monotone(offsets)\n\
+                    "n: {offsets}, nseg: {nseg})\n\
+                     assume 0 <= n and 0 <= nseg\n\
+                     fact monotone(offsets)\n\
                      fact 0 <= offsets <= n\n"
                 ),
                 format!(
-                    "domain {{ [i] : lo <= i < hi }}\ntemp lo: {offsets} private\ntemp hi: {offsets} private\n\
-                     lo = offsets[s]\nhi = offsets[s + 1]\n"
+                    "domain {{ [i] : lo <= i < hi }}\n\
+                     temp lo: {offsets} private\n\
+                     temp hi: {offsets} private\n\
+                     lo = offsets[s]\n\
+                     hi = offsets[s + 1]\n"
                 ),
             )
         }
@@ -206,7 +209,8 @@ pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKern
         _ => (format!("out: {output}[nseg]"), format!("out[s] = {operator}(i, {element})")),
     };
     let text = format!(
-        "kernel {name}, {outputs}, {sizes}domain {{ [s] : 0 <= s < nseg }}\n{loops}{instruction} {{id=reduce}}\n"
+        "kernel {name}, {outputs}, {sizes}domain {{ [s] : 0 <= s < nseg }}\n\
+         {loops}{instruction} {{id=reduce}}\n"
     );
     LoopKernel::parse(&text).map_err(first)
 }

@@ -38,7 +38,8 @@ impl Form {
     pub(super) fn reduce_atomically(&mut self) -> Result<(), Diagnostic> {
         self.pipeline = self.pipeline.clone().then(&Pipeline::parse("reduce_atomically(reduce)")?);
         self.name = if self.wide.is_some() {
-            "blocks for chunks of a row, by vectors from before its beginning, joined by atomic updates"
+            "blocks for chunks of a row, by vectors from before its beginning, joined by atomic \
+             updates"
         } else {
             "blocks for chunks of a row, joined by atomic updates"
         };

@@ -86,7 +86,7 @@ pub struct SegmentedReduce {
     pub(super) atomic: bool,
 }
 
-/// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, without open
+/// The choice of [`SegmentedReduce::choose`]: a declared kernel and its pipeline, without open
 /// parameters.
 #[derive(Clone, Debug)]
 pub struct Chosen {
@@ -226,7 +226,7 @@ impl SegmentedReduce {
         Ok(chosen)
     }
 
-    /// Compiles the form that [`SegmentedReduce::choose`] takes for the limits of this device.
+    /// Compiles the form that [`SegmentedReduce::choose`] selects for the limits of this device.
     pub fn compile(&self, shape: &Shape, device: &Device) -> Result<CompiledReduce, Diagnostic> {
         let chosen = self.choose(shape, &Machine::described(device.limits()), device.limits())?;
         CompiledReduce::new(self, shape, chosen, device)

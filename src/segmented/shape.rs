@@ -61,7 +61,8 @@ impl Shape {
         match segments {
             Segments::Length(length) => {
                 if length == 0 || !elements.is_multiple_of(length) {
-                    let message = format!("{elements} elements are no whole number of segments of {length}");
+                    let message =
+                        format!("{elements} elements are not a whole number of segments of {length}");
                     return Err(Diagnostic::new("segment-length", message)
                         .help("choose a length that divides the number of elements, or give offsets"));
                 }
@@ -90,15 +91,16 @@ impl Shape {
 
 fn ragged(elements: usize, offsets: impl Iterator<Item = i64>, dtype: DType) -> Result<Shape, Diagnostic> {
     let refuse = |message: String, witness: String| {
-        Err(Diagnostic::new("segment-offsets", message)
-            .witness(witness)
-            .help("offsets rise, from 0 or more to the number of elements or less; equal neighbours are an empty segment"))
+        Err(Diagnostic::new("segment-offsets", message).witness(witness).help(
+            "offsets must not decrease, and lie between 0 and the number of elements; equal \
+             neighbours are an empty segment",
+        ))
     };
     let (mut before, mut numbers, mut longest) = (None, 0, 0);
     for (number, offset) in offsets.enumerate() {
         match before {
             _ if offset < 0 || usize::try_from(offset).is_ok_and(|o| o > elements) => {
-                let message = format!("an offset lies outside of the array of {elements} elements");
+                let message = format!("an offset is outside the array of {elements} elements");
                 return refuse(message, format!("offsets[{number}] is {offset}"));
             }
             Some(last) if offset < last => {
@@ -112,7 +114,7 @@ fn ragged(elements: usize, offsets: impl Iterator<Item = i64>, dtype: DType) -> 
         numbers = number + 1;
     }
     if numbers == 0 {
-        return refuse("there are no offsets".to_owned(), "no segment has one offset".to_owned());
+        return refuse("there are no offsets".to_owned(), "a single offset means no segments".to_owned());
     }
     let longest = Some(usize::try_from(longest).unwrap_or(usize::MAX));
     Ok(Shape::Ragged { count: numbers - 1, elements, longest, offsets: dtype })

@@ -14,11 +14,18 @@ fn lint_says_what_is_slow_and_what_was_tried() {
     let text = lint("tiled", &[]);
     assert!(
         text.contains(
-            "lint[bank-conflicts]: a read of `a_tile` in shared memory takes 32.0 passes over the banks\n  at kernel `transpose`, in `b[j, i] = "
+            "lint[bank-conflicts]: a read of `a_tile` in shared memory takes 32.0 passes over the \
+             banks\n  at kernel `transpose`, in `b[j, i] = "
         ),
         "{text}"
     );
-    assert!(text.contains("\n  tried: pad axis 1 of `a_tile` by 1: 31 conflicts a request to 0\n    pad_array_axis(a_tile, 1, 1)\n"), "{text}");
+    assert!(
+        text.contains(
+            "\n  tried: pad axis 1 of `a_tile` by 1: 31 conflicts per request to 0\n    \
+             pad_array_axis(a_tile, 1, 1)\n"
+        ),
+        "{text}"
+    );
     assert!(text.ends_with("2 lints, 2 with a repair\n"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&lint("tiled", &["--json"])).unwrap();
     let first = &json[0];

@@ -1,4 +1,4 @@
-//! `layout`: values, pictures, files of cases, and what is refused.
+//! `layout`: values, pictures, files of cases, and refusals.
 
 use crate::common::{Folder, call, out, refusal};
 
@@ -25,7 +25,9 @@ fn expressions_have_values() {
 fn pictures_are_printed_and_written() {
     let folder = Folder::new("layout");
     let text = out(&call(&["layout", "(2,3):(3,1)", "--picture", "text"]));
-    let expected = "(2,3):(3,1)\n    0   1   2\n  +---+---+---+\n0 | 0 | 1 | 2 |\n  +---+---+---+\n1 | 3 | 4 | 5 |\n  +---+---+---+\n";
+    let expected = "(2,3):(3,1)\n    0   1   2\n  +---+---+---+\n\
+                    0 | 0 | 1 | 2 |\n  +---+---+---+\n\
+                    1 | 3 | 4 | 5 |\n  +---+---+---+\n";
     assert_eq!(text, expected);
     let (svg, latex) = (folder.path("a.svg"), folder.path("a.tex"));
     assert_eq!(out(&call(&["layout", "(2,3):(3,1)", "--svg", &svg, "--latex", &latex])), "");
@@ -74,8 +76,10 @@ fn refusals_show_the_part_that_is_wrong() {
         (
             composed,
             format!(
-                "error[no-layout]: composition: no layout does this: mode 8:1 of B needs that 3, what is left of mode 0 of A, divides 8\n{}\
-                 \x20 = witness: in A o 8:1, index 2 is 2 and index 3 is 8, a step after 3 of 8 positions\n\
+                "error[no-layout]: composition: no layout does this: mode 8:1 of B needs that 3, \
+                 what is left of mode 0 of A, divides 8\n\
+                 {}\x20 = witness: in A o 8:1, index 2 is 2 and index 3 is 8, a step after 3 of 8 \
+                 positions\n\
                  \x20 = help: choose sizes and strides that divide each other\n",
                 place(composed, "^^^^^^^^^^^^^^^^^"),
             ),
@@ -99,16 +103,19 @@ fn refusals_show_the_part_that_is_wrong() {
         (
             "(m,n):(1,2*m) o 8:1",
             format!(
-                "error[layout-not-known]: composition: that m, what is left of mode 0 of A, divides 8 would have to be known for all sizes\n{}\
-                 \x20 = help: work mode by mode, with a tuple as tiler, or fix the size to a constant\n",
+                "error[layout-not-known]: composition: that m, what is left of mode 0 of A, \
+                 divides 8 would have to be known for all sizes\n\
+                 {}\x20 = help: work mode by mode, with a tuple as tiler, or fix the size to a \
+                 constant\n",
                 place("(m,n):(1,2*m) o 8:1", "^^^^^^^^^^^^^^^^^^^"),
             ),
         ),
         (
             "values(2000000:1)",
             format!(
-                "error[layout-too-large]: layout: only an enumeration of 2000000 points could decide this\n{}\
-                 \x20 = help: choose strides that divide sizes, which needs no enumeration\n",
+                "error[layout-too-large]: layout: only an enumeration of 2000000 points could \
+                 decide this\n\
+                 {}\x20 = help: choose strides that divide sizes, which needs no enumeration\n",
                 place("values(2000000:1)", "^^^^^^^^^^^^^^^^^"),
             ),
         ),

@@ -94,7 +94,10 @@ fn a_reader_that_went_away_ends_a_command_quietly() {
 fn a_text_is_held_to_its_declared_block() {
     let folder = Folder::new("declared");
     let declared = LoopKernel::parse(
-        "kernel shift(x: f32[n], y: f32[n], n: i32)\nassume 9 <= n\ndomain { [i] : 1 <= i < n }\nx[i] = x[i - 1] + y[i] {id=go}\n",
+        "kernel shift(x: f32[n], y: f32[n], n: i32)\n\
+         assume 9 <= n\n\
+         domain { [i] : 1 <= i < n }\n\
+         x[i] = x[i - 1] + y[i] {id=go}\n",
     )
     .unwrap();
     let text = Pipeline::parse("split_iname(i, 4)").unwrap().apply(&declared).unwrap().to_text();
@@ -111,7 +114,7 @@ fn a_text_is_held_to_its_declared_block() {
     };
     let text = refusal(&call(&["check", &changed("y: f32[n]", "y: f64[n]")]));
     assert!(
-        text.contains("error[declared-mismatch]") && text.contains("`y` is f64, and declared is f32"),
+        text.contains("error[declared-mismatch]") && text.contains("`y` is f64, but declared as f32"),
         "{text}"
     );
     let wrong = [
@@ -124,8 +127,8 @@ fn a_text_is_held_to_its_declared_block() {
             let output = call(&[command, &file]);
             let text = String::from_utf8_lossy(&output.stderr);
             let refused = output.status.code() == Some(2);
-            let told = text.contains("computes what its `declared` block says")
-                || text.contains("does not compute what its `declared` block says");
+            let told = text.contains("computes the kernel of its `declared` block")
+                || text.contains("does not compute the kernel of its `declared` block");
             assert!(told && (refused || text.contains("note: it is not known")), "{command}: {text}");
         }
     }

@@ -10,7 +10,7 @@ fn a_program_is_printed_and_checked() {
     let folder = Folder::new("program");
     let found = out(&call(&["program", &folder.file("tiled.lwp", &text)]));
     assert!(found.starts_with("transpose: proved, "), "{found}");
-    // It is known by its first word too.
+    // It is also recognised by its first word.
     let found = out(&call(&["program", &folder.file("tiled.txt", format!("# tiles\n\n{text}"))]));
     assert!(found.starts_with("transpose: proved, "), "{found}");
     // Without its barrier it is refused, with two executions.
@@ -24,8 +24,8 @@ fn a_program_is_printed_and_checked() {
     let error = refusal(&call(&["program", &folder.file("misspelt.lwp", &misspelt)]));
     assert!(error.contains("misspelt.lwp:") && error.contains("do you mean `barrier`?"), "{error}");
     let error = refusal(&call(&["program", &folder.file("tiled.lwp", &text), &pipeline]));
-    assert!(error.contains("tiled.lwp is a program, which is lowered already"), "{error}");
-    // Indices of 64 bits, and a kernel that is refused, as of the other commands.
+    assert!(error.contains("tiled.lwp is a program, which is already lowered"), "{error}");
+    // Indices of 64 bits, and a refused kernel, as for the other commands.
     let wide = out(&call(&["program", "--index", "i64", &kernel, &pipeline]));
     assert!(wide.starts_with("program transpose(a, b, m: i32, n: i32) index i64\n"), "{wide}");
     let error = refusal(&call(&["program", &folder.file("broken.lw", "kernel k(x: f32[n]\n")]));

@@ -12,7 +12,9 @@ fn refusals_show_the_place() {
     let folder = Folder::new("place");
     let file = folder.file(
         "bad.lw",
-        "kernel bad(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[j] + xx[i]\n",
+        "kernel bad(x: f32[n], y: f32[n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = x[j] + xx[i]\n",
     );
     let text = refusal(&call(&["check", &file]));
     assert!(text.contains("bad.lw:3:10\n") && text.contains("3 | y[i] = x[j] + xx[i]\n"), "{text}");
@@ -110,7 +112,7 @@ fn bad_options_are_refused() {
             "error[parameter]: `x` is no integer",
             "-p block=128",
         ),
-        (&["print", &kernel, "-p", "block=8"], "error[unknown-parameter]", "name a pipeline file"),
+        (&["print", &kernel, "-p", "block=8"], "error[unknown-parameter]", "give a pipeline file"),
         (&["run", &kernel, "--output", "out=out.npy"], "error[unknown-argument]", "its arrays are x, y"),
         (&["print", "/nowhere/k.lw"], "error[read-file]: /nowhere/k.lw cannot be read", "that exists"),
     ] {
@@ -141,7 +143,10 @@ fn late_refusals_show_the_place() {
     let folder = Folder::new("late");
     let kernel = folder.file(
         "k.lw",
-        "kernel k(x: f32[n], y: f32[1], n: i32)\ndomain { [i] : 0 <= i < n }\n\ny[0] = x[i] {id=last}\n",
+        "kernel k(x: f32[n], y: f32[1], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         \n\
+         y[0] = x[i] {id=last}\n",
     );
     let pipe = |text: &str| folder.file("p.pipe", text);
     let blocks = "split_iname(i, 32)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n";

@@ -11,7 +11,10 @@ fn sizes_beyond_the_memory_are_refused() {
     let folder = Folder::new("memory");
     let kernel = folder.file(
         "add.lw",
-        "kernel add(x: f32[n], y: f32[n], n: i64)\nassume 0 <= n\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] + y[i]\n",
+        "kernel add(x: f32[n], y: f32[n], n: i64)\n\
+         assume 0 <= n\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = x[i] + y[i]\n",
     );
     for n in ["1000000000000000000", "1000000000000", "100000000000", "20000000000"] {
         let set = format!("n={n}");
@@ -119,8 +122,11 @@ fn a_wrong_result_has_status_1() {
 #[test]
 fn a_scatter_needs_different_elements() {
     let folder = Folder::new("scatter");
-    let text = "kernel scatter(x: f32[n], idx: i32[n], y: f32[n], n: i32)\nfact 0 <= idx < n\nFACT\n\
-                domain { [i] : 0 <= i < n }\ny[idx[i]] = x[i]\n";
+    let text = "kernel scatter(x: f32[n], idx: i32[n], y: f32[n], n: i32)\n\
+                fact 0 <= idx < n\n\
+                FACT\n\
+                domain { [i] : 0 <= i < n }\n\
+                y[idx[i]] = x[i]\n";
     let with = folder.file("with.lw", text.replace("FACT", "fact injective(idx)"));
     let without = folder.file("without.lw", text.replace("FACT", ""));
     let pipeline =
@@ -151,8 +157,11 @@ fn what_is_verified_is_each_element() {
     let folder = Folder::new("verify");
     let kernel = folder.file(
         "k.lw",
-        "kernel k(x: f64[n], y: f32[n], z: f32[n], w: i64[n], n: i32)\ndomain { [i] : 0 <= i < n }\n\
-         y[i] = cast(f32, x[i])\nz[i] = cast(f32, x[i]) - cast(f32, x[i])\nw[i] = 9007199254740993 + i\n",
+        "kernel k(x: f64[n], y: f32[n], z: f32[n], w: i64[n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = cast(f32, x[i])\n\
+         z[i] = cast(f32, x[i]) - cast(f32, x[i])\n\
+         w[i] = 9007199254740993 + i\n",
     );
     let x = Tensor::from_vec(&[3], vec![1e30f64, 1e-3, -4.0]).unwrap();
     x.to_npy(folder.path("x.npy")).unwrap();
@@ -169,9 +178,13 @@ fn what_is_verified_is_each_element() {
 #[test]
 fn unsigned_scalars_beyond_i64_are_refused_where_bounds_speak_of_them() {
     let folder = Folder::new("u64");
-    let bound =
-        "kernel k(x: f32[64], y: f32[64], a: u64)\ndomain { [i] : 0 <= i < 64 and i < a }\ny[i] = x[i]\n";
-    let assume = "kernel k(x: f32[64], y: f32[64], a: u64)\nassume a <= 10\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] if a > 10\n";
+    let bound = "kernel k(x: f32[64], y: f32[64], a: u64)\n\
+                 domain { [i] : 0 <= i < 64 and i < a }\n\
+                 y[i] = x[i]\n";
+    let assume = "kernel k(x: f32[64], y: f32[64], a: u64)\n\
+                  assume a <= 10\n\
+                  domain { [i] : 0 <= i < 64 }\n\
+                  y[i] = x[i] if a > 10\n";
     let value = "kernel k(x: u64[64], y: u64[64], a: u64)\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] + a\n";
     let run = |text: &str, a: u64| {
         let kernel = folder.file("k.lw", text);

@@ -40,7 +40,10 @@ fn explain_shows_verdicts_and_changes() {
     let folder = Folder::new("explain");
     let chain = folder.file(
         "chain.lw",
-        "kernel chain(x: f32[n], n: i32)\nassume 0 <= n\ndomain { [i] : 1 <= i < n }\nx[i] = x[i - 1] {id=next}\n",
+        "kernel chain(x: f32[n], n: i32)\n\
+         assume 0 <= n\n\
+         domain { [i] : 1 <= i < n }\n\
+         x[i] = x[i - 1] {id=next}\n",
     );
     let steps = folder.file("chain.pipe", "split_iname(i, 32)\ntag_inames(i_outer: block.x)\n");
     let refused = call(&["explain", &chain, &steps]);
@@ -71,7 +74,8 @@ trisolv_1
     assert!(text.contains(expected), "{text}");
     assert!(
         text.contains(
-            "i < n: `split_iname(i, 128)` (`i = 128*i_outer + i_inner`): the last tile may be partial"
+            "i < n: `split_iname(i, 128)` (`i = 128*i_outer + i_inner`): the last tile may be \
+             partial"
         ),
         "{text}"
     );
@@ -81,7 +85,13 @@ trisolv_1
     // The row and the column of floyd-warshall are one launch each, not loops of launches.
     let text = lowered("floyd-warshall");
     assert_eq!(text.matches("host loop").count(), 1, "{text}");
-    assert!(text.contains("floyd_warshall_3\n  kernel boundary: launched after floyd_warshall_2: relax_right reads path, relax_at_right writes it\n"), "{text}");
+    assert!(
+        text.contains(
+            "floyd_warshall_3\n  kernel boundary: launched after floyd_warshall_2: relax_right \
+             reads path, relax_at_right writes it\n"
+        ),
+        "{text}"
+    );
     // Two executions of a copy and its reader; the copy is not part of the declared kernel.
     let tiled = [
         "explain",
@@ -128,7 +138,10 @@ two_stages(total): each block of `total` stores a partial result in `out_partial
     let folder = Folder::new("lowering");
     let two = folder.file(
         "two.lw",
-        "kernel two(x: f32[n], y: f32[1], n: i32)\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n }\ny[0] = sum(i, x[i]) / sum(j, x[j])\n",
+        "kernel two(x: f32[n], y: f32[1], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [j] : 0 <= j < n }\n\
+         y[0] = sum(i, x[i]) / sum(j, x[j])\n",
     );
     let steps = folder.file("two.pipe", "tag_inames(i: block.x)\n");
     let text = out(&call(&["explain", &two, &steps]));
@@ -213,21 +226,31 @@ fn check_knows_the_limit_of_shared_memory() {
     let folder = Folder::new("limits");
     let kernel = |cells: usize| {
         format!(
-            "kernel k(x: f32[n, {cells}], y: f32[n, {cells}], n: i32)\nassume 0 <= n\ntemp t: f32[{cells}] shared\n\
-             domain {{ [b] : 0 <= b < n }}\ndomain {{ [i] : 0 <= i < {cells} }}\ndomain {{ [j] : 0 <= j < {cells} }}\n\
-             t[i] = x[b, i] {{inames=b:i}}\ny[b, j] = t[{cells} - 1 - j]\n"
+            "kernel k(x: f32[n, {cells}], y: f32[n, {cells}], n: i32)\n\
+             assume 0 <= n\n\
+             temp t: f32[{cells}] shared\n\
+             domain {{ [b] : 0 <= b < n }}\n\
+             domain {{ [i] : 0 <= i < {cells} }}\n\
+             domain {{ [j] : 0 <= j < {cells} }}\n\
+             t[i] = x[b, i] {{inames=b:i}}\n\
+             y[b, j] = t[{cells} - 1 - j]\n"
         )
     };
     let pipeline = folder.file(
         "threads.pipe",
-        "split_iname(i, 256)\nsplit_iname(j, 256)\ntag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
+        "split_iname(i, 256)\n\
+         split_iname(j, 256)\n\
+         tag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
     );
     // 227 KiB hold 58112 elements.
     let text = out(&call(&["check", &folder.file("largest.lw", kernel(58112)), &pipeline]));
     assert!(text.contains("232448 bytes of shared memory"), "{text}");
     let text = refusal(&call(&["check", &folder.file("larger.lw", kernel(58368)), &pipeline]));
     assert!(
-        text.contains("error[device-limit]: `k` cannot be launched: a block takes 233472 bytes of shared memory, and the device has 232448 for one"),
+        text.contains(
+            "error[device-limit]: `k` cannot be launched: a block needs 233472 bytes of shared \
+             memory, and the device has 232448 per block"
+        ),
         "{text}"
     );
 }
@@ -264,16 +287,19 @@ fn cuda_prints_the_program_that_a_launch_takes() {
     let folder = Folder::new("wide");
     let kernel = folder.file(
         "wide.lw",
-        "kernel wide(y: i64[n], n: i32)\ndomain { [k] : 0 <= k < n }\ny[k] = sum(j, j)\ndomain { [j] : 3000000000 <= j < 3000000010 }\n",
+        "kernel wide(y: i64[n], n: i32)\n\
+         domain { [k] : 0 <= k < n }\n\
+         y[k] = sum(j, j)\n\
+         domain { [j] : 3000000000 <= j < 3000000010 }\n",
     );
     let pipeline = folder.file("empty.pipe", "");
     let output = call(&["cuda", &kernel, &pipeline]);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(notes.contains("indices are of 64 bits") && notes.contains("3000000000"), "{notes}");
+    assert!(notes.contains("indices have 64 bits") && notes.contains("3000000000"), "{notes}");
     assert!(out(&output).contains("for (long long j = 3000000000"), "{}", out(&output));
     // The user's explicit choice is printed.
     let chosen = call(&["cuda", &kernel, &pipeline, "--index", "i32"]);
-    assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices are of 64 bits"));
+    assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices have 64 bits"));
 }
 
 #[test]
@@ -288,6 +314,6 @@ fn steps_are_listed_and_have_pages() {
     let unroll = out(&call(&["steps", "unroll"]));
     assert!(unroll.contains("`unroll(i)`: unrolls the loop over `i`"), "{unroll}");
     // A name of loopy's leads to ours; what does not exist at all, to the list.
-    assert!(refusal(&call(&["steps", "unroll_iname"])).contains("here it is unroll"));
+    assert!(refusal(&call(&["steps", "unroll_iname"])).contains("it is called unroll here"));
     assert!(refusal(&call(&["steps", "nothing_like_it"])).contains("`loopwright steps` lists all of them"));
 }

@@ -166,7 +166,8 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, gives: &dyn Fn(usize) -> bool, lef
 }
 
 /// The variants of the program in which one statement of one join is missing: the join of threads
-/// itself, or a loop, a choice, or an assignment in it; a join of lanes; what begins a round of a scan.
+/// itself, or a loop, a choice, or an assignment in it; a join of lanes; the beginning of a round
+/// of a scan.
 pub fn joins(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -204,8 +205,8 @@ fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<u
     Some(left)
 }
 
-/// The variants of the program in which one operation of a join on floating-point values is another
-/// one.
+/// The variants of the program in which one operation of a join on floating-point values is
+/// replaced.
 pub fn operations_of_joins(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {

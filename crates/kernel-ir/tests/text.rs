@@ -31,7 +31,8 @@ fn a_declared_kernel_prints_as_it_was_written() {
     assert_eq!(kernel.to_string(), SEGMENTED);
     assert_eq!(kernel.instructions[0].within, ["s"]);
     let tree = "tree {\n    for s {\n        total.init\n        for i {\n            \
-                total.update\n        }\n        total.finish\n    }\n}";
+                total.update\n        }\n        total.finish\n    }\n\
+                }";
     let with_tree = parse(&format!("{}{tree}", SEGMENTED.replace("{id=total}", "{id=total, inames=s}")));
     assert_eq!(with_tree, kernel, "the tree that follows is the one written down");
 }

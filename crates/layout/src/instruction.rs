@@ -120,7 +120,8 @@ impl Instruction {
             held.dedup();
             if !held.iter().copied().eq(0..size) {
                 return Err(Error::Profile(format!(
-                    "{name}: the layout {layout} of {operand} does not hold the {size} positions of its tile"
+                    "{name}: the layout {layout} of {operand} does not hold the {size} positions \
+                     of its tile"
                 )));
             }
         }

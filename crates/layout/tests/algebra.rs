@@ -119,13 +119,14 @@ fn functions_have_their_values() {
         ),
         (
             "mma((8,8,4), 32:1, ((4,8),1):((8,1),0), ((4,8),1):((8,1),0), ((4,8),2):((16,1),8))",
-            "mma: threads 32:1, A ((4,8),1):((8,1),0), B ((4,8),1):((8,1),0), C ((4,8),2):((16,1),8); \
-             atoms (1,1,1):(0,0,0), tile <8:1, 8:1, 4:1>",
+            "mma: threads 32:1, A ((4,8),1):((8,1),0), B ((4,8),1):((8,1),0), C \
+             ((4,8),2):((16,1),8); atoms (1,1,1):(0,0,0), tile <8:1, 8:1, 4:1>",
         ),
         (
             "tiled_mma(SM80_8x8x4_F64F64F64F64_TN, (2,1):(1,0), <16, 16, 4>)",
-            "SM80_8x8x4_F64F64F64F64_TN: threads 32:1, A ((4,8),1):((8,1),0), B ((4,8),1):((8,1),0), \
-             C ((4,8),2):((16,1),8); atoms (2,1,1):(1,0,0), tile <16:1, 16:1, 4:1>",
+            "SM80_8x8x4_F64F64F64F64_TN: threads 32:1, A ((4,8),1):((8,1),0), B \
+             ((4,8),1):((8,1),0), C ((4,8),2):((16,1),8); atoms (2,1,1):(1,0,0), tile <16:1, \
+             16:1, 4:1>",
         ),
     ];
     for (text, expected) in examples {
@@ -157,7 +158,8 @@ fn refusals_name_the_mode_and_the_reason() {
         ("o", "o: `o` composes two layouts (at byte 0)"),
         (
             "Sw<3,4,2>",
-            "Sw<3,4,2>: Sw<3,4,2>: the shift is at least the number of bits, or the bits would overlap",
+            "Sw<3,4,2>: Sw<3,4,2>: the shift is at least the number of bits, or the bits would \
+             overlap",
         ),
         ("Sw<40,20,40>", "Sw<40,20,40>: Sw<40,20,40>: an index has 62 bits"),
         (
@@ -171,7 +173,8 @@ fn refusals_name_the_mode_and_the_reason() {
         ("upcast(4:1)", "upcast(4:1): upcast takes a positive number: upcast<2>(L)"),
         (
             "shape_div((4,6), 5)",
-            "shape_div((4,6), 5): shape_div: no layout does this: neither of 4 and 5 divides the other",
+            "shape_div((4,6), 5): shape_div: no layout does this: neither of 4 and 5 divides the \
+             other",
         ),
         (
             "crd2idx((1,2,3), (4,8):(8,1))",
@@ -187,27 +190,33 @@ fn refusals_name_the_mode_and_the_reason() {
         ),
         (
             "(3,4):(1,8) o 8:1",
-            "(3,4):(1,8) o 8:1: composition: no layout does this: mode 8:1 of B needs that 3, what is left of mode 0 of A, divides 8",
+            "(3,4):(1,8) o 8:1: composition: no layout does this: mode 8:1 of B needs that 3, \
+             what is left of mode 0 of A, divides 8",
         ),
         (
             "(4,8):(1,10) o 4:3",
-            "(4,8):(1,10) o 4:3: composition: no layout does this: mode 4:3 of B needs that 3 divides 4, or 4 divides 3, in mode 0 of A",
+            "(4,8):(1,10) o 4:3: composition: no layout does this: mode 4:3 of B needs that 3 \
+             divides 4, or 4 divides 3, in mode 0 of A",
         ),
         (
             "(4,2):(1,10) o (2,2):(3,3)",
-            "(4,2):(1,10) o (2,2):(3,3): composition: no layout does this: modes of (2,2):(3,3) carry over between modes of (4,2):(1,10)",
+            "(4,2):(1,10) o (2,2):(3,3): composition: no layout does this: modes of (2,2):(3,3) \
+             carry over between modes of (4,2):(1,10)",
         ),
         (
             "complement((2,2):(1,1), 8)",
-            "complement((2,2):(1,1), 8): complement: no layout does this: the modes of (2,2):(1,1) overlap",
+            "complement((2,2):(1,1), 8): complement: no layout does this: the modes of \
+             (2,2):(1,1) overlap",
         ),
         (
             "tile_to_shape((2,2):(2,1), (4,5))",
-            "tile_to_shape((2,2):(2,1), (4,5)): tile_to_shape: no layout does this: the mode 2:1 of the block has size 2, which does not divide 5",
+            "tile_to_shape((2,2):(2,1), (4,5)): tile_to_shape: no layout does this: the mode 2:1 \
+             of the block has size 2, which does not divide 5",
         ),
         (
             "upcast<4>(2:3)",
-            "upcast<4>(2:3): upcast: no layout does this: mode 2:3 needs that one of 3 and 4 divides the other",
+            "upcast<4>(2:3): upcast: no layout does this: mode 2:3 needs that one of 3 and 4 \
+             divides the other",
         ),
         (
             "size((9223372036854775807,2):(1,1))",

@@ -78,11 +78,13 @@ fn what_does_not_hold_for_all_sizes_is_refused() {
     };
     refused(
         composition(&layout("(m,n):(1,m+1)"), &layout("8:1")),
-        "composition: that m, what is left of mode 0 of A, divides 8 would have to be known for all sizes",
+        "composition: that m, what is left of mode 0 of A, divides 8 would have to be known for \
+         all sizes",
     );
     refused(
         composition(&layout("(m,n):(1,m+1)"), &layout("8:2")),
-        "composition: that 2 divides m, or m divides 2, in mode 0 of A would have to be known for all sizes",
+        "composition: that 2 divides m, or m divides 2, in mode 0 of A would have to be known for \
+         all sizes",
     );
     refused(
         complement(&layout("(4,2):(1,m)"), &Int::from(64)),

@@ -40,8 +40,8 @@ pub struct Load {
     pub arguments: Vec<Aff>,
 }
 
-/// The executions of a part, over coordinates ([`HardwareAxis::coordinate`]), the inames of loops and
-/// lanes, parameters, and data.
+/// The executions of a part, over coordinates ([`HardwareAxis::coordinate`]), the inames of loops
+/// and lanes, parameters, and data.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The part that is executed.

@@ -2,9 +2,10 @@
 //! final check read.
 //!
 //! An *executor* says of each axis of the hardware how a part stands to it ([`Presence`]). An
-//! *owner* is a set of axes: threads that differ on one of them have cells of their own ([`owner`]).
-//! The rule which connects the two is [`executor`]: a part that has no iname on an axis is run by
-//! every coordinate that owns what it writes or that reduces for it, and elsewhere by the first.
+//! *owner* is a set of axes: threads that differ on one of them have cells of their own
+//! ([`owner`]). The rule which connects the two is [`executor`]: a part that has no iname on an
+//! axis is run by every coordinate that owns what it writes or that reduces for it, and elsewhere
+//! by the first.
 
 use std::ops::{Index, IndexMut};
 

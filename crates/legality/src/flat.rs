@@ -139,7 +139,8 @@ impl<'k> Reader<'k> {
     fn shape(&self) -> Diagnostic {
         self.refuse(
             "its body has to be loads of scalars and one reduction over the points",
-            "flatten before its loops are split; `distribute` what else is in it, and give each reduction a loop over the segments of its own",
+            "flatten before its loops are split; `distribute` what else is in it, and give each \
+             reduction a loop over the segments of its own",
         )
     }
 
@@ -228,7 +229,10 @@ impl<'k> Reader<'k> {
         let (s, i) = (self.segment, &nest.point);
         let refuse = || {
             self.refuse(
-                format!("the points are not just `lo <= {i} < hi`, with `lo = offsets[{s}]` and `hi = offsets[{s} + 1]` loaded in the loop"),
+                format!(
+                    "the points are not just `lo <= {i} < hi`, with `lo = offsets[{s}]` and `hi = \
+                     offsets[{s} + 1]` loaded in the loop"
+                ),
                 format!("flatten before `{i}` is split or restricted"),
             )
         };
@@ -284,7 +288,8 @@ impl<'k> Reader<'k> {
         });
         let Some((lower, upper)) = range else {
             return Err(self.refuse(
-                "nothing says how many points there can be, and the grid is counted before the launch",
+                "nothing says how many points there can be, and the grid is counted before the \
+                 launch",
                 format!("declare a range, as `fact 0 <= {offsets} <= n`"),
             ));
         };
@@ -321,7 +326,8 @@ impl<'k> Reader<'k> {
             if !global || !target.index.iter().any(|e| tells_apart(e).is_some()) {
                 return Err(self.refuse(
                     format!(
-                        "`{}` writes `{target}`, which is not an element of global memory for each segment",
+                        "`{}` writes `{target}`, which is not an element of global memory for \
+                         each segment",
                         x.id
                     ),
                     format!(

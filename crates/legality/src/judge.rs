@@ -62,7 +62,8 @@ impl Verdict {
             Verdict::Proved { .. } => None,
             Verdict::Refuted(witness) => Some(witness.diagnostic()),
             Verdict::Unknown { reason, repair } => {
-                let vouch = "if you know that it does, write `assume_legal(\"why\")` before the step: it stays with the kernel";
+                let vouch = "if you know that it does, write `assume_legal(\"why\")` before the \
+                             step: it stays with the kernel";
                 let help = match repair {
                     Some(repair) => format!("{repair}; {vouch}"),
                     None => vouch.to_string(),

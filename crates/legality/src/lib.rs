@@ -14,8 +14,8 @@
 //! map, never from the name of the step that made it.
 //!
 //! Before a kernel is lowered, some instructions are realised by several, which do no declared
-//! instances by themselves. [`judge_realization`] proves such a rewrite by a theorem, whose premises
-//! it checks for the kernels before and after.
+//! instances by themselves. [`judge_realization`] proves such a rewrite by a theorem, whose
+//! premises it checks for the kernels before and after.
 //!
 //! Lowering needs one more query: which executions in different threads need a synchronisation
 //! between them. These are the pairs `x -> y` that touch the same cell, at least one of them

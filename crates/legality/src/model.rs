@@ -9,8 +9,8 @@
 //! * **Place** is a coordinate on each axis of the hardware, as the part's executor says
 //!   ([`Executor`]): the value of an iname on the axis minus its least value; the first coordinate
 //!   for an elected part; every coordinate for a part that each thread replicates.
-//! * **Cells** ([`Event`]) belong to an owner ([`owner`](crate::owner)): a private cell to its thread
-//!   (and lane), a shared cell to its block.
+//! * **Cells** ([`Event`]) belong to an owner ([`owner`](crate::owner)): a private cell to its
+//!   thread (and lane), a shared cell to its block.
 //! * Integers read from data appear in constraints under the name of the temporary that holds them;
 //!   two executions may see different values.
 

@@ -200,7 +200,8 @@ fn points(
             let varies = writers.flat_map(|w| &w.within).any(|w| w == sweep);
             if !own(&n) && varies {
                 let message = format!(
-                    "the range of `{point}` in `{id}` is read from data anew for each `{sweep}`: `{c}`"
+                    "the range of `{point}` in `{id}` is read from data anew for each `{sweep}`: \
+                     `{c}`"
                 );
                 return Err(Diagnostic::new("not-a-scan", message)
                     .help(format!("only a range that grows by one with `{sweep}` makes a scan")));
@@ -220,10 +221,12 @@ fn points(
         });
         let help = match shrinks {
             true => format!(
-                "it shrinks, and is a scan of the loops turned round: `reverse({sweep})` and `reverse({point})` before"
+                "it shrinks, and is a scan of the loops turned round: `reverse({sweep})` and \
+                 `reverse({point})` before"
             ),
             false => format!(
-                "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= {point} < {sweep}`"
+                "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= \
+                 {point} < {sweep}`"
             ),
         };
         let message =
@@ -256,20 +259,19 @@ fn points(
             let (i, j) = (at.get(sweep).copied().unwrap_or(0), at.get(point).copied().unwrap_or(0));
             let what = if more {
                 format!(
-                    "`{sweep}={i}` has the point `{point}={j}` besides its last one, and `{sweep}={}` has not",
+                    "`{sweep}={i}` has the point `{point}={j}` besides its last one, and \
+                     `{sweep}={}` has not",
                     i - 1
                 )
             } else {
                 format!("`{sweep}={}` has the point `{point}={j}`, and `{sweep}={i}` has not", i - 1)
             };
-            return Err(Diagnostic::new(
-                "not-a-scan",
-                format!("`{id}` is no scan along `{sweep}`: {what}"),
-            )
-            .witness(values(&at))
-            .help(format!(
-                "in a scan each `{sweep}` has the points of the one before it and one more, as in `0 <= {point} <= {sweep}`"
-            )));
+            return Err(Diagnostic::new("not-a-scan", format!("`{id}` is no scan along `{sweep}`: {what}"))
+                .witness(values(&at))
+                .help(format!(
+                    "in a scan each `{sweep}` has the points of the one before it and one more, \
+                     as in `0 <= {point} <= {sweep}`"
+                )));
         }
     }
     Ok(offset)
@@ -336,14 +338,17 @@ fn reads_stay(
                     let value = |n: &Name| at.get(n).copied().unwrap_or(0);
                     let (i, j) = (value(sweep), value(point));
                     let message = format!(
-                        "`{}` is no scan along `{sweep}`: `{}` is written by `{}` between `{sweep}={}`, which reads it for `{point}={j}`, and `{sweep}={i}`, which reads it anew",
+                        "`{}` is no scan along `{sweep}`: `{}` is written by `{}` between \
+                         `{sweep}={}`, which reads it for `{point}={j}`, and `{sweep}={i}`, which \
+                         reads it anew",
                         update.part.instruction,
                         e.array,
                         writer.part,
                         j - offset,
                     );
                     return Err(Diagnostic::new("scan-operand", message).witness(values(&at)).help(
-                        "a running total reads each element once: write the results to another array",
+                        "a running total reads each element once: write the results to another \
+                         array",
                     ));
                 }
             }

@@ -74,7 +74,8 @@ impl Witness {
                 };
                 if !differ.is_empty() {
                     self.repair = Some(format!(
-                        "leave {} sequential, write different cells, or skew the loops first so that these lie at different times",
+                        "leave {} sequential, write different cells, or skew the loops first so \
+                         that these lie at different times",
                         list(&differ)
                     ));
                 }
@@ -91,7 +92,9 @@ impl Witness {
                             false => format!("{reader} reads a copy that nobody has written"),
                         };
                         self.repair = Some(
-                            "compute or copy the value where its reader runs, or keep it in memory that both see".into(),
+                            "compute or copy the value where its reader runs, or keep it in \
+                             memory that both see"
+                                .into(),
                         );
                     }
                     (Token::Definition(w, _), found) => {
@@ -103,7 +106,9 @@ impl Witness {
                         };
                         self.repair = Some(match later {
                             true => "keep the order of the two, or skew the loops first".into(),
-                            false => "keep a copy for each value that is still needed, or copy it anew after each write".into(),
+                            false => "keep a copy for each value that is still needed, or copy it \
+                                      anew after each write"
+                                .into(),
                         });
                     }
                     (_, Token::Definition(z, _)) => {
@@ -111,7 +116,9 @@ impl Witness {
                         self.declared = format!("{reader} must read {cell} before {z} writes it");
                         self.transformed = format!("{z} runs first");
                         self.repair = Some(
-                            "keep the order of the two, or read the old values into a copy first (add_prefetch)".into(),
+                            "keep the order of the two, or read the old values into a copy first \
+                             (add_prefetch)"
+                                .into(),
                         );
                     }
                     (_, Token::Initial(other)) => {
@@ -156,7 +163,8 @@ impl Witness {
                 self.repair = match self.code {
                     "dependence-violated" => Some("keep the order of the two".into()),
                     "stale-value" => Some(
-                        "store the value where it is computed, or keep it in memory that all who store it see"
+                        "store the value where it is computed, or keep it in memory that all who \
+                         store it see"
                             .into(),
                     ),
                     _ => None,

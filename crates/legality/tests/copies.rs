@@ -54,7 +54,8 @@ fn a_tile_needs_its_halo_and_the_right_cells() {
     assert_eq!(verdict(&blur(5, ""), BLUR), "proved");
     assert_eq!(
         verdict(&blur(3, ""), BLUR),
-        "unwritten-value: blur[i=2] must read a[4]; blur[i=2] reads a copy that nobody has written (n=3)"
+        "unwritten-value: blur[i=2] must read a[4]; blur[i=2] reads a copy that nobody has \
+         written (n=3)"
     );
     assert_eq!(
         verdict(&blur(4, " - 0*c + 1"), BLUR),
@@ -77,8 +78,16 @@ fn a_private_copy_belongs_to_the_thread_with_its_coordinate() {
     let of = |read: &str| {
         let head = "kernel k(a: f32[12], out: f32[12])\ndomain { [t] : 5 <= t < 12 }\n";
         let transformed = format!(
-            "{head}domain {{ [p] : 4 <= p < 12 }}\ntemp b: f32 private\ntag p: thread.x\ntag t: thread.x\n\
-             b = a[p] {{id=fetch, inames=p, copies=a}}\nout[t] = b {{id=put, inames=t}}\ntree {{\nfetch\nput\n}}\n"
+            "{head}domain {{ [p] : 4 <= p < 12 }}\n\
+             temp b: f32 private\n\
+             tag p: thread.x\n\
+             tag t: thread.x\n\
+             b = a[p] {{id=fetch, inames=p, copies=a}}\n\
+             out[t] = b {{id=put, inames=t}}\n\
+             tree {{\n\
+             fetch\n\
+             put\n\
+             }}\n"
         );
         verdict(&transformed, &format!("{head}out[t] = {read} {{id=put}}\n"))
     };
@@ -89,11 +98,19 @@ fn a_private_copy_belongs_to_the_thread_with_its_coordinate() {
 /// `t[i]` is twice `x[i]`, and no copy of it.
 #[test]
 fn what_is_computed_is_no_copy() {
-    let head =
-        "kernel k(x: f32[n], t: f32[n], y: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let head = "kernel k(x: f32[n], t: f32[n], y: f32[n], n: i32)\n\
+                assume 1 <= n\n\
+                domain { [i] : 0 <= i < n }\n";
     let kernel = |read: &str| {
         format!(
-            "{head}t[i] = 2.0*x[i] {{id=twice, inames=i}}\ny[i] = {read} {{id=put, inames=i}}\ntree {{\nfor i {{\ntwice\nput\n}}\n}}\n"
+            "{head}t[i] = 2.0*x[i] {{id=twice, inames=i}}\n\
+             y[i] = {read} {{id=put, inames=i}}\n\
+             tree {{\n\
+             for i {{\n\
+             twice\n\
+             put\n\
+             }}\n\
+             }}\n"
         )
     };
     assert_eq!(verdict(&kernel("x[i]"), &kernel("x[i]")), "proved");
@@ -105,11 +122,23 @@ fn what_is_computed_is_no_copy() {
 #[test]
 fn a_copy_under_a_condition_is_made_only_there() {
     let of = |condition: &str| {
-        let head = "kernel k(a: f32[n, 8], out: f32[n, 8], n: i32, m: i32)\nassume 1 <= n and 0 <= m\ndomain { [i] : 0 <= i < n }\ndomain { [t] : 0 <= t < 8 }\n";
+        let head = "kernel k(a: f32[n, 8], out: f32[n, 8], n: i32, m: i32)\n\
+                    assume 1 <= n and 0 <= m\n\
+                    domain { [i] : 0 <= i < n }\n\
+                    domain { [t] : 0 <= t < 8 }\n";
         let transformed = format!(
-            "{head}domain {{ [c] : 0 <= c < 8{condition} }}\ntemp b: f32[8] shared\ntag c: thread.x\ntag t: thread.x\n\
-             b[c] = a[i, c] {{id=fetch, inames=i:c, copies=a}}\nout[i, t] = b[7 - t] {{id=put, inames=i:t}}\n\
-             tree {{\nfor i {{\nfetch\nput\n}}\n}}\n"
+            "{head}domain {{ [c] : 0 <= c < 8{condition} }}\n\
+             temp b: f32[8] shared\n\
+             tag c: thread.x\n\
+             tag t: thread.x\n\
+             b[c] = a[i, c] {{id=fetch, inames=i:c, copies=a}}\n\
+             out[i, t] = b[7 - t] {{id=put, inames=i:t}}\n\
+             tree {{\n\
+             for i {{\n\
+             fetch\n\
+             put\n\
+             }}\n\
+             }}\n"
         );
         verdict(&transformed, &format!("{head}out[i, t] = a[i, 7 - t] {{id=put}}\n"))
     };
@@ -124,7 +153,10 @@ fn a_copy_under_a_condition_is_made_only_there() {
 /// Elements that are found by data are compared as they are written.
 #[test]
 fn elements_found_by_other_data_are_others() {
-    let head = "kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)\nassume 1 <= n\nfact 0 <= p < n\ndomain { [i] : 0 <= i < n }\n";
+    let head = "kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)\n\
+                assume 1 <= n\n\
+                fact 0 <= p < n\n\
+                domain { [i] : 0 <= i < n }\n";
     let kernel = |read: &str| format!("{head}y[i] = x[{read}] {{id=put}}\n");
     assert_eq!(verdict(&kernel("p[i]"), &kernel("p[i]")), "proved");
     for other in ["p[n - 1 - i]", "p[0]", "i"] {
@@ -136,13 +168,23 @@ fn elements_found_by_other_data_are_others() {
 /// An argument that the declared kernel leaves alone keeps its elements.
 #[test]
 fn an_argument_is_no_buffer() {
-    let head =
-        "kernel k(a: f32[n], b: f32[n], out: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let head = "kernel k(a: f32[n], b: f32[n], out: f32[n], n: i32)\n\
+                assume 1 <= n\n\
+                domain { [i] : 0 <= i < n }\n";
     let declared = format!("{head}out[i] = a[i] {{id=put}}\n");
     let of = |buffer: &str, temporary: &str| {
         let transformed = format!(
-            "{head}domain {{ [c] : 0 <= c < n }}\n{temporary}{buffer}[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
-             out[i] = {buffer}[i] {{id=put, inames=i}}\ntree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
+            "{head}domain {{ [c] : 0 <= c < n }}\n\
+             {temporary}{buffer}[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
+             out[i] = {buffer}[i] {{id=put, inames=i}}\n\
+             tree {{\n\
+             for c {{\n\
+             fetch\n\
+             }}\n\
+             for i {{\n\
+             put\n\
+             }}\n\
+             }}\n"
         );
         verdict(&transformed, &declared)
     };
@@ -169,9 +211,18 @@ fn a_reversed_copy_stays_inside_of_its_arrays() {
     let declared = format!("{head}out[i] = a[n - 1 - i] {{id=put}}\n");
     let of = |last: &str| {
         let transformed = format!(
-            "{head}domain {{ [c] : 0 <= c <= {last} }}\ntemp t: f32[n + 1] global\n\
-             t[c] = a[n - 1 - c] {{id=fetch, inames=c, copies=a}}\nout[i] = t[i] {{id=put, inames=i}}\n\
-             tree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
+            "{head}domain {{ [c] : 0 <= c <= {last} }}\n\
+             temp t: f32[n + 1] global\n\
+             t[c] = a[n - 1 - c] {{id=fetch, inames=c, copies=a}}\n\
+             out[i] = t[i] {{id=put, inames=i}}\n\
+             tree {{\n\
+             for c {{\n\
+             fetch\n\
+             }}\n\
+             for i {{\n\
+             put\n\
+             }}\n\
+             }}\n"
         );
         verdict(&transformed, &declared)
     };
@@ -303,7 +354,8 @@ tree {{
     let hoisted = transformed("fetch\n for t {\n there\n back\n }", "");
     assert_eq!(
         verdict(&hoisted, declared),
-        "stale-value: back[t=0, j=2] writes a[2], there[t=1, i=1] must read it; there[t=1, i=1] reads what a[2] held before (k=2)"
+        "stale-value: back[t=0, j=2] writes a[2], there[t=1, i=1] must read it; there[t=1, i=1] \
+         reads what a[2] held before (k=2)"
     );
 }
 
@@ -317,8 +369,12 @@ b[i] = a[i] * 0.5 {id=halve}
 ";
     let transformed = |range: &str, value: &str| {
         format!(
-            "kernel halves(a: f32[n], b: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [i] : {range} }}\n\
-             b[i] = {value} {{id=halve, inames=i}}\ntree {{\n for i {{\n halve\n }}\n}}\n"
+            "kernel halves(a: f32[n], b: f32[n], n: i32)\n\
+             assume 1 <= n\n\
+             domain {{ [i] : {range} }}\n\
+             b[i] = {value} {{id=halve, inames=i}}\n\
+             tree {{\n for i {{\n halve\n }}\n\
+             }}\n"
         )
     };
     assert_eq!(verdict(&transformed("0 <= i < n", "a[i] * 0.5"), declared), "proved");
@@ -345,10 +401,14 @@ s[0] = sum(k, x[k]) {id=total}
 ";
     let transformed = |length: usize, inner: usize| {
         format!(
-            "kernel total(x: f32[8], s: f32[1])\ndomain {{ [k] : 0 <= k < {length} }}\n\
-             domain {{ [ko, ki] : 0 <= ki < {inner} }}\nlet k = 4*ko + ki\n\
+            "kernel total(x: f32[8], s: f32[1])\n\
+             domain {{ [k] : 0 <= k < {length} }}\n\
+             domain {{ [ko, ki] : 0 <= ki < {inner} }}\n\
+             let k = 4*ko + ki\n\
              s[0] = sum([ko, ki], x[k]) {{id=total}}\n\
-             tree {{\n total.init\n for ko {{\n for ki {{\n total.update\n }}\n }}\n total.finish\n}}\n"
+             tree {{\n total.init\n for ko {{\n for ki {{\n total.update\n }}\n }}\n \
+             total.finish\n\
+             }}\n"
         )
     };
     assert_eq!(verdict(&transformed(8, 4), declared), "proved");
@@ -367,7 +427,9 @@ fn shift(condition: &str, first: i64, last: i64) -> (String, String) {
         )
     };
     let domains = format!(
-        "domain {{ [i] : 0 <= i < n }}\ndomain {{ [c] : {first} <= c < n and c <= {last} }}\ntemp tile: f32[300] shared\n\
+        "domain {{ [i] : 0 <= i < n }}\n\
+         domain {{ [c] : {first} <= c < n and c <= {last} }}\n\
+         temp tile: f32[300] shared\n\
          tile[c] = a[c] {{id=fetch, inames=c, copies=a}}\n"
     );
     let transformed = kernel(&domains, "tile[i - 1]", ", inames=i");
@@ -388,7 +450,8 @@ fn what_is_read_under_a_condition_has_to_be_there_where_it_holds() {
     assert_eq!(of("not (i < 2)", 1, 300), "proved");
     assert_eq!(
         of("i >= 1", 1, 300),
-        "unwritten-value: shift[i=1] must read a[0]; shift[i=1] reads a copy that nobody has written (n=2)"
+        "unwritten-value: shift[i=1] must read a[0]; shift[i=1] reads a copy that nobody has \
+         written (n=2)"
     );
     // As an integer condition it is i = 1; as a value it also holds at i = 257, and at i = 129,
     // where the compared numbers are negative.
@@ -403,8 +466,12 @@ fn a_copy_serves_the_reads_of_each_condition() {
         let head = "kernel k(a: f32[8], out: f32[8])\ndomain { [i] : 0 <= i < 8 }\n";
         let put = |b: &str| format!("out[i] = if(i < 4, {b}[i], 0.0) + if(i < 6, 2.0*{b}[i], 1.0) {{id=put");
         let transformed = format!(
-            "{head}domain {{ [c] : 0 <= c < {count} }}\ntemp b: f32[8] global\nb[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
-             {}, inames=i}}\ntree {{\n{leaves}}}\n",
+            "{head}domain {{ [c] : 0 <= c < {count} }}\n\
+             temp b: f32[8] global\n\
+             b[c] = a[c] {{id=fetch, inames=c, copies=a}}\n\
+             {}, inames=i}}\n\
+             tree {{\n\
+             {leaves}}}\n",
             put("b")
         );
         verdict(&transformed, &format!("{head}{}}}\n", put("a")))

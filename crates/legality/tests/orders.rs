@@ -29,7 +29,11 @@ fn backwards(head: &str, statement: &str, last: &str, tag: Option<&str>) -> Stri
         Some(tag) => (format!("tag r: {tag}\n"), "    move\n"),
     };
     let after = format!(
-        "{head}domain {{ [r] }}\nlet i = {last} - r\n{tag}{statement} {{id=move, inames=r}}\ntree {{\n{tree}}}\n"
+        "{head}domain {{ [r] }}\n\
+         let i = {last} - r\n\
+         {tag}{statement} {{id=move, inames=r}}\n\
+         tree {{\n\
+         {tree}}}\n"
     );
     verdict(&after, &format!("{head}{statement} {{id=move}}\n"))
 }
@@ -47,7 +51,8 @@ fn domains_keep_executions_apart() {
     assert_eq!(turned(head, "64"), "order");
     assert_eq!(
         turned(head, "63"),
-        "dependence-violated: move[i=0] must read x[63] before move[i=63] writes it; move[i=63] runs first (m=64)"
+        "dependence-violated: move[i=0] must read x[63] before move[i=63] writes it; move[i=63] \
+         runs first (m=64)"
     );
     // By the assumption alone.
     let head = "kernel k(x: f32[m + n], m: i32, n: i32)\nassume 1 <= m and m <= n\n";
@@ -131,7 +136,8 @@ fn leaves_of_one_loop_run_in_their_order() {
     assert_eq!(fused(["first", "second"], "j"), "order");
     assert_eq!(
         fused(["second", "first"], "j"),
-        "dependence-violated: first[i=0] writes y[0], second[j=0] must read it; second[j=0] runs first (n=1)"
+        "dependence-violated: first[i=0] writes y[0], second[j=0] must read it; second[j=0] runs \
+         first (n=1)"
     );
     // The element is written in the next iteration.
     assert!(fused(["first", "second"], "j + 1").starts_with("dependence-violated: "));
@@ -140,9 +146,20 @@ fn leaves_of_one_loop_run_in_their_order() {
 /// Lanes of one thread write eight values to one element: the last lane wins, as the last iteration
 /// did.
 fn lanes(value: &str, tag: &str) -> String {
-    let declared = "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain { [j] : 0 <= j < n }\ndomain { [i] : 0 <= i < 8 }\ny[j] = x[j, i] {id=last}\n";
+    let declared = "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n\
+                    domain { [j] : 0 <= j < n }\n\
+                    domain { [i] : 0 <= i < 8 }\n\
+                    y[j] = x[j, i] {id=last}\n";
     let after = format!(
-        "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain {{ [j] : 0 <= j < n }}\ndomain {{ [i] : 0 <= i < 8 }}\ndomain {{ [l] : 0 <= l < 8 }}\nlet i = {value}\ntag l: {tag}\ny[j] = x[j, i] {{id=last, inames=j:l}}\ntree {{\n    for j {{\n        last\n    }}\n}}\n"
+        "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n\
+         domain {{ [j] : 0 <= j < n }}\n\
+         domain {{ [i] : 0 <= i < 8 }}\n\
+         domain {{ [l] : 0 <= l < 8 }}\n\
+         let i = {value}\n\
+         tag l: {tag}\n\
+         y[j] = x[j, i] {{id=last, inames=j:l}}\n\
+         tree {{\n    for j {{\n        last\n    }}\n\
+         }}\n"
     );
     verdict(&after, declared)
 }
@@ -163,10 +180,17 @@ fn lanes_write_one_after_the_other() {
 fn lanes_read_before_they_write() {
     let moved = |distance: &str, tag: &str| {
         let declared = format!(
-            "kernel k(x: f32[10])\ndomain {{ [i] : 1 <= i < 9 }}\nx[i] = x[i {distance}] {{id=move}}\n"
+            "kernel k(x: f32[10])\n\
+             domain {{ [i] : 1 <= i < 9 }}\n\
+             x[i] = x[i {distance}] {{id=move}}\n"
         );
         let after = format!(
-            "kernel k(x: f32[10])\ndomain {{ [i] : 1 <= i < 9 }}\ntag i: {tag}\nx[i] = x[i {distance}] {{id=move, inames=i}}\ntree {{\n    move\n}}\n"
+            "kernel k(x: f32[10])\n\
+             domain {{ [i] : 1 <= i < 9 }}\n\
+             tag i: {tag}\n\
+             x[i] = x[i {distance}] {{id=move, inames=i}}\n\
+             tree {{\n    move\n\
+             }}\n"
         );
         verdict(&after, &declared)
     };
@@ -270,7 +294,17 @@ fn leaves_of_one_nest_keep_their_order() {
 fn what_lanes_leave_is_read() {
     let kernel = |lanes: &str, inames: &str, tree: &str| {
         format!(
-            "kernel k(x: f32[n, 8], y: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [j] : 0 <= j < n }}\n{lanes}temp t: f32[n] global\nt[j] = x[j, i] {{id=last, inames={inames}}}\ny[j] = t[j] {{id=read, inames=j}}\ntree {{\nfor j {{\n{tree}read\n}}\n}}\n"
+            "kernel k(x: f32[n, 8], y: f32[n], z: f32[n], n: i32)\n\
+             assume 1 <= n\n\
+             domain {{ [j] : 0 <= j < n }}\n\
+             {lanes}temp t: f32[n] global\n\
+             t[j] = x[j, i] {{id=last, inames={inames}}}\n\
+             y[j] = t[j] {{id=read, inames=j}}\n\
+             tree {{\n\
+             for j {{\n\
+             {tree}read\n\
+             }}\n\
+             }}\n"
         )
     };
     let declared = kernel("domain { [i] : 0 <= i < 8 }\n", "j:i", "for i {\nlast\n}\n");

@@ -1,5 +1,5 @@
-//! Reductions that have become several: which points each of them adds, and which partial results it
-//! joins.
+//! Reductions that have become several: which points each of them adds, and which partial results
+//! it joins.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,10 @@ fn copied(array: &str, declared: &str, transformed: &str, body: &str) -> bool {
     let before = kernel(declared, transformed, body, false);
     let after = before.to_text().replacen("z[s, i]", "t[s, i]", 1);
     let copy = format!(
-        "domain {{ [p, q] : 0 <= p < n and 0 <= q < n }}\ntemp t: f32[n, n] global\nt[p, q] = {array}[p, q] {{id=copy, inames=p:q, copies={array}}}\nout[s] ="
+        "domain {{ [p, q] : 0 <= p < n and 0 <= q < n }}\n\
+         temp t: f32[n, n] global\n\
+         t[p, q] = {array}[p, q] {{id=copy, inames=p:q, copies={array}}}\n\
+         out[s] ="
     );
     let after = after.replacen("out[s] =", &copy, 1);
     let after = after.replacen("tree {", "tree {\nfor p {\nfor q {\ncopy\n}\n}\n", 1);
@@ -101,7 +104,19 @@ both.finish
 /// The outer one of two nested reductions is split: what goes around it is not a part of the inner.
 #[test]
 fn a_nested_reduction_around_another() {
-    let body = "both.init2\nfor o {\nboth.init1\nfor r {\nboth.init\nfor j {\nboth.update\n}\nboth.update1\n}\nboth.update2\n}\nboth.finish\n";
+    let body = "both.init2\n\
+                for o {\n\
+                both.init1\n\
+                for r {\n\
+                both.init\n\
+                for j {\n\
+                both.update\n\
+                }\n\
+                both.update1\n\
+                }\n\
+                both.update2\n\
+                }\n\
+                both.finish\n";
     let declared = "sum(i, sum(j, x[i, j]))";
     let same = "sum(o, sum(r, sum(j, x[i, j])))";
     assert!(agree(declared, same, body) && goes_on(declared, same, body));

@@ -40,7 +40,12 @@ fn added(domains: &str, inames: &str) -> bool {
     let (open, close): (String, String) =
         (loops.iter().map(|n| format!("for {n} {{\n")).collect(), "}\n".repeat(loops.len()));
     let after = format!(
-        "kernel k(x: f32[n, n], y: f32[n], n: i32)\n{domains}\ny[i] = y[i] + x[i, j] {{id=add, inames={inames}}}\ntree {{\n{open}add\n{close}}}\n"
+        "kernel k(x: f32[n, n], y: f32[n], n: i32)\n\
+         {domains}\n\
+         y[i] = y[i] + x[i, j] {{id=add, inames={inames}}}\n\
+         tree {{\n\
+         {open}add\n\
+         {close}}}\n"
     );
     let kernel = parsed(&format!("{after}declared {{\n{ADD}}}\n"));
     matches!(judge(kernel.declared(), &kernel), Verdict::Proved { .. })
@@ -66,7 +71,12 @@ fn lanes_that_become_threads_lose_their_order() {
     let declared = "kernel k(x: f32[8], y: f32[1])\ndomain { [i] : 0 <= i < 8 }\ny[0] = x[i] {id=last}\n";
     let on = |tag: &str| {
         format!(
-            "kernel k(x: f32[8], y: f32[1])\ndomain {{ [i] : 0 <= i < 8 }}\ntag i: {tag}\ny[0] = x[i] {{id=last, inames=i}}\ntree {{\n    last\n}}\n"
+            "kernel k(x: f32[8], y: f32[1])\n\
+             domain {{ [i] : 0 <= i < 8 }}\n\
+             tag i: {tag}\n\
+             y[0] = x[i] {{id=last, inames=i}}\n\
+             tree {{\n    last\n\
+             }}\n"
         )
     };
     assert!(proved(declared, &on("ilp"), declared));
@@ -111,7 +121,14 @@ tree {{
 fn own_row(load: &str, store: &str) -> bool {
     let kernel = |tag: &str, tree: &str| {
         format!(
-            "kernel k(x: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [i] : 0 <= i < n }}\n{tag}temp t: f32[2] private\n{load} {{id=load, inames=i}}\n{store} {{id=store, inames=i}}\ntree {{\n{tree}}}\n"
+            "kernel k(x: f32[n], z: f32[n], n: i32)\n\
+             assume 1 <= n\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             {tag}temp t: f32[2] private\n\
+             {load} {{id=load, inames=i}}\n\
+             {store} {{id=store, inames=i}}\n\
+             tree {{\n\
+             {tree}}}\n"
         )
     };
     let declared = kernel("", "for i {\nload\nstore\n}\n");
@@ -130,9 +147,19 @@ fn what_passes_between_rounds_needs_a_common_cell() {
 /// A write whose value is the same everywhere may go before another one, not before a read.
 #[test]
 fn what_reads_its_condition_keeps_its_place() {
-    let declared =
-        "kernel k(x: f32[65])\ndomain { [i] : 0 <= i < 64 }\nx[i] = 0.0 if x[i + 1] > 1.0 {id=clear}\n";
-    let after = "kernel k(x: f32[65])\ndomain { [r] : 0 <= r < 64 }\ndomain { [i] }\nlet i = 63 - r\nx[i] = 0.0 if x[i + 1] > 1.0 {id=clear, inames=r}\ntree {\nfor r {\nclear\n}\n}\n";
+    let declared = "kernel k(x: f32[65])\n\
+                    domain { [i] : 0 <= i < 64 }\n\
+                    x[i] = 0.0 if x[i + 1] > 1.0 {id=clear}\n";
+    let after = "kernel k(x: f32[65])\n\
+                 domain { [r] : 0 <= r < 64 }\n\
+                 domain { [i] }\n\
+                 let i = 63 - r\n\
+                 x[i] = 0.0 if x[i + 1] > 1.0 {id=clear, inames=r}\n\
+                 tree {\n\
+                 for r {\n\
+                 clear\n\
+                 }\n\
+                 }\n";
     assert!(!proved(declared, after, declared));
 }
 
@@ -141,7 +168,13 @@ fn what_reads_its_condition_keeps_its_place() {
 fn what_lanes_write_is_read_in_the_lanes() {
     let kernel = |tag: &str, tree: &str| {
         format!(
-            "kernel k(x: f32[8], y: f32[1])\ndomain {{ [i] : 0 <= i < 8 }}\n{tag}temp t: f32 private\nt = x[i] {{id=load, inames=i}}\ny[0] = t {{id=store}}\ntree {{\n{tree}}}\n"
+            "kernel k(x: f32[8], y: f32[1])\n\
+             domain {{ [i] : 0 <= i < 8 }}\n\
+             {tag}temp t: f32 private\n\
+             t = x[i] {{id=load, inames=i}}\n\
+             y[0] = t {{id=store}}\n\
+             tree {{\n\
+             {tree}}}\n"
         )
     };
     let declared = kernel("", "for i {\nload\n}\nstore\n");
@@ -154,7 +187,14 @@ fn what_lanes_write_is_read_in_the_lanes() {
 fn elements_that_are_written_are_no_constants() {
     let kernel = |read: &str, tag: &str, tree: &str| {
         format!(
-            "kernel k(y: f32[n + 1, n + 1], n: i32)\nassume 2 <= n\ndomain {{ [t] : 0 <= t < n }}\n{tag}temp p: i32[1] private\np[0] = t {{id=set, inames=t}}\ny[t + 1, p[0] + 1] = y[{read}] {{id=move, inames=t}}\ntree {{\n{tree}}}\n"
+            "kernel k(y: f32[n + 1, n + 1], n: i32)\n\
+             assume 2 <= n\n\
+             domain {{ [t] : 0 <= t < n }}\n\
+             {tag}temp p: i32[1] private\n\
+             p[0] = t {{id=set, inames=t}}\n\
+             y[t + 1, p[0] + 1] = y[{read}] {{id=move, inames=t}}\n\
+             tree {{\n\
+             {tree}}}\n"
         )
     };
     let blocks = |read: &str| {
@@ -171,7 +211,12 @@ fn elements_that_are_written_are_no_constants() {
 fn threads_that_become_one_loop_take_turns() {
     let kernel = |read: &str, head: &str, tree: &str| {
         format!(
-            "kernel k(x: f32[64], y: f32[65], z: f32[64])\ndomain {{ [i] : 0 <= i < 64 }}\n{head}y[i] = x[i] {{id=first, inames=i}}\nz[j] = y[{read}] {{id=second, inames=j}}\ntree {{\n{tree}}}\n"
+            "kernel k(x: f32[64], y: f32[65], z: f32[64])\n\
+             domain {{ [i] : 0 <= i < 64 }}\n\
+             {head}y[i] = x[i] {{id=first, inames=i}}\n\
+             z[j] = y[{read}] {{id=second, inames=j}}\n\
+             tree {{\n\
+             {tree}}}\n"
         )
     };
     let looped = |read: &str| {
@@ -193,7 +238,14 @@ fn threads_that_become_one_loop_take_turns() {
 fn what_has_owners_gets_more() {
     let kernel = |tags: &str, tree: &str| {
         format!(
-            "kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < 8 }}\n{tags}temp t: f32 private\nt = x[i, j] {{id=load, inames=i:j}}\nz[i, j] = t {{id=store, inames=i:j}}\ntree {{\n{tree}}}\n"
+            "kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             domain {{ [j] : 0 <= j < 8 }}\n\
+             {tags}temp t: f32 private\n\
+             t = x[i, j] {{id=load, inames=i:j}}\n\
+             z[i, j] = t {{id=store, inames=i:j}}\n\
+             tree {{\n\
+             {tree}}}\n"
         )
     };
     let declared = kernel("", "for i {\nfor j {\nload\nstore\n}\n}\n");
@@ -210,12 +262,32 @@ fn what_has_owners_gets_more() {
 fn reads_and_points_of_sums_have_no_order() {
     let kernel = |tree: &str| {
         format!(
-            "kernel k(x: f32[n, n], c: f32[1], y: f32[n, n], out: f32[1], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\ndomain {{ [k, l] : 0 <= k < n and 0 <= l < n }}\nc[0] = 2.0 {{id=set}}\ny[i, j] = c[0] {{id=read, inames=i:j}}\nout[0] = sum([k, l], x[k, l]) {{id=add}}\ntree {{\nset\n{tree}}}\n"
+            "kernel k(x: f32[n, n], c: f32[1], y: f32[n, n], out: f32[1], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             domain {{ [j] : 0 <= j < n }}\n\
+             domain {{ [k, l] : 0 <= k < n and 0 <= l < n }}\n\
+             c[0] = 2.0 {{id=set}}\n\
+             y[i, j] = c[0] {{id=read, inames=i:j}}\n\
+             out[0] = sum([k, l], x[k, l]) {{id=add}}\n\
+             tree {{\n\
+             set\n\
+             {tree}}}\n"
         )
     };
     let forms = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
         kernel(&format!(
-            "for {outer} {{\nfor {inner} {{\nread\n}}\n}}\nadd.init\nfor {one} {{\nfor {two} {{\nadd.update\n}}\n}}\nadd.finish\n"
+            "for {outer} {{\n\
+             for {inner} {{\n\
+             read\n\
+             }}\n\
+             }}\n\
+             add.init\n\
+             for {one} {{\n\
+             for {two} {{\n\
+             add.update\n\
+             }}\n\
+             }}\n\
+             add.finish\n"
         ))
     };
     let declared = forms(["i", "j"], ["k", "l"]);
@@ -228,7 +300,9 @@ fn reads_and_points_of_sums_have_no_order() {
 fn another_array_is_another_operand() {
     let kernel = |read: &str| {
         format!(
-            "kernel k(x: f32[n], z: f32[n], y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = {read} {{id=put}}\n"
+            "kernel k(x: f32[n], z: f32[n], y: f32[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             y[i] = {read} {{id=put}}\n"
         )
     };
     let declared = kernel("x[i]");
@@ -241,11 +315,18 @@ fn another_array_is_another_operand() {
 /// A statement that is gone leaves what it wrote as it was.
 #[test]
 fn what_is_left_out_is_missed() {
-    let head =
-        "kernel k(x: f32[n], y: f32[n], z: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let head = "kernel k(x: f32[n], y: f32[n], z: f32[n], n: i32)\n\
+                assume 1 <= n\n\
+                domain { [i] : 0 <= i < n }\n";
     let first = "y[i] = x[i] {id=first, inames=i}\n";
     let both = format!(
-        "{head}{first}z[i] = 2.0*x[i] {{id=second, inames=i}}\ntree {{\nfor i {{\nfirst\nsecond\n}}\n}}\n"
+        "{head}{first}z[i] = 2.0*x[i] {{id=second, inames=i}}\n\
+         tree {{\n\
+         for i {{\n\
+         first\n\
+         second\n\
+         }}\n\
+         }}\n"
     );
     let one = format!("{head}{first}tree {{\nfor i {{\nfirst\n}}\n}}\n");
     assert!(proved(&both, &both, &both));
@@ -255,10 +336,20 @@ fn what_is_left_out_is_missed() {
 /// Two instructions that change their names change their places too: the last one to write stays.
 #[test]
 fn an_instruction_is_what_it_does() {
-    let declared = "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] {id=plain}\ny[i] = x[i] * 2.0 {id=twice}\n";
+    let declared = "kernel k(x: f32[n], y: f32[n], n: i32)\n\
+                    domain { [i] : 0 <= i < n }\n\
+                    y[i] = x[i] {id=plain}\n\
+                    y[i] = x[i] * 2.0 {id=twice}\n";
     let form = |[one, other]: [&str; 2], tree: &str| {
         format!(
-            "kernel k(x: f32[n], y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i] {{id={one}, does=plain, inames=i}}\ny[i] = x[i] * 2.0 {{id={other}, does=twice, inames=i}}\ntree {{\nfor i {{\n{tree}}}\n}}\n"
+            "kernel k(x: f32[n], y: f32[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             y[i] = x[i] {{id={one}, does=plain, inames=i}}\n\
+             y[i] = x[i] * 2.0 {{id={other}, does=twice, inames=i}}\n\
+             tree {{\n\
+             for i {{\n\
+             {tree}}}\n\
+             }}\n"
         )
     };
     let before = form(["p", "q"], "p\nq\n");
@@ -273,10 +364,29 @@ fn an_instruction_is_what_it_does() {
 fn copies_are_linked_by_name() {
     let kernel = |outer: &str, inner: &str| {
         format!(
-            "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain {{ [i, j] : 0 <= i < 8 and 0 <= j < 8 }}\ndomain {{ [c, d] : 0 <= c < 8 and 0 <= d < 8 }}\ntemp t: f32[8, 8]\nt[c, d] = x[c, d] {{id=fetch, inames=c:d, copies=x}}\ny[i, j] = t[i, j] {{id=put, inames=i:j}}\ntree {{\nfor {outer} {{\nfor {inner} {{\nfetch\n}}\n}}\nfor i {{\nfor j {{\nput\n}}\n}}\n}}\n"
+            "kernel k(x: f32[8, 8], y: f32[8, 8])\n\
+             domain {{ [i, j] : 0 <= i < 8 and 0 <= j < 8 }}\n\
+             domain {{ [c, d] : 0 <= c < 8 and 0 <= d < 8 }}\n\
+             temp t: f32[8, 8]\n\
+             t[c, d] = x[c, d] {{id=fetch, inames=c:d, copies=x}}\n\
+             y[i, j] = t[i, j] {{id=put, inames=i:j}}\n\
+             tree {{\n\
+             for {outer} {{\n\
+             for {inner} {{\n\
+             fetch\n\
+             }}\n\
+             }}\n\
+             for i {{\n\
+             for j {{\n\
+             put\n\
+             }}\n\
+             }}\n\
+             }}\n"
         )
     };
-    let declared = "kernel k(x: f32[8, 8], y: f32[8, 8])\ndomain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }\ny[i, j] = x[i, j] {id=put}\n";
+    let declared = "kernel k(x: f32[8, 8], y: f32[8, 8])\n\
+                    domain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }\n\
+                    y[i, j] = x[i, j] {id=put}\n";
     assert!(kept(&kernel("c", "d"), &kernel("d", "c"), declared));
 }
 
@@ -302,7 +412,9 @@ domain {{ [s] : 0 <= s < 4 }}
     let declared = kernel("last(i, x[s, i])", "domain { [i] : 0 <= i < 16 }\n");
     let split = |head: &str, [outer, inner]: [&str; 2], body: &str| {
         let head = format!(
-            "domain {{ [o, r] : 0 <= o < 4 and 0 <= r < 4 }}\ndomain {{ [i] }}\n{head}let i = 4*o + r\n"
+            "domain {{ [o, r] : 0 <= o < 4 and 0 <= r < 4 }}\n\
+             domain {{ [i] }}\n\
+             {head}let i = 4*o + r\n"
         );
         let form = kernel(&format!("last({outer}, last({inner}, x[s, i]))"), &head);
         format!("{form}tree {{\nfor s {{\nget.init1\n{body}get.finish\n}}\n}}\n")
@@ -321,7 +433,18 @@ domain {{ [s] : 0 <= s < 4 }}
 fn sums_of_rows_change_places() {
     let kernel = |head: &str, row: &str| {
         format!(
-            "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n{head}domain {{ [j] : 0 <= j < 8 }}\ny[i] = sum(j, x[i, j]) {{id=add, inames={row}}}\ntree {{\nfor {row} {{\nadd.init\nfor j {{\nadd.update\n}}\nadd.finish\n}}\n}}\n"
+            "kernel k(x: f32[n, 8], y: f32[n], n: i32)\n\
+             {head}domain {{ [j] : 0 <= j < 8 }}\n\
+             y[i] = sum(j, x[i, j]) {{id=add, inames={row}}}\n\
+             tree {{\n\
+             for {row} {{\n\
+             add.init\n\
+             for j {{\n\
+             add.update\n\
+             }}\n\
+             add.finish\n\
+             }}\n\
+             }}\n"
         )
     };
     let declared = kernel("domain { [i] : 0 <= i < n }\n", "i");
@@ -333,10 +456,36 @@ fn sums_of_rows_change_places() {
 /// before the first has written them.
 #[test]
 fn two_loops_that_change_roles_are_not_one() {
-    let declared = "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\nassume 2 <= n\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n }\ny[i, j] = x[i, j] {id=put, inames=i:j}\nz[i, j] = y[i, j] {id=get, inames=i:j}\ntree {\nfor i {\nfor j {\nput\nget\n}\n}\n}\n";
+    let declared = "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\n\
+                    assume 2 <= n\n\
+                    domain { [i] : 0 <= i < n }\n\
+                    domain { [j] : 0 <= j < n }\n\
+                    y[i, j] = x[i, j] {id=put, inames=i:j}\n\
+                    z[i, j] = y[i, j] {id=get, inames=i:j}\n\
+                    tree {\n\
+                    for i {\n\
+                    for j {\n\
+                    put\n\
+                    get\n\
+                    }\n\
+                    }\n\
+                    }\n";
     let renamed = |get: &str, inames: &str, map: &str| {
         format!(
-            "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\nassume 2 <= n\ndomain {{ [a] : 0 <= a < n }}\ndomain {{ [b] : 0 <= b < n }}\ny[a, b] = x[a, b] {{id=put, inames=a:b, map=[i: a, j: b]}}\nz[{get}] = y[{get}] {{id=get, inames={inames}, map=[{map}]}}\ntree {{\nfor a {{\nfor b {{\nput\nget\n}}\n}}\n}}\n"
+            "kernel k(x: f32[n, n], y: f32[n, n], z: f32[n, n], n: i32)\n\
+             assume 2 <= n\n\
+             domain {{ [a] : 0 <= a < n }}\n\
+             domain {{ [b] : 0 <= b < n }}\n\
+             y[a, b] = x[a, b] {{id=put, inames=a:b, map=[i: a, j: b]}}\n\
+             z[{get}] = y[{get}] {{id=get, inames={inames}, map=[{map}]}}\n\
+             tree {{\n\
+             for a {{\n\
+             for b {{\n\
+             put\n\
+             get\n\
+             }}\n\
+             }}\n\
+             }}\n"
         )
     };
     assert!(kept(declared, &renamed("a, b", "a:b", "i: a, j: b"), declared));

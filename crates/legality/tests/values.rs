@@ -69,7 +69,10 @@ fn writes_of_one_value_change_places() {
 /// Two statements write to the same cells, and change places.
 fn swapped(first: &str, second: &str) -> String {
     let body = format!(
-        "domain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\n{first} {{id=first, inames=i}}\n{second} {{id=second, inames=j}}\n"
+        "domain {{ [i] : 0 <= i < n }}\n\
+         domain {{ [j] : 0 <= j < n }}\n\
+         {first} {{id=first, inames=i}}\n\
+         {second} {{id=second, inames=j}}\n"
     );
     let tree = |a: &str, b: &str| format!("for {a}\n{b}\n");
     let (one, two) = (tree("i {", "first\n}"), tree("j {", "second\n}"));

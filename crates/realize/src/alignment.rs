@@ -294,7 +294,8 @@ fn aligned(kernel: &LoopKernel, row: &Row) -> Result<Realization, Diagnostic> {
         name: NAME,
         instruction: own.clone(),
         what: format!(
-            "`{own}` counts `{}` from the last multiple of {} elements before its row, which `{id}` finds",
+            "`{own}` counts `{}` from the last multiple of {} elements before its row, which \
+             `{id}` finds",
             row.iname, row.lanes
         ),
         kernel: edited,

@@ -159,12 +159,14 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
             return Err(Diagnostic::new(
                 "grid-reduction",
                 format!(
-                    "`{iname}` indexes partial results of `{}`, but has no bounds from 0 to a function of the parameters",
+                    "`{iname}` indexes partial results of `{}`, but has no bounds from 0 to a \
+                     function of the parameters",
                     instruction.id
                 ),
             )
             .help(format!(
-                "map `{iname}` to an iname that begins at 0 or above, or leave the reduction's inames off the grid"
+                "map `{iname}` to an iname that begins at 0 or above, or leave the reduction's \
+                 inames off the grid"
             )));
         };
         axes.push(Axis::new(Expr::from_aff(&end.add_constant(1)?)));
@@ -267,7 +269,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         name: NAME,
         instruction: instruction.id.clone(),
         what: format!(
-            "each block of `{}` stores a partial result in {results} over {over}; `{}` joins them in a kernel of its own",
+            "each block of `{}` stores a partial result in {results} over {over}; `{}` joins them \
+             in a kernel of its own",
             instruction.id, instruction.id
         ),
         kernel: edited,

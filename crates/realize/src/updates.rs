@@ -56,7 +56,8 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-target",
             format!(
-                "`reduce_atomically({id})`: blocks cannot add to `{}`, which is not in global memory",
+                "`reduce_atomically({id})`: blocks cannot add to `{}`, which is not in global \
+                 memory",
                 target.array
             ),
         )
@@ -67,7 +68,8 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
+                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: there is \
+                 none for `{}` of {dtype}",
                 operator.name
             ),
         )
@@ -78,7 +80,8 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
+                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: it adds up \
+                 {}, and `{}` holds {}",
                 of(state),
                 target.array,
                 of(dtype)
@@ -129,7 +132,8 @@ pub(crate) fn by_updates(
         name: NAME,
         instruction: id.clone(),
         what: format!(
-            "`{start}` gives `{}` the neutral element, and each block of `{id}` updates it atomically",
+            "`{start}` gives `{}` the neutral element, and each block of `{id}` updates it \
+             atomically",
             target.array
         ),
         kernel: edited,

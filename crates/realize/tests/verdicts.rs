@@ -477,7 +477,9 @@ fn what_is_not_proved_is_refused() {
     let refusal = Realized::of(before, vec![step]).check().unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "error[unproved-realization]: `updates` of `total` is not known to be right: `total_start` does not begin with the neutral element\n  help: report it with the kernel and its pipeline: what a pipeline asks for should be proved"
+        "error[unproved-realization]: `updates` of `total` is not known to be right: \
+         `total_start` does not begin with the neutral element\n  help: report it with the kernel \
+         and its pipeline: what a pipeline asks for should be proved"
     );
 }
 

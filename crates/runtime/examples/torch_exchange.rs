@@ -1,5 +1,5 @@
-//! Arrays of PyTorch used in their place, and arrays of this library handed to it: what
-//! `torch_exchange.py` calls.
+//! Arrays of PyTorch used without copies, and arrays of this library passed to it: the functions
+//! that `torch_exchange.py` calls.
 //!
 //! ```text
 //! cargo build --release -p loopwright-runtime --example torch_exchange
@@ -13,14 +13,14 @@ use loopwright_runtime::dlpack::{RawManaged, Shared};
 use loopwright_runtime::{Args, Bound, Compiled, Device, Stream};
 use loopwright_transforms::Pipeline;
 
-/// What is made once.
+/// State that is created once.
 struct State {
     device: Device,
     /// A stream of this library.
     stream: Stream,
     axpy: Compiled,
     fill: Compiled,
-    /// What was launched and may still run: it keeps the arrays.
+    /// The pending launch, which keeps its arrays alive.
     launched: Mutex<Vec<Bound>>,
 }
 
@@ -37,14 +37,16 @@ fn open() -> Result<State, Diagnostic> {
             all.0
                 .into_iter()
                 .next()
-                .unwrap_or_else(|| Diagnostic::new("text", "the kernel is not understood"))
+                .unwrap_or_else(|| Diagnostic::new("text", "the kernel could not be parsed"))
         })?;
         device.compile(&Pipeline::parse(steps)?.apply(&kernel)?)
     };
     Ok(State {
         stream: device.stream()?,
         axpy: compile(
-            "kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = a * x[i] + y[i]",
+            "kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)\n\
+             domain { [i] : 0 <= i < n }\n\
+             y[i] = a * x[i] + y[i]",
         )?,
         fill: compile(
             "kernel fill(y: f32[n], value: f32, n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = value",
@@ -58,18 +60,18 @@ fn said<T>(result: Result<T, Diagnostic>) -> Option<T> {
     result.map_err(|diagnostic| eprintln!("{diagnostic}")).ok()
 }
 
-/// The handle of this library's own stream; 0 where it cannot be had.
+/// The handle of this library's own stream; 0 if it is not available.
 #[unsafe(no_mangle)]
 pub extern "C" fn exchange_stream() -> u64 {
     said(state()).and_then(|state| state.stream.handle()).unwrap_or(0)
 }
 
 /// `y += a * x` on the stream of this handle, in whose order both arrays are ready. Does not wait.
-/// Takes both structures over; 0 is success.
+/// Takes ownership of both structures; 0 means success.
 ///
 /// # Safety
 ///
-/// The structures follow DLPack and belong to the caller; the stream is one of the device.
+/// The structures follow DLPack and belong to the caller; the stream belongs to the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn exchange_axpy(x: *mut RawManaged, y: *mut RawManaged, a: f32, stream: u64) -> i32 {
     let work = || -> Result<(), Diagnostic> {
@@ -87,13 +89,13 @@ pub unsafe extern "C" fn exchange_axpy(x: *mut RawManaged, y: *mut RawManaged, a
     said(work()).map_or(1, |()| 0)
 }
 
-/// An array of `n` elements of this library's, which its own stream fills with `value`; the stream
-/// `receiver` waits for that, the host does not. Null is failure. Its address goes to `address` as
-/// well.
+/// An array of `n` elements owned by this library, which its own stream fills with `value`; the
+/// stream `receiver` waits for that, the host does not. Null means failure. Its address is also
+/// stored to `address`.
 ///
 /// # Safety
 ///
-/// The stream is one of the device, and `address` is the place of a number.
+/// The stream belongs to the device, and `address` is a valid pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn exchange_filled(
     n: u64,
@@ -117,7 +119,7 @@ pub unsafe extern "C" fn exchange_filled(
     said(work()).unwrap_or(std::ptr::null_mut())
 }
 
-/// Lets go of what was launched, after waiting for it; 0 is success.
+/// Waits for the launch and releases it; 0 means success.
 #[unsafe(no_mangle)]
 pub extern "C" fn exchange_release() -> i32 {
     let work = || -> Result<(), Diagnostic> {

@@ -116,12 +116,12 @@ impl Report {
                         missing.push(Missing {
                             task: "compiling CUDA C for this GPU",
                             reason: format!(
-                                "NVRTC {}.{} does not know {arch} ({})",
+                                "NVRTC {}.{} does not support {arch} ({})",
                                 library.version.0, library.version.1, device.name
                             ),
                             remedy: "install a CUDA toolkit that does, or set LOOPWRIGHT_NVRTC to \
-                                one"
-                            .to_owned(),
+                                     its folder"
+                                .to_owned(),
                         });
                     }
                 }
@@ -202,7 +202,7 @@ impl Report {
     }
 }
 
-/// An error without its remedy, which the report shows on a line of its own.
+/// An error without its remedy, which the report shows on a separate line.
 fn reason(error: &CudaError) -> String {
     let whole = error.to_string();
     match error.remedy() {
@@ -244,7 +244,8 @@ fn describe(device: &DeviceInfo, line: &mut impl FnMut(&str, String)) {
     detail(
         "shared memory",
         format!(
-            "{} a multiprocessor; a block: {} by default, at most {}, {} more kept by the system",
+            "{} per multiprocessor; per block: {} by default, at most {}, {} more reserved by the \
+             system",
             kib(device.shared_per_multiprocessor),
             kib(device.shared_per_block),
             kib(device.shared_per_block_optin),
@@ -301,7 +302,13 @@ mod tests {
         for part in ["driver        none\n", "device        none\n", "emulator      2 cores\n"] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
-        assert!(text.contains("- running kernels on a GPU: this machine has no CUDA driver.\n  Remedy: install NVIDIA's driver"), "{text}");
+        assert!(
+            text.contains(
+                "- running kernels on a GPU: this machine has no CUDA driver.\n  Remedy: install \
+                 NVIDIA's driver"
+            ),
+            "{text}"
+        );
         assert!(text.contains("make setup"), "{text}");
     }
 

@@ -2,8 +2,8 @@
 //! launched; its results are compared with those of the declared kernel.
 //!
 //! [`Device`], [`Compiled`], [`Args`], [`Bound`], [`Tensor`] and their companions are exported
-//! here. How the driver and NVRTC are called is the business of [`loopwright_cuda`], whose modules
-//! are exported as well:
+//! here. The driver and NVRTC are called by [`loopwright_cuda`], whose modules are exported as
+//! well:
 //!
 //! | module | what it answers |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | [`disasm`] | the machine code of a binary |
 //! | [`dlpack`] | arrays that change hands between libraries without a copy |
 //!
-//! [`doctor`] tells what this machine has, and what is missing for what. Neither the driver nor
-//! NVRTC is required: without them kernels are printed, checked and emulated.
+//! [`doctor`] reports what this machine has, and what is missing for which task. Neither the driver
+//! nor NVRTC is required: without them kernels are printed, checked and emulated.
 
 #![cfg_attr(
     not(test),

@@ -8,7 +8,7 @@ fn kernel(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// How `found` differs from the `y` that the kernel computes from `x`.
+/// The difference between `found` and the `y` that the kernel computes from `x`.
 fn difference<T: Element, U: Element>(
     text: &str,
     x: &[T],
@@ -53,7 +53,7 @@ fn an_element_is_held_to_its_own_size() {
     assert!(difference(&copy("f32"), &wild, &[0.0f32, f32::INFINITY, 0.0], None).is_some());
     assert!(difference(&copy("f32"), &wild, &[f32::NAN, 3e38, 0.0], None).is_some());
     assert!(difference(&copy("f32"), &wild, &[f32::NAN, f32::INFINITY, 1e-9], None).is_some());
-    // f64 is held to the accuracy of f64.
+    // f64 has to have the accuracy of f64.
     assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], None).is_some());
     assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], Some(1e-5)).is_none());
 }

@@ -20,7 +20,9 @@ fn integers(shape: &[usize], values: &[i32]) -> Tensor {
 fn gather(facts: &[&str]) -> LoopKernel {
     let facts: String = facts.iter().map(|f| format!("fact {f}\n")).collect();
     parse(&format!(
-        "kernel gather(x: T[n, 3], idx: i32[m], other: i32[m], out: T[m], n: i32, m: i32)\n{facts}domain {{ [i] : 0 <= i < m }}\nout[i] = x[idx[i], 0] + cast(T, 0 * other[i])\n"
+        "kernel gather(x: T[n, 3], idx: i32[m], other: i32[m], out: T[m], n: i32, m: i32)\n\
+         {facts}domain {{ [i] : 0 <= i < m }}\n\
+         out[i] = x[idx[i], 0] + cast(T, 0 * other[i])\n"
     ))
 }
 

@@ -35,7 +35,8 @@ fn an_array_of_a_gpu_is_no_tensor() -> Result<(), Diagnostic> {
     };
     assert_eq!(
         Tensor::from_shared(&elsewhere).map_or_else(|d| d.to_string(), |_| String::new()),
-        "error[other-device]: the array is on device 3 of kind 2, not on the host\n  help: borrow it on its device with `Device::borrow`"
+        "error[other-device]: the array is on device 3 of kind 2, not on the host\n  help: borrow \
+         it on its device with `Device::borrow`"
     );
     Ok(())
 }

@@ -42,16 +42,21 @@ fn stores_in_waves_of_every_type() -> Outcome {
     let mut sources = Vec::new();
     for dtype in DType::ALL.into_iter().filter(|t| *t != DType::Bool) {
         let kernel = format!(
-            "kernel k(x: {dtype}[n], y: {dtype}[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i] + x[i]\n"
+            "kernel k(x: {dtype}[n], y: {dtype}[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             y[i] = x[i] + x[i]\n"
         );
         let lanes = (16 / dtype.bytes()).min(4);
         let vectors = format!(
-            "assume(n % {lanes} = 0)\nsplit_iname(i, {lanes}, outer=i_most, inner=i_vec)\ntag_inames(i_vec: vec)\n"
+            "assume(n % {lanes} = 0)\n\
+             split_iname(i, {lanes}, outer=i_most, inner=i_vec)\n\
+             tag_inames(i_vec: vec)\n"
         );
         for (steps, threads) in [(String::new(), "i"), (vectors, "i_most")] {
             let steps = format!(
                 "{steps}split_iname({threads}, 128, outer=i_block, inner=i_thread)\n\
-                 tag_inames(i_block: block.x, i_thread: thread.x)\ncache_waves(y, window=128, windows=2)\n"
+                 tag_inames(i_block: block.x, i_thread: thread.x)\n\
+                 cache_waves(y, window=128, windows=2)\n"
             );
             let (_, source) = print(&kernel, &steps)?;
             let called =

@@ -8,8 +8,9 @@ use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for
 use loopwright_transforms::Pipeline;
 
 const SEQUENTIAL: &str = "split_iname(s, 32)\ntag_inames(s_outer: block.x, s_inner: thread.x)";
-const LANES: &str =
-    "split_iname(s, 4)\nsplit_iname(i, 32)\ntag_inames(s_outer: block.x, s_inner: warp, i_inner: lane)";
+const LANES: &str = "split_iname(s, 4)\n\
+                     split_iname(i, 32)\n\
+                     tag_inames(s_outer: block.x, s_inner: warp, i_inner: lane)";
 const THREADS: &str = "split_iname(i, 128)\ntag_inames(s: block.x, i_inner: thread.x)";
 const WAYS: [&str; 3] = [SEQUENTIAL, LANES, THREADS];
 
@@ -151,8 +152,11 @@ fn the_first_of_equal_elements_is_chosen_and_nan_never() {
         ("argmin", [1.0, -2.0, inf, -inf, inf], [2.0, 64.0, none, 0.0, 0.0]),
     ] {
         let text = format!(
-            "kernel k(x: f32[n, m], v: f32[n], p: i32[n], n: i32, m: i32)\nassume 1 <= n and 1 <= m\n\
-             domain {{ [s] : 0 <= s < n }}\ndomain {{ [i] : 0 <= i < m }}\nv[s], p[s] = {operator}(i, x[s, i], i)\n"
+            "kernel k(x: f32[n, m], v: f32[n], p: i32[n], n: i32, m: i32)\n\
+             assume 1 <= n and 1 <= m\n\
+             domain {{ [s] : 0 <= s < n }}\n\
+             domain {{ [i] : 0 <= i < m }}\n\
+             v[s], p[s] = {operator}(i, x[s, i], i)\n"
         );
         let args = || Args::new().tensor("x", &Tensor::from_slice(&[5, length], &x).unwrap());
         let expected = [("v", values.to_vec()), ("p", places.to_vec())];
@@ -170,9 +174,13 @@ fn every_type_is_read_computed_with_and_reduced() {
             _ => ("sum", "if(i % 2 == 0, x[s, i], x[s, i] + x[s, i])"),
         };
         let text = format!(
-            "kernel k(x: {dtype}[n, m], y: {dtype}[n, m], out: {dtype}[n], n: i32, m: i32)\nassume 1 <= n and 1 <= m\n\
-             domain {{ [s] : 0 <= s < n }}\ndomain {{ [i] : 0 <= i < m }}\ndomain {{ [j] : 0 <= j < m }}\n\
-             out[s] = {operator}(i, {value})\ny[s, j] = {}\n",
+            "kernel k(x: {dtype}[n, m], y: {dtype}[n, m], out: {dtype}[n], n: i32, m: i32)\n\
+             assume 1 <= n and 1 <= m\n\
+             domain {{ [s] : 0 <= s < n }}\n\
+             domain {{ [i] : 0 <= i < m }}\n\
+             domain {{ [j] : 0 <= j < m }}\n\
+             out[s] = {operator}(i, {value})\n\
+             y[s, j] = {}\n",
             value.replace('i', "j").replace("jf(", "if(")
         );
         // Sums stay below 127, so they are exact in every type.
@@ -192,7 +200,9 @@ fn every_type_is_read_computed_with_and_reduced() {
             .collect();
         let x = Tensor::from_slice(&[3, length], &numbers).unwrap().cast(dtype);
         let args = || Args::new().tensor("x", &x);
-        let pipeline = "split_iname(i, 64)\nsplit_iname(j, 64)\ntag_inames(s: block.x, i_inner: thread.x, j_inner: thread.x)";
+        let pipeline = "split_iname(i, 64)\n\
+                        split_iname(j, 64)\n\
+                        tag_inames(s: block.x, i_inner: thread.x, j_inner: thread.x)";
         holds(&text, pipeline, &args, &[("out", out), ("y", y)]);
     }
 }

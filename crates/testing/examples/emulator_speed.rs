@@ -24,7 +24,8 @@ fn time(name: &str, arguments: &Arguments) {
                 let seconds = begin.elapsed().as_secs_f64();
                 let total = report.total;
                 println!(
-                    "{name} {pipeline}: {seconds:.2} s, {} steps, {} sectors, {} bank conflicts, {} barriers",
+                    "{name} {pipeline}: {seconds:.2} s, {} steps, {} sectors, {} bank conflicts, \
+                     {} barriers",
                     total.steps,
                     total.global_loads.sectors + total.global_stores.sectors,
                     total.bank_conflicts(),

@@ -48,7 +48,7 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
         Ok(accepted) => return Outcome::Accepted(Box::new(accepted)),
         Err(d) => d,
     };
-    // Lowering is the second line of defence: what does it do with a step refused by its verdict?
+    // Lowering is the second line of defence: its outcome for a step refused by its verdict.
     let forced = Pipeline::parse(pipeline).and_then(|p| p.apply_unjudged(&declared));
     match forced {
         Ok(kernel) if is_verdict(&refusal) => {

@@ -57,9 +57,9 @@ struct Maker {
     parameters: Vec<&'static str>,
 }
 
-/// What stands between these may consist of literals alone. They become a cast if the kernel has
-/// values of two floating-point types: which of the two is meant has to be said, and whether there
-/// are two is known only in the end.
+/// Markers around expressions that may consist of literals alone. They become a cast if the kernel
+/// has values of two floating-point types, since the intended one then has to be given; whether
+/// there are two is only known at the end.
 const OPEN: char = '\u{ab}';
 const CLOSE: char = '\u{bb}';
 
@@ -285,7 +285,8 @@ impl Maker {
         }
     }
 
-    /// A value to which nothing outside of it gives a type, as one that is compared with a literal.
+    /// A value whose type does not follow from its context, such as one that is compared with a
+    /// literal.
     fn alone(&self, value: String) -> String {
         if self.dtype.starts_with('f') { format!("{OPEN}{value}{CLOSE}") } else { value }
     }

@@ -1,4 +1,4 @@
-//! What the tests share: filetests, random kernels and pipelines, and the checks of these.
+//! Shared parts of the tests: filetests, random kernels and pipelines, and checks of these.
 
 pub mod affine;
 pub mod brute;

@@ -130,7 +130,8 @@ struct Maker<'r> {
 fn kernel(rng: &mut Rng) -> String {
     let mut maker = Maker { rng, domains: Vec::new(), count: 0 };
     let mut text = String::from(
-        "kernel ranges(x: i32[2*n + 2*m + 16], y: i32[n + m + 8, n + m + 8], z: i32[n + m + 8], n: i32, m: i32)\n",
+        "kernel ranges(x: i32[2*n + 2*m + 16], y: i32[n + m + 8, n + m + 8], z: i32[n + m + 8], \
+         n: i32, m: i32)\n",
     );
     text += match maker.rng.below(4) {
         0 => "assume 1 <= n and 1 <= m\n",

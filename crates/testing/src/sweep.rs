@@ -110,7 +110,8 @@ impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} pipelines; {} steps proved ({} of them run by brute force, {} runs in the emulator), {} refuted ({} of them by brute force), {} undecided",
+            "{} pipelines; {} steps proved ({} of them run by brute force, {} runs in the \
+             emulator), {} refuted ({} of them by brute force), {} undecided",
             self.cases,
             self.proved[0],
             self.proved[1],

@@ -16,28 +16,40 @@ const PIPELINES: [(&str, &str); 12] = [
     ("part of a warp", "split_iname(i, 8)\ntag_inames(s: block.x, i_inner: thread.x)"),
     (
         "rows of two warps",
-        "split_iname(i, 64)\nsplit_iname(s, 4)\ntag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
+        "split_iname(i, 64)\n\
+         split_iname(s, 4)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
     ),
     (
         "rows of half a warp",
-        "split_iname(i, 16)\nsplit_iname(s, 4)\ntag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
+        "split_iname(i, 16)\n\
+         split_iname(s, 4)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
     ),
     (
         "warps and their lanes",
-        "split_iname(i, 128)\nsplit_iname(i_inner, 32, outer=i_warp, inner=i_lane)\ntag_inames(s: block.x, i_warp: warp, i_lane: lane)",
+        "split_iname(i, 128)\n\
+         split_iname(i_inner, 32, outer=i_warp, inner=i_lane)\n\
+         tag_inames(s: block.x, i_warp: warp, i_lane: lane)",
     ),
     (
         "lanes in threads",
-        "split_iname(i, 256)\nsplit_iname(i_inner, 4, outer=i_thread, inner=i_part)\ntag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
+        "split_iname(i, 256)\n\
+         split_iname(i_inner, 4, outer=i_thread, inner=i_part)\n\
+         tag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
     ),
     (
         "lanes in a part of a warp",
-        "split_iname(i, 32)\nsplit_iname(i_inner, 4, outer=i_thread, inner=i_part)\ntag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
+        "split_iname(i, 32)\n\
+         split_iname(i_inner, 4, outer=i_thread, inner=i_part)\n\
+         tag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
     ),
     ("lanes alone", "split_iname(i, 4)\ntag_inames(s: block.x, i_inner: ilp)"),
     (
         "two rows a thread",
-        "split_iname(i, 64)\nsplit_iname(s, 2)\ntag_inames(s_outer: block.x, s_inner: ilp, i_inner: thread.x)",
+        "split_iname(i, 64)\n\
+         split_iname(s, 2)\n\
+         tag_inames(s_outer: block.x, s_inner: ilp, i_inner: thread.x)",
     ),
 ];
 

@@ -16,14 +16,19 @@ use loopwright_transforms::Pipeline;
 const PIPELINES: [&str; 4] = [
     "split_iname(i, 64)\ntag_inames(s: block.x, i_outer: block.y, i_inner: thread.x)",
     "split_iname(i, 64)\ntag_inames(s: block.x, i_outer: block.y)",
-    "split_iname(s, 4)\nsplit_iname(i, 32)\ntag_inames(s_outer: block.x, s_inner: thread.y, i_outer: block.y, i_inner: thread.x)",
+    "split_iname(s, 4)\n\
+     split_iname(i, 32)\n\
+     tag_inames(s_outer: block.x, s_inner: thread.y, i_outer: block.y, i_inner: thread.x)",
     "split_iname(i, 64)\ntag_inames(i_outer: block.x, s: thread.x)",
 ];
 
 fn declared(dtype: DType, operator: &str, rows: &str) -> LoopKernel {
     let text = format!(
-        "kernel k(x: {dtype}[m, n], y: {dtype}[m], n: i32, m: i32)\nassume 0 <= n and 0 <= m <= 64\n\
-         domain {{ [s] : 0 <= s < m }}\ndomain {{ [i] : {rows} }}\ny[s] = {operator}(i, x[s, i]) {{id=total}}\n"
+        "kernel k(x: {dtype}[m, n], y: {dtype}[m], n: i32, m: i32)\n\
+         assume 0 <= n and 0 <= m <= 64\n\
+         domain {{ [s] : 0 <= s < m }}\n\
+         domain {{ [i] : {rows} }}\n\
+         y[s] = {operator}(i, x[s, i]) {{id=total}}\n"
     );
     LoopKernel::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"))
 }

@@ -56,7 +56,7 @@ fn the_text_of_every_example_compiles() {
             for target in [Target::hip_rdna(), Target::hip_cdna()] {
                 let program = match lowered(&kernel, target) {
                     Ok(program) => program,
-                    // Pipelines that count on warps of 32 threads.
+                    // Pipelines that rely on warps of 32 threads.
                     Err(d) if target.warp_size == 64 => {
                         assert!(["warp-without-lanes", "flat-warp"].contains(&d.code), "{name}: {d}");
                         continue;
@@ -107,6 +107,7 @@ fn programs_for_another_language_are_refused() {
     let program = lowered(&transformed("axpy", "block_128"), Target::cuda()).unwrap();
     assert_eq!(
         hip_source(&program).unwrap_err().message,
-        "`axpy` is lowered for CUDA C and warps of 32 threads, and is to be printed in HIP C++ for warps of 32 or 64"
+        "`axpy` was lowered for CUDA C and warps of 32 threads, and cannot be printed in HIP C++ \
+         for warps of 32 or 64"
     );
 }

@@ -52,7 +52,7 @@ fn check_within(tolerance: f32, name: &str, cases: &[(Arguments, &str, Vec<f32>)
     for (pipeline, compiled) in names.iter().zip(checker.compile_all(&programs)) {
         let compiled = compiled.unwrap_or_else(|e| panic!("{pipeline}: {e}"));
         let allowed = cases.iter().filter(|(arguments, ..)| fulfilled(compiled.program(), arguments));
-        assert!(allowed.clone().count() > 0, "{pipeline}: no case fulfils its assumptions");
+        assert!(allowed.clone().count() > 0, "{pipeline}: no case satisfies its assumptions");
         for (arguments, array, expected) in allowed {
             for order in [Order::Forwards, Order::Backwards] {
                 let mut arguments = arguments.clone();

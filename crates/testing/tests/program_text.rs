@@ -1,5 +1,5 @@
-//! The text of programs, on whatever lowering makes: what is printed reads back to the same
-//! program, which is printed, checked and run like the one that it came from.
+//! The text of programs that lowering produces: a printed program reads back as the same program,
+//! which is printed, checked and run like the original.
 
 #[path = "common/examples.rs"]
 mod examples;
@@ -25,12 +25,12 @@ fn read_back(name: &str, program: &Program) -> Program {
         .unwrap_or_else(|d| panic!("{name} does not read back:\n{}\n{text}", d.render()));
     assert_eq!(again.to_text(), text, "{name}: another text");
     let plain = program.plain();
-    // A NaN does not equal itself; its bits are in the text.
+    // A NaN does not equal itself; the text has its bits.
     if again != plain {
         let (again, plain) = (format!("{again:#?}"), format!("{plain:#?}"));
         let differs = again.lines().zip(plain.lines()).find(|(a, b)| a != b);
         assert_eq!(again.lines().count(), plain.lines().count(), "{name}: {differs:?}\n{text}");
-        assert!(differs.is_none(), "{name} reads back as another program: {differs:?}\n{text}");
+        assert!(differs.is_none(), "{name} reads back as a different program: {differs:?}\n{text}");
     }
     again
 }
@@ -77,7 +77,7 @@ fn programs_of_the_examples() {
     });
 }
 
-/// The check asks the same questions of a program and of its text.
+/// The final check makes the same queries for a program and for its text.
 #[test]
 fn verdicts_on_texts() {
     for (kernel, pipeline) in

@@ -53,7 +53,10 @@ y[i] = 2.0 * sum(j, x[i, j]) {id=total}
 fn brute_force_runs_all_instances() {
     let (declared, split) = runs(
         SUM,
-        "split_iname(j, 2)\nsplit_reduction_inward(j_inner)\nsplit_iname(i, 4)\ntag_inames(i_inner: block.x, j_inner: thread.x)",
+        "split_iname(j, 2)\n\
+         split_reduction_inward(j_inner)\n\
+         split_iname(i, 4)\n\
+         tag_inames(i_inner: block.x, j_inner: thread.x)",
         &[("n", 6), ("m", 3)],
     );
     // init, update and finish of each row.

@@ -64,7 +64,8 @@ fn all_evaluators_agree() {
         total = total.with(count);
     }
     println!(
-        "{} kernels, {} expressions, {} evaluations, {} texts; {} refusals and {} errors alike; left out: {:?}",
+        "{} kernels, {} expressions, {} evaluations, {} texts; {} refusals and {} errors alike; \
+         left out: {:?}",
         total.kernels,
         total.expressions,
         total.evaluations,

@@ -66,13 +66,13 @@ impl Checker {
     /// With a folder for compiled libraries.
     pub fn with_folder(folder: impl Into<PathBuf>) -> Result<Checker, Diagnostic> {
         let compiler = PathBuf::from(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()));
-        let help = "install g++ or clang++, or name a C++ compiler in the environment variable CXX";
+        let help = "install g++ or clang++, or set the environment variable CXX to a C++ compiler";
         let failed = |what: String| Diagnostic::new("no-c++-compiler", what).help(help);
         let output = Command::new(&compiler).arg("--version").output();
         let output =
             output.map_err(|e| failed(format!("`{}` cannot be started: {e}", compiler.display())))?;
         if !output.status.success() {
-            return Err(failed(format!("`{}` does not tell its version", compiler.display())));
+            return Err(failed(format!("`{}` does not report its version", compiler.display())));
         }
         let folder = folder.into();
         let checker = Checker {

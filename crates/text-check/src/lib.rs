@@ -1,9 +1,9 @@
 //! Runs the printed CUDA C itself on a CPU, so that a machine without a GPU can test it.
 //!
 //! The text is compiled, unchanged, by the system's C++ compiler under a shim header of our own
-//! (`shim/cuda_shim.h`; `shim/hip_runtime.h` adds the names of HIP) that defines CUDA's keywords and
-//! functions: threads of a block are fibers, and a barrier or a shuffle switches between them. The
-//! resulting library is loaded, and [`TextProgram::run`] executes the host body of the program.
+//! (`shim/cuda_shim.h`; `shim/hip_runtime.h` adds the names of HIP) that defines CUDA's keywords
+//! and functions: threads of a block are fibers, and a barrier or a shuffle switches between them.
+//! The resulting library is loaded, and [`TextProgram::run`] executes the host body of the program.
 //!
 //! It tests the printing, not the kernel: finding races is the emulator's task, although running
 //! the threads forwards and backwards ([`Order`]) reveals many of them. Compiler warnings are

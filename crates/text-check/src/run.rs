@@ -134,10 +134,8 @@ impl TextProgram {
         let mut results = Vec::new();
         for (global, storage) in self.program.globals.iter().zip(&mut run.storage) {
             let content = storage.content();
-            results.push(
-                content
-                    .ok_or_else(|| wrong(format!("something was written outside of `{}`", global.name)))?,
-            );
+            results
+                .push(content.ok_or_else(|| wrong(format!("the kernel wrote outside `{}`", global.name)))?);
         }
         for (global, content) in self.program.globals.iter().zip(results) {
             if global.owner == Owner::Caller {
@@ -242,10 +240,10 @@ impl Run<'_> {
                 Err(wrong(format!("kernel `{}`: not all threads reach a barrier or a shuffle", kernel.name)))
             }
             2 => Err(wrong(format!(
-                "kernel `{}`: the mask of a shuffle names threads that do not exist",
+                "kernel `{}`: the mask of a shuffle includes threads that do not exist",
                 kernel.name
             ))),
-            _ => Err(wrong(format!("kernel `{}`: no memory for its threads", kernel.name))),
+            _ => Err(wrong(format!("kernel `{}`: not enough memory for its threads", kernel.name))),
         }
     }
 }

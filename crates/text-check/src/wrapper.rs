@@ -35,9 +35,10 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
         let synchronises = u8::from(synchronises(kernel));
         let _ = write!(
             text,
-            "extern \"C\" int {}(const unsigned int *grid, int backwards, void *const *arguments) {{\n    \
-             static const unsigned int shape[] = {{{x}, {y}, {z}}};\n    \
-             return shim::launch(&{}, grid, shape, {synchronises}, backwards, arguments);\n}}\n",
+            "extern \"C\" int {}(const unsigned int *grid, int backwards, void *const *arguments) \
+             {{\n    static const unsigned int shape[] = {{{x}, {y}, {z}}};\n    return \
+             shim::launch(&{}, grid, shape, {synchronises}, backwards, arguments);\n\
+             }}\n",
             entry(k),
             kernel.name,
         );

@@ -118,8 +118,9 @@ fn names_that_cuda_c_has_taken_are_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "error[illegal-name]: `{name}` cannot be a name in CUDA C\n  help: choose another: keywords, builtin types and \
-                 functions of CUDA C, and names with `__` are taken"
+                "error[illegal-name]: `{name}` cannot be a name in CUDA C\n  help: choose \
+                 another: keywords, builtin types and functions of CUDA C, and names with `__` \
+                 are reserved"
             )
         );
     }
@@ -129,7 +130,7 @@ fn names_that_cuda_c_has_taken_are_refused() {
 fn programs_that_break_their_invariants_are_refused() {
     let sum = |x: Value| Value::binary(BinOp::Add, x.clone(), x);
     let error = cuda_source(&with_value("x", DType::F16, sum)).unwrap_err();
-    assert_eq!(error.to_string(), "error[malformed-program]: arithmetic on f16, which is to be done in f32");
+    assert_eq!(error.to_string(), "error[malformed-program]: arithmetic on f16, which has to be done in f32");
     let unknown = |x: Value| call("gamma", DType::F32, Precision::Precise, vec![x]);
     let error = cuda_source(&with_value("x", DType::F32, unknown)).unwrap_err();
     assert_eq!(error.to_string(), "error[unknown-function]: there is no function `gamma`");

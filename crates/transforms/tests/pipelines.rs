@@ -134,9 +134,9 @@ fn pipelines_differ_where_their_kernels_do() {
 fn the_first_step_that_made_it_false_is_found() {
     let steps = Pipeline::parse(
         "split_iname(i, 64)\n\
-                                 split_iname(i_inner, 8, outer=a, inner=b)\n\
-                                 unroll(b)\n\
-                                 tag_inames(i_outer: block.x)",
+         split_iname(i_inner, 8, outer=a, inner=b)\n\
+         unroll(b)\n\
+         tag_inames(i_outer: block.x)",
     )
     .unwrap();
     let own = kernel(OWN);

@@ -1,5 +1,5 @@
-//! What counts depend on besides the key: the sample with its contents, and the machine for which
-//! they are an estimate.
+//! The basis of counts, on which they depend in addition to the key: the sample with its contents,
+//! and the machine for which they are an estimate.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::Args;

@@ -46,7 +46,7 @@ pub(crate) struct Candidate {
     binary: Option<BinaryFile>,
 }
 
-/// What the binaries of a folder belong to.
+/// The origin of the binaries of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     /// The version of the format.
@@ -75,7 +75,7 @@ pub struct BinaryFolder {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     std::fs::write(path, bytes).map_err(|e| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-            .help("name a folder that may be written to")
+            .help("use a writable folder")
     })
 }
 
@@ -118,8 +118,8 @@ impl BinaryFile {
 /// Creates the folder and removes an earlier manifest: an unfinished folder has none.
 pub(crate) fn prepare(folder: &Path) -> Result<(), Diagnostic> {
     let failed = |e: std::io::Error| {
-        Diagnostic::new("write-file", format!("{} cannot be made: {e}", folder.display()))
-            .help("name a folder that may be written to")
+        Diagnostic::new("write-file", format!("{} cannot be created: {e}", folder.display()))
+            .help("use a writable folder")
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     match std::fs::remove_file(folder.join(MANIFEST)) {
@@ -158,7 +158,7 @@ impl BinaryFolder {
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|e| damaged(&path, e.to_string()))?;
         if format(&value) != Some(u64::from(FORMAT)) {
-            return Err(damaged(&path, format!("it is not of format {FORMAT}")));
+            return Err(damaged(&path, format!("its format is not {FORMAT}")));
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(|e| damaged(&path, e.to_string()))?;
         let arch: Arch = manifest.arch.parse().map_err(|e| damaged(&path, format!("{e}")))?;
@@ -214,10 +214,10 @@ impl BinaryFolder {
             None => Ok(()),
             Some((field, here, there)) => Err(Diagnostic::new(
                 "binary-folder-differs",
-                format!("the binaries in {} are of another {field}", self.folder.display()),
+                format!("the binaries in {} are for a different {field}", self.folder.display()),
             )
             .witness(format!("there `{}`, here `{}`", there.trim(), here.trim()))
-            .help("give the kernel, the pipeline and the sizes that the folder was made with")),
+            .help("use the kernel, the pipeline and the sizes that the folder was made with")),
         }
     }
 
@@ -286,7 +286,7 @@ impl BinaryFolder {
         if blake3::hash(printed.source.text.as_bytes()).to_hex().as_str() != entry.source {
             return Err(Diagnostic::new(
                 "binary-folder-differs",
-                format!("{} was made from another text than is printed here", entry.file),
+                format!("{} was compiled from a different text than the one printed here", entry.file),
             )
             .help("make the folder again with this version of the library"));
         }

@@ -46,13 +46,13 @@ pub(crate) fn check(program: &Program, most: usize) -> Result<(), Diagnostic> {
         let count = statements(&kernel.body);
         if count > most {
             let message = format!(
-                "`{}` has {count} statements once its loops are unrolled, more than {most}: the \
-                 compiler would take long",
+                "`{}` has {count} statements after unrolling, more than {most}: the compiler \
+                 would take too long",
                 kernel.name
             );
             return Err(Diagnostic::new("body-too-long", message).help(
-                "leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher \
-                 `most_statements` allows more",
+                "leave a loop rolled, or unroll shorter loops by `unroll`, `ilp` and `vec`; a \
+                 higher `most_statements` allows more",
             ));
         }
     }
@@ -69,9 +69,18 @@ mod tests {
     /// Counts the statements of a program with this body.
     fn of(body: &str) -> usize {
         let program = Program::parse(&format!(
-            "program k(x, m: i32) index i32\nglobal x: f32[64] written\nhost {{\nlaunch k\n}}\n\
-             kernel k(x written, m: i32) {{\ngrid(1, 1, 1)\nblock(1, 1, 1)\nvar i: i32\nvar j: i32\n\
-             {body}\n}}\n"
+            "program k(x, m: i32) index i32\n\
+             global x: f32[64] written\n\
+             host {{\n\
+             launch k\n\
+             }}\n\
+             kernel k(x written, m: i32) {{\n\
+             grid(1, 1, 1)\n\
+             block(1, 1, 1)\n\
+             var i: i32\n\
+             var j: i32\n\
+             {body}\n\
+             }}\n"
         ));
         statements(&program.unwrap_or_else(|d| panic!("{}", d.render())).kernels[0].body)
     }
@@ -103,7 +112,11 @@ mod tests {
     fn unrolled_loops_count_as_often_as_they_run() {
         let nested = |outer: &str, inner: &str| {
             of(&format!(
-                "for i: i32 = 0 to 64 step 8 {outer} {{\nfor j: i32 = i to i + 8 {inner} {{\nstore x[j] = 0.0f32\n}}\n}}"
+                "for i: i32 = 0 to 64 step 8 {outer} {{\n\
+                 for j: i32 = i to i + 8 {inner} {{\n\
+                 store x[j] = 0.0f32\n\
+                 }}\n\
+                 }}"
             ))
         };
         // A loop that stays one is a statement.
@@ -111,8 +124,11 @@ mod tests {
         assert_eq!(nested("unroll", ""), 8 * 2);
         // The number of iterations is known only of loops with constant bounds.
         assert_eq!(nested("", "unroll"), 3);
-        let constant =
-            "for i: i32 = 0 to 8 unroll {\nfor j: i32 = 0 to 10 step 4 unroll {\nstore x[j] = 0.0f32\n}\n}";
+        let constant = "for i: i32 = 0 to 8 unroll {\n\
+                        for j: i32 = 0 to 10 step 4 unroll {\n\
+                        store x[j] = 0.0f32\n\
+                        }\n\
+                        }";
         assert_eq!(of(constant), 8 * 3);
         assert_eq!(of("for i: i32 = 0 to m unroll {\nstore x[i] = 0.0f32\n}"), 2);
     }

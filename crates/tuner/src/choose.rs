@@ -86,7 +86,7 @@ pub fn choose(
     let none = || {
         let why = refusal.map_or_else(String::new, |r| format!(": {r}"));
         Diagnostic::new("no-choice", format!("no form fits this problem{why}"))
-            .help("give a form that makes no assumption about sizes")
+            .help("add a form without assumptions about sizes")
     };
     best.ok_or_else(none)
 }

@@ -116,8 +116,10 @@ impl Tuning {
         let mut out = String::new();
         let _ = write!(
             out,
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-             <title>Tuning</title><style>{STYLE}</style></head><body><h1>Tuning on {}</h1>",
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta \
+             name=\"viewport\" \
+             content=\"width=device-width\"><title>Tuning</title><style>{STYLE}</style></head><body><h1>Tuning \
+             on {}</h1>",
             escape(&self.key.device)
         );
         let refused =
@@ -150,8 +152,9 @@ impl Tuning {
         let _ = write!(out, "<h2>Pipeline</h2><pre>{}</pre>", escape(self.key.pipeline.trim()));
 
         out.push_str(
-            "<h2>Parameters</h2><p class=\"note\">A dot is a point of the space, the green one the best; a red line is the \
-             memory's bound, where that is near. Rest the pointer on a dot to read which it is.</p><div class=\"plots\">",
+            "<h2>Parameters</h2><p class=\"note\">A dot is a point of the space, the green one \
+             the best; a red line is the memory's bound, where that is near. Rest the pointer on \
+             a dot to read which it is.</p><div class=\"plots\">",
         );
         let least = shown.first().map_or(0.0, |f| f.3);
         let most = shown.iter().map(|f| f.3).fold(0.0, f64::max);
@@ -240,7 +243,9 @@ impl Tuning {
             let class = if self.best == Some(*k) { " class=\"best\"" } else { "" };
             let _ = write!(
                 out,
-                "<tr{class}><td class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}B</td><td>{}</td><td>{:.0} %</td><td>{:.0} %</td><td>{}</td></tr>",
+                "<tr{class}><td \
+                 class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}B</td><td>{}</td><td>{:.0} \
+                 %</td><td>{:.0} %</td><td>{}</td></tr>",
                 escape(&point.to_string()),
                 cost.bound_ms,
                 spaced(cost.moved_bytes),

@@ -1,4 +1,5 @@
-//! What a recorded outcome depends on. An outcome is reused only if all of it is the same.
+//! The key of a recorded outcome: everything that it depends on. An outcome is reused only if all
+//! of it is the same.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Point, data_class};
 
-/// What an outcome depends on, besides its point. The space is not part of it: an additional
-/// candidate does not affect the others.
+/// Everything that an outcome depends on, except its point. The space is not part of it: an
+/// additional candidate does not affect the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// The fingerprint of the declared kernel.
@@ -182,8 +183,10 @@ mod tests {
     #[test]
     fn a_problem_is_read_as_it_was_written() {
         let kernel = LoopKernel::parse(
-            "kernel k(x: f32[n, m], idx: i32[n], y: f64[n], n: i32, m: i32, shift: i32, a: f32)\nassume 1 <= m\n\
-             domain { [i] : 0 <= i < n }\ny[i] = a * x[i, 0] + idx[i] + shift",
+            "kernel k(x: f32[n, m], idx: i32[n], y: f64[n], n: i32, m: i32, shift: i32, a: f32)\n\
+             assume 1 <= m\n\
+             domain { [i] : 0 <= i < n }\n\
+             y[i] = a * x[i, 0] + idx[i] + shift",
         )
         .expect("a kernel");
         let tensor = |shape: &[usize], dtype| Tensor::zeros(shape, dtype).expect("a tensor");

@@ -46,7 +46,7 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
     Ok(records)
 }
 
-const HELP: &str = "name a file that `loopwright tune --log FILE` has written";
+const HELP: &str = "use a file written by `loopwright tune --log FILE`";
 
 /// How every record begins.
 const BEGIN: &[u8] = b"{\"key\":";
@@ -58,11 +58,11 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
         return Err(Diagnostic::new(
             "tuning-log",
             format!(
-                "{} is a file of records to ship, which tell classes of sizes and no sizes",
+                "{} is a file of shipped records, which have classes of sizes instead of sizes",
                 path.display()
             ),
         )
-        .help("name the searches' logs, of `loopwright tune --log FILE`"));
+        .help("use the logs of the searches, written by `loopwright tune --log FILE`"));
     }
     let (mut records, mut torn, mut foreign) = (Vec::new(), Vec::new(), None);
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -87,7 +87,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
             "tuning-log",
             format!("line {number} of {} is not a record: {e}", path.display()),
         )
-        .help("name another file, or move this one away")),
+        .help("use another file, or move this one away")),
         _ => Ok((records, torn)),
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rates, key};
 
-/// What rates are valid for.
+/// The key of stored rates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Subject {
     device: String,

@@ -1,4 +1,4 @@
-//! What the pages have in common: their style, text in HTML, numbers, scales, the frame of a plot.
+//! Common parts of the pages: style, text in HTML, numbers, scales, the frame of a plot.
 
 use std::fmt::Write;
 
@@ -112,10 +112,10 @@ impl Frame {
         let middle = (y0 + y1) / 2.0;
         let _ = write!(
             out,
-            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/>\
-             <line class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-             <text x=\"14\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {middle:.1})\">{}</text>",
+            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/><line \
+             class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/><text x=\"{:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{}</text><text x=\"14\" y=\"{middle:.1}\" \
+             text-anchor=\"middle\" transform=\"rotate(-90 14 {middle:.1})\">{}</text>",
             (x0 + x1) / 2.0,
             self.height - 10.0,
             escape(x),

@@ -88,9 +88,17 @@ mod tests {
                         domain { [i, j] : 0 <= i < n and 0 <= j <= i }\nc[i, j] = 1.0\n";
         assert_eq!(of(triangle, 10), Some(100.0));
         assert_eq!(of(triangle, 0), Some(0.0));
-        let ragged = "kernel k(x: f32[n], o: i32[n + 1], y: f32[n], n: i32)\nassume 0 <= n\nfact monotone(o)\n\
-                      fact 0 <= o <= n\ndomain { [s] : 0 <= s < n }\ndomain { [i] : lo <= i < hi }\n\
-                      temp lo: i32 private\ntemp hi: i32 private\nlo = o[s]\nhi = o[s + 1]\ny[s] = sum(i, x[i])\n";
+        let ragged = "kernel k(x: f32[n], o: i32[n + 1], y: f32[n], n: i32)\n\
+                      assume 0 <= n\n\
+                      fact monotone(o)\n\
+                      fact 0 <= o <= n\n\
+                      domain { [s] : 0 <= s < n }\n\
+                      domain { [i] : lo <= i < hi }\n\
+                      temp lo: i32 private\n\
+                      temp hi: i32 private\n\
+                      lo = o[s]\n\
+                      hi = o[s + 1]\n\
+                      y[s] = sum(i, x[i])\n";
         assert_eq!(of(ragged, 10), None);
         assert_eq!(of(ragged, 0), Some(0.0), "no segment has points");
     }

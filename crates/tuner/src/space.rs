@@ -35,11 +35,11 @@ impl Requirement {
         if divides {
             return Err(Diagnostic::new(
                 "requirement",
-                format!("`{}` divides by `/`, which is not an operation on integers", text.trim()),
+                format!("`{}` uses `/`, which is not an operation on integers", text.trim()),
             )
             .help(
-                "write `//` for the quotient rounded down, and `a % b == 0` where there has to be \
-                 no rest",
+                "write `//` for the quotient rounded down, and `a % b == 0` to require \
+                 divisibility",
             ));
         }
         Ok(Requirement { text: text.trim().to_owned(), condition })
@@ -117,8 +117,8 @@ impl Space {
                 here(
                     Diagnostic::new("space-syntax", format!("`{line}` is not a line of a search space"))
                         .help(
-                            "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` or \
-                         `require CONDITION`",
+                            "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` \
+                             or `require CONDITION`",
                         ),
                 )
             };
@@ -130,7 +130,7 @@ impl Space {
             if space.parameters.contains_key(name) {
                 return Err(here(Diagnostic::new(
                     "parameter-twice",
-                    format!("parameter `{name}` has candidates already"),
+                    format!("parameter `{name}` already has candidates"),
                 )));
             }
             let values = candidates(values.trim()).ok_or_else(syntax)?;
@@ -215,7 +215,7 @@ impl Space {
                         format!("`{requirement}` has no integer value at {point}"),
                     )
                     .help(
-                        "requirements are made of parameters, integers, + - * // %, comparisons, \
+                        "requirements consist of parameters, integers, + - * // %, comparisons, \
                          and, or, not",
                     ));
                 }
@@ -289,7 +289,10 @@ mod tests {
 
     #[test]
     fn a_space_is_read_and_printed() {
-        let text = "rows in [1, 2, 2, 4] # twice\nlanes in powers(8, 40)\nunroll in 1..=2\nk in 3..5\n\
+        let text = "rows in [1, 2, 2, 4] # twice\n\
+                    lanes in powers(8, 40)\n\
+                    unroll in 1..=2\n\
+                    k in 3..5\n\
                     require rows * lanes <= 32 and unroll != rows\n";
         let space = Space::parse(text).expect("it is one");
         assert_eq!(space.parameters()["rows"], [1, 2, 4]);

@@ -46,8 +46,8 @@ impl Strategy {
     pub fn check(&self) -> Result<(), Diagnostic> {
         match self {
             Strategy::Random { points: 0, .. } | Strategy::Guided { points: 0, .. } => {
-                Err(Diagnostic::new("strategy", "a strategy of 0 points looks at nothing")
-                    .help("give it 1 point or more, or take the exhaustive strategy for all"))
+                Err(Diagnostic::new("strategy", "a strategy of 0 points evaluates nothing")
+                    .help("give it 1 point or more, or use the exhaustive strategy for all points"))
             }
             _ => Ok(()),
         }
@@ -279,7 +279,11 @@ mod tests {
     /// A landscape with a ridge that the estimates know only roughly.
     fn landscape() -> (Vec<Point>, Vec<Option<f64>>, Vec<Option<f64>>) {
         let space = Space::parse(
-            "block in powers(32, 1024)\nrows in [1, 2, 4, 8]\nunroll in [1, 2, 4, 8]\nvec in [1, 2, 4]\nrequire block * rows <= 4096",
+            "block in powers(32, 1024)\n\
+             rows in [1, 2, 4, 8]\n\
+             unroll in [1, 2, 4, 8]\n\
+             vec in [1, 2, 4]\n\
+             require block * rows <= 4096",
         )
         .expect("a space");
         let points = space.points().expect("points");

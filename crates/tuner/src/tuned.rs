@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::data_class::data_class;
 use crate::{Outcome, Point, Tuning, figures, key};
 
-/// What a shipped record is valid for.
+/// The key of a shipped record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordKey {
     /// The fingerprint of the declared kernel.
@@ -180,7 +180,7 @@ pub struct TunedPoint {
 /// The best points of one search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedRecord {
-    /// What the record is valid for.
+    /// The key of the record.
     pub key: RecordKey,
     /// The best points, at most three, best first.
     pub best: Vec<TunedPoint>,
@@ -257,7 +257,7 @@ impl TunedRecords {
         let path = path.as_ref();
         let failed = |e: String| {
             Diagnostic::new("tuning-record", format!("{} cannot be read: {e}", path.display()))
-                .help("name a file that `loopwright tune --record FILE` has written")
+                .help("use a file written by `loopwright tune --record FILE`")
         };
         let text = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
         serde_json::from_slice(&text).map_err(|e| failed(e.to_string()))
@@ -283,7 +283,7 @@ impl TunedRecords {
         let path = path.as_ref();
         let failed = |e: String| {
             Diagnostic::new("tuning-record", format!("{} cannot be written: {e}", path.display()))
-                .help("name a file in a folder that exists and may be written to")
+                .help("use a file in an existing, writable folder")
         };
         let text = serde_json::to_string_pretty(self).map_err(|e| failed(e.to_string()))? + "\n";
         let mut own = path.as_os_str().to_owned();
@@ -337,7 +337,7 @@ impl TunedRecords {
                 .collect();
             return Err(Diagnostic::new(
                 "record-ambiguous",
-                format!("{} records hold for this kernel and pipeline, with different points", points.len()),
+                format!("{} records match this kernel and pipeline, with different points", points.len()),
             )
             .witness(classes.join(" | "))
             .help("give the values of the parameters with -p, or `run`, which knows sizes and device"));
@@ -351,7 +351,7 @@ impl TunedRecords {
     ) -> Result<&TunedRecord, Diagnostic> {
         let all = self.records.iter().filter(|r| !r.best.is_empty()).map(|r| (differences(&r.key), r));
         let Some((differences, record)) = all.min_by_key(|(d, _)| d.len()) else {
-            return Err(Diagnostic::new("record-differs", "the file of records holds none")
+            return Err(Diagnostic::new("record-differs", "the file contains no records")
                 .help("add one with `loopwright tune --record FILE`"));
         };
         if differences.is_empty() {
@@ -385,7 +385,7 @@ impl TunedRecord {
     pub fn bind(&self, pipeline: &Pipeline) -> Result<Pipeline, Diagnostic> {
         match self.best.first() {
             Some(best) => pipeline.bind(best.point.values().map(|(n, v)| (n.as_str(), v))),
-            None => Err(Diagnostic::new("record-differs", "the record holds no point")
+            None => Err(Diagnostic::new("record-differs", "the record has no point")
                 .help("add one with `loopwright tune --record FILE`")),
         }
     }

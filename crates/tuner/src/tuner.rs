@@ -211,14 +211,12 @@ impl<'a> Tuner<'a> {
             if points(declared, &integers) == Some(0.0) {
                 let sizes: Vec<String> = integers.iter().map(|(name, v)| format!("{name}={v}")).collect();
                 let message = format!(
-                    "`{}` has nothing to do for the {what} ({}): no instruction is executed",
+                    "`{}` does nothing for the {what} ({}): no instruction is executed",
                     declared.name,
                     sizes.join(" ")
                 );
-                return Err(Diagnostic::new("nothing-to-do", message).help(
-                    "give sizes that leave something to do; every point is as good where nothing \
-                     is done",
-                ));
+                return Err(Diagnostic::new("nothing-to-do", message)
+                    .help("use sizes with some work; without work, all points are equally good"));
             }
         }
         Ok(())

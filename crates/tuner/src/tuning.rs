@@ -16,11 +16,11 @@ pub struct Finalist {
 pub struct Tuning {
     /// The name of the search.
     pub name: String,
-    /// What the outcomes depend on.
+    /// The key of the outcomes.
     pub key: Key,
-    /// What counts additionally depend on, see [`Record::basis`](crate::Record::basis).
+    /// The basis of the counts, see [`Record::basis`](crate::Record::basis).
     pub basis: String,
-    /// What a record of this search is valid for.
+    /// The key of a record of this search.
     pub record_key: RecordKey,
     /// The machine for which costs are estimated.
     pub machine: Machine,

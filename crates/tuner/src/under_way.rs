@@ -166,8 +166,11 @@ mod tests {
         (0..bound.program().kernels.len()).map(|k| UnderWay::of(bound.program(), &report, k).mean()).collect()
     }
 
-    const ROWS: &str = "kernel rows(x: f32[n, m], out: f32[n], n: i32, m: i32)\nassume 0 <= n and 0 <= m\n\
-         domain { [s] : 0 <= s < n }\ndomain { [i] : 0 <= i < m }\nout[s] = sum(i, x[s, i])\n";
+    const ROWS: &str = "kernel rows(x: f32[n, m], out: f32[n], n: i32, m: i32)\n\
+                        assume 0 <= n and 0 <= m\n\
+                        domain { [s] : 0 <= s < n }\n\
+                        domain { [i] : 0 <= i < m }\n\
+                        out[s] = sum(i, x[s, i])\n";
 
     fn rows(rows: usize, length: usize) -> Args {
         Args::new().tensor("x", &Tensor::random(&[rows, length], DType::F32, 3).expect("a tensor"))
@@ -199,11 +202,18 @@ mod tests {
     #[test]
     fn loops_count_as_much_as_they_move() {
         // The bounds are a round of 8 bytes; then each round is of 16, as compilers unroll.
-        let text = "kernel k(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)\n\
-             assume 0 <= n and 0 <= nseg\nfact monotone(offsets)\nfact 0 <= offsets <= n\n\
-             domain { [s] : 0 <= s < nseg }\ndomain { [i] : lo <= i < hi }\n\
-             temp lo: i32 private\ntemp hi: i32 private\nlo = offsets[s]\nhi = offsets[s + 1]\n\
-             out[s] = sum(i, x[i])\n";
+        let text = "kernel k(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: \
+                    i32)\n\
+                    assume 0 <= n and 0 <= nseg\n\
+                    fact monotone(offsets)\n\
+                    fact 0 <= offsets <= n\n\
+                    domain { [s] : 0 <= s < nseg }\n\
+                    domain { [i] : lo <= i < hi }\n\
+                    temp lo: i32 private\n\
+                    temp hi: i32 private\n\
+                    lo = offsets[s]\n\
+                    hi = offsets[s + 1]\n\
+                    out[s] = sum(i, x[i])\n";
         let args = |length: i32| {
             let offsets: Vec<i32> = (0..5).map(|s| s * length).collect();
             let x = Tensor::random(&[4 * length as usize], DType::F32, 3).expect("a tensor");

@@ -97,10 +97,10 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     let other = Setting { args: setting.args.clone().bind_type("T", DType::F64), ..setting };
     let refused = other.measure(&folder);
     assert_eq!(refused.code, "binary-folder-differs");
-    assert!(refused.message.ends_with("are of another problem"), "{refused}");
+    assert!(refused.message.ends_with("are for a different problem"), "{refused}");
     let other =
         Setting { pipeline: Pipeline::parse(&format!("assume(m >= 1)\n{PIPELINE}")).expect("one"), ..other };
-    assert!(other.measure(&folder).message.ends_with("are of another pipeline"));
+    assert!(other.measure(&folder).message.ends_with("are for a different pipeline"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn damage_is_found_before_anything_is_loaded() {
         message()
     };
     assert!(with(&text[..text.len() / 2]).contains("manifest.json cannot be used: EOF"));
-    assert!(with(&text.replacen("\"format\": 2", "\"format\": 9", 1)).contains("it is not of format 2"));
+    assert!(with(&text.replacen("\"format\": 2", "\"format\": 9", 1)).contains("its format is not 2"));
     assert!(with(&text.replace("00000.cubin", "../00000.cubin")).contains("it is not in the folder"));
     assert!(with(&text.replacen("\"sm_80\"", "\"sm-80\"", 1)).contains("is not an architecture"));
     std::fs::remove_file(&manifest).expect("removes");

@@ -176,7 +176,8 @@ fn the_page_draws_a_line_a_series_and_estimates_differently() {
     for title in [
         "<title>short, GPU A: len=1024: 91.5 % of 4.00 TB/s, 0.0734 ms, width=32</title>",
         "<title>short, GPU A: len=256: 85.0 % of 4.00 TB/s, estimated, not timed, ",
-        "<title>short, emulator: len=64: 88.0 % of 4.00 TB/s, estimated, not timed, 0.0048 ms, width=8</title>",
+        "<title>short, emulator: len=64: 88.0 % of 4.00 TB/s, estimated, not timed, 0.0048 ms, \
+         width=8</title>",
     ] {
         assert!(plot.contains(title), "{title}\n{plot}");
     }
@@ -190,11 +191,15 @@ fn the_page_draws_a_line_a_series_and_estimates_differently() {
     assert!(heights[0] > limit && heights[1] < limit, "{heights:?} beside {limit}");
     for said in [
         "Hollow marks on broken lines are estimates by the counts: nothing was timed there.",
-        "<td class=\"said\">len=16</td><td colspan=\"5\" class=\"said\">no point is legal: 1 refused or wrong</td>",
+        "<td class=\"said\">len=16</td><td colspan=\"5\" class=\"said\">no point is legal: 1 \
+         refused or wrong</td>",
         "<td class=\"said\">1 timed, 1 refused or wrong</td>",
-        "On GPU A; limit 4.00 TB/s, measured. Partly estimated by the counts: some shapes were not timed.",
-        "On emulator, for a GPU B; limit 4.00 TB/s, as described. Estimated by the counts: nothing was timed.",
-        "Version 0.1.0, driver 13.0, nvrtc 13.0.</p><pre>split_iname(i, $width)\ntag_inames(s: short)</pre>",
+        "On GPU A; limit 4.00 TB/s, measured. Partly estimated by the counts: some shapes were \
+         not timed.",
+        "On emulator, for a GPU B; limit 4.00 TB/s, as described. Estimated by the counts: \
+         nothing was timed.",
+        "Version 0.1.0, driver 13.0, nvrtc 13.0.</p><pre>split_iname(i, $width)\n\
+         tag_inames(s: short)</pre>",
     ] {
         assert!(page.contains(said), "{said}\n{page}");
     }
@@ -425,8 +430,8 @@ fn a_log_and_the_searches_themselves_say_the_same() {
     let read = LimitReport::read([&log], None).expect("a report");
     assert_eq!(direct.by(), "m");
     assert_eq!((direct.table(), direct.html()), (read.table(), read.html()));
-    let on =
-        "row_sum\n  on emulator; limit 3.30 TB/s, assumed\n  estimated by the counts: nothing was timed\n";
+    let on = "row_sum\n  on emulator; limit 3.30 TB/s, assumed\n  estimated by the counts: \
+              nothing was timed\n";
     assert!(direct.table().contains(on), "{}", direct.table());
     // The report shows what each search has found.
     assert_eq!(labels(&direct), ["row_sum"]);

@@ -43,10 +43,10 @@ fn text(lints: &[Lint]) -> String {
 fn bank_conflicts() {
     let found = lints(TRANSPOSE, pipeline!("transpose/tiled"), "a", [64, 64]);
     let lint = of(&found, "bank-conflicts").unwrap_or_else(|| panic!("{}", text(&found)));
-    assert_eq!((lint.number, lint.unit), (31.0, "conflicts a request"));
+    assert_eq!((lint.number, lint.unit), (31.0, "conflicts per request"));
     assert_eq!(lint.place.array.as_deref(), Some("a_tile"));
     assert!(
-        lint.to_string().contains("tried: pad axis 1 of `a_tile` by 1: 31 conflicts a request to 0"),
+        lint.to_string().contains("tried: pad axis 1 of `a_tile` by 1: 31 conflicts per request to 0"),
         "{lint}"
     );
     // Longer columns change nothing, and are reported so.
@@ -60,8 +60,10 @@ fn bank_conflicts() {
 
 #[test]
 fn uncoalesced_access() {
-    let naive = "split_iname(i, 32)\nsplit_iname(j, 32)\n\
-                 tag_inames(i_outer: block.y, j_outer: block.x, i_inner: thread.x, j_inner: thread.y)\n";
+    let naive = "split_iname(i, 32)\n\
+                 split_iname(j, 32)\n\
+                 tag_inames(i_outer: block.y, j_outer: block.x, i_inner: thread.x, j_inner: \
+                 thread.y)\n";
     let found = lints(TRANSPOSE, naive, "a", [64, 64]);
     let lint = of(&found, "uncoalesced-access").unwrap_or_else(|| panic!("{}", text(&found)));
     assert_eq!((lint.number, lint.place.array.as_deref()), (32.0, Some("a")));
@@ -81,7 +83,7 @@ fn uncoalesced_access() {
     let lint = of(&found, "uncoalesced-access").unwrap_or_else(|| panic!("{}", text(&found)));
     let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
     assert_eq!((repair.before, repair.after), (32.0, 4.0));
-    assert!(repair.what == "put thread.x along `i`", "{lint}");
+    assert!(repair.what == "map thread.x to `i`", "{lint}");
 
     for (kernel, pipeline, array) in [
         (TRANSPOSE, pipeline!("transpose/tiled_padded"), "a"),
@@ -111,7 +113,7 @@ fn low_bytes_in_flight() {
     // 2048 threads per multiprocessor with 4 bytes each are 8 KiB.
     let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [256, 4096]);
     let lint = of(&found, "low-bytes-in-flight").unwrap_or_else(|| panic!("{}", text(&found)));
-    assert!(lint.message.contains("have 8.0 KiB of loads under way"), "{lint}");
+    assert!(lint.message.contains("have 8.0 KiB of loads in flight"), "{lint}");
     let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
     assert_eq!(repair.after, 0.0);
     assert!(repair.steps.iter().any(|s| s.contains("ilp") || s.contains("unroll")), "{lint}");

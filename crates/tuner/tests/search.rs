@@ -317,7 +317,9 @@ fn a_sample_with_partial_tiles_that_the_problem_has_not_is_noted() {
     let table = partial.table();
     let note = |size: &str, tiles: &str, few: usize, better: usize| {
         format!(
-            "tiles of {tiles} divide the problem's {size}=4096 and not the sample's {size}={few}: what partial tiles cost there is counted, and the problem has none; take a sample with {size}={better}"
+            "tiles of {tiles} divide the problem's {size}=4096 and not the sample's {size}={few}: \
+             what partial tiles cost there is counted, and the problem has none; take a sample \
+             with {size}={better}"
         )
     };
     // The squares of threads are tiles as well; 8 divides 24.
@@ -379,8 +381,9 @@ fn bodies_that_would_keep_the_compiler_busy_are_results_and_say_what_to_do() {
     // The index, the guard and the addition, 4096 times; the rest once.
     assert_eq!(
         rendered,
-        "error[body-too-long]: `row_sum` has 12293 statements once its loops are unrolled, more than 6000: the compiler would take long\n  \
-         help: leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher `most_statements` allows more"
+        "error[body-too-long]: `row_sum` has 12293 statements after unrolling, more than 6000: \
+         the compiler would take too long\n  help: leave a loop rolled, or unroll shorter loops \
+         by `unroll`, `ilp` and `vec`; a higher `most_statements` allows more"
     );
     // The table and the page say so too.
     for text in [tuning.table(), tuning.html()] {

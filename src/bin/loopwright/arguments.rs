@@ -26,8 +26,7 @@ pub struct Arguments {
     /// Seed of the random numbers.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// The type that an open type stands for, such as `T=f32`; types of arrays from files are
-    /// inferred.
+    /// The type bound to an open type, such as `T=f32`; types of arrays from files are inferred.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     pub types: Vec<String>,
 }

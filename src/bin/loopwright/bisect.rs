@@ -42,7 +42,10 @@ impl Bisect {
         let asked = self.barriers.is_some() || self.kernels.is_some() || self.shared.is_some();
         if !asked && !self.runs() {
             return Err(Diagnostic::new("option", "`bisect` needs a property")
-                .help("write one, as `--barriers 0`, `--kernels 1`, `--shared 0`, `--bank-conflicts 0`, `--moved BYTES` or `--result`")
+                .help(
+                    "give one, such as `--barriers 0`, `--kernels 1`, `--shared 0`, \
+                     `--bank-conflicts 0`, `--moved BYTES` or `--result`",
+                )
                 .into());
         }
         let declared = self.form.declared()?;
@@ -66,7 +69,7 @@ impl Bisect {
     fn holds(&self, kernel: &LoopKernel) -> Result<bool, Diagnostic> {
         let first = |failure: Failure| match failure {
             Failure::Input(mut diagnostics) if !diagnostics.is_empty() => diagnostics.swap_remove(0),
-            Failure::Input(_) => Diagnostic::new("option", "nothing can be asked"),
+            Failure::Input(_) => Diagnostic::new("option", "the property cannot be evaluated"),
             Failure::Wrong(text) => Diagnostic::new("option", text),
         };
         let binding = Binding { types: self.arguments.types.clone(), index: None };

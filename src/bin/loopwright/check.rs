@@ -26,9 +26,9 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lowered program, open types bound. Unless the user chooses, its indices are of 32 bits, or
-/// of 64 where 32 do not hold what it computes even for small sizes: a launch, which knows its
-/// sizes, would not take it.
+/// The lowered program, with open types bound. Unless the user chooses, its indices have 32 bits,
+/// or 64 if 32 bits overflow even for small sizes: a launch, which knows its sizes, would not use
+/// it.
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
     let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
     let chosen = binding.index()?;
@@ -36,13 +36,13 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
     if chosen.is_none()
         && let Err(wide) = index_range::check(&program, &smallest(&kernel))
     {
-        report::note(&format!("indices are of 64 bits: {} can reach {}", wide.place, wide.farthest()));
+        report::note(&format!("indices have 64 bits: {} can reach {}", wide.place, wide.farthest()));
         return Ok((kernel.clone(), lower(&kernel, LowerOptions::new(DType::I64))?));
     }
     Ok((kernel, program))
 }
 
-/// Values of the scalar arguments for which the assumptions hold, small ones where there are.
+/// Values of the scalar arguments for which the assumptions hold, small ones if possible.
 fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
     let positive = kernel.args.iter().filter_map(|arg| match arg {
         Arg::Scalar(scalar) => Some(Constraint::nonneg(Aff::var(&scalar.name).add_constant(-1).ok()?)),
@@ -57,7 +57,7 @@ fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
 /// `loopwright check`
 pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
-    // What no current device can launch is an error even without a device.
+    // A kernel that no current device can launch is an error even without a device.
     loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -19,7 +19,8 @@ pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), F
         }
         for r in &binary.compiled.resources {
             report::note(&format!(
-                "{arch}: {}: {} registers, {} bytes of shared memory, {} bytes of stack, {} bytes spilled",
+                "{arch}: {}: {} registers, {} bytes of shared memory, {} bytes of stack, {} bytes \
+                 spilled",
                 r.name, r.registers, r.shared_bytes, r.stack_bytes, r.spill_store_bytes
             ));
         }

@@ -71,8 +71,8 @@ impl Explain {
         }
     }
 
-    /// What lowering does to the kernel before it decides about loops, guards and barriers, with the
-    /// verdicts. A kernel with open types has none yet: they are bound with the arguments.
+    /// What lowering does to the kernel before it decides about loops, guards and barriers, with
+    /// the verdicts. A kernel with open types has none yet: they are bound with the arguments.
     fn realizations(&self, kernel: &LoopKernel) -> Result<(), Failure> {
         let realized = match realized(kernel, &Target::default()) {
             Ok(realized) => realized,

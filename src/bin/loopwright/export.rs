@@ -16,7 +16,7 @@ pub struct Export {
     /// A scalar argument, such as `n=1000`.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// The type that an open type stands for, such as `T=f32`.
+    /// The type bound to an open type, such as `T=f32`.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     types: Vec<String>,
     /// The architecture of the binary, such as sm_90a.

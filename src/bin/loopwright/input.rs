@@ -10,7 +10,7 @@ use loopwright::prelude::*;
 use loopwright::transforms::{Verdict, judge_declared};
 use loopwright::tuner::TunedRecord;
 
-/// Why a command ends without success.
+/// The failure of a command.
 pub enum Failure {
     /// The input is wrong.
     Input(Vec<Diagnostic>),
@@ -46,10 +46,10 @@ pub struct Form {
     pub record: Option<PathBuf>,
 }
 
-/// What is left open in a kernel until it is lowered.
+/// The properties of a kernel that are open until it is lowered.
 #[derive(ClapArgs)]
 pub struct Binding {
-    /// The type that an open type stands for, such as `T=f32`.
+    /// The type bound to an open type, such as `T=f32`.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     pub types: Vec<String>,
     /// The type of indices: i32 or i64.
@@ -88,16 +88,16 @@ impl Form {
     ) -> Result<Pipeline, Failure> {
         let Some(path) = &self.pipeline else {
             if let Some(extra) = self.parameters.first() {
-                return Err(Diagnostic::new(
-                    "unknown-parameter",
-                    format!("`{extra}` has no pipeline to go to"),
-                )
-                .help("name a pipeline file after the kernel, or give scalar arguments of `run` with --set")
-                .into());
+                return Err(Diagnostic::new("unknown-parameter", format!("`{extra}` needs a pipeline"))
+                    .help(
+                        "give a pipeline file after the kernel, or scalar arguments of `run` with \
+                         --set",
+                    )
+                    .into());
             }
             if self.record.is_some() {
-                return Err(Diagnostic::new("option", "`--record` has no pipeline to go to")
-                    .help("name the pipeline file that was tuned after the kernel")
+                return Err(Diagnostic::new("option", "`--record` needs a pipeline")
+                    .help("give the tuned pipeline file after the kernel")
                     .into());
             }
             return Ok(Pipeline::new());
@@ -127,8 +127,11 @@ impl Form {
         let value = |p: &String| {
             let (name, value) = pair(p)?;
             let value = value.parse::<i64>().map_err(|_| {
-                Diagnostic::new("parameter", format!("`{value}` is no integer: parameter `{name}` needs one"))
-                    .help(format!("write a number, as `-p {name}=128`"))
+                Diagnostic::new(
+                    "parameter",
+                    format!("`{value}` is not an integer, and parameter `{name}` needs one"),
+                )
+                .help(format!("write a number, as `-p {name}=128`"))
             })?;
             Ok((name.to_owned(), value))
         };
@@ -192,7 +195,7 @@ pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
 pub fn scalar(text: &str) -> Result<(&str, ScalarValue), Failure> {
     let (name, text) = pair(text)?;
     let value = ScalarValue::parse(text).ok_or_else(|| {
-        Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one"))
+        Diagnostic::new("option", format!("`{text}` is not a number, and argument `{name}` needs one"))
             .help(format!("write `--set {name}=3`; an array comes from a file: `--input {name}=FILE.npy`"))
     })?;
     Ok((name, value))
@@ -205,7 +208,7 @@ pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
         .filter(|(name, value)| !name.is_empty() && !value.is_empty())
         .ok_or_else(|| {
             Diagnostic::new("option", format!("`{text}` is not of the form name=value"))
-                .help("write a name, `=`, and what it gets, as `n=1000` or `x=x.npy`")
+                .help("write a name, `=`, and a value, as in `n=1000` or `x=x.npy`")
                 .into()
         })
 }
@@ -215,7 +218,7 @@ pub fn origin(path: &str) -> String {
     if path == "-" { "<stdin>".to_owned() } else { path.to_owned() }
 }
 
-/// Maximum size of a kernel or pipeline file, in bytes; a longer file was named by mistake.
+/// Maximum size of a kernel or pipeline file in bytes; a longer file was given by mistake.
 const LONGEST: u64 = 16 << 20;
 
 /// The kernel of a file. One with a `declared` block is verified against it.
@@ -228,14 +231,15 @@ pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
             Some(Verdict::Refuted(witness)) => {
                 let mut refusal = witness.diagnostic();
                 refusal.message = format!(
-                    "{} does not compute what its `declared` block says: {}",
+                    "{} does not compute the kernel of its `declared` block: {}",
                     origin(path),
                     refusal.message
                 );
                 return Err(refusal.into());
             }
             Some(Verdict::Unknown { reason, .. }) => crate::report::note(&format!(
-                "note: it is not known whether {} computes what its `declared` block says: {reason}",
+                "note: it is not known whether {} computes the kernel of its `declared` block: \
+                 {reason}",
                 origin(path)
             )),
             Some(Verdict::Proved { .. }) | None => {}
@@ -260,7 +264,7 @@ pub fn device(name: &str) -> Result<Device, Failure> {
 pub fn arch(name: &str) -> Result<Arch, Failure> {
     name.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| {
         Diagnostic::new("arch", e.to_string())
-            .help("run `loopwright doctor` for what NVRTC compiles for")
+            .help("`loopwright doctor` lists the architectures that NVRTC supports")
             .into()
     })
 }
@@ -269,7 +273,7 @@ pub fn arch(name: &str) -> Result<Arch, Failure> {
 pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
     let text = String::from_utf8(read(path)?).map_err(|_| {
         Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
-            .help("a pipeline is plain text, one step a line")
+            .help("a pipeline is plain text with one step per line")
     })?;
     Ok(Pipeline::parse_file(&origin(path), &text, &Registry::default())?)
 }
@@ -278,7 +282,7 @@ pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
 pub fn read_space(path: &str) -> Result<String, Failure> {
     let not_text = |_| {
         Diagnostic::new("space-syntax", format!("{} is no UTF-8 text", origin(path)))
-            .help("a space is plain text, one parameter or requirement a line")
+            .help("a space is plain text with one parameter or requirement per line")
     };
     Ok(String::from_utf8(read(path)?).map_err(not_text)?)
 }
@@ -303,7 +307,7 @@ pub fn writable(path: &std::path::Path) -> Result<(), Failure> {
 
 fn unwritable(path: &std::path::Path, e: &std::io::Error) -> Failure {
     Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-        .help("name a file in a folder that exists and may be written to")
+        .help("use a file in an existing, writable folder")
         .into()
 }
 
@@ -311,7 +315,7 @@ fn unwritable(path: &std::path::Path, e: &std::io::Error) -> Failure {
 pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
     let failed = |e: std::io::Error| {
         Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)))
-            .help("name a text file that exists and may be read, or `-` for standard input")
+            .help("use an existing, readable text file, or `-` for standard input")
     };
     let mut bytes = Vec::new();
     if path == "-" {
@@ -322,7 +326,7 @@ pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
     }
     if bytes.len() as u64 > LONGEST {
         return Err(Diagnostic::new("read-file", format!("{} has more than {LONGEST} bytes", origin(path)))
-            .help("a kernel or pipeline is a text of some lines")
+            .help("a kernel or pipeline is a short text")
             .into());
     }
     Ok(bytes)

@@ -90,7 +90,7 @@ const JSON: &str = "a file of cases is a JSON object with a list `cases`";
 
 /// A layout's error, with the part of the expression that it is about.
 fn diagnostic(error: &Error, text: &str, span: Option<std::ops::Range<usize>>) -> Diagnostic {
-    // The place says where; the offset would repeat it.
+    // The span shows the position, so that the offset is omitted.
     let message = match error {
         Error::Syntax { message, .. } => message.clone(),
         other => other.to_string(),
@@ -110,9 +110,14 @@ fn functions() -> String {
     let rows = eval::FUNCTIONS.iter().map(|f| format!("  {:<27} {}\n", f.call, f.what));
     let names = instruction_names().map(|name| format!("  {name}\n"));
     format!(
-        "Functions (A, B, L, M: layouts; S, T: shapes or tilers; c: a coordinate, _ for all of a mode):\n{}\n\
-         A o B composes; Sw<B,M,S> o offset o L is swizzled; other names are sizes of the launch.\n\n\
-         Instructions:\n{}",
+        "Functions (A, B, L, M: layouts; S, T: shapes or tilers; c: a coordinate, _ for all of a \
+         mode):\n\
+         {}\n\
+         A o B composes; Sw<B,M,S> o offset o L is swizzled; other names are sizes of the \
+         launch.\n\
+         \n\
+         Instructions:\n\
+         {}",
         rows.collect::<String>(),
         names.collect::<String>()
     )

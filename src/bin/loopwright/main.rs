@@ -42,7 +42,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a kernel, or the kernel that a pipeline makes of it.
+    /// Print a kernel, or the kernel that a pipeline transforms it to.
     Print {
         #[command(flatten)]
         form: Form,
@@ -64,9 +64,9 @@ enum Command {
         form: Form,
         #[command(flatten)]
         binding: input::Binding,
-        /// Also print the schedule: what lowering decides, a line each. Launches with their blocks
-        /// and grids, where temporaries live, loops with their bounds and what they count, guards,
-        /// barriers with the dependence that each is for, shared loads, vectors, joins.
+        /// Also print the schedule: the decisions of lowering, one per line. Launches with their
+        /// blocks and grids, storage of temporaries, loops with their bounds and inames, guards,
+        /// barriers with the dependence that each enforces, shared loads, vectors, joins.
         #[arg(long)]
         schedule: bool,
     },
@@ -81,11 +81,11 @@ enum Command {
         #[arg(long, value_name = "ARCH")]
         compile: Option<String>,
     },
-    /// Print the lowered program as text; of a file with such a text (.lwp) say whether it is right.
+    /// Print the lowered program as text, or check a file with such a text (.lwp).
     ///
-    /// A text can be changed by hand. Its check is the one that every lowered program goes through:
-    /// all instances run, once each; barriers are met by all threads; conflicts are ordered. What
-    /// it refuses ends with status 2 and a witness.
+    /// A text can be changed by hand. It gets the final check of every lowered program: all
+    /// instances run, once each; barriers are reached by all threads; conflicts are ordered. A
+    /// refusal ends with status 2 and a witness.
     Program {
         #[command(flatten)]
         form: Form,
@@ -104,8 +104,8 @@ enum Command {
     /// Find what is slow from the emulator's counts, each finding with a number and a repair that
     /// was tried.
     Lint(Box<lint::Lint>),
-    /// List the steps of pipelines, one per line; or print the page of one: its arguments, when it is
-    /// legal, a kernel before and after.
+    /// List the steps of pipelines, one per line; or print the page of one: its arguments, when it
+    /// is legal, a kernel before and after.
     Steps {
         /// The step's name.
         name: Option<String>,

@@ -25,15 +25,16 @@ pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
             if said {
                 return Err(Diagnostic::new(
                     "option",
-                    format!("{origin} is a program, which is lowered already"),
+                    format!("{origin} is a program, which is already lowered"),
                 )
-                .help("name it alone, or a kernel file with its pipeline")
+                .help("give only this file, or a kernel file with its pipeline")
                 .into());
             }
             let program = Program::parse_named(&origin, &text)?;
             match verify(&program) {
                 Finding::Proved { questions } => report::say(&format!(
-                    "{}: proved, all instances run, barriers are met, conflicts are ordered ({questions} questions)\n",
+                    "{}: proved, all instances run, barriers are met, conflicts are ordered \
+                     ({questions} questions)\n",
                     program.name
                 )),
                 Finding::Refuted(refusal) | Finding::Unknown(refusal) => Err(Failure::Input(vec![*refusal])),
@@ -45,7 +46,7 @@ pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
 /// The text of the file, if it is a program's: by its name, or by its first word.
 fn text(form: &Form) -> Result<Option<String>, Failure> {
     if form.kernel == "-" {
-        // Standard input is read once, by who reads kernels.
+        // Standard input can be read only once, by the reader of kernels.
         return Ok(None);
     }
     let is_named_so = form.kernel.ends_with(".lwp");
@@ -55,7 +56,7 @@ fn text(form: &Form) -> Result<Option<String>, Failure> {
         Err(_) if is_named_so => Err(Diagnostic::new("syntax", format!("{} is no UTF-8 text", form.kernel))
             .help("a program file is plain text that begins with `program`")
             .into()),
-        // The reader of kernels says what is wrong.
+        // The reader of kernels reports the error.
         Err(_) => Ok(None),
     }
 }

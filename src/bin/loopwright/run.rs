@@ -130,7 +130,7 @@ pub fn tolerance(given: &str) -> Result<Option<f64>, Failure> {
         _ if given == USUAL => Ok(None),
         Ok(value) if value >= 0.0 => Ok(Some(value)),
         _ => Err(Diagnostic::new("option", format!("`{given}` is no tolerance"))
-            .help("write a number that is not negative, as `1e-5`, or leave it out")
+            .help("write a non-negative number such as `1e-5`, or leave it out")
             .into()),
     }
 }

@@ -6,7 +6,7 @@ use loopwright::transforms::{Page, Step};
 
 use crate::{input::Failure, report};
 
-/// One line a step, or one step's page.
+/// One line per step, or one step's page.
 pub fn steps(name: Option<&str>) -> Result<(), Failure> {
     let pages = Step::pages();
     let Some(name) = name else { return report::say(&overview(&pages)) };
@@ -16,7 +16,7 @@ pub fn steps(name: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// Each step as it is written, with what it does.
+/// Each step in its text form, with its effect.
 fn overview(pages: &[Page]) -> String {
     let usage = |page: &Page| page.usage.first().map_or(page.name, |(usage, _)| usage).to_string();
     let widest = pages.iter().map(|p| usage(p).len()).filter(|w| *w <= 44).max().unwrap_or(0);
@@ -34,7 +34,7 @@ fn whole(page: &Page) -> String {
         let _ = write!(text, "\n`{usage}`, in loopy: {loopy}");
     }
     if !page.aliases.is_empty() {
-        let _ = write!(text, "\nAlso read as: {}", page.aliases.join(", "));
+        let _ = write!(text, "\nAlso accepted: {}", page.aliases.join(", "));
     }
     text + "\n"
 }
@@ -42,7 +42,7 @@ fn whole(page: &Page) -> String {
 fn unknown(name: &str, pages: &[Page]) -> loopwright::prelude::Diagnostic {
     let refusal = loopwright::prelude::Diagnostic::new("unknown-step", format!("there is no step `{name}`"));
     if let Some(ours) = loopwright::transforms::ours(name) {
-        return refusal.help(format!("here it is {ours}"));
+        return refusal.help(format!("it is called {ours} here"));
     }
     let similar: Vec<&str> =
         pages.iter().map(|p| p.name).filter(|n| n.contains(name) || name.contains(n)).collect();

@@ -108,7 +108,7 @@ impl Tune {
         if strategy == Strategy::Exhaustive && self.points.is_some() {
             return Err(Diagnostic::new(
                 "strategy",
-                "the exhaustive strategy takes all points, whatever `--points` says",
+                "the exhaustive strategy takes all points and ignores `--points`",
             )
             .help("write `--strategy random` or `--strategy guided`, or leave `--points` out")
             .into());
@@ -133,7 +133,8 @@ impl Tune {
             (Err(Failure::Input(refusals)), Some(whole)) => {
                 let (name, _) = input::pair(&whole)?;
                 let help = format!(
-                    "the sample has the problem's `{name}`: give fewer elements with `--sample-input {name}=FILE`"
+                    "the sample has the problem's `{name}`: give fewer elements with \
+                     `--sample-input {name}=FILE`"
                 );
                 Err(Failure::Input(refusals.into_iter().map(|d| d.help(&help)).collect()))
             }
@@ -146,8 +147,8 @@ impl Tune {
         match &self.arch {
             Some(arch) => input::arch(arch),
             None if device.is_gpu() => Ok(device.limits().arch()),
-            None => Err(Diagnostic::new("arch", "there is no GPU here whose architecture could be taken")
-                .help("say what to compile for, as `--arch sm_90a`")
+            None => Err(Diagnostic::new("arch", "there is no GPU here that determines the architecture")
+                .help("give the architecture, as in `--arch sm_90a`")
                 .into()),
         }
     }
@@ -162,7 +163,7 @@ impl Tune {
             beside.push(".new");
             input::writable(Path::new(&beside)).map_err(|_| {
                 Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
-                    .help("name a file in a folder that exists and may be written to")
+                    .help("use a file in an existing, writable folder")
             })?;
         }
         Ok(())
@@ -178,7 +179,7 @@ impl Tune {
         let (Some(kernel), Some(pipeline_file), Some(space)) = (&self.kernel, &self.pipeline, &self.space)
         else {
             return Err(Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
-                .help("name the three files, in this order")
+                .help("give the three files, in this order")
                 .into());
         };
         self.check_files()?;
@@ -199,7 +200,7 @@ impl Tune {
         let budget = match self.budget {
             Some(s) => Some(
                 Duration::try_from_secs_f64(s)
-                    .map_err(|_| Diagnostic::new("option", format!("`{s}` is no number of seconds")))?,
+                    .map_err(|_| Diagnostic::new("option", format!("`{s}` is not a number of seconds")))?,
             ),
             None => None,
         };
@@ -227,8 +228,8 @@ impl Tune {
         }
         if sample.is_none() && tuner.sample_size()? > LARGE {
             report::note(&format!(
-                "note: the reference and every point go through the whole problem on the CPU, which takes long; give a smaller one to check and \
-                 count on, as `--sample {}`",
+                "note: the reference and every point process the whole problem on the CPU, which \
+                 takes long; give a smaller one for checks and counts, as in `--sample {}`",
                 smaller(&kernel, &args)?
             ));
         }

@@ -93,7 +93,7 @@ mod tests {
 
     fn sample(ptx: Option<&str>) -> Compiled {
         let log = "ptxas info    : Compiling entry function 'f' for 'sm_80'\n\
-             ptxas info    : Used 7 registers\n";
+                   ptxas info    : Used 7 registers\n";
         Compiled::from_parts(Arch::SM_80, vec![1, 2, 3, 0, 255], ptx.map(str::to_owned), log.to_owned())
     }
 

@@ -19,8 +19,9 @@ pub(super) fn write(picture: &Picture) -> String {
     let title = escaped(&picture.title);
     let (pixels_x, pixels_y) = ((width * SIDE).max(9 * picture.title.len()), height * SIDE);
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {pixels_x} {pixels_y}\" width=\"{pixels_x}\" height=\"{pixels_y}\" \
-         font-family=\"monospace\" font-size=\"12\" text-anchor=\"middle\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {pixels_x} {pixels_y}\" \
+         width=\"{pixels_x}\" height=\"{pixels_y}\" font-family=\"monospace\" font-size=\"12\" \
+         text-anchor=\"middle\">\n\
          <title>{title}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
          <text x=\"8\" y=\"22\" font-size=\"14\" text-anchor=\"start\">{title}</text>\n\
@@ -47,7 +48,8 @@ fn draw(panel: &Panel, picture: &Picture, row: usize, column: usize, out: &mut S
             let (x, y) = ((column + c) * SIDE, (row + r) * SIDE);
             let [red, green, blue] = picture.colours.rgb(cell.shade);
             out.push_str(&format!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\" fill=\"#{red:02x}{green:02x}{blue:02x}\" stroke=\"black\"/>\n"
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\" \
+                 fill=\"#{red:02x}{green:02x}{blue:02x}\" stroke=\"black\"/>\n"
             ));
             // White on dark greys.
             let ink = if red.max(green).max(blue) < 140 { " fill=\"white\"" } else { "" };

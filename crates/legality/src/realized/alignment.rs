@@ -26,8 +26,8 @@ use loopwright_poly::{Set, System};
 use super::{Checked, Pair, accesses, only_reduction, part, unchanged, why, with_reduction};
 use crate::{ModelPart, conflict::primed};
 
-const THEOREM: &str =
-    "the points are those of the row, counted from another position, and may be combined in any order";
+const THEOREM: &str = "the points are those of the row, counted from another position, and may be \
+                       combined in any order";
 
 pub(super) fn check(pair: &Pair<'_>, questions: &mut usize) -> Checked<&'static str> {
     let shift = Shift::of(pair)?;

@@ -38,8 +38,8 @@ pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> 
 
 /// Whether the same threads run two parts, besides copies on an axis that the old kernel does not
 /// use: there it has one coordinate, and in the new kernel each coordinate has cells of its own for
-/// what it writes, which get the same values as those of the first. Who reads such a cell has one at
-/// its own coordinate.
+/// what it writes, which get the same values as those of the first. Who reads such a cell has one
+/// at its own coordinate.
 pub(super) fn same_executor(pair: &Pair<'_>, was: &ModelPart, is: &ModelPart) -> bool {
     let used = axes_in_use(pair.old.kernel);
     was.executor.iter().all(|(axis, presence)| {

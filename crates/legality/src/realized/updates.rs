@@ -1,8 +1,8 @@
 //! A reduction over blocks whose partial results are combined by atomic updates.
 //!
-//! *Theorem.* Let an instruction `I` reduce the points `U(w, b, t)` by a commutative operator, where
-//! `w` are the inames around it and `b` those of its inames that are on the grid, and write the
-//! state itself to a cell in global memory, of the state's type. Let
+//! *Theorem.* Let an instruction `I` reduce the points `U(w, b, t)` by a commutative operator,
+//! where `w` are the inames around it and `b` those of its inames that are on the grid, and write
+//! the state itself to a cell in global memory, of the state's type. Let
 //!
 //! * `S` write the operator's neutral element to exactly the cells that `I` writes, where `I` does;
 //! * `A` reduce, for each `(w, b)`, the points `U(w, b, t)` by the operator, and combine the result

@@ -191,8 +191,8 @@ impl Writer<'_, '_, '_> {
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
         each.extend(self.close(warp, tile, (at, which), [&end, &begins])?);
-        let note = "a segment for each lane: what its last point completes, and what is open before that \
-             thread";
+        let note = "a segment for each lane: what its last point completes, and what is open \
+                    before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(self.group())))];

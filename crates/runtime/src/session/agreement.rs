@@ -1,17 +1,16 @@
-//! Whether results are those of the declared kernel, element by element.
+//! Compares results with those of the declared kernel, element by element.
 //!
-//! - Integers and truth values are equal, 64-bit ones too.
-//! - A floating-point element lies within the tolerance of the declared kernel's, relative to
-//!   *itself*: of what the plain interpreter gives in f64, or in the kernel's own types. NaN goes
-//!   with NaN, an infinity with the same one.
-//! - Where terms cancel, what remains is smaller than the rounding of what it is made of, and no
-//!   order of a sum would pass. An element that fails the rule above may therefore differ as much
-//!   as it does where the inputs change by the tolerance, relative to themselves: it is right for
-//!   inputs that near (the backward error of numerical analysis). How much that is, is found by
-//!   running the plain interpreter again on drawn inputs, always the same ones, once any element
-//!   asks for it.
+//! - Integers and truth values are equal, including those of 64 bits.
+//! - A floating-point element is within the tolerance of the declared kernel's, relative to the
+//!   *element itself*, as computed by the plain interpreter in f64 or in the kernel's own types.
+//!   NaN matches NaN, an infinity the same infinity.
+//! - If terms cancel, the result is smaller than the rounding errors of its terms, and no order of
+//!   summation would pass. An element that fails the rule above may therefore differ by as much as
+//!   it changes when the inputs change by the tolerance, relative to themselves: it is exact for
+//!   such nearby inputs (small backward error). This amount is determined by running the plain
+//!   interpreter again on perturbed inputs, always the same ones, once any element needs it.
 //!
-//! A tolerance of 0 asks for what the interpreter gives, to the bit.
+//! A tolerance of 0 requires the interpreter's results bit for bit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,7 +23,7 @@ use loopwright_reference::{Inputs, Mode};
 use super::reference;
 use super::{Args, Compiled, Device, Tensor};
 
-/// The usual relative tolerance of results of a type: how much a sum in another order may differ.
+/// The usual relative tolerance of results of a type, which allows for another order of summation.
 /// 0 for integers and `bool`.
 pub fn usual_tolerance(dtype: DType) -> f64 {
     match dtype {
@@ -36,10 +35,10 @@ pub fn usual_tolerance(dtype: DType) -> f64 {
     }
 }
 
-/// Below this, numbers of a type are subnormal or none.
+/// The least normal number of a type.
 fn least(dtype: DType) -> f64 {
     match dtype {
-        // Half precision has its subnormals everywhere: the distance of two neighbours.
+        // Subnormal half-precision numbers are always supported: the distance of two neighbours.
         DType::F16 => 2f64.powi(-24),
         DType::BF16 | DType::F32 => f64::from(f32::MIN_POSITIVE),
         _ => f64::MIN_POSITIVE,
@@ -51,7 +50,7 @@ fn least(dtype: DType) -> f64 {
 const DRAWS: u64 = 4;
 
 type Arrays = IndexMap<Name, Tensor>;
-/// For each array, how much each element moved.
+/// For each array, the change of each element.
 type Moved = BTreeMap<Name, Vec<f64>>;
 
 /// The results of the declared kernel, to compare other results with.
@@ -60,13 +59,13 @@ pub struct Expectation {
     asked: Option<Asked>,
 }
 
-/// What further comparisons need, computed on demand.
+/// Data for further comparisons, computed on demand.
 struct Asked {
     device: Device,
     kernel: LoopKernel,
     args: Args,
     own: OnceLock<Result<Arrays, Diagnostic>>,
-    /// How far elements move, by the bits of the tolerance.
+    /// The changes of elements, by the bits of the tolerance.
     moved: Mutex<BTreeMap<u64, Arc<Moved>>>,
 }
 
@@ -77,7 +76,8 @@ impl Compiled {
         self.expectation_until(args, None)
     }
 
-    /// As [`Compiled::expectation`], refused as `out-of-time` if it is not done by the deadline.
+    /// As [`Compiled::expectation`], refused as `out-of-time` if it does not finish by the
+    /// deadline.
     pub fn expectation_until(
         &self,
         args: &Args,
@@ -95,7 +95,7 @@ impl Compiled {
 }
 
 impl Expectation {
-    /// Takes these results as the right ones.
+    /// Uses these results as the expected ones.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Expectation {
         Expectation { expected, asked: None }
     }
@@ -130,8 +130,8 @@ impl Expectation {
         Ok(None)
     }
 
-    /// Whether an element that is not near in f64 is so in the kernel's own types, or moves as far
-    /// for inputs that are near.
+    /// Whether an element that is not close in f64 is close in the kernel's own types, or changes
+    /// by as much for nearby inputs.
     fn excused(
         &self,
         name: &Name,
@@ -158,7 +158,7 @@ impl Asked {
         reference::run(&self.device, &self.kernel, &self.args, mode, None, change)
     }
 
-    /// How much elements move in all, where inputs change by the tolerance.
+    /// The total change of each element when inputs change by the tolerance.
     fn moved(&self, expected: &Arrays, tolerance: f64) -> Result<Arc<Moved>, Diagnostic> {
         let known = || self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(moved) = known().get(&tolerance.to_bits()) {
@@ -172,7 +172,7 @@ impl Asked {
                 let (drawn, expected) = (drawn.to_f64(), expected.to_f64());
                 let sum = moved.entry(name.clone()).or_insert_with(|| vec![0.0; expected.len()]);
                 for (sum, (x, y)) in sum.iter_mut().zip(drawn.iter().zip(&expected)) {
-                    // What is no number excuses nothing.
+                    // A change that is not a finite number allows no difference.
                     *sum += Some((x - y).abs()).filter(|d| d.is_finite()).unwrap_or(0.0);
                 }
             }
@@ -207,7 +207,7 @@ fn change(inputs: &mut Inputs, tolerance: f64, seed: u64) {
     }
 }
 
-/// How near two elements have to be.
+/// The allowed distance of two elements.
 #[derive(Clone, Copy)]
 struct Rule {
     tolerance: f64,

@@ -1,4 +1,4 @@
-//! What a caller hands over.
+//! The arguments passed by a caller.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::{Device, DeviceTensor, ScalarValue, Tensor};
 /// The arguments of a launch, by name. Nothing is checked before
 /// [`Compiled::bind`](super::Compiled::bind).
 ///
-/// What may be left out: integer scalars that follow from the shape of an array, and arrays that
-/// the kernel only writes, whose shape and type follow from the rest.
+/// May be omitted: integer scalars that follow from the shape of an array, and arrays that the
+/// kernel only writes, whose shape and type follow from the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Args {
     pub(super) arrays: IndexMap<Name, ArrayArg>,
@@ -59,9 +59,9 @@ impl Args {
         Args::default()
     }
 
-    /// Adds an array of the host, which is copied to the device when bound. What the kernel writes
-    /// is read back from the launch ([`Bound::read`](super::Bound::read),
-    /// [`Outputs`](super::Outputs)); the tensor itself never changes.
+    /// Adds a host array, which is copied to the device when bound. Written elements are read back
+    /// from the launch ([`Bound::read`](super::Bound::read), [`Outputs`](super::Outputs)); the
+    /// tensor itself never changes.
     pub fn tensor(mut self, name: impl Into<Name>, tensor: &Tensor) -> Args {
         self.note_name(name.into(), |args, name| {
             args.arrays.insert(name, ArrayArg::Host(tensor.clone()));
@@ -86,15 +86,15 @@ impl Args {
         self
     }
 
-    /// Binds an open type of the kernel. Needed only if it follows from no argument.
+    /// Binds an open type of the kernel. Needed only if no argument determines it.
     pub fn bind_type(mut self, name: impl Into<Name>, dtype: DType) -> Args {
         self.types.insert(name.into(), dtype);
         self
     }
 
-    /// Checks declared facts about data (ranges, monotone and injective arrays) for arrays on the
-    /// device too, which are copied to the host for that each time they are bound. Arrays of the
-    /// host are checked anyway, once for each array.
+    /// Checks declared facts about data (ranges, monotone and injective arrays) also for arrays on
+    /// the device, which are copied to the host for this each time they are bound. Host arrays are
+    /// checked in any case, once per array.
     pub fn check_facts(mut self) -> Args {
         self.facts = CheckedFacts::All;
         self
@@ -107,8 +107,8 @@ impl Args {
         self
     }
 
-    /// The same arguments with the arrays of the host copied to a device, so that binding them
-    /// again copies nothing.
+    /// The same arguments with the host arrays copied to a device, so that binding them again
+    /// copies nothing.
     pub fn on_device(&self, device: &Device) -> Result<Args, Diagnostic> {
         let mut args = self.clone();
         for array in args.arrays.values_mut() {
@@ -124,7 +124,7 @@ impl Args {
         self.arrays.iter().map(|(name, array)| (name, array.dtype(), array.shape()))
     }
 
-    /// The array of the host with this name.
+    /// The host array with this name.
     pub fn host_tensor(&self, name: &str) -> Option<&Tensor> {
         match self.arrays.get(name)? {
             ArrayArg::Host(tensor) => Some(tensor),

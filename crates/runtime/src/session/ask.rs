@@ -1,4 +1,4 @@
-//! What a kernel expects, asked before there are all arguments: for tools that make arguments.
+//! Queries about the arguments that a kernel expects, for tools that create arguments.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use super::host::eval_expr;
 use super::open_types::{bind_types, still_open};
 use super::resolve::resolve_given;
 
-/// What arguments say of a kernel before its arrays are there.
+/// What follows from arguments while arrays are still missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What open types stand for.
+    /// The types bound to open types.
     pub types: BTreeMap<Name, DType>,
     /// Integer scalars, given or following from shapes.
     pub integers: BTreeMap<Name, i64>,
-    /// The type and shape of each array argument that follows.
+    /// The type and shape of each array argument that can be derived.
     pub arrays: IndexMap<Name, (DType, Vec<usize>)>,
 }
 
-/// What follows from the arguments that were given; arrays that are missing are no error, a scalar
-/// or length that does not follow is.
+/// What follows from the given arguments. Missing arrays are not an error, but scalars and lengths
+/// that cannot be derived are.
 pub fn known(kernel: &LoopKernel, args: &Args) -> Result<Known, Diagnostic> {
     let resolved = resolve_given(kernel, args)?;
     let arrays = expected_arrays(kernel, args)?;
     Ok(Known { types: resolved.types, integers: resolved.integers, arrays })
 }
 
-/// The type and shape of each array argument that follows from what was given; arrays that were not
-/// given are no error, a length or type that does not follow is.
+/// The type and shape of each array argument, derived from the given arguments. Missing arrays are
+/// not an error, but lengths and types that cannot be derived are.
 pub fn expected_arrays(
     kernel: &LoopKernel,
     args: &Args,
@@ -80,8 +80,8 @@ pub fn fact_range(
     Ok(range)
 }
 
-/// Checks the declared facts of the arrays of the host that were given, as [`Args::check_facts`]
-/// does of all arrays whenever they are bound.
+/// Checks the declared facts of the given host arrays, as [`Args::check_facts`] does for all arrays
+/// whenever they are bound.
 pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve_given(declared, args)?;
@@ -91,7 +91,7 @@ pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     })
 }
 
-/// The kernel with its open types bound; refused where one stays open or is unknown.
+/// The kernel with its open types bound; refused if one remains open or is unknown.
 pub fn bind_open_types(kernel: &LoopKernel, types: &BTreeMap<Name, DType>) -> Result<LoopKernel, Diagnostic> {
     let open = kernel.open_types();
     if let Some(name) = types.keys().find(|name| !open.contains(name)) {

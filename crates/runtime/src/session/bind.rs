@@ -1,4 +1,4 @@
-//! Checking arguments once, for all launches with them.
+//! Checks arguments once, for all launches with them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
 use crate::cuda::{self, DeviceInfo, FunctionInfo, LaunchShape, limits};
 
 impl Compiled {
-    /// Checks arguments and makes a launch of them that can be repeated.
+    /// Checks arguments and prepares a launch that can be repeated.
     pub fn bind(&self, args: &Args) -> Result<Bound, Diagnostic> {
         self.bind_on(&self.device().default_stream(), args)
     }
 
     /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound
-    /// launch, so that launches that are bound apart may run at once.
+    /// launch, so that launches that are bound separately may run at the same time.
     pub fn bind_on(&self, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
         bind(self, stream, args).map_err(|d| self.kernel().locate(d))
     }
@@ -35,14 +35,14 @@ impl Compiled {
     }
 }
 
-/// The form that arguments ask for.
+/// The form that the arguments need.
 pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnostic> {
     let resolved = resolve(compiled.kernel(), args)?;
     Ok(choose(compiled, &resolved)?.0)
 }
 
-/// The narrowest index type in which all index arithmetic fits, from `first` on unless that is the
-/// only one wanted, with what `form` makes for it.
+/// The narrowest index type in which all index arithmetic fits, beginning with `first` (the only
+/// one tried if it was requested), with the result of `form` for it.
 pub(super) fn narrowest<T>(
     first: DType,
     only: bool,
@@ -144,8 +144,11 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
             Execution::Emulator(Arc::new(emulate::Emulation::new(&variant, &resolved, options)))
         }
         (Inner::Cuda { .. }, None) => {
-            return Err(Diagnostic::new("other-device", "the stream is of another device than the kernel")
-                .help("make the stream on the device that the kernel was compiled for"));
+            return Err(Diagnostic::new(
+                "other-device",
+                "the stream belongs to a different device than the kernel",
+            )
+            .help("create the stream on the device that the kernel was compiled for"));
         }
     };
     Ok(Bound::new(compiled, variant, key.index, arrays, &resolved, stream.clone(), execution))
@@ -171,12 +174,16 @@ fn check_device_array(
         return Err(Diagnostic::new(
             "argument-strides",
             format!(
-                "`{name}` is {} elements of memory and the kernel expects {}, the padding behind the last row included",
+                "`{name}` has {} elements of memory and the kernel expects {}, including the \
+                 padding after the last row",
                 array.layout().size,
                 layout.size
             ),
         )
-        .help("give memory with the padding, or a tensor of the host, which is laid out as the kernel expects"));
+        .help(
+            "pass memory with the padding, or a host tensor, which is laid out as the kernel \
+             expects",
+        ));
     }
     if !array.layout().same_places(layout) {
         return Err(Diagnostic::new(
@@ -187,7 +194,7 @@ fn check_device_array(
                 layout.strides
             ),
         )
-        .help("give a tensor of the host, which is laid out as the kernel expects"));
+        .help("pass a host tensor, which is laid out as the kernel expects"));
     }
     let alignment = alignment(program, number);
     if array.device_address().is_some_and(|address| !address.is_multiple_of(alignment)) {
@@ -198,7 +205,7 @@ fn check_device_array(
                  accesses need"
             ),
         )
-        .help("give memory that begins there, or a kernel without vector accesses to it"));
+        .help("pass aligned memory, or use a kernel without vector accesses to it"));
     }
     for (other, (earlier_name, earlier)) in earlier.iter().enumerate() {
         if array.overlaps(earlier) && (program.globals[number].written || program.globals[other].written) {
@@ -210,13 +217,13 @@ fn check_device_array(
                      `{writes}`"
                 ),
             )
-            .help("give each written array memory of its own"));
+            .help("use separate memory for each written array"));
         }
     }
     Ok(())
 }
 
-/// What the address of a global array has to be a multiple of, for the widest access to it.
+/// The alignment in bytes that the widest access to a global array needs.
 fn alignment(program: &Program, number: usize) -> u64 {
     let mut lanes = 1;
     for kernel in &program.kernels {
@@ -231,8 +238,8 @@ fn alignment(program: &Program, number: usize) -> u64 {
     u64::from(lanes) * program.globals[number].dtype.bytes() as u64
 }
 
-/// Whether a device can ever launch a program: block sizes and shared memory, without grids, which
-/// the arguments decide.
+/// Whether a device can launch a program at all: block sizes and shared memory, without grids,
+/// which depend on the arguments.
 pub fn check_device_limits(program: &Program, device: &DeviceInfo) -> Result<(), Diagnostic> {
     for kernel in &program.kernels {
         let function = FunctionInfo {
@@ -256,7 +263,7 @@ fn check_launch(
     Ok(limits::check(device, function, &shape).map_err(cuda::CudaError::from)?)
 }
 
-/// The limits of the device, before anything is launched.
+/// Checks the limits of the device before anything is launched.
 fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) -> Result<(), Diagnostic> {
     let info = compiled.device().limits();
     let check = |number: usize, grid: [u64; 3]| -> Result<(), Diagnostic> {
@@ -271,7 +278,7 @@ fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) ->
         };
         check_launch(kernel, &function, info, grid)
     };
-    // A kernel that could never run is refused even where these arguments leave it out.
+    // A kernel that could never run is refused even if these arguments do not launch it.
     for number in 0..variant.program.kernels.len() {
         check(number, [0; 3])?;
     }
@@ -311,7 +318,7 @@ mod tests {
         MemRef { memory, subscripts: Vec::new(), offset: Value::int(DType::I32, 0).into() }
     }
 
-    /// Only vector accesses to an array ask for more than its elements do, whichever way they copy.
+    /// Only vector accesses need more alignment than the elements, in either direction of copying.
     #[test]
     fn the_widest_access_decides_about_alignment() {
         let global = |name: &str, dtype: DType| Global {

@@ -18,7 +18,7 @@ use crate::cuda;
 /// A kernel bound to its arguments. Binding has checked everything; a launch allocates nothing and
 /// looks nothing up.
 ///
-/// Global temporaries belong to it: two bound kernels may run at the same time on different streams
+/// It owns its global temporaries: two bound kernels may run at the same time on different streams
 /// as long as they share no array that one of them writes.
 #[derive(Debug)]
 pub struct Bound {
@@ -65,12 +65,12 @@ impl Bound {
         &self.arrays
     }
 
-    /// Every array that a launch uses, temporaries too, and whether it writes it.
+    /// Every array that a launch uses, including temporaries, with whether it is written.
     pub(super) fn touched(&self) -> impl Iterator<Item = (&DeviceTensor, bool)> {
         self.arrays.values().zip(&self.program().globals).map(|(array, global)| (array, global.written))
     }
 
-    /// The launches of its kernels on a GPU, in their order; none on the emulator.
+    /// The launches of its kernels on a GPU, in order; none on the emulator.
     pub fn as_cuda(&self) -> Option<&[cuda::Prepared]> {
         match &self.execution {
             Execution::Cuda { launches, .. } => Some(launches),
@@ -88,13 +88,13 @@ impl Bound {
         &self.variant.program
     }
 
-    /// The value of a scalar argument, given or following from a shape.
+    /// The value of a scalar argument, given or derived from a shape.
     pub fn scalar(&self, name: &str) -> Option<Number> {
         self.scalars.get(name).copied()
     }
 
-    /// Puts one launch on the stream. A GPU reports errors of the work in the next call that waits.
-    /// The emulator reports them in this call, and then no array has changed.
+    /// Submits one launch to the stream. A GPU reports errors of the work in the next call that
+    /// waits. The emulator reports them in this call, and then no array has changed.
     pub fn launch(&self) -> Result<(), Diagnostic> {
         match &self.execution {
             Execution::Cuda { launches, .. } => {
@@ -139,10 +139,10 @@ impl Bound {
         }
     }
 
-    /// Launches these in turn for this many rounds, and returns the milliseconds of each launch, in
-    /// the order of the launches. Alternation compares candidates under the same conditions; one
-    /// kernel on several sets of arrays finds none of them in a cache. All must be bound to one
-    /// stream. An additional first round is not timed.
+    /// Launches these alternately for this many rounds, and returns the milliseconds of each
+    /// launch, in the order of the launches. Alternation compares candidates under the same
+    /// conditions; with several sets of arrays, a kernel finds none of them in a cache. All must be
+    /// bound to the same stream. An additional first round is not timed.
     pub fn time_in_turn(bounds: &[&Bound], rounds: usize) -> Result<Vec<f64>, Diagnostic> {
         let Some(first) = bounds.first() else { return Ok(Vec::new()) };
         let Execution::Cuda { stream, .. } = &first.execution else {
@@ -160,9 +160,9 @@ impl Bound {
             turn += 1;
             match &bound.execution {
                 Execution::Cuda { launches, .. } => bound.put_on_gpu(launches),
-                Execution::Emulator(_) => {
-                    Err(cuda::CudaError::Foreign { what: "one of the kernels is bound to another device" })
-                }
+                Execution::Emulator(_) => Err(cuda::CudaError::Foreign {
+                    what: "one of the kernels is bound to a different device",
+                }),
             }
         })?;
         Ok(times.into_iter().map(f64::from).collect())
@@ -173,12 +173,12 @@ impl Bound {
         self.array(name)?.read_on(&self.stream)
     }
 
-    /// Replaces the elements of an array argument, for the launches that follow.
+    /// Replaces the elements of an array argument, for later launches.
     pub fn write(&self, name: &str, tensor: &Tensor) -> Result<(), Diagnostic> {
         self.array(name)?.write_on(&self.stream, tensor)
     }
 
-    /// The array on the device behind an argument.
+    /// The device array of an argument.
     pub fn array(&self, name: &str) -> Result<&DeviceTensor, Diagnostic> {
         let of_caller = self.program().globals.iter().filter(|g| g.owner == Owner::Caller);
         let known: Vec<&str> = of_caller.map(|g| g.name.as_str()).collect();

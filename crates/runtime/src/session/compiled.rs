@@ -1,4 +1,4 @@
-//! A kernel on a device, in as many forms as its arguments ask for.
+//! A kernel on a device, in the forms that its arguments need.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,15 +68,15 @@ impl Compiled {
                 variants: Mutex::default(),
             }),
         };
-        // What does not wait for arguments is refused now.
+        // Errors that do not depend on arguments are reported now.
         if kernel.open_types().is_empty() {
             compiled.variant(&Key { types: BTreeMap::new(), index: compiled.first_index() })?;
         }
         Ok(compiled)
     }
 
-    /// A kernel of known types whose binary, of indices of this type, was made elsewhere. No
-    /// compiler is asked.
+    /// A kernel of concrete types whose binary, with indices of this type, was made elsewhere. No
+    /// compiler is used.
     pub(super) fn from_binary(
         device: &Device,
         kernel: &LoopKernel,
@@ -106,7 +106,7 @@ impl Compiled {
         self.inner.options.index.unwrap_or(DType::I32)
     }
 
-    /// The form for these types and this index type. The first call makes it; concurrent calls
+    /// The form for these types and this index type. The first call creates it; concurrent calls
     /// wait.
     pub(super) fn variant(&self, key: &Key) -> Result<Arc<Variant>, Diagnostic> {
         let slot = {
@@ -135,7 +135,7 @@ impl Compiled {
     }
 
     /// The program, with 32-bit indices unless the options say otherwise. Refused for kernels with
-    /// open types; [`Bound::program`](super::Bound::program) is the one that arguments ask for.
+    /// open types; [`Bound::program`](super::Bound::program) is the one that the arguments need.
     pub fn program(&self) -> Result<Arc<Program>, Diagnostic> {
         Ok(self.variant(&self.first_key()?)?.program.clone())
     }
@@ -143,10 +143,11 @@ impl Compiled {
     /// The form that needs no arguments.
     pub(super) fn first_key(&self) -> Result<Key, Diagnostic> {
         match self.kernel().open_types().first() {
-            Some(open) => {
-                Err(Diagnostic::new("open-type", format!("type `{open}` is open until arguments bind it"))
-                    .help("ask with `stages_for(&args)`"))
-            }
+            Some(open) => Err(Diagnostic::new(
+                "open-type",
+                format!("the type `{open}` is open until arguments bind it"),
+            )
+            .help("ask with `stages_for(&args)`")),
             None => Ok(Key { types: BTreeMap::new(), index: self.first_index() }),
         }
     }
@@ -155,8 +156,8 @@ impl Compiled {
         &self.inner.steps
     }
 
-    /// The number of forms made so far: one for each binding of open types and index type that was
-    /// asked for.
+    /// The number of forms created so far: one for each requested binding of open types and index
+    /// type.
     pub fn forms(&self) -> usize {
         self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -168,8 +169,8 @@ impl Device {
         self.compile_with(kernel, &CompileOptions::default())
     }
 
-    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit
-    /// indices is made now; everything else when arguments ask for it.
+    /// Compiles a kernel. If its types are concrete and the device is a GPU, the binary for 32-bit
+    /// indices is compiled now; everything else when arguments need it.
     pub fn compile_with(
         &self,
         kernel: &LoopKernel,
@@ -179,8 +180,8 @@ impl Device {
     }
 
     /// Loads a binary that was compiled elsewhere ([`compile_for`](super::compile_for)) from this
-    /// very kernel, which has no open types, with indices of this type. That they belong together
-    /// is the caller's to know. No compiler is needed. The emulator refuses binaries.
+    /// kernel, which has no open types, with indices of this type. The caller is responsible for
+    /// their correspondence. No compiler is needed. The emulator refuses binaries.
     pub fn load_binary(
         &self,
         kernel: &LoopKernel,

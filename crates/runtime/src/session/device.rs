@@ -13,8 +13,8 @@ use crate::Arch;
 use crate::cuda::{self, DeviceInfo, PoolUse};
 use crate::nvrtc;
 
-/// What runs kernels: a GPU, or the emulator on the processor's cores. Clones are handles to the
-/// same device.
+/// A device that runs kernels: a GPU, or the emulator on the processor's cores. Clones are handles
+/// to the same device.
 #[derive(Clone)]
 pub struct Device {
     pub(super) inner: Arc<Inner>,
@@ -24,12 +24,12 @@ pub struct Device {
 pub(super) enum Inner {
     Cuda {
         device: cuda::Device,
-        /// The stream of work that names no stream.
+        /// The default stream, for work without an explicit one.
         stream: cuda::Stream,
     },
     Emulator {
         info: DeviceInfo,
-        /// What kernels are lowered for.
+        /// The target that kernels are lowered for.
         target: Target,
         options: emulator::Options,
     },
@@ -64,18 +64,18 @@ impl Device {
         Device::emulator_with(emulator::Options::default())
     }
 
-    /// The emulator with these options: which checks it makes, whether it counts, which device
-    /// functions of the user it knows.
+    /// The emulator with these options: its checks, whether it counts, and the user's device
+    /// functions.
     pub fn emulator_with(options: emulator::Options) -> Device {
         Device::emulator_for(Target::cuda(), options)
     }
 
-    /// The emulator in place of a device of another target, with warps of its size.
+    /// The emulator of a device with another target, with warps of its size.
     pub fn emulator_for(target: Target, options: emulator::Options) -> Device {
         let cores =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let bytes = |bytes| u32::try_from(bytes).unwrap_or(u32::MAX);
-        // The limits of current devices, so that what runs here can run there.
+        // The limits of current devices, so that kernels that run here also run there.
         let current = DeviceInfo::of_arch(Arch::SM_90A).unwrap_or_default();
         let info = DeviceInfo {
             compute_capability: (0, 0),
@@ -127,7 +127,7 @@ impl Device {
         }
     }
 
-    /// What kernels are lowered for when they are compiled for it.
+    /// The target that kernels are lowered for when they are compiled for this device.
     pub fn target(&self) -> Target {
         match &*self.inner {
             Inner::Cuda { .. } => Target::cuda(),
@@ -149,7 +149,7 @@ impl Device {
             (Inner::Cuda { device: a, .. }, Inner::Cuda { device: b, .. }) => {
                 a.info().ordinal == b.info().ordinal
             }
-            // The host's memory is one, whatever the choices.
+            // All emulators share the host's memory, whatever their options.
             (Inner::Emulator { .. }, Inner::Emulator { .. }) => true,
             _ => false,
         }
@@ -165,8 +165,8 @@ impl Device {
         DeviceTensor::uninit(self, shape, dtype)
     }
 
-    /// Makes a stream: a queue of work that runs in order. The emulator runs work when it is put
-    /// there.
+    /// Creates a stream: a queue of work that runs in order. The emulator runs work when it is
+    /// submitted.
     pub fn stream(&self) -> Result<Stream, Diagnostic> {
         Ok(Stream(match &*self.inner {
             Inner::Cuda { device, .. } => Some(device.stream()?),
@@ -174,7 +174,7 @@ impl Device {
         }))
     }
 
-    /// The stream of work that names no stream.
+    /// The default stream, for work without an explicit one.
     pub fn default_stream(&self) -> Stream {
         Stream(match &*self.inner {
             Inner::Cuda { stream, .. } => Some(stream.clone()),
@@ -182,7 +182,7 @@ impl Device {
         })
     }
 
-    /// Use of the memory pool that its arrays come from; zeros on the emulator.
+    /// Use of the memory pool of its arrays; zeros on the emulator.
     pub fn pool_use(&self) -> Result<PoolUse, Diagnostic> {
         match &*self.inner {
             Inner::Cuda { device, .. } => Ok(device.pool_use()?),

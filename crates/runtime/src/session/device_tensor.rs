@@ -66,7 +66,7 @@ impl DeviceTensor {
                     return Err(Diagnostic::new(
                         "out-of-memory",
                         format!(
-                            "an array takes {bytes} bytes, and the emulator may use {}",
+                            "an array needs {bytes} bytes, and the emulator may use {}",
                             options.max_bytes
                         ),
                     )
@@ -81,7 +81,7 @@ impl DeviceTensor {
         Ok(DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) })
     }
 
-    /// An array in memory that is there already.
+    /// An array in existing memory.
     pub(super) fn of_cuda(
         device: &Device,
         dtype: DType,
@@ -107,7 +107,7 @@ impl DeviceTensor {
         &self.inner.layout.shape
     }
 
-    /// Distance between neighbours along each axis, in elements of the storage.
+    /// Stride of each axis, in elements of the storage.
     pub fn strides(&self) -> &[usize] {
         &self.inner.layout.strides
     }
@@ -140,8 +140,8 @@ impl DeviceTensor {
     }
 
     /// Copies the elements to another array of the same type, shape and strides, on this or any
-    /// other device, after all work of both; when it returns, they are there. GPUs copy to each
-    /// other directly where they can; between a GPU and the emulator the host copies.
+    /// other device, after all work of both; the copy is complete on return. GPUs copy directly if
+    /// they can; between a GPU and the emulator, the host copies.
     pub fn copy_to(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         if self.device().is_gpu() != to.device().is_gpu() {
@@ -206,7 +206,7 @@ impl DeviceTensor {
                     layout.shape
                 ),
             )
-            .help("give an array of the same type and shape"));
+            .help("pass an array of the same type and shape"));
         }
         match (&self.inner.storage, &stream.0) {
             (Storage::Cuda(_), None) => Err(other_device()),
@@ -226,7 +226,7 @@ impl DeviceTensor {
     }
 
     /// Copies the elements to another array of the same type and layout, in the order of a stream
-    /// of either's device.
+    /// of either array's device.
     pub(super) fn copy_on(&self, stream: &Stream, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         match (&self.inner.storage, &to.inner.storage, &stream.0) {
@@ -246,8 +246,8 @@ impl DeviceTensor {
             (Storage::Cuda(_), Storage::Cuda(_), None) | (Storage::Emulator(_), Storage::Emulator(_), _) => {
                 Err(stream_of_neither())
             }
-            _ => Err(Diagnostic::new("other-device", "no stream copies between a GPU and the emulator")
-                .help("copy with `DeviceTensor::copy_to`, by way of the host")),
+            _ => Err(Diagnostic::new("other-device", "streams cannot copy between a GPU and the emulator")
+                .help("copy with `DeviceTensor::copy_to`, through the host")),
         }
     }
 
@@ -272,14 +272,18 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// Refuses layouts other than row-major without gaps, which arrays of the host have.
+    /// Refuses layouts other than row-major without gaps, which is the layout of host arrays.
     pub(super) fn check_rows(&self) -> Result<(), Diagnostic> {
         if self.layout().is_rows() {
             return Ok(());
         }
         Err(Diagnostic::new(
             "tensor-strides",
-            format!("the elements of the array, with strides {:?}, do not lie row after row", self.strides()),
+            format!(
+                "the elements of the array, with strides {:?}, are not contiguous in row-major \
+                 order",
+                self.strides()
+            ),
         )
         .help("copy it with `write` and `download`, which rearrange the elements"))
     }
@@ -304,23 +308,23 @@ impl DeviceTensor {
     pub(super) fn emulated(&self) -> Result<MutexGuard<'_, ArrayArgument>, Diagnostic> {
         match &self.inner.storage {
             Storage::Cuda(_) => Err(other_device()),
-            // A panic elsewhere leaves whole elements behind.
+            // A panic elsewhere leaves complete elements.
             Storage::Emulator(array) => Ok(array.lock().unwrap_or_else(std::sync::PoisonError::into_inner)),
         }
     }
 
-    /// A number by which several are locked in one order, against deadlocks.
+    /// A number that determines the locking order of several arrays, to avoid deadlocks.
     pub(super) fn address(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 }
 
 fn stream_of_neither() -> Diagnostic {
-    Diagnostic::new("other-device", "the stream is of neither array's device")
+    Diagnostic::new("other-device", "the stream belongs to neither array's device")
         .help("copy on a stream of one of the two")
 }
 
 fn other_device() -> Diagnostic {
-    Diagnostic::new("other-device", "the array is on another device")
+    Diagnostic::new("other-device", "the array is on a different device")
         .help("upload it to the device of the launch")
 }

@@ -17,7 +17,7 @@ use super::variant::Variant;
 pub(super) struct Emulation {
     variant: Arc<Variant>,
     options: Options,
-    /// Scalars, and arrays that are put in for the time of a launch.
+    /// Scalars, and arrays that are moved in during a launch.
     scalars: BTreeMap<Name, loopwright_kernel_ir::Number>,
     last: Mutex<Option<Report>>,
 }
@@ -36,8 +36,8 @@ impl Emulation {
     pub fn run(&self, arrays: &IndexMap<Name, DeviceTensor>) -> Result<(), Diagnostic> {
         let program = &self.variant.program;
         let emulator = self.variant.emulator(&self.options)?;
-        // One order for all launches, so that two that share arrays never wait for each other; the
-        // same memory only once.
+        // All launches lock in the same order, so that two that share arrays cannot deadlock; the
+        // same memory is locked only once.
         let mut order: Vec<(&Name, &DeviceTensor)> = arrays
             .iter()
             .filter(|(name, _)| program.global(name).is_some_and(|g| g.owner == Owner::Caller))
@@ -50,7 +50,7 @@ impl Emulation {
                 guards.push((array.address(), array.emulated()?));
             }
             let Some((_, guard)) = guards.last_mut() else { continue };
-            // Memory under two names is only read, so that a copy for the second does.
+            // Memory under two names is only read, so that a copy suffices for the second.
             let shared = order.iter().filter(|(_, other)| other.is(array)).count() > 1;
             let argument = if shared {
                 (**guard).clone()

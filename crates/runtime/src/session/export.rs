@@ -1,9 +1,9 @@
-//! What another host needs to launch a kernel: its binary, and the launches with their parameters,
-//! for given scalars.
+//! Export of a kernel for other hosts: its binary, and the launches with their parameters, for
+//! given scalars.
 //!
-//! A host that is not written in Rust, as a Python program with tensors of its own, loads the
+//! A host that is not written in Rust, such as a Python program with its own tensors, loads the
 //! binary with the driver, allocates the arrays that belong to the launch, and launches in the
-//! order of the list. No device is needed to export.
+//! order of the list. Exporting does not need a device.
 
 use indexmap::IndexMap;
 use loopwright_cuda_target::cuda_source;
@@ -18,7 +18,7 @@ use super::options::CompileOptions;
 use super::variant::compile_source;
 use crate::Arch;
 
-/// A binary and its launches. What serialises is the list without the binary.
+/// A binary and its launches. Serialised without the binary.
 #[derive(Clone, Debug, Serialize)]
 pub struct Export {
     /// The architecture of the binary.
@@ -31,25 +31,25 @@ pub struct Export {
     pub source: String,
     /// The arrays by name: arguments of the kernel and temporaries of the launches.
     pub arrays: IndexMap<String, ExportedArray>,
-    /// The launches in their order, to be put on one stream.
+    /// The launches in order, to be submitted to one stream.
     pub launches: Vec<ExportedLaunch>,
 }
 
 /// An array of the launches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExportedArray {
-    /// The type of its elements, as `f32`.
+    /// The type of its elements, such as `f32`.
     pub dtype: &'static str,
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// Distance in elements between neighbours along each axis.
+    /// Stride of each axis, in elements.
     pub strides: Vec<usize>,
-    /// The size of its storage, bytes.
+    /// The size of its storage in bytes.
     pub bytes: usize,
     /// Whether a launch writes it.
     pub written: bool,
     /// Whether it is scratch memory that the host has to allocate for the launches, with any
-    /// content.
+    /// contents.
     pub scratch: bool,
 }
 
@@ -66,8 +66,8 @@ pub struct ExportedLaunch {
     /// (`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`).
     pub dynamic_shared: u64,
     /// Whether the host may launch it with programmatic stream serialization (an attribute of
-    /// `cuLaunchKernelEx`): it waits by itself for the launch ahead of it in this list, which saves
-    /// the time between the two.
+    /// `cuLaunchKernelEx`): the kernel itself waits for the preceding launch in this list, which
+    /// saves the time between the two.
     pub early: bool,
     /// The parameters, in their order.
     pub parameters: Vec<ExportedParameter>,
@@ -94,10 +94,10 @@ impl From<host::Parameter<'_>> for ExportedParameter {
     }
 }
 
-/// The binary and the launches of a kernel for an architecture, for these scalars. Of arrays only
-/// shapes and types matter; those that follow from scalars can be left out.
+/// The binary and the launches of a kernel for an architecture, for these scalars. Only shapes and
+/// types of arrays matter; arrays that follow from scalars can be omitted.
 ///
-/// Errors: everything that [`super::Compiled::bind`] refuses of scalars and shapes.
+/// Errors: those of [`super::Compiled::bind`] about scalars and shapes.
 pub fn export(
     kernel: &LoopKernel,
     arch: Arch,

@@ -1,4 +1,4 @@
-//! The files of an export: all of them, or those that were there before.
+//! Writes the files of an export: either all of them, or the previous ones remain.
 
 use std::fs;
 use std::io;
@@ -16,20 +16,20 @@ impl Export {
         let mut list = serde_json::to_vec_pretty(self)
             .map_err(|e| Diagnostic::new("write-file", format!("the launches cannot be written: {e}")))?;
         list.push(b'\n');
-        // The list is what a host reads first: it comes last.
+        // The list, which a host reads first, is written last.
         let files: [(&str, &[u8]); 3] =
             [("kernel.cubin", &self.cubin), ("kernel.cu", self.source.as_bytes()), ("launches.json", &list)];
         let folder = folder.as_ref();
         write_all(folder, &files).map_err(|(path, e)| {
             Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-                .help("name a folder that can be written to")
+                .help("use a writable folder")
         })?;
         Ok(files.iter().map(|(name, bytes)| (folder.join(name), bytes.len())).collect())
     }
 }
 
-/// Writes files into a folder by way of another one beside it, from which they are moved when all
-/// of them are whole.
+/// Writes files into a temporary folder next to the target, from which they are moved when all of
+/// them are complete.
 fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
     let is_there = folder.is_dir();
     let parent = match folder.parent() {
@@ -49,7 +49,7 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
     if is_there {
         move_over(stage.path(), folder, files)?;
     } else {
-        // As one that the process makes by itself, not one that nobody else may look into.
+        // With the default permissions of the process, not those of private temporary folders.
         let whole = stage.path().join("whole");
         fs::create_dir(&whole).map_err(|e| (folder.to_owned(), e))?;
         for (name, _) in files {
@@ -61,8 +61,8 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
     Ok(())
 }
 
-/// Moves files into a folder that may hold earlier ones; where one cannot be moved, the earlier
-/// ones come back.
+/// Moves files into a folder that may contain earlier ones; if one cannot be moved, the earlier
+/// ones are restored.
 fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
     let earlier = |name: &str| stage.join(format!("{name}.earlier"));
     let mut moved: Vec<&str> = Vec::new();
@@ -88,7 +88,7 @@ fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(),
     Ok(())
 }
 
-/// Folders that were made on the way, which go again unless they are kept.
+/// Folders that were created on the way, which are removed again unless they are kept.
 struct Made(Vec<PathBuf>);
 
 impl Made {
@@ -106,7 +106,7 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // The innermost first; one that something else has come into stays.
+        // The innermost first; a folder that has become non-empty is kept.
         for folder in &self.0 {
             let _ = fs::remove_dir(folder);
         }
@@ -133,7 +133,7 @@ mod tests {
         write_all(&folder, &FILES).unwrap();
         assert_eq!(names(&folder), ["a", "b", "c"]);
         assert_eq!(names(folder.parent().unwrap()), ["made"]);
-        // Over an earlier one, beside something else.
+        // Over an earlier export, next to an unrelated file.
         fs::write(folder.join("notes"), "mine").unwrap();
         write_all(&folder, &[("a", b"4"), ("b", b"5"), ("c", b"6")]).unwrap();
         assert_eq!(names(&folder), ["a", "b", "c", "notes"]);
@@ -145,13 +145,13 @@ mod tests {
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().join("made");
         write_all(&folder, &FILES).unwrap();
-        // The last file's place is taken by a folder that holds something, which no file can take
-        // the place of; it is moved away and back.
+        // A non-empty folder has the name of the last file, so that the file cannot replace it; the
+        // folder is moved away and back.
         let bad: [(&str, &[u8]); 3] = [("a", b"4"), ("b", b"5"), ("no/such", b"6")];
         assert!(write_all(&folder, &bad).is_err());
         assert_eq!(names(&folder), ["a", "b", "c"]);
         assert_eq!(fs::read(folder.join("a")).unwrap(), b"1");
-        // Moved over, the second of two is missing.
+        // The second of two files to be moved is missing.
         let stage = tempfile::tempdir_in(around.path()).unwrap();
         fs::write(stage.path().join("a"), "7").unwrap();
         fs::write(stage.path().join("new"), "7").unwrap();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(names(&folder), ["a", "b", "c"]);
         assert_eq!(fs::read(folder.join("a")).unwrap(), b"1");
         assert_eq!(fs::read(folder.join("b")).unwrap(), b"2");
-        // Into a folder that is none yet.
+        // Into a folder that does not exist yet.
         let other = around.path().join("x/y");
         assert!(write_all(&other, &bad).is_err());
         assert!(!around.path().join("x").exists());

@@ -1,11 +1,11 @@
-//! Declared facts about data, checked where the arguments are bound.
+//! Checks declared facts about data when arguments are bound.
 
 use loopwright_kernel_ir::{Diagnostic, Expr, Fact, Name, Number};
 
 use super::Tensor;
 use super::host::{Integers, eval_expr};
 
-/// Checks one fact of an array. What the array's elements are like is found once, and kept with
+/// Checks one fact about an array. Properties of its elements are computed once and stored with
 /// them.
 pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<(), Diagnostic> {
     let lookup = |name: &Name| scalars.get(name).copied();
@@ -33,7 +33,7 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
                 return Err(broken(
                     format!("the elements of `{array}` are not all in their declared range"),
                     format!(
-                        "{} is {}, declared are {} to {}",
+                        "{} is {}, and the declared range is {} to {}",
                         element(array, data, k),
                         at(k),
                         text(low, "no least"),
@@ -45,7 +45,7 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
         Fact::Monotone(array) => {
             if let Some(k) = known.fall(buffer) {
                 return Err(broken(
-                    format!("the elements of `{array}` fall, and were declared monotone"),
+                    format!("the elements of `{array}` decrease, but are declared monotone"),
                     format!(
                         "{} is {}, {} is {}",
                         element(array, data, k),
@@ -59,7 +59,7 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
         Fact::Injective(array) => {
             if let Some((first, second)) = known.equal(buffer) {
                 return Err(broken(
-                    format!("two elements of `{array}` are equal, and were declared different"),
+                    format!("two elements of `{array}` are equal, but are declared distinct"),
                     format!(
                         "{} and {} are both {}",
                         element(array, data, first),
@@ -76,7 +76,7 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
 fn broken(message: String, witness: String) -> Diagnostic {
     Diagnostic::new("fact", message)
         .witness(witness)
-        .help("the data are wrong, or the fact is: the kernel relies on it")
+        .help("correct the data or the fact: the kernel relies on it")
 }
 
 fn element(array: &Name, data: &Tensor, number: usize) -> String {

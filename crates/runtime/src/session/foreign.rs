@@ -1,11 +1,11 @@
-//! Memory of other libraries: arrays and streams that they own are used in place, and arrays of
-//! this library are handed to them.
+//! Memory of other libraries: their arrays and streams are used without copies, and arrays of this
+//! library are passed to them.
 //!
-//! Memory that two libraries use must stay until both are done, and the work of both on it must be
-//! ordered. The first is ensured by the owner inside of a [`Shared`] array. For the second, the
+//! Memory that two libraries use must stay valid until both are done, and the work of both on it
+//! must be ordered. The owner inside a [`Shared`] array ensures the first. For the second, the
 //! memory is ready in the order of a stream (`ready_on`): the default stream of the device waits
-//! for that, and every other stream has to ([`Stream::wait`]). Before the memory goes back to its
-//! owner, all work of the device is waited for.
+//! for it, and every other stream has to ([`Stream::wait`]). Memory is returned to its owner only
+//! after all work of the device.
 
 use std::any::Any;
 
@@ -28,20 +28,20 @@ pub struct RawArray {
     pub dtype: DType,
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// Distance in elements between neighbours along each axis; none for row-major without gaps.
+    /// Stride of each axis in elements; none for row-major without gaps.
     pub strides: Option<Vec<usize>>,
 }
 
 impl Device {
-    /// An array in memory that somebody else owns, without a copy. `owner`, which may be `()`, is
-    /// dropped when the last handle to the array is gone and the device is idle.
+    /// An array in memory owned by others, without a copy. `owner`, which may be `()`, is dropped
+    /// when the last handle to the array is gone and the device is idle.
     ///
     /// # Safety
     ///
-    /// The elements lie at these places in memory of this device until `owner` is dropped, and are
-    /// ready in the order of `ready_on`. Until then, nobody else writes elements that pending work
-    /// of this library uses, or reads elements that such work writes. Elements of `bool` are bytes
-    /// of 0 or 1.
+    /// The elements are at these addresses in memory of this device until `owner` is dropped, and
+    /// are ready in the order of `ready_on`. Until then, nobody else writes elements that pending
+    /// work of this library uses, or reads elements that such work writes. Elements of `bool` are
+    /// bytes of 0 or 1.
     pub unsafe fn borrow_raw(
         &self,
         array: &RawArray,
@@ -56,7 +56,7 @@ impl Device {
         unsafe { self.borrow_layout(array.address, array.dtype, layout, ready_on, Box::new(owner)) }
     }
 
-    /// An array of another library in the memory of this device, without a copy. It goes back to
+    /// An array of another library in the memory of this device, without a copy. It is returned to
     /// its owner when the last handle to it is gone and the device is idle. `ready_on` is the
     /// stream in whose order its library has made it ready: the one whose handle was given to
     /// Python's `__dlpack__(stream=...)`.
@@ -69,26 +69,26 @@ impl Device {
             return Err(Diagnostic::new(
                 "other-device",
                 format!(
-                    "an array on device {} of kind {} cannot be used in its place on {}",
+                    "an array on device {} of kind {} cannot be used without a copy on {}",
                     place.number,
                     place.kind,
                     self.name()
                 ),
             )
             .help(
-                "open the device that it is on; an array of the host becomes a tensor by \
-                `Tensor::from_shared`",
+                "open the device that it is on; a host array becomes a tensor by \
+                 `Tensor::from_shared`",
             ));
         }
         if array.description().read_only {
-            return Err(Diagnostic::new("read-only", "the array must not be written, which kernels could")
-                .help("have its library make a copy"));
+            return Err(Diagnostic::new("read-only", "the array is read-only, and kernels could write it")
+                .help("make a copy with its library"));
         }
         let strides =
             strides.iter().map(|stride| usize::try_from(*stride)).collect::<Result<Vec<_>, _>>().map_err(
                 |_| {
                     Diagnostic::new("tensor-strides", format!("the array has negative strides: {strides:?}"))
-                        .help("have its library make a contiguous copy")
+                        .help("make a contiguous copy with its library")
                 },
             )?;
         let layout = strided(&shape, &strides)?;
@@ -117,9 +117,9 @@ impl Device {
         if !address.is_multiple_of(dtype.bytes() as u64) {
             return Err(Diagnostic::new(
                 "tensor-alignment",
-                format!("elements of {dtype} cannot begin at address {address:#x}"),
+                format!("elements of {dtype} are misaligned at address {address:#x}"),
             )
-            .help(format!("give memory that begins at a multiple of {} bytes", dtype.bytes())));
+            .help(format!("pass memory whose address is a multiple of {} bytes", dtype.bytes())));
         }
         let bytes = elements(&[layout.size], dtype)? * dtype.bytes();
         // SAFETY: the caller's promise.
@@ -130,7 +130,7 @@ impl Device {
         Ok(DeviceTensor::of_cuda(self, dtype, layout, buffer))
     }
 
-    /// A stream that another library owns: work of both libraries runs on it in one order. Handles
+    /// A stream that another library owns: the work of both libraries runs on it in order. Handles
     /// 0, 1 and 2 are the driver's own default streams.
     ///
     /// # Safety
@@ -143,7 +143,7 @@ impl Device {
             Inner::Cuda { device, .. } => Ok(Stream(Some(unsafe { device.borrow_stream(handle) }))),
             Inner::Emulator { .. } => {
                 Err(Diagnostic::new("other-device", "the emulator has no streams of other libraries")
-                    .help("make a stream with `Device::stream`"))
+                    .help("create a stream with `Device::stream`"))
             }
         }
     }
@@ -152,17 +152,16 @@ impl Device {
 /// A layout with these strides.
 fn strided(shape: &[usize], strides: &[usize]) -> Result<Layout, Diagnostic> {
     let wrong = |what: String| {
-        Diagnostic::new("tensor-strides", what)
-            .help("give a stride for each axis, as elements between neighbours")
+        Diagnostic::new("tensor-strides", what).help("give a stride in elements for each axis")
     };
     if strides.len() != shape.len() {
-        return Err(wrong(format!("an array of {} axes was given {} strides", shape.len(), strides.len())));
+        return Err(wrong(format!("an array of {} axes has {} strides", shape.len(), strides.len())));
     }
     let span = shape.iter().zip(strides).try_fold(1usize, |span, (length, stride)| {
         length.saturating_sub(1).checked_mul(*stride).and_then(|reach| span.checked_add(reach))
     });
     let size = if shape.contains(&0) { Some(0) } else { span };
-    let size = size.ok_or_else(|| wrong(format!("strides {strides:?} reach beyond all memory")))?;
+    let size = size.ok_or_else(|| wrong(format!("strides {strides:?} exceed the address space")))?;
     Ok(Layout { shape: shape.to_vec(), strides: strides.to_vec(), size })
 }
 
@@ -172,8 +171,9 @@ impl DeviceTensor {
         self.cuda_buffer().ok().map(cuda::Buffer::address)
     }
 
-    /// Hands the array to another library without a copy: the memory stays until both are done with
-    /// it. Waits for all work of the device, so that the receiver can read the elements at once.
+    /// Passes the array to another library without a copy: the memory stays valid until both are
+    /// done with it. Waits for all work of the device, so that the receiver can read the elements
+    /// at once.
     pub fn share(&self) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         self.device().synchronize()?;
@@ -181,7 +181,7 @@ impl DeviceTensor {
     }
 
     /// As [`DeviceTensor::share`], without waiting on the host: the stream of the receiver
-    /// ([`Device::borrow_stream`]) waits for the work put on `produced_on` so far.
+    /// ([`Device::borrow_stream`]) waits for the work submitted to `produced_on` so far.
     pub fn share_on(&self, produced_on: &Stream, receiver: &Stream) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         if produced_on.handle() != receiver.handle() {
@@ -192,7 +192,7 @@ impl DeviceTensor {
 
     fn to_shared(&self) -> Result<Shared, Diagnostic> {
         let buffer = self.cuda_buffer().map_err(|_| {
-            Diagnostic::new("other-device", "the emulator's arrays are in no memory that others could use")
+            Diagnostic::new("other-device", "arrays of the emulator cannot be shared")
                 .help("download it and share the tensor")
         })?;
         buffer.share();
@@ -229,7 +229,7 @@ impl Tensor {
             strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
             read_only: false,
         };
-        // SAFETY: `words` holds the elements, row after row, and moves with its box.
+        // SAFETY: `words` holds the elements in row-major order, at a fixed address in its box.
         Ok(unsafe { Shared::lend(description, Box::new(words)) })
     }
 

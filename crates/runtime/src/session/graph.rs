@@ -1,9 +1,9 @@
-//! Sequences of launches and copies that are recorded once and started as a whole.
+//! Sequences of launches and copies that are recorded once and launched as a whole.
 //!
 //! A [`Sequence`] is recorded, not run: nothing reaches the device before the [`Graph`] is
-//! launched. Two pieces of work that touch the same memory, at least one of them writing, keep the
-//! order in which they were recorded; all others may run at the same time. What a launch reads and
-//! writes follows from its arrays and its kernel; streams play no role.
+//! launched. Two pieces of work that access the same memory, at least one of them writing, keep the
+//! order in which they were recorded; all others may run at the same time. The accesses of a launch
+//! follow from its arrays and its kernel; streams are ignored.
 
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ impl Device {
 }
 
 impl Sequence {
-    /// Adds one launch of a bound kernel, whose stream plays no role here. The graph keeps the
-    /// arrays alive, and uses the values that they have when it is launched.
+    /// Adds one launch of a bound kernel, whose stream is ignored. The graph keeps the arrays
+    /// alive, and uses the values that they have when it is launched.
     pub fn launch(&mut self, bound: &Bound) -> Result<(), Diagnostic> {
         if !bound.device().is(&self.device) {
             return Err(self.other_device("the kernel is bound on"));
@@ -121,7 +121,7 @@ impl Sequence {
             (true, true) => {}
             (false, false) => return Err(self.other_device("the array is on")),
             _ => {
-                return Err(Diagnostic::new("other-device", "a sequence has no copies between devices")
+                return Err(Diagnostic::new("other-device", "a sequence cannot copy between devices")
                     .help("copy before or after it, with `Stream::copy` or `DeviceTensor::copy_to`"));
             }
         }
@@ -142,8 +142,8 @@ impl Sequence {
     }
 
     fn other_device(&self, what: &str) -> Diagnostic {
-        Diagnostic::new("other-device", format!("{what} another device than {}", self.device.name()))
-            .help("record on each device a sequence of its own")
+        Diagnostic::new("other-device", format!("{what} a different device than {}", self.device.name()))
+            .help("record a separate sequence for each device")
     }
 
     fn finish(self) -> Result<Graph, Diagnostic> {
@@ -161,11 +161,11 @@ impl Sequence {
     }
 }
 
-/// For each piece the earlier pieces that it waits for: those that it conflicts with, unless
-/// another of them waits for them already.
+/// For each piece of work, the earlier ones that it waits for: those that it conflicts with, unless
+/// another of these already waits for them.
 fn dependences(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let words = pieces.len().div_ceil(64);
-    // For each piece, by bits, all that come before it in time.
+    // For each piece, the set of all that are ordered before it, as bits.
     let mut earlier: Vec<Vec<u64>> = Vec::with_capacity(pieces.len());
     let mut direct = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
@@ -192,8 +192,8 @@ fn dependences(pieces: &[Piece]) -> Vec<Vec<usize>> {
 fn nodes(pieces: &[Piece]) -> Result<Vec<cuda::Node>, Diagnostic> {
     let waits = dependences(pieces);
     let mut nodes: Vec<cuda::Node> = Vec::new();
-    // The last node of each piece; none of a launch of no kernels, whose own waits go on to who
-    // waits for it.
+    // The last node of each piece; `None` for a launch without kernels, whose dependences are
+    // inherited by those that wait for it.
     let mut last: Vec<Vec<usize>> = Vec::with_capacity(pieces.len());
     for (piece, waits) in pieces.iter().zip(waits) {
         let mut after: Vec<usize> = waits.into_iter().flat_map(|w| last[w].clone()).collect();
@@ -232,7 +232,7 @@ enum Replay {
 }
 
 impl Graph {
-    /// Puts the whole graph on the device's default stream as one piece of work. A GPU reports
+    /// Submits the whole graph to the device's default stream as one piece of work. A GPU reports
     /// errors of the work in the next call that waits, the emulator in this one.
     pub fn launch(&mut self) -> Result<(), Diagnostic> {
         let stream = self.device.default_stream();
@@ -243,8 +243,8 @@ impl Graph {
     pub fn launch_on(&mut self, stream: &Stream) -> Result<(), Diagnostic> {
         match (&mut self.execution, &stream.0) {
             (Replay::Cuda(graph), Some(stream)) => {
-                // SAFETY: as when it was made. That other streams leave its arrays alone meanwhile
-                // is asked of all launches.
+                // SAFETY: as for its creation. As for all launches, other streams must not use its
+                // arrays at the same time.
                 unsafe { graph.launch(stream)? };
                 Ok(())
             }
@@ -253,8 +253,11 @@ impl Graph {
                 Work::Copy { from, to } => from.copy_on(stream, to),
                 Work::Cuda(_) => Ok(()),
             }),
-            _ => Err(Diagnostic::new("other-device", "the stream is of another device than the graph")
-                .help("make the stream on the device that the sequence was recorded for")),
+            _ => Err(Diagnostic::new(
+                "other-device",
+                "the stream belongs to a different device than the graph",
+            )
+            .help("create the stream on the device that the sequence was recorded for")),
         }
     }
 
@@ -283,9 +286,9 @@ mod tests {
             // Reads what the first wrote, as the next does: both may run at once.
             piece(&[(0, false), (16, true)]),
             piece(&[(4, false), (32, true)]),
-            // Has nothing to do with the others.
+            // Independent of the others.
             piece(&[(64, true)]),
-            // Overwrites what both read; that the first comes before is implied.
+            // Overwrites what both read; the order after the first is implied.
             piece(&[(0, true)]),
             piece(&[(16, false), (0, false)]),
         ];

@@ -1,5 +1,5 @@
-//! What the host has to know of a program for given scalars: sizes, and the launches in their order
-//! with their parameters.
+//! The host's view of a program for given scalars: sizes, and the launches in order with their
+//! parameters.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ pub(super) type Integers = BTreeMap<Name, i64>;
 /// One launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Number of the kernel.
+    /// The index of the kernel.
     pub kernel: usize,
-    /// Blocks by axis, none empty.
+    /// Blocks by axis, all positive.
     pub grid: [u64; 3],
     /// Values of the host's variables.
     pub hosts: Integers,
-    /// Whether it may be started before the launch ahead of it has ended: what is ahead of the
-    /// first one is another's, and may write what this program only reads.
+    /// Whether it may start before the preceding launch has ended. The first one may not: a launch
+    /// before it belongs to another program, and may write arrays that this one only reads.
     pub early: bool,
 }
 
-/// Launches are listed when bound; so many are listed at most.
+/// The maximum number of launches, which are listed when a kernel is bound.
 const MOST: usize = 1 << 20;
 
-/// An integer expression of scalars; none where it overflows, divides by zero, or speaks of
-/// anything else.
+/// An integer expression of scalars; `None` if it overflows, divides by zero, or uses anything
+/// else.
 pub(super) fn eval_expr(expr: &Expr, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
     let eval = |e: &Expr| eval_expr(e, lookup);
     match expr {
@@ -83,14 +83,14 @@ fn no_value(what: &str) -> Diagnostic {
     Diagnostic::new(
         "host-value",
         format!(
-            "{what} has no value: it overflows, divides by zero, or uses what the host does \
-             not know"
+            "{what} has no value: it overflows, divides by zero, or uses values unknown to the \
+             host"
         ),
     )
     .help("work on smaller pieces")
 }
 
-/// The layout of a global array. One that is written and whose elements share places is refused.
+/// The layout of a global array. Refused if it is written and elements overlap.
 pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diagnostic> {
     let lookup = |name: &Name| scalars.get(name).copied();
     let values = |values: &[Value], what: &str| -> Result<Vec<usize>, Diagnostic> {
@@ -101,7 +101,7 @@ pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diag
                     .ok_or_else(|| no_value(&format!("a {what} of `{}`", global.name)))?;
                 usize::try_from(value).map_err(|_| {
                     Diagnostic::new("negative-length", format!("a {what} of `{}` is {value}", global.name))
-                        .help("lengths and strides are 0 or more")
+                        .help("lengths and strides have to be at least 0")
                 })
             })
             .collect()
@@ -116,10 +116,10 @@ pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diag
     if global.written && !layout.is_injective(&global.name)? {
         return Err(Diagnostic::new(
             "overlapping-elements",
-            format!("elements of `{}`, which the kernel writes, share their place", global.name),
+            format!("elements of `{}`, which the kernel writes, overlap", global.name),
         )
         .witness(format!("shape {:?}, strides {:?}", layout.shape, layout.strides))
-        .help("give strides that keep the elements apart"));
+        .help("use strides for which elements do not overlap"));
     }
     Ok(layout)
 }
@@ -191,7 +191,7 @@ fn walk(
                         "too-many-launches",
                         format!("the host's loops launch kernels more than {MOST} times"),
                     )
-                    .help("leave more of the work in each kernel"));
+                    .help("do more work in each kernel"));
                 }
                 let early = kernel.early && !steps.is_empty();
                 steps.push(Step { kernel: *number, grid, hosts: hosts.clone(), early });
@@ -208,13 +208,13 @@ fn walk(
                 for value in lower..upper {
                     hosts.insert(var.clone(), value);
                     walk(program, body, scalars, hosts, steps)?;
-                    // A loop that launches nothing in its first million rounds is not waited for.
+                    // A loop that launches nothing in its first million iterations is abandoned.
                     if value - lower > MOST as i64 && steps.len() == empty {
                         return Err(Diagnostic::new(
                             "too-many-launches",
                             format!("the host's loop over `{var}` runs {} times", upper - lower),
                         )
-                        .help("leave more of the work in each kernel"));
+                        .help("do more work in each kernel"));
                     }
                 }
                 match before {
@@ -231,7 +231,7 @@ fn walk(
 mod tests {
     use super::*;
 
-    /// Each operation, at operands on both sides of where it turns.
+    /// Each operation, at operands on both sides of its critical points.
     #[test]
     fn expressions_of_scalars_have_the_values_of_integers() {
         let value = |text: &str| {
@@ -285,7 +285,12 @@ mod tests {
     /// The program of a host loop over `t` around a kernel over `i`.
     fn rounds(domains: &str) -> Program {
         let text = format!(
-            "kernel k(x: f32[n], n: i32, first: i32, rounds: i32)\nassume 0 <= n\n{domains}\nx[i] = 0.0 {{inames=t:i}}\ntree {{\n    for t {{\n        for i {{\n            k\n        }}\n    }}\n}}\n"
+            "kernel k(x: f32[n], n: i32, first: i32, rounds: i32)\n\
+             assume 0 <= n\n\
+             {domains}\n\
+             x[i] = 0.0 {{inames=t:i}}\n\
+             tree {{\n    for t {{\n        for i {{\n            k\n        }}\n    }}\n\
+             }}\n"
         )
         .replace("{inames", "{id=k, inames");
         let kernel = loopwright_kernel_ir::LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
@@ -295,8 +300,8 @@ mod tests {
         loopwright_lowering::lower(&kernel, Default::default()).unwrap_or_else(|d| panic!("{text}{d}"))
     }
 
-    /// A loop that launches nothing is given up after [`MOST`] rounds, whatever value it begins
-    /// with; one whose first rounds launch nothing is not.
+    /// A loop that launches nothing is abandoned after [`MOST`] iterations, whatever its first
+    /// value; one that launches something later is not.
     #[test]
     fn loops_that_launch_nothing_are_not_waited_for() {
         let launched = |program: &Program, n: i64, first: i64, rounds: i64| {
@@ -310,9 +315,9 @@ mod tests {
         let refusal = format!("the host's loop over `t` runs {} times", most + 2);
         assert_eq!(launched(&all, 0, 0, most + 2), Err(refusal.clone()));
         assert_eq!(launched(&all, 0, -most, most + 2), Err(refusal));
-        // Round `t` has `t - first - 3` elements.
-        let later =
-            "domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n and i + first + 3 < t }";
+        // Iteration `t` has `t - first - 3` elements.
+        let later = "domain { [t] : first <= t < first + rounds }\n\
+                     domain { [i] : 0 <= i < n and i + first + 3 < t }";
         let later = rounds(later);
         for first in [0, -7, most + 5] {
             assert_eq!(launched(&later, 4, first, 10), Ok(6), "{first}");

@@ -16,7 +16,7 @@ pub struct HostCost {
     /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters,
     /// and nothing else.
     pub bare: Vec<f64>,
-    /// The same once more, to show how much two measurements of the same differ.
+    /// The driver's call again, to show the variation between two measurements of the same.
     pub bare_again: Vec<f64>,
 }
 
@@ -26,8 +26,11 @@ impl Bound {
     /// fills; that time is not counted.
     pub fn host_cost(&self, rounds: usize, launches: usize) -> Result<HostCost, Diagnostic> {
         let Execution::Cuda { launches: prepared, .. } = self.execution() else {
-            return Err(Diagnostic::new("no-device", "what the driver's call costs is measured on a GPU")
-                .help("bind the kernel on a device of `Device::cuda`"));
+            return Err(Diagnostic::new(
+                "no-device",
+                "the cost of the driver's call can only be measured on a GPU",
+            )
+            .help("bind the kernel on a device of `Device::cuda`"));
         };
         let time = |work: &dyn Fn() -> Result<(), Diagnostic>| -> Result<f64, Diagnostic> {
             self.wait()?;
@@ -42,14 +45,14 @@ impl Bound {
         let ours = || self.launch();
         let bare = || -> Result<(), Diagnostic> {
             for launch in prepared.iter() {
-                // SAFETY: as for a launch of this bound kernel; the waiting before has made the
-                // context current. Launches of empty grids are not listed by binding.
+                // SAFETY: as for a launch of this bound kernel; waiting has made the context
+                // current. Launches with empty grids are not listed when binding.
                 unsafe { launch.bare_launch() }?;
             }
             Ok(())
         };
         let mut cost = HostCost::default();
-        // Neither the first look at the driver's functions nor a cold cache counts.
+        // A warm-up: neither the lookup of the driver's functions nor a cold cache counts.
         time(&ours)?;
         time(&bare)?;
         for round in 0..rounds {

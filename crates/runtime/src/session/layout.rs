@@ -1,24 +1,24 @@
-//! How the elements of a tensor lie in a kernel's storage.
+//! The layout of a tensor's elements in a kernel's storage.
 
 use std::borrow::Cow;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 
-/// Lengths and strides of an array and the elements of its storage.
+/// Lengths and strides of an array, and the size of its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub shape: Vec<usize>,
     pub strides: Vec<usize>,
-    /// Elements of the storage.
+    /// Number of elements of the storage.
     pub size: usize,
 }
 
-/// So many elements are compared one by one where strides alone do not show that elements are
-/// apart.
+/// Maximum number of elements that are compared one by one if strides alone do not show that they
+/// do not overlap.
 const ENUMERABLE: usize = 1 << 24;
 
 impl Layout {
-    /// Row after row, without gaps.
+    /// Row-major, without gaps.
     pub fn rows(shape: &[usize]) -> Result<Layout, Diagnostic> {
         let mut strides = vec![1; shape.len()];
         let mut size: usize = 1;
@@ -35,12 +35,12 @@ impl Layout {
         Ok(Layout { shape: shape.to_vec(), strides, size })
     }
 
-    /// Whether the storage is the elements row after row.
+    /// Whether the storage is row-major without gaps.
     pub fn is_rows(&self) -> bool {
         Layout::rows(&self.shape).is_ok_and(|rows| rows.size == self.size && self.same_places(&rows))
     }
 
-    /// Whether each element lies in the same place; strides along axes of length 1 mean nothing.
+    /// Whether each element has the same offset; strides along axes of length 1 are ignored.
     pub fn same_places(&self, other: &Layout) -> bool {
         self.shape == other.shape
             && (self.shape.contains(&0)
@@ -48,7 +48,7 @@ impl Layout {
                     .all(|axis| self.shape[axis] == 1 || self.strides[axis] == other.strides[axis]))
     }
 
-    /// Whether different elements lie in different places.
+    /// Whether different elements have different offsets.
     pub fn is_injective(&self, array: &Name) -> Result<bool, Diagnostic> {
         if self.shape.contains(&0) {
             return Ok(true);
@@ -75,11 +75,11 @@ impl Layout {
             return Err(Diagnostic::new(
                 "layout-unknown",
                 format!(
-                    "the strides of `{array}`, which the kernel writes, may let elements share \
-                     their place"
+                    "elements of `{array}`, which the kernel writes, may overlap with these \
+                     strides"
                 ),
             )
-            .help("give strides each of which is greater than what the smaller ones span"));
+            .help("use strides each of which is greater than the span of the smaller ones"));
         }
         let mut taken = vec![false; self.size];
         Ok(self
@@ -87,7 +87,7 @@ impl Layout {
             .all(|offset| taken.get_mut(offset).is_some_and(|taken| !std::mem::replace(taken, true))))
     }
 
-    /// The place of each element, row by row.
+    /// The offset of each element, in row-major order.
     fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.shape.iter().product::<usize>();
         let mut index = vec![0; self.shape.len()];
@@ -121,7 +121,7 @@ impl Layout {
         Cow::Owned(storage)
     }
 
-    /// The elements in this storage, row by row.
+    /// The elements in this storage, in row-major order.
     pub fn unpack(&self, storage: &[u8], size: usize) -> Vec<u8> {
         if self.is_rows() {
             return storage.to_vec();
@@ -164,7 +164,7 @@ mod tests {
         assert!(injective(&[side, side], &[side, 1], side * side));
         assert!(injective(&[side, side], &[1, side], side * side));
         assert!(injective(&[side, side], &[2 * side, 1], 2 * side * side));
-        // The stride of an axis with one element means nothing.
+        // The stride of an axis with one element is ignored.
         assert!(injective(&[1, side, side], &[0, side, 1], side * side));
         let layout = Layout { shape: vec![side, side], strides: vec![side - 1, 1], size: side * side };
         assert_eq!(layout.is_injective(&Name::new("a")).unwrap_err().code, "layout-unknown");
@@ -186,7 +186,7 @@ mod tests {
         let rows = [1u8, 2, 3, 4, 5, 6];
         assert_eq!(*padded.pack(&rows, 1), [1, 2, 3, 0, 4, 5, 6, 0]);
         assert_eq!(padded.unpack(&padded.pack(&rows, 1), 1), rows);
-        assert_eq!(padded.unpack(&[1, 2, 3, 0, 4], 1), [1, 2, 3, 4, 0, 0], "what is not there is zero");
+        assert_eq!(padded.unpack(&[1, 2, 3, 0, 4], 1), [1, 2, 3, 4, 0, 0], "missing elements are zero");
         let columns = Layout { shape: vec![2, 3], strides: vec![1, 2], size: 6 };
         assert_eq!(*columns.pack(&rows, 1), [1, 4, 2, 5, 3, 6]);
         assert_eq!(columns.unpack(&columns.pack(&rows, 1), 1), rows);

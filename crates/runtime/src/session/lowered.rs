@@ -22,9 +22,9 @@ pub(super) fn lowered(kernel: &LoopKernel, index: DType, target: Target) -> Resu
     lower(kernel, LowerOptions::new(index).on(target))
 }
 
-/// A kernel whose types are bound by arguments, and its program for CUDA with the narrowest indices
-/// that suffice for them. Of arrays only shapes and types matter; those that follow from scalars
-/// can be left out.
+/// A kernel whose types are bound by arguments, and its program for CUDA with the narrowest
+/// sufficient indices. Only shapes and types of arrays matter; arrays that follow from scalars can
+/// be omitted.
 pub(super) struct Lowered {
     pub kernel: LoopKernel,
     pub resolved: Resolved,
@@ -53,16 +53,16 @@ pub struct Printed {
     /// The kernel, with its types bound by the arguments.
     pub kernel: LoopKernel,
     /// The type of its indices: the narrowest that suffices for the arguments, unless the options
-    /// name one.
+    /// specify one.
     pub index: DType,
     /// The CUDA C.
     pub source: CudaSource,
 }
 
-/// Prints a kernel as it is launched with these arguments. Of arrays only shapes and types matter;
-/// those that follow from scalars can be left out.
+/// Prints a kernel as it is launched with these arguments. Only shapes and types of arrays matter;
+/// arrays that follow from scalars can be omitted.
 ///
-/// Errors: everything that [`super::Compiled::bind`] refuses of scalars and shapes.
+/// Errors: those of [`super::Compiled::bind`] about scalars and shapes.
 pub fn print_for(kernel: &LoopKernel, args: &Args, options: &CompileOptions) -> Result<Printed, Diagnostic> {
     let Lowered { kernel, index, program, .. } = Lowered::for_args(kernel, args, options)?;
     Ok(Printed { kernel, index, source: cuda_source(&program)? })

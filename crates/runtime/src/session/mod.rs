@@ -30,7 +30,7 @@
 //! | `stages` | every form on the way, to be looked at |
 //!
 //! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse
-//! the same arguments with the same words, since one code checks them.
+//! the same arguments with the same diagnostics, since they share the checks.
 
 mod agreement;
 mod args;

@@ -1,8 +1,8 @@
 //! NumPy's `.npy` files.
 //!
 //! The header is a Python literal of three keys. It is read by hand, in one pass and without
-//! recursion, because a file may hold anything: whatever is not exactly such a header is refused,
-//! and lengths are compared with the bytes that are there before memory is taken.
+//! recursion, because a file may contain anything: any other header is refused, and lengths are
+//! compared with the file size before memory is allocated.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ impl Tensor {
         let origin = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|e| {
             Diagnostic::new("read-file", format!("{origin} cannot be read: {e}"))
-                .help("name a .npy file that exists and may be read")
+                .help("use an existing, readable .npy file")
         })?;
         Tensor::from_npy_bytes(&origin, &bytes)
     }
 
-    /// Reads the bytes of a `.npy` file; `origin` is what refusals call them.
+    /// Reads the bytes of a `.npy` file; `origin` is their name in diagnostics.
     pub fn from_npy_bytes(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
         decode(origin, bytes)
     }
@@ -35,7 +35,7 @@ impl Tensor {
         let path = path.as_ref();
         std::fs::write(path, self.to_npy_bytes()?).map_err(|e| {
             Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-                .help("name a file in a folder that exists and may be written to")
+                .help("use a file in an existing, writable folder")
         })
     }
 
@@ -61,7 +61,7 @@ fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
         DType::F64 => "<f8",
         DType::BF16 => {
             return Err(Diagnostic::new("npy-type", "the .npy format has no bf16")
-                .help("convert the elements to f32, which holds every bf16"));
+                .help("convert the elements to f32, which represents every bf16"));
         }
     };
     let lengths: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();
@@ -84,7 +84,7 @@ fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
 
 fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
     let malformed = |what: &str| {
-        Diagnostic::new("npy", format!("{origin} is no .npy file: {what}"))
+        Diagnostic::new("npy", format!("{origin} is not a .npy file: {what}"))
             .help("write one with numpy.save, or with Tensor::to_npy")
     };
     let truncated = |needed: usize, what: &str| {
@@ -105,7 +105,7 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
         Some([2 | 3, _, a, b, c, d, ..]) => (12, u32::from_le_bytes([*a, *b, *c, *d]) as usize),
         Some([1..=3, ..] | []) | None => return Err(truncated(12, "header")),
         Some([version, ..]) => {
-            return Err(malformed(&format!("its version is {version}, and 1 to 3 are known")));
+            return Err(malformed(&format!("its version is {version}, and versions 1 to 3 are supported")));
         }
     };
     let header = bytes.get(start..start + length).ok_or_else(|| truncated(start + length, "header"))?;
@@ -125,7 +125,7 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
         return Err(truncated(start + length + needed, "data"));
     }
     if data.len() > needed {
-        return Err(malformed(&format!("{} bytes follow its data", data.len() - needed)));
+        return Err(malformed(&format!("there are {} bytes after its data", data.len() - needed)));
     }
     let mut data = data.to_vec();
     if big {
@@ -139,7 +139,7 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
     Tensor::from_buffer(&shape, buffer)
 }
 
-/// Whether the bytes are in the order that this library does not use, and the type.
+/// Whether the bytes have to be swapped, and the type.
 fn dtype_of(descr: &str) -> Option<(bool, DType)> {
     let (order, rest) = descr.split_at_checked(1)?;
     let big = match order {
@@ -165,7 +165,7 @@ fn dtype_of(descr: &str) -> Option<(bool, DType)> {
     Some((big, dtype))
 }
 
-/// Elements whose first subscript runs fastest, row by row.
+/// Converts elements from column-major to row-major order.
 fn from_column_major(data: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
     let mut rows = Vec::with_capacity(data.len());
     let mut index = vec![0; shape.len()];

@@ -10,10 +10,10 @@ pub struct CompileOptions {
     /// NVRTC's `--use_fast_math`, for the whole kernel. Single calls are chosen in the kernel's
     /// text.
     pub fast_math: bool,
-    /// Ties machine code to lines of the CUDA C, which is kept in a file, for the profiler and the
+    /// Maps machine code to lines of the CUDA C, which is kept in a file, for the profiler and the
     /// sanitizer.
     pub line_info: bool,
-    /// Compile without looking into the cache of binaries.
+    /// Compile without using the cache of binaries.
     pub no_cache: bool,
     /// The architecture to compile for, if it is not the device's own.
     pub arch: Option<Arch>,

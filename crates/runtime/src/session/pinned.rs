@@ -1,6 +1,6 @@
 //! Copies between the host and a device that do not block the host.
 //!
-//! The host's side of such a copy is pinned memory. While a copy is pending, its [`Transfer`] owns
+//! The host side of such a copy is pinned memory. While a copy is pending, its [`Transfer`] owns
 //! that memory: it cannot be read, written or freed before the copy is done.
 
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct PinnedTensor {
 #[derive(Debug)]
 enum Memory {
     Cuda(cuda::HostBuffer),
-    /// Ordinary memory, which is enough for the emulator.
+    /// Ordinary memory, for the emulator.
     Emulator(Vec<u8>),
 }
 
@@ -42,7 +42,7 @@ impl Device {
             Inner::Emulator { .. } => {
                 let mut memory = Vec::new();
                 memory.try_reserve_exact(bytes).map_err(|_| {
-                    Diagnostic::new("out-of-memory", format!("the host has no {bytes} bytes of memory left"))
+                    Diagnostic::new("out-of-memory", format!("the host cannot allocate {bytes} bytes"))
                         .help("work on smaller pieces")
                 })?;
                 memory.resize(bytes, 0);
@@ -109,7 +109,7 @@ impl PinnedTensor {
                     array.shape()
                 ),
             )
-            .help("give an array of the same type and shape"));
+            .help("pass an array of the same type and shape"));
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Stream {
     }
 }
 
-/// A pending copy, which owns the memory of the host that it uses. Dropping it waits for the copy.
+/// A pending copy, which owns the host memory that it uses. Dropping it waits for the copy.
 #[derive(Debug)]
 pub struct Transfer {
     shape: Vec<usize>,
@@ -185,7 +185,7 @@ enum UnderWay {
 }
 
 impl Transfer {
-    /// Waits until the copy is done and returns the memory of the host.
+    /// Waits until the copy is done and returns the host memory.
     pub fn wait(self) -> Result<PinnedTensor, Diagnostic> {
         let memory = match self.under_way {
             UnderWay::Cuda(transfer) => Memory::Cuda(transfer.wait()?),
@@ -204,6 +204,6 @@ impl Transfer {
 }
 
 fn other_device() -> Diagnostic {
-    Diagnostic::new("other-device", "the memory of the host and the stream are of different devices")
-        .help("make both on the device of the array")
+    Diagnostic::new("other-device", "the host memory and the stream belong to different devices")
+        .help("create both on the device of the array")
 }

@@ -1,15 +1,14 @@
-//! What the elements of an array on the host are like: found once for each array, whatever is bound
-//! how often.
+//! Properties of the elements of a host array, computed once per array, however often it is bound.
 //!
-//! To go through an array takes longer than 2 % of its transfer: what is found is kept beside the
-//! elements, which never change.
+//! Scanning an array takes more than 2 % of the time of its transfer, so that results are stored
+//! with the elements, which never change.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use loopwright_kernel_ir::{Buffer, DType, Number};
 
-/// What has been found so far.
+/// The properties computed so far.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     range: OnceLock<Option<(i128, i128)>>,
@@ -37,7 +36,8 @@ macro_rules! integers {
 }
 
 impl Properties {
-    /// The least and the greatest element; none where there are no elements, or no integers.
+    /// The least and the greatest element; `None` if there are no elements, or they are not
+    /// integers.
     pub fn range(&self, buffer: &Buffer) -> Option<(i128, i128)> {
         *self.range.get_or_init(|| {
             integers!(buffer, values => {
@@ -64,12 +64,12 @@ impl Properties {
         })
     }
 
-    /// The first element that is equal to an earlier one, behind that one.
+    /// The first element that is equal to an earlier one, after that one.
     pub fn equal(&self, buffer: &Buffer) -> Option<(usize, usize)> {
         *self.equal.get_or_init(|| {
             let (least, greatest) = self.range(buffer)?;
             let number = |k: usize| buffer.get(k).and_then(Number::as_i128).unwrap_or(0);
-            // A bit for each value that may occur, where there are not many more than elements.
+            // A bit for each possible value, if there are not many more of them than elements.
             let values = usize::try_from(greatest - least).ok().filter(|n| n / 64 <= buffer.len());
             let Some(values) = values else {
                 let mut seen = HashMap::with_capacity(buffer.len());

@@ -1,7 +1,7 @@
-//! What the declared kernel computes, by the plain interpreter: the judge of every other form.
+//! Results of the declared kernel by the plain interpreter, the reference for every other form.
 //!
-//! Elements keep their subscripts whatever the layout, so that the interpreter is given the kernel
-//! with plain row-major arrays and the elements of each tensor as they stand.
+//! Subscripts do not depend on the layout, so that the interpreter runs the kernel with plain
+//! row-major arrays and the elements of each tensor unchanged.
 
 use std::time::Instant;
 
@@ -17,18 +17,18 @@ use super::{Args, Compiled, Device, Tensor};
 
 impl Compiled {
     /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel
-    /// computes them: what every other form is held to. It knows nothing of transforms and
+    /// computes them: the reference for every other form. It knows nothing of transforms and
     /// lowering, and is slow.
     pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
         run(self.device(), self.kernel(), args, Mode::Exact, None, &|_| {})
     }
 
-    /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
+    /// As [`Compiled::reference`], with every floating-point value in f64, including arrays.
     pub fn reference_in_f64(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
         self.reference_in_f64_until(args, None)
     }
 
-    /// As [`Compiled::reference_in_f64`], refused as `out-of-time` if it is not done by the
+    /// As [`Compiled::reference_in_f64`], refused as `out-of-time` if it does not finish by the
     /// deadline.
     pub fn reference_in_f64_until(
         &self,
@@ -39,8 +39,8 @@ impl Compiled {
     }
 }
 
-/// The arrays that the declared kernel writes, after it has run on these arguments, or on what
-/// `change` makes of them.
+/// The arrays that the declared kernel writes, after it has run on these arguments, or on these as
+/// changed by `change`.
 pub(super) fn run(
     device: &Device,
     kernel: &LoopKernel,
@@ -85,7 +85,7 @@ pub(super) fn run(
     Ok(outputs)
 }
 
-/// The array with its elements row after row.
+/// The array in row-major order.
 fn plain(array: &mut Array) {
     array.order.clear();
     for axis in &mut array.axes {

@@ -1,8 +1,8 @@
-//! From what a caller gave to a value for every argument: open types, scalars, shapes.
+//! Derives a value for every argument from those given: open types, scalars, shapes.
 //!
 //! An integer scalar that was not given follows from an array whose length on some axis is that
-//! scalar, or an affine function of it alone (`nseg + 1`). What was given and what follows has to
-//! agree on every axis of every array.
+//! scalar, or an affine function of it alone (`nseg + 1`). Given and derived values have to agree
+//! on every axis of every array.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use super::Args;
 use super::host::{Integers, eval_expr};
 use super::open_types::still_open;
 
-/// A value for everything that a kernel needs to know before its arrays.
+/// The values that a kernel needs before its arrays.
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
-    /// What open types stand for.
+    /// The types bound to open types.
     pub types: BTreeMap<Name, DType>,
     /// Scalar arguments, of their declared types.
     pub scalars: BTreeMap<Name, Number>,
     /// The integers among them.
     pub integers: Integers,
-    /// The shape of each array argument, given or following.
+    /// The shape of each array argument, given or derived.
     pub shapes: IndexMap<Name, Vec<usize>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn resolve(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diag
     resolve_given(kernel, args)
 }
 
-/// As [`resolve`], of arguments among which arrays are still missing.
+/// As [`resolve`], for arguments among which arrays may be missing.
 pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diagnostic> {
     check_names(kernel, args)?;
     let types = types(kernel, args)?;
@@ -46,7 +46,7 @@ pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved
             return Err(Diagnostic::new(
                 "argument-rank",
                 format!(
-                    "`{}` has {} and was given {}",
+                    "`{}` has {}, but {} was given",
                     array.name,
                     axes(array.axes.len()),
                     axes(given.shape().len())
@@ -59,7 +59,7 @@ pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved
         {
             return Err(Diagnostic::new(
                 "argument-type",
-                format!("the elements of `{}` are {dtype} and were given as {}", array.name, given.dtype()),
+                format!("the elements of `{}` are {dtype}, but {} was given", array.name, given.dtype()),
             )
             .help(format!("convert them, or declare `{}` with an open type", array.name)));
         }
@@ -137,16 +137,16 @@ fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
             Some(Arg::Array(array)) if args.scalars.contains_key(name) => {
                 return Err(Diagnostic::new(
                     "argument-kind",
-                    format!("`{name}` is an array and was given a number"),
+                    format!("`{name}` is an array, but a number was given"),
                 )
-                .help(format!("give an array of {}", declared(array))));
+                .help(format!("pass an array of {}", declared(array))));
             }
             Some(Arg::Scalar(scalar)) if args.arrays.contains_key(name) => {
                 return Err(Diagnostic::new(
                     "argument-kind",
-                    format!("`{name}` is a number and was given an array"),
+                    format!("`{name}` is a number, but an array was given"),
                 )
-                .help(format!("give one value of {}", scalar.dtype)));
+                .help(format!("pass one value of {}", scalar.dtype)));
             }
             Some(_) => {}
         }
@@ -154,7 +154,7 @@ fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Only arrays that the kernel writes and does not read follow from the rest.
+/// Only arrays that the kernel writes and does not read can be derived.
 fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     check_names(kernel, args)?;
     let written: BTreeSet<&Name> =
@@ -174,7 +174,7 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
                 "missing-argument",
                 format!("argument `{}` of `{}` is missing", array.name, kernel.name),
             )
-            .help(format!("give an array of {}", declared(array))));
+            .help(format!("pass an array of {}", declared(array))));
         }
     }
     Ok(())
@@ -183,20 +183,21 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
 fn missing_scalar(kernel: &LoopKernel, name: &Name, dtype: DType) -> Diagnostic {
     Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", kernel.name)).help(
         if dtype.is_integer() {
-            format!("give a value of {dtype}: no array that was given has a length that tells it")
+            format!("pass a value of {dtype}: it does not follow from the length of any given array")
         } else {
-            format!("give a value of {dtype}")
+            format!("pass a value of {dtype}")
         },
     )
 }
 
-/// What open types stand for: what was said, then what arrays have, then what scalars have.
+/// The types bound to open types: those given explicitly, then those of arrays, then those of
+/// scalars.
 fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diagnostic> {
     let open = kernel.open_types();
     if let Some(name) = args.types.keys().find(|name| !open.contains(name)) {
         let d = Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name));
         return Err(match open.is_empty() {
-            true => d.help("all of its types are known"),
+            true => d.help("it has no open types"),
             false => d.help(format!(
                 "its open types are {}",
                 open.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
@@ -205,7 +206,7 @@ fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diag
     }
     let mut types: BTreeMap<Name, DType> = args.types.clone();
     let mut origin: BTreeMap<Name, String> =
-        types.keys().map(|name| (name.clone(), "was said to be".to_owned())).collect();
+        types.keys().map(|name| (name.clone(), "was bound to".to_owned())).collect();
     for array in arrays(kernel) {
         if let (Type::Open(name), Some(given)) = (&array.dtype, args.arrays.get(&array.name)) {
             match types.get(name) {
@@ -243,7 +244,7 @@ fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diag
     }
 }
 
-/// Where a scalar's value comes from, for those that were not given.
+/// The source of a scalar's value, for those that were not given.
 type Origins = BTreeMap<Name, String>;
 
 fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
@@ -256,7 +257,7 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
         })
         .collect();
     let mut origins = Origins::new();
-    // Plain lengths first: they say directly what others say in a roundabout way.
+    // Plain lengths first, which determine a scalar directly.
     for plain in [true, false] {
         loop {
             let before = integers.len();
@@ -287,7 +288,7 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
             }
         }
     }
-    // What no array tells, the kernel may have fixed itself.
+    // A value that no array determines may be fixed by the kernel.
     for assumption in kernel.assumptions.iter().filter(|c| c.kind == Kind::Eq) {
         let names = assumption.aff.names();
         if let (1, Some(name)) = (names.len(), names.first())
@@ -304,7 +305,7 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
     origins
 }
 
-/// The values of these names, with where they come from: `len = 4 from axis 1 of `x``.
+/// The values of these names, with their sources: `len = 4 from axis 1 of `x``.
 fn explain(names: &BTreeSet<Name>, integers: &Integers, origins: &Origins) -> String {
     let said: Vec<String> = names
         .iter()
@@ -341,7 +342,7 @@ fn shapes(
             let Ok(length) = usize::try_from(length) else {
                 return Err(because(
                     Diagnostic::new("negative-length", format!("{what} is {length}"))
-                        .help("lengths are 0 or more"),
+                        .help("lengths have to be at least 0"),
                 ));
             };
             if let Some(given) = args.arrays.get(&array.name)
@@ -350,7 +351,7 @@ fn shapes(
                 return Err(because(
                     Diagnostic::new(
                         "argument-shape",
-                        format!("{what} is {length}, and was given as {}", given.shape()[number]),
+                        format!("{what} is {length}, but {} was given", given.shape()[number]),
                     )
                     .help(format!("the declared shape is {}", declared(array))),
                 ));
@@ -362,8 +363,8 @@ fn shapes(
     Ok(shapes)
 }
 
-/// Bounds, lengths, subscripts and assumptions are computed in i64: refuses what they speak of and
-/// i64 does not hold.
+/// Bounds, lengths, subscripts and assumptions are computed in i64: refuses values that they use
+/// and i64 cannot represent.
 fn check_width(kernel: &LoopKernel, scalars: &BTreeMap<Name, Number>) -> Result<(), Diagnostic> {
     let wide = |names: BTreeSet<Name>| names.into_iter().find(|n| is_too_wide(scalars, n));
     if !scalars.keys().any(|name| is_too_wide(scalars, name)) {
@@ -376,7 +377,8 @@ fn check_width(kernel: &LoopKernel, scalars: &BTreeMap<Name, Number>) -> Result<
             format!("`{name}` is {value}, which does not fit into i64, and {place} uses it"),
         )
         .help(format!(
-            "bounds, subscripts and assumptions are of 64 bits with sign: give `{name}` below 2^63"
+            "bounds, subscripts and assumptions are signed 64-bit numbers: pass `{name}` below \
+             2^63"
         ))
     };
     for (what, constraint) in kernel
@@ -437,24 +439,24 @@ fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins
         let message = match assumption.holds(&|name| integers.get(name).copied()) {
             Some(true) => continue,
             Some(false) => format!("the assumption `{assumption}` of `{}` does not hold", kernel.name),
-            // What is not known does not hold.
+            // An unknown outcome counts as a violation.
             None => format!(
-                "whether the assumption `{assumption}` of `{}` holds is not known: its value \
-                 leaves 64 bits",
+                "it is not known whether the assumption `{assumption}` of `{}` holds: its value \
+                 exceeds 64 bits",
                 kernel.name
             ),
         };
         return Err(Diagnostic::new("assumption", message)
             .witness(explain(&assumption.names(), integers, origins))
             .help(
-                "the kernel was transformed relying on it: transform it without, or give other \
-                values",
+                "the transformed kernel relies on it: transform it without the assumption, or \
+                 pass other values",
             ));
     }
     Ok(())
 }
 
-/// The candidate with few edits from the word, as kernels' own diagnostics choose it.
+/// The candidate nearest to the word, as chosen in diagnostics of kernels.
 pub(super) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let limit = word.chars().count().div_ceil(3).min(4);
     candidates

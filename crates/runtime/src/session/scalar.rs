@@ -1,18 +1,18 @@
-//! Numbers as callers write them.
+//! Numbers as passed by callers.
 
 use std::fmt;
 
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Diagnostic, Element, Name, Number};
 
-/// A number that a caller hands over; it takes the type that the kernel declares, if it has a value
-/// there.
+/// A number passed by a caller; it takes the type that the kernel declares, if that type can
+/// represent it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarValue(Value);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Value {
-    /// An integer of the host's, whose type means nothing.
+    /// A host integer, whose type is irrelevant.
     Integer(i128),
     /// A number of a type.
     Number(Number),
@@ -62,7 +62,7 @@ impl ScalarValue {
         text.parse::<f64>().ok().map(ScalarValue::from)
     }
 
-    /// The type that it has by itself, for a type that nothing else binds.
+    /// Its own type, for an open type that nothing else binds.
     pub(super) fn own_dtype(self) -> DType {
         match self.0 {
             Value::Integer(_) => DType::I64,
@@ -79,8 +79,8 @@ impl ScalarValue {
             Value::Number(v) => v.as_i128(),
         };
         let wrong = || {
-            Diagnostic::new("scalar-type", format!("`{name}` is {dtype} and was given {self}"))
-                .help(format!("give a value of {dtype}"))
+            Diagnostic::new("scalar-type", format!("`{name}` is {dtype}, but {self} was given"))
+                .help(format!("pass a value of {dtype}"))
         };
         match (self.0, dtype) {
             (Value::Number(v @ Number::Bool(_)), DType::Bool) => Ok(v),
@@ -95,7 +95,7 @@ impl ScalarValue {
                 }
                 Err(Diagnostic::new(
                     "scalar-range",
-                    format!("`{name}` is {dtype}, which does not hold {value}"),
+                    format!("`{name}` is {dtype}, which cannot represent {value}"),
                 )
                 .help(format!("declare `{name}` with a wider type")))
             }
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(number(value.into(), dtype), Err("scalar-range".into()), "{value} as {dtype}");
         }
         assert_eq!(number(0.5.into(), DType::I32), Err("scalar-type".into()));
-        // Lengths of the host, whose own type means nothing.
+        // Host lengths, whose type is irrelevant.
         assert_eq!(number(255usize.into(), DType::U8), is(Number::U8(255)));
         assert_eq!(number(256usize.into(), DType::U8), Err("scalar-range".into()));
         assert_eq!(number(3usize.into(), DType::F32), is(Number::F32(3.0)));

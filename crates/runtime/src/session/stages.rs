@@ -1,4 +1,4 @@
-//! Every form of a kernel, from its declaration to the binary, to be looked at.
+//! Every form of a kernel, from its declaration to the binary, for inspection.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl Stages {
         self.compiled.as_ref().map_or(&[], |c| &c.resources)
     }
 
-    /// The machine code, where this machine has a disassembler.
+    /// The machine code, if this machine has a disassembler.
     pub fn sass(&self) -> Result<String, Diagnostic> {
         match (&self.compiled, &self.not_compiled) {
             (Some(compiled), _) => Ok(disasm::disassemble(&compiled.cubin)?),

@@ -1,7 +1,7 @@
 //! The order of work on a device: streams, and events between them.
 //!
-//! The emulator runs work when it is put on a stream, in the calling thread, so that every order of
-//! streams and events holds by itself.
+//! The emulator runs work when it is submitted, in the calling thread, so that every order of
+//! streams and events holds automatically.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ impl Stream {
         }
     }
 
-    /// Records an event behind all work put on the stream so far.
+    /// Records an event after all work submitted to the stream so far.
     pub fn record(&self) -> Result<Event, Diagnostic> {
         Ok(Event(match &self.0 {
             Some(stream) => Mark::Cuda(stream.record()?),
@@ -44,8 +44,8 @@ impl Stream {
     ///
     /// The arrays can be on two GPUs; the stream must then belong to one of them. Streams of the
     /// other device are not ordered with the copy: they have to [wait](Stream::wait) for an event
-    /// before they use either array. What waits for all work of either device, as
-    /// [`DeviceTensor::download`] does, waits for the copy as well. A stream that is being captured
+    /// before they use either array. Operations that wait for all work of either device, such as
+    /// [`DeviceTensor::download`], wait for the copy as well. A stream that is being captured
     /// refuses copies between devices.
     ///
     /// ```no_run
@@ -64,14 +64,14 @@ impl Stream {
         from.copy_on(self, to)
     }
 
-    /// The driver's handle, for other libraries that put work on it or wait for it; none on the
+    /// The driver's handle, for other libraries that submit work to it or wait for it; none on the
     /// emulator.
     pub fn handle(&self) -> Option<u64> {
         self.0.as_ref().map(cuda::Stream::handle)
     }
 }
 
-/// A point in the queue of a stream.
+/// A point in the work of a stream.
 #[derive(Debug)]
 pub struct Event(Mark);
 
@@ -105,8 +105,8 @@ impl Event {
             (Mark::Emulator(from), Mark::Emulator(to)) => {
                 Ok(to.saturating_duration_since(*from).as_secs_f64() * 1e3)
             }
-            _ => Err(Diagnostic::new("other-device", "the two events are of different devices")
-                .help("take both from streams of one device")),
+            _ => Err(Diagnostic::new("other-device", "the two events belong to different devices")
+                .help("record both on streams of the same device")),
         }
     }
 }

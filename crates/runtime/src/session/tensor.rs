@@ -13,7 +13,7 @@ pub struct Tensor {
     shape: Vec<usize>,
     buffer: Arc<Buffer>,
     initialised: bool,
-    /// What was found about the elements, shared by all clones.
+    /// Properties of the elements, shared by all clones.
     properties: Arc<Properties>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn elements(shape: &[usize], dtype: DType) -> Result<usize, Diagnosti
 fn too_large(shape: &[usize], bytes: usize) -> Diagnostic {
     Diagnostic::new(
         "out-of-memory",
-        format!("an array of shape {shape:?} takes {bytes} bytes, more than the machine can give"),
+        format!("an array of shape {shape:?} needs {bytes} bytes, which cannot be allocated"),
     )
     .help("work on smaller pieces")
 }
@@ -81,7 +81,7 @@ impl Tensor {
         if needed != buffer.len() {
             return Err(Diagnostic::new(
                 "tensor-length",
-                format!("an array of shape {shape:?} has {needed} elements and was given {}", buffer.len()),
+                format!("an array of shape {shape:?} has {needed} elements, but {} were given", buffer.len()),
             )
             .help("the number of elements is the product of the lengths"));
         }
@@ -121,7 +121,7 @@ impl Tensor {
     /// truth values.
     pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
         let mut buffer = zeros(shape, dtype)?;
-        // Zeros take no memory until they are written, as they are here.
+        // Zeros take no memory until they are written, which is done here.
         let bytes = buffer.len() * dtype.bytes();
         if bytes as u64 > loopwright_emulator::Options::default().max_bytes {
             return Err(too_large(shape, bytes));
@@ -170,7 +170,7 @@ impl Tensor {
         &self.buffer
     }
 
-    /// Properties of the elements, found on demand.
+    /// Properties of the elements, computed on demand.
     pub(super) fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -185,9 +185,9 @@ impl Tensor {
         self.buffer.to_vec().ok_or_else(|| {
             Diagnostic::new(
                 "tensor-type",
-                format!("the elements are {} and were asked for as {}", self.dtype(), T::DTYPE),
+                format!("the elements are {}, but {} was requested", self.dtype(), T::DTYPE),
             )
-            .help("ask for their own type, or for all types with `to_f64`")
+            .help("request their own type, or use `to_f64` for any type")
         })
     }
 
@@ -216,7 +216,7 @@ impl Tensor {
         if needed != self.len() {
             return Err(Diagnostic::new(
                 "tensor-length",
-                format!("an array of shape {shape:?} has {needed} elements and was given {}", self.len()),
+                format!("an array of shape {shape:?} has {needed} elements, but {} were given", self.len()),
             )
             .help("choose a shape with the same number of elements"));
         }

@@ -18,7 +18,7 @@ use crate::Arch;
 use crate::cache::Lookup;
 use crate::{cuda, nvrtc};
 
-/// What distinguishes the forms of one kernel: bound types and index type.
+/// The key of a kernel's forms: bound types and index type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub types: BTreeMap<Name, DType>,
@@ -32,7 +32,7 @@ pub(super) struct Variant {
     pub program: Arc<Program>,
     source: OnceLock<Result<Arc<CudaSource>, Diagnostic>>,
     pub gpu: Option<Gpu>,
-    /// The code of the emulator, made for the first launch on it.
+    /// The code of the emulator, compiled for the first launch.
     emulator: OnceLock<Result<Emulator, Diagnostic>>,
 }
 
@@ -86,7 +86,7 @@ impl Variant {
         self.load_binary(device, compiled)
     }
 
-    /// Loads a binary that was made of the form's own text.
+    /// Loads a binary that was compiled from the form's own text.
     fn load_binary(&self, device: &cuda::Device, compiled: nvrtc::Compiled) -> Result<Gpu, Diagnostic> {
         let module = device.load(&compiled)?;
         let functions = self
@@ -98,7 +98,7 @@ impl Variant {
         Ok(Gpu { compiled, functions })
     }
 
-    /// The code of the emulator, made with these options by the first call.
+    /// The code of the emulator, compiled with these options by the first call.
     pub fn emulator(&self, options: &emulator::Options) -> Result<&Emulator, Diagnostic> {
         let made = || Emulator::new(&self.program, options).map_err(Diagnostic::from);
         self.emulator.get_or_init(made).as_ref().map_err(Clone::clone)
@@ -110,7 +110,7 @@ impl Variant {
     }
 }
 
-/// Compiles printed CUDA C, through the cache that the options name.
+/// Compiles printed CUDA C, through the cache of the options.
 pub(super) fn compile_source(
     source: &CudaSource,
     arch: Arch,
@@ -120,10 +120,10 @@ pub(super) fn compile_source(
     let mut nvrtc_options = nvrtc::CompileOptions::new(arch);
     nvrtc_options.fast_math = options.fast_math;
     nvrtc_options.line_info = options.line_info;
-    // The printer writes nothing of what this leaves out.
+    // The printer uses none of the declarations that this omits.
     nvrtc_options.minimal = true;
     if options.line_info {
-        // The profiler and the sanitizer show lines of a file, so there has to be one.
+        // The profiler and the sanitizer need a file to show source lines.
         let folder = cache.folder().map_or_else(|| std::env::temp_dir().join("loopwright"), PathBuf::from);
         let hash = blake3::hash(source.text.as_bytes()).to_hex();
         let name = source.kernels.first().map_or("kernel", |k| k.name.as_str());

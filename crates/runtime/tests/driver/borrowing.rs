@@ -87,7 +87,9 @@ pub(super) fn borrowed_memory_is_used_in_its_place(driver: &StandIn) -> Outcome 
     check((x.shape(), x.strides()) == (&[2, 5][..], &[5, 1][..]), "another layout")?;
     check(x.device_address() == Some(address + 8), "it is another memory")?;
     let kernel = kernel(
-        "kernel twice(x: f32[2, n], y: f32[2, n], n: i32)\ndomain { [j, i] : 0 <= j < 2 and 0 <= i < n }\ny[j, i] = 2.0 * x[j, i]",
+        "kernel twice(x: f32[2, n], y: f32[2, n], n: i32)\n\
+         domain { [j, i] : 0 <= j < 2 and 0 <= i < n }\n\
+         y[j, i] = 2.0 * x[j, i]",
     )?;
     driver.kernel("twice", &[8, 8, 4], twice_of_two_rows);
     let y = ok(device.uninit(&[2, 5], DType::F32))?;
@@ -132,22 +134,27 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     };
     refused(
         borrow(address, Place::HOST, [5, 1]),
-        "error[other-device]: an array on device 0 of kind 1 cannot be used in its place on stand-in 0\n  help: open the device that it is on; an array of the host becomes a tensor by `Tensor::from_shared`",
+        "error[other-device]: an array on device 0 of kind 1 cannot be used without a copy on \
+         stand-in 0\n  help: open the device that it is on; a host array becomes a tensor by \
+         `Tensor::from_shared`",
     )?;
     refused(
         borrow(address, Place::CUDA, [-5, 1]),
-        "error[tensor-strides]: the array has negative strides: [-5, 1]\n  help: have its library make a contiguous copy",
+        "error[tensor-strides]: the array has negative strides: [-5, 1]\n  help: make a \
+         contiguous copy with its library",
     )?;
     refused(
         borrow(address + 2, Place::CUDA, [5, 1]).map_err(|mut d| {
             d.message = d.message.replace(&format!("{:#x}", address + 10), "ADDRESS");
             d
         }),
-        "error[tensor-alignment]: elements of f32 cannot begin at address ADDRESS\n  help: give memory that begins at a multiple of 4 bytes",
+        "error[tensor-alignment]: elements of f32 are misaligned at address ADDRESS\n  help: pass \
+         memory whose address is a multiple of 4 bytes",
     )?;
     refused(
         borrow(4096, Place::CUDA, [5, 1]),
-        "error[other-device]: the memory to be borrowed is not of this device\n  help: make everything that one launch uses on one device",
+        "error[other-device]: the memory to be borrowed is not on this device\n  help: create \
+         everything that a launch uses on the same device",
     )?;
     let raw = ok(memory.share())?.into_raw_versioned();
     // SAFETY: the structure is live, and nothing else calls its deleter.
@@ -157,15 +164,21 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     })?;
     refused(
         device.borrow(constant, &stream),
-        "error[read-only]: the array must not be written, which kernels could\n  help: have its library make a copy",
+        "error[read-only]: the array is read-only, and kernels could write it\n  help: make a \
+         copy with its library",
     )?;
     check(back.load(Ordering::SeqCst) == 4, "what is refused does not go back to its owner")?;
     // Vector accesses need stricter alignment than single elements.
     let vectors = ok(LoopKernel::parse(
-        "kernel vectors(x: f32[n], y: f32[n], n: i32)\nassume n mod 4 = 0\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]",
+        "kernel vectors(x: f32[n], y: f32[n], n: i32)\n\
+         assume n mod 4 = 0\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = x[i]",
     ))?;
     let vectors = ok(ok(Pipeline::parse(
-        "split_iname(i, 4)\nsplit_iname(i_outer, 32)\ntag_inames(i_outer_outer: block.x, i_outer_inner: thread.x, i_inner: vec)",
+        "split_iname(i, 4)\n\
+         split_iname(i_outer, 32)\n\
+         tag_inames(i_outer_outer: block.x, i_outer_inner: thread.x, i_inner: vec)",
     ))?
     .apply(&vectors))?;
     driver.kernel("vectors", &[8, 8, 4], twice);
@@ -181,11 +194,14 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     ok(bind(&piece(0)?, &piece(16)?))?;
     refused(
         bind(&piece(4)?, &piece(32)?),
-        "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector accesses need\n  help: give memory that begins there, or a kernel without vector accesses to it",
+        "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector \
+         accesses need\n  help: pass aligned memory, or use a kernel without vector accesses to it",
     )?;
     // Three elements behind each row, the last one's too, belong to the array.
     let padded = ok(LoopKernel::parse(
-        "kernel padded(x: f32[2, n pad 3], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[1, i]",
+        "kernel padded(x: f32[2, n pad 3], y: f32[n], n: i32)\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = x[1, i]",
     ))?;
     let threads = ok(Pipeline::parse("split_iname(i, 32)\ntag_inames(i_outer: block.x, i_inner: thread.x)"))?;
     driver.kernel("padded", &[8, 8, 4], twice);
@@ -199,12 +215,15 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     };
     refused(
         rows(5)?,
-        "error[argument-strides]: `x` is 13 elements of memory and the kernel expects 16, the padding behind the last row included\n  help: give memory with the padding, or a tensor of the host, which is laid out as the kernel expects",
+        "error[argument-strides]: `x` has 13 elements of memory and the kernel expects 16, \
+         including the padding after the last row\n  help: pass memory with the padding, or a \
+         host tensor, which is laid out as the kernel expects",
     )?;
     // Pieces of one array may be the same memory without being the same array object.
     refused(
         bind(&piece(0)?, &piece(0)?),
-        "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+        "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  \
+         help: use separate memory for each written array",
     )?;
     check(Arc::strong_count(&back) == 1, "an owner is not let go")
 }
@@ -271,7 +290,8 @@ pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
     for (x, y) in [((0, 4), (3, 4)), ((3, 4), (0, 4)), ((4, 4), (5, 4)), ((5, 4), (4, 4)), ((2, 4), (2, 4))] {
         refused(
             bind(x, y)?,
-            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes \
+             `y`\n  help: use separate memory for each written array",
         )?;
     }
     // One inside the other: the columns of a matrix start in its first row.
@@ -286,7 +306,8 @@ pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
         let x = piece(first, 4)?;
         refused(
             compiled.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)),
-            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes \
+             `y`\n  help: use separate memory for each written array",
         )?;
     }
     Ok(())

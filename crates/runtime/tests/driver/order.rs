@@ -55,6 +55,7 @@ pub(super) fn graphs_keep_the_order_of_conflicts(driver: &StandIn) -> Outcome {
     let there = upload(&emulator, &[0.0; 40])?;
     refused(
         device.record(|sequence| sequence.copy(&there, &there)),
-        "error[other-device]: the array is on another device than stand-in 0\n  help: record on each device a sequence of its own",
+        "error[other-device]: the array is on a different device than stand-in 0\n  help: record \
+         a separate sequence for each device",
     )
 }

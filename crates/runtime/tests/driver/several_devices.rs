@@ -23,11 +23,13 @@ pub(super) fn several_devices_are_kept_apart(_: &StandIn) -> Outcome {
     let args = Args::new().device_tensor("x", &arrays[0].1).device_tensor("y", &arrays[1].2);
     refused(
         ok(devices[0].compile(&kernel(TWICE)?))?.bind(&args),
-        "error[other-device]: `y` is on stand-in 1 and the kernel runs on stand-in 0\n  help: upload it to the device of the kernel",
+        "error[other-device]: `y` is on stand-in 1 and the kernel runs on stand-in 0\n  help: \
+         upload it to the device of the kernel",
     )?;
     refused(
         Device::cuda(3),
-        "error[no-such-device]: there is no device 3: this machine has 3, counted from 0\n  help: name one that there is, or `Device::best()`",
+        "error[no-such-device]: there is no device 3: this machine has 3, numbered from 0\n  \
+         help: use the number of an existing device, or `Device::best()`",
     )
 }
 
@@ -62,28 +64,34 @@ pub(super) fn what_cannot_be_copied_between_devices_is_refused(driver: &StandIn)
     let [one, two, three] = [0, 1, 2].map(Device::cuda);
     let (one, two, three) = (ok(one)?, ok(two)?, ok(three)?);
     let (x, y) = (upload(&one, &[1.0; 4])?, upload(&two, &[2.0; 4])?);
-    let neither = "error[other-device]: the stream is of neither array's device\n  help: copy on a stream of one of the two";
+    let neither = "error[other-device]: the stream belongs to neither array's device\n  help: \
+                   copy on a stream of one of the two";
     refused(ok(three.stream())?.copy(&x, &y), neither)?;
     refused(ok(three.stream())?.copy(&x, &x), neither)?;
     refused(ok(Device::emulator().stream())?.copy(&x, &y), neither)?;
     let emulated = upload(&Device::emulator(), &[0.0; 4])?;
     refused(
         ok(one.stream())?.copy(&x, &emulated),
-        "error[other-device]: no stream copies between a GPU and the emulator\n  help: copy with `DeviceTensor::copy_to`, by way of the host",
+        "error[other-device]: streams cannot copy between a GPU and the emulator\n  help: copy \
+         with `DeviceTensor::copy_to`, through the host",
     )?;
     refused(
         one.record(|sequence| sequence.copy(&x, &y)),
-        "error[other-device]: a sequence has no copies between devices\n  help: copy before or after it, with `Stream::copy` or `DeviceTensor::copy_to`",
+        "error[other-device]: a sequence cannot copy between devices\n  help: copy before or \
+         after it, with `Stream::copy` or `DeviceTensor::copy_to`",
     )?;
     let longer = upload(&two, &[0.0; 5])?;
-    let shapes = "error[tensor-shape]: an array of f32[4] with strides [1] cannot be copied to one of f32[5] with strides [1]\n  help: copy between arrays of the same type, shape and strides";
+    let shapes = "error[tensor-shape]: an array of f32[4] with strides [1] cannot be copied to \
+                  one of f32[5] with strides [1]\n  help: copy between arrays of the same type, \
+                  shape and strides";
     refused(ok(one.stream())?.copy(&x, &longer), shapes)?;
     refused(x.copy_to(&longer), shapes)?;
     let captured = ok(one.stream())?;
     driver.capture(captured.handle().unwrap_or(0), true);
     refused(
         captured.copy(&x, &y),
-        "error[captured-stream]: a stream that is being captured cannot take a copy between devices\n  help: copy before or after what is captured, or on another stream",
+        "error[captured-stream]: copies between devices are not possible on a stream that is \
+         being captured\n  help: copy before or after the capture, or on a different stream",
     )?;
     driver.capture(captured.handle().unwrap_or(0), false);
     ok(captured.copy(&x, &y))?;

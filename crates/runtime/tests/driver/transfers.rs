@@ -26,10 +26,12 @@ pub(super) fn transfers_run_beside_the_host_in_the_order_of_their_stream(driver:
     drop(up);
     refused(
         stream.upload_from(ok(device.pinned(&[2, 2], DType::F32))?, &x),
-        "error[tensor-shape]: an array of f32[2, 2] was given for one of f32[4]\n  help: give an array of the same type and shape",
+        "error[tensor-shape]: an array of f32[2, 2] was given for one of f32[4]\n  help: pass an \
+         array of the same type and shape",
     )?;
     refused(
         stream.upload_from(ok(Device::emulator().pinned(&[4], DType::F32))?, &x),
-        "error[other-device]: the memory of the host and the stream are of different devices\n  help: make both on the device of the array",
+        "error[other-device]: the memory of the host and the stream are of different devices\n  \
+         help: make both on the device of the array",
     )
 }

@@ -28,15 +28,18 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     let good = || Args::new().tensor("x", &x());
     refused(
         bind(Args::new()),
-        "error[missing-argument]: argument `x` of `segmented_sum` is missing\n  help: give an array of f32[nseg, len]",
+        "error[missing-argument]: argument `x` of `segmented_sum` is missing\n  help: give an \
+         array of f32[nseg, len]",
     )?;
     refused(
         bind(good().scalar("leng", 4)),
-        "error[unknown-argument]: `segmented_sum` has no argument `leng`\n  help: do you mean `len`?",
+        "error[unknown-argument]: `segmented_sum` has no argument `leng`\n  help: do you mean \
+         `len`?",
     )?;
     refused(
         bind(good().scalar("velocity", 4)),
-        "error[unknown-argument]: `segmented_sum` has no argument `velocity`\n  help: its arguments are x, out, nseg, len",
+        "error[unknown-argument]: `segmented_sum` has no argument `velocity`\n  help: its \
+         arguments are x, out, nseg, len",
     )?;
     refused(
         bind(good().tensor("x", &x())),
@@ -44,27 +47,33 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     )?;
     refused(
         bind(good().scalar("out", 1)),
-        "error[argument-kind]: `out` is an array and was given a number\n  help: give an array of f32[nseg]",
+        "error[argument-kind]: `out` is an array and was given a number\n  help: give an array of \
+         f32[nseg]",
     )?;
     refused(
         bind(good().tensor("len", &x())),
-        "error[argument-kind]: `len` is a number and was given an array\n  help: give one value of i32",
+        "error[argument-kind]: `len` is a number and was given an array\n  help: give one value \
+         of i32",
     )?;
     refused(
         bind(Args::new().tensor("x", &x().cast(DType::F64))),
-        "error[argument-type]: the elements of `x` are f32 and were given as f64\n  help: convert them, or declare `x` with an open type",
+        "error[argument-type]: the elements of `x` are f32 and were given as f64\n  help: convert \
+         them, or declare `x` with an open type",
     )?;
     refused(
         bind(Args::new().tensor("x", &ok(x().reshape(&[12]))?)),
-        "error[argument-rank]: `x` has 2 axes and was given 1 axis\n  help: its declared shape is f32[nseg, len]",
+        "error[argument-rank]: `x` has 2 axes and was given 1 axis\n  help: its declared shape is \
+         f32[nseg, len]",
     )?;
     refused(
         bind(good().scalar("len", 5)),
-        "error[argument-shape]: the length `len` of axis 1 of `x` is 5, and was given as 4\n  witness: len = 5\n  help: the declared shape is f32[nseg, len]",
+        "error[argument-shape]: the length `len` of axis 1 of `x` is 5, and was given as 4\n  \
+         witness: len = 5\n  help: the declared shape is f32[nseg, len]",
     )?;
     refused(
         bind(good().tensor("out", &ok(Tensor::uninit(&[4], DType::F32))?)),
-        "error[argument-shape]: the length `nseg` of axis 0 of `out` is 3, and was given as 4\n  witness: nseg = 3 from axis 0 of `x`\n  help: the declared shape is f32[nseg]",
+        "error[argument-shape]: the length `nseg` of axis 0 of `out` is 3, and was given as 4\n  \
+         witness: nseg = 3 from axis 0 of `x`\n  help: the declared shape is f32[nseg]",
     )?;
     refused(
         bind(good().scalar("len", 4.5)),
@@ -72,15 +81,19 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     )?;
     refused(
         bind(good().scalar("len", 1i64 << 40)),
-        "error[scalar-range]: `len` is i32, which does not hold 1099511627776\n  help: declare `len` with a wider type",
+        "error[scalar-range]: `len` is i32, which does not hold 1099511627776\n  help: declare \
+         `len` with a wider type",
     )?;
     refused(
         bind(Args::new().tensor("x", &floats(&[0, 4], &[]))),
-        "error[assumption]: the assumption `1 <= nseg` of `segmented_sum` does not hold\n  witness: nseg = 0 from axis 0 of `x`\n  help: the kernel was transformed relying on it: transform it without, or give other values",
+        "error[assumption]: the assumption `1 <= nseg` of `segmented_sum` does not hold\n  \
+         witness: nseg = 0 from axis 0 of `x`\n  help: the kernel was transformed relying on it: \
+         transform it without, or give other values",
     )?;
     refused(
         bind(good().bind_type("T", DType::F32)),
-        "error[unknown-type]: `segmented_sum` has no open type `T`\n  help: all of its types are known",
+        "error[unknown-type]: `segmented_sum` has no open type `T`\n  help: all of its types are \
+         known",
     )
 }
 
@@ -137,11 +150,13 @@ pub(super) fn open_types_are_bound_by_arguments(device: &Device) -> Outcome {
     let x = floats(&[2], &[1.0, 2.0]);
     refused(
         compiled.bind(&Args::new().tensor("x", &x).tensor("y", &x.cast(DType::F64))),
-        "error[type-conflict]: type `T` is, by `x`, f32, and the elements of `y` are f64\n  help: convert one of them",
+        "error[type-conflict]: type `T` is, by `x`, f32, and the elements of `y` are f64\n  help: \
+         convert one of them",
     )?;
     refused(
         compiled.stages().map(|_| ()),
-        "error[open-type]: type `T` is open until arguments bind it\n  help: ask with `stages_for(&args)`",
+        "error[open-type]: type `T` is open until arguments bind it\n  help: ask with \
+         `stages_for(&args)`",
     )?;
     assert!(ok(compiled.stages_for(&Args::new().tensor("x", &x)))?.cuda.text.contains("float"));
     Ok(())
@@ -211,19 +226,22 @@ out[i] = x[idx[i]]
     refused(
         compiled.bind(&args(&[0, 2, 5])),
         &format!(
-            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[2] is 5, declared are 0 to 4{help}"
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
+             idx[2] is 5, declared are 0 to 4{help}"
         ),
     )?;
     refused(
         compiled.bind(&args(&[1, 2, 1])),
         &format!(
-            "error[fact]: two elements of `idx` are equal, and were declared different\n  witness: idx[0] and idx[2] are both 1{help}"
+            "error[fact]: two elements of `idx` are equal, and were declared different\n  \
+             witness: idx[0] and idx[2] are both 1{help}"
         ),
     )?;
     refused(
         compiled.bind(&args(&[1, 3, 2])),
         &format!(
-            "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[1] is 3, idx[2] is 2{help}"
+            "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: \
+             idx[1] is 3, idx[2] is 2{help}"
         ),
     )?;
     // The same elements are refused again.
@@ -245,20 +263,23 @@ out[i] = x[idx[i]]
     let x = ok(Tensor::zeros(&[65_536], DType::F32))?;
     refused(
         compiled.bind(&far.tensor("x", &x)),
-        "error[fact]: the bound `n * n * n * n` of the elements of `idx` has no value in 64 bits\n  help: work on smaller pieces",
+        "error[fact]: the bound `n * n * n * n` of the elements of `idx` has no value in 64 \
+         bits\n  help: work on smaller pieces",
     )
 }
 
 pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Device) -> Outcome {
-    let bound =
-        "kernel k(x: f32[64], y: f32[64], a: u64)\ndomain { [i] : 0 <= i < 64 and i < a }\ny[i] = x[i]\n";
+    let bound = "kernel k(x: f32[64], y: f32[64], a: u64)\n\
+                 domain { [i] : 0 <= i < 64 and i < a }\n\
+                 y[i] = x[i]\n";
     let x = ok(Tensor::zeros(&[64], DType::F32))?;
     let args = |a: u64| Args::new().tensor("x", &x).scalar("a", a);
     let help = "bounds, subscripts and assumptions are of 64 bits with sign: give `a` below 2^63";
     refused(
         ok(device.compile(&elementwise(bound)))?.bind(&args(u64::MAX)),
         &format!(
-            "error[scalar-range]: `a` is 18446744073709551615, which does not fit into i64, and the bound `i < a` uses it\n  help: {help}"
+            "error[scalar-range]: `a` is 18446744073709551615, which does not fit into i64, and \
+             the bound `i < a` uses it\n  help: {help}"
         ),
     )?;
     let others = [
@@ -279,7 +300,10 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
     let outputs = ok(ok(device.compile(&elementwise(value)))?.run(&args))?;
     assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<u64>())?, [u64::MAX; 64]);
     // An assumption whose value exceeds 64 bits does not count as satisfied.
-    let text = "kernel k(y: f32[64], a: i64)\nassume 4611686018427387904 * a >= 0\ndomain { [i] : 0 <= i < 64 }\ny[i] = 1.0\n";
+    let text = "kernel k(y: f32[64], a: i64)\n\
+                assume 4611686018427387904 * a >= 0\n\
+                domain { [i] : 0 <= i < 64 }\n\
+                y[i] = 1.0\n";
     let compiled = ok(device.compile(&elementwise(text)))?;
     ok(compiled.bind(&Args::new().scalar("a", 1)))?;
     let error = compiled.bind(&Args::new().scalar("a", 4)).map(drop).unwrap_err();
@@ -304,6 +328,7 @@ y[i, j] = x[i, j] + 1.0
     let rows = ok(device.upload(&x()))?;
     refused(
         compiled.bind(&Args::new().device_tensor("x", &rows)),
-        "error[argument-strides]: `x` has strides [4, 1] and the kernel expects [1, 3]\n  help: give a tensor of the host, which is laid out as the kernel expects",
+        "error[argument-strides]: `x` has strides [4, 1] and the kernel expects [1, 3]\n  help: \
+         give a tensor of the host, which is laid out as the kernel expects",
     )
 }

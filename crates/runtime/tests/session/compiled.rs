@@ -21,7 +21,9 @@ y[i] = x[i]
     let x = ok(Tensor::zeros(&[70_000], DType::F32))?;
     refused(
         compiled.bind(&Args::new().tensor("x", &x)),
-        "error[device-limit]: `copy` cannot be launched: its grid has 70000 blocks along y, and the device allows 65535\n  help: put the longer iname on block.x, or split it and leave a sequential loop in each block",
+        "error[device-limit]: `copy` cannot be launched: its grid has 70000 blocks along y, and \
+         the device allows 65535\n  help: put the longer iname on block.x, or split it and leave \
+         a sequential loop in each block",
     )
 }
 

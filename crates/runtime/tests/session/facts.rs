@@ -36,7 +36,8 @@ pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
         refused(
             compiled.bind(&args(bad)?),
             &format!(
-                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[{place}] is {value}, declared are 2 to 4{HELP}"
+                "error[fact]: the elements of `idx` are not all in their declared range\n  \
+                 witness: idx[{place}] is {value}, declared are 2 to 4{HELP}"
             ),
         )?;
     }
@@ -45,13 +46,15 @@ pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
     refused(
         gather(device, "idx < n")?.bind(&args(&[-100, 5])?),
         &format!(
-            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1] is 5, declared are no least to 4{HELP}"
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
+             idx[1] is 5, declared are no least to 4{HELP}"
         ),
     )?;
     refused(
         gather(device, "2 <= idx")?.bind(&args(&[100, 1])?),
         &format!(
-            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1] is 1, declared are 2 to no greatest{HELP}"
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
+             idx[1] is 1, declared are 2 to no greatest{HELP}"
         ),
     )
 }
@@ -67,7 +70,8 @@ pub(super) fn monotone_elements_may_be_equal_and_never_fall(device: &Device) -> 
         refused(
             compiled.bind(&args(bad)?),
             &format!(
-                "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[{place}] is {before}, idx[{}] is {after}{HELP}",
+                "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: \
+                 idx[{place}] is {before}, idx[{}] is {after}{HELP}",
                 place + 1
             ),
         )?;
@@ -84,7 +88,8 @@ pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Out
         refused(
             compiled.bind(&args(bad)?),
             &format!(
-                "error[fact]: two elements of `idx` are equal, and were declared different\n  witness: idx[{first}] and idx[{second}] are both {}{HELP}",
+                "error[fact]: two elements of `idx` are equal, and were declared different\n  \
+                 witness: idx[{first}] and idx[{second}] are both {}{HELP}",
                 bad[first]
             ),
         )?;
@@ -109,7 +114,8 @@ out[j, i] = idx[j, i]
         refused(
             compiled.bind(&args),
             &format!(
-                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1, 2] is 10, declared are 0 to 9{HELP}"
+                "error[fact]: the elements of `idx` are not all in their declared range\n  \
+                 witness: idx[1, 2] is 10, declared are 0 to 9{HELP}"
             ),
         )?;
     }

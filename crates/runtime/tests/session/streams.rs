@@ -24,7 +24,8 @@ pub(super) fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     assert_eq!(ok(there.time(4))?.len(), 4);
     refused(
         compiled.bind(&Args::new().device_tensor("x", &a).device_tensor("y", &a)),
-        "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+        "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  \
+         help: give each written array memory of its own",
     )
 }
 
@@ -59,7 +60,8 @@ z[i] = a[i] - b[i]
         refused(
             bind(given),
             &format!(
-                "error[aliased-arguments]: `{first}` and `{second}` are the same memory, and the kernel writes `{written}`\n  help: give each written array memory of its own"
+                "error[aliased-arguments]: `{first}` and `{second}` are the same memory, and the \
+                 kernel writes `{written}`\n  help: give each written array memory of its own"
             ),
         )?;
     }
@@ -145,7 +147,9 @@ pub(super) fn sequences_are_replayed_in_their_order(device: &Device) -> Outcome 
     let short = ok(device.upload(&floats(&[2], &[0.0; 2])))?;
     refused(
         device.record(|sequence| sequence.copy(&short, &x)),
-        "error[tensor-shape]: an array of f32[2] with strides [1] cannot be copied to one of f32[100] with strides [1]\n  help: copy between arrays of the same type, shape and strides",
+        "error[tensor-shape]: an array of f32[2] with strides [1] cannot be copied to one of \
+         f32[100] with strides [1]\n  help: copy between arrays of the same type, shape and \
+         strides",
     )
 }
 
@@ -169,7 +173,8 @@ pub(super) fn copies_run_beside_the_host(device: &Device) -> Outcome {
     let there = ok(device.uninit(&[3], DType::Bool))?;
     refused(
         stream.upload_from(truths, &there),
-        "error[tensor-bool]: a truth value is neither 0 nor 1\n  help: write 0 or 1 to every byte of a bool array",
+        "error[tensor-bool]: a truth value is neither 0 nor 1\n  help: write 0 or 1 to every byte \
+         of a bool array",
     )
 }
 

@@ -226,7 +226,7 @@ fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
     let failure = |text: &str| Failure { kind: "no-error", text: text.into(), kernel: kernel.clone() };
     let Ok(parsed) = LoopKernel::parse(&kernel.to_string()) else { return };
     if interpret(&parsed, &inputs(arguments), Mode::Exact).is_ok() {
-        count.failures.push(failure("the interpreter divides by zero and says nothing"));
+        count.failures.push(failure("the interpreter divides by zero without an error"));
         return;
     }
     // With 64-bit indices, which hold all bounds.

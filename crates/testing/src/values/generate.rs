@@ -22,12 +22,25 @@ const EXACT: [&str; 8] = ["floor", "ceil", "round", "trunc", "sqrt", "fmod", "fm
 
 /// User-defined operators, associative over all states.
 const OPERATORS: &[&str] = &[
-    "reduction exclusive(x) {\n    state v: i64 = 0\n    lift v = x\n    combine v = a.v ^ b.v\n    result v\n    commutes\n}\n",
-    "reduction squares(x) {\n    state v: i64 = 0\n    lift v = x*x\n    combine v = a.v + b.v\n    result v\n    commutes\n}\n",
-    "reduction horner(p, q) {\n    state s: u32 = 1, t: u32 = 0\n    lift s = p, t = q\n    combine s = a.s*b.s, t = a.t*b.s + b.t\n    result t\n}\n",
-    "reduction last(x) {\n    state v: like x = 0, set: bool = false\n    lift v = x, set = true\n    combine v = if(b.set, b.v, a.v), set = a.set or b.set\n    result v\n}\n",
-    "reduction large(x) {\n    state v: i16 = 0\n    lift v = if(x > 3, 20000, 1)\n    combine v = a.v + b.v\n    result v*2\n    commutes\n}\n",
-    "reduction spread(x) {\n    state low: like x = highest(), high: like x = lowest()\n    lift low = x, high = x\n    combine low = min(a.low, b.low), high = max(a.high, b.high)\n    result high - low\n    commutes\n}\n",
+    "reduction exclusive(x) {\n    state v: i64 = 0\n    lift v = x\n    combine v = a.v ^ \
+     b.v\n    result v\n    commutes\n\
+     }\n",
+    "reduction squares(x) {\n    state v: i64 = 0\n    lift v = x*x\n    combine v = a.v + \
+     b.v\n    result v\n    commutes\n\
+     }\n",
+    "reduction horner(p, q) {\n    state s: u32 = 1, t: u32 = 0\n    lift s = p, t = q\n    \
+     combine s = a.s*b.s, t = a.t*b.s + b.t\n    result t\n\
+     }\n",
+    "reduction last(x) {\n    state v: like x = 0, set: bool = false\n    lift v = x, set = \
+     true\n    combine v = if(b.set, b.v, a.v), set = a.set or b.set\n    result v\n\
+     }\n",
+    "reduction large(x) {\n    state v: i16 = 0\n    lift v = if(x > 3, 20000, 1)\n    combine v \
+     = a.v + b.v\n    result v*2\n    commutes\n\
+     }\n",
+    "reduction spread(x) {\n    state low: like x = highest(), high: like x = lowest()\n    lift \
+     low = x, high = x\n    combine low = min(a.low, b.low), high = max(a.high, b.high)\n    \
+     result high - low\n    commutes\n\
+     }\n",
 ];
 
 /// The user-defined operators with their texts.

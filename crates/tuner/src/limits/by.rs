@@ -72,7 +72,7 @@ pub(super) fn size_to_show_by(searches: &[Search], by: Option<&str>) -> Result<B
                     format!("`{}` of {} has no integer argument `{name}`", lacks.name, lacks.source);
                 Err(refused(message)
                     .witness(format!("its problem is {}", lacks.key.problem))
-                    .help("show by an argument that all have, or make a report for each kernel"))
+                    .help("use an argument that all have, or make a separate report for each kernel"))
             }
         };
     }
@@ -84,7 +84,7 @@ pub(super) fn size_to_show_by(searches: &[Search], by: Option<&str>) -> Result<B
             "the searches differ in {}: along which is not clear",
             listed(differing.iter().copied())
         ))
-        .help(format!("say which with `--by`, as `--by {first}`"))),
+        .help(format!("choose one with `--by`, as in `--by {first}`"))),
         [] if searches.iter().any(|s| s.sizes != first.sizes) => {
             Err(refused("the searches differ in no integer argument that all of them have".to_owned())
                 .help("make a report for each kernel"))

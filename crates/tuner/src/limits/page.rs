@@ -102,16 +102,19 @@ impl LimitReport {
         };
         let colours = format!("{}@media (prefers-color-scheme:dark){{{}}}", rules(LIGHT), rules(DARK));
         let mut out = format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-             <title>{title}</title><style>{STYLE}\n{OWN_STYLE}{colours}</style></head><body><h1>{title}</h1>",
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta \
+             name=\"viewport\" \
+             content=\"width=device-width\"><title>{title}</title><style>{STYLE}\n\
+             {OWN_STYLE}{colours}</style></head><body><h1>{title}</h1>",
             title = escape(&title)
         );
         let everywhere =
             self.everywhere().map_or_else(String::new, |sizes| format!(" Everywhere: {}.", escape(&sizes)));
         let _ = write!(
             out,
-            "<p class=\"note\">A mark is the best point that a search found for a shape: the least time in which the memory moves what must \
-             move, over the point's time. Rest the pointer on a mark to read which point it is.{everywhere}</p>"
+            "<p class=\"note\">A mark is the best point that a search found for a shape: the \
+             least time in which the memory moves what must move, over the point's time. Rest the \
+             pointer on a mark to read which point it is.{everywhere}</p>"
         );
         if self.series.iter().any(|s| s.measured().note().is_some()) {
             out.push_str(
@@ -124,8 +127,8 @@ impl LimitReport {
         if left_out > 0 {
             let _ = write!(
                 out,
-                "<p class=\"note\">{left_out} shapes whose {} is not a number above 0 have no place \
-                 on the axis; the table has them.</p>",
+                "<p class=\"note\">{left_out} shapes whose {} is not a number above 0 have no \
+                 place on the axis; the table has them.</p>",
                 escape(self.by())
             );
         }
@@ -203,8 +206,8 @@ impl LimitReport {
             let _ = write!(out, "</svg>{}{estimate}</li>", escape(&series.label));
         }
         out.push_str(
-            "<li><svg viewBox=\"0 0 34 14\" aria-hidden=\"true\"><polyline class=\"limit\" points=\"0,7 34,7\"/></svg>\
-             what the memory allows</li></ul>",
+            "<li><svg viewBox=\"0 0 34 14\" aria-hidden=\"true\"><polyline class=\"limit\" \
+             points=\"0,7 34,7\"/></svg>what the memory allows</li></ul>",
         );
     }
 
@@ -221,8 +224,9 @@ impl LimitReport {
 
     fn tabulate(&self, out: &mut String) {
         out.push_str(
-            "<h2>Shapes</h2><div class=\"scroll\"><table><tr><th class=\"said\">shape</th><th>of the limit</th><th>ms</th><th></th>\
-             <th class=\"said\">longest by the counts</th><th class=\"point\">best point</th><th class=\"said\">points</th></tr>",
+            "<h2>Shapes</h2><div class=\"scroll\"><table><tr><th class=\"said\">shape</th><th>of \
+             the limit</th><th>ms</th><th></th><th class=\"said\">longest by the counts</th><th \
+             class=\"point\">best point</th><th class=\"said\">points</th></tr>",
         );
         for series in &self.series {
             let _ = write!(out, "<tr class=\"group\"><td colspan=\"7\">{}</td></tr>", escape(&series.label));
@@ -231,8 +235,8 @@ impl LimitReport {
                 let _ = match &shape.best {
                     Some(Best { point, milliseconds, measured, fraction, bottleneck, .. }) => write!(
                         out,
-                        "<td>{:.1} %</td><td>{milliseconds:.4}</td><td class=\"said\">{}</td><td class=\"said\">{bottleneck}</td>\
-                         <td class=\"point\">{}</td>",
+                        "<td>{:.1} %</td><td>{milliseconds:.4}</td><td class=\"said\">{}</td><td \
+                         class=\"said\">{bottleneck}</td><td class=\"point\">{}</td>",
                         100.0 * fraction,
                         if *measured { "measured" } else { "estimate" },
                         escape(&point.to_string())

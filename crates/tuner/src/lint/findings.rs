@@ -135,7 +135,7 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
         found.push(Finding {
             number: 100.0 * part,
             kind: Kind::IdleLanes,
-            message: format!("{:.0} % of the lanes of its warps have nothing to do", 100.0 * part),
+            message: format!("{:.0} % of the lanes of its warps are idle", 100.0 * part),
             place: of_kernel(name),
             unit: "% idle lanes",
         });
@@ -146,8 +146,8 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             number: kib(missing),
             kind: Kind::BytesInFlight,
             message: format!(
-                "resident threads have {:.1} KiB of loads under way on a multiprocessor, and {:.1} \
-                 KiB keep the memory of {} busy",
+                "resident threads have {:.1} KiB of loads in flight on a multiprocessor, and \
+                 {:.1} KiB keep the memory of {} busy",
                 kib(has),
                 kib(needed_bytes(m)),
                 m.machine.device
@@ -200,7 +200,7 @@ fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
             let passes = t.passes as f64 / requests;
             (
                 format!("{does} of `{array}` in shared memory takes {passes:.1} passes over the banks"),
-                "conflicts a request",
+                "conflicts per request",
             )
         } else {
             let least = t.passes.saturating_sub(t.excess) as f64 / requests;
@@ -210,7 +210,7 @@ fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
                     "{does} of `{array}` touches {sectors:.1} sectors where {least:.1} hold \
                     its bytes"
                 ),
-                "sectors a request",
+                "sectors per request",
             )
         };
         let leaf = access.leaf.and_then(|l| m.program.leaves.get(l.0));

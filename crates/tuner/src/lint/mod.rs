@@ -1,5 +1,5 @@
-//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number and a repair
-//! that has been tried.
+//! Lints: inefficiencies that the analysis of a kernel on the emulator finds, each with a number
+//! and a repair that has been tried.
 //!
 //! ```
 //! use loopwright_kernel_ir::{DType, LoopKernel};
@@ -60,7 +60,7 @@ pub const CODES: [(&str, &str); 6] = [
     ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
     ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
     ("idle-lanes", "lanes of warps have nothing to do"),
-    ("low-bytes-in-flight", "resident threads have too few loads under way to keep the memory busy"),
+    ("low-bytes-in-flight", "resident threads have too few loads in flight to keep the memory busy"),
     ("few-blocks", "there are fewer blocks than multiprocessors"),
     ("guard-not-needed", "a guard is tested that these sizes never need"),
 ];
@@ -140,7 +140,7 @@ impl fmt::Display for Lint {
             }
             None if self.tried.is_empty() => f.write_str("\n  no repair is known"),
             None => {
-                f.write_str("\n  nothing that was tried makes it lower:")?;
+                f.write_str("\n  none of the tried changes lowers it:")?;
                 self.tried.iter().try_for_each(|t| write!(f, "\n    {}: {}", t.what, t.why))
             }
         }
@@ -193,7 +193,7 @@ fn try_repairs(
         let verdict = outcome.and_then(|after| {
             let number = finding.kind.number(&after);
             if let Some(wrong) = before.differs(&after) {
-                return Err(format!("the result is another: {wrong}"));
+                return Err(format!("the result differs: {wrong}"));
             }
             if number > HELPS * finding.number {
                 let (from, to) = (figure(finding.number), figure(number));

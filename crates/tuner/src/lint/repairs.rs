@@ -137,7 +137,7 @@ fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pip
     });
     let added = format!("split_iname({inner}, {lanes})\ntag_inames({inner}_inner: thread.x)");
     found.then_some(())?;
-    Some((format!("put thread.x along `{inner}`"), with_steps(&changed, &added)?))
+    Some((format!("map thread.x to `{inner}`"), with_steps(&changed, &added)?))
 }
 
 fn inner_name(split: &SplitIname) -> Name {
@@ -224,7 +224,8 @@ fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     for name in loops(m) {
         for (by, tag) in [(2, "ilp"), (4, "ilp"), (8, "ilp"), (4, "unroll")] {
             let steps = format!(
-                "split_iname({name}, {by}, outer={name}_step, inner={name}_part)\ntag_inames({name}_part: {tag})"
+                "split_iname({name}, {by}, outer={name}_step, inner={name}_part)\n\
+                 tag_inames({name}_part: {tag})"
             );
             let what = format!("run {by} iterations of `{name}` at once ({tag})");
             all.extend(proposal(what, pipeline, with_steps(pipeline, &steps).ok_or(())));
@@ -241,9 +242,10 @@ fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     for name in loops(m) {
         for length in [4, 16, 64] {
             let steps = format!(
-                "split_iname({name}, {length}, outer={name}_chunk, inner={name}_rest)\ntag_inames({name}_chunk: block.{axis})"
+                "split_iname({name}, {length}, outer={name}_chunk, inner={name}_rest)\n\
+                 tag_inames({name}_chunk: block.{axis})"
             );
-            let what = format!("give each {length} iterations of `{name}` to a block of their own");
+            let what = format!("distribute each {length} iterations of `{name}` to a separate block");
             all.extend(proposal(what, pipeline, with_steps(pipeline, &steps).ok_or(())));
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Tensor;
 
-/// What the lengths of `x` and `y` say of `n`, where they are given.
+/// The value of `n` that follows from the lengths of `x` and `y`, if these are given.
 fn inferred(arguments: &str, x: Option<usize>, y: Option<usize>) -> Option<i64> {
     let text =
         format!("kernel k({arguments}, n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = 1.0 {{id=one}}\n");
@@ -23,9 +23,9 @@ fn lengths_say_what_parameters_are() {
     assert_eq!(inferred(twice, Some(7), None), Some(3));
     assert_eq!(inferred(twice, Some(8), None), None);
     assert_eq!(inferred(twice, None, Some(7)), Some(4));
-    // A plain length comes before one that is none, whose turn came first.
+    // A plain length takes precedence over an earlier one that is not plain.
     assert_eq!(inferred("x: f32[2*n + 1], y: f32[n]", Some(7), Some(5)), Some(5));
-    // Of n + n // 2 = 3 the number is n = 2, which no quotient is solved for.
+    // n + n // 2 = 3 has the solution n = 2, but equations with quotients are not solved.
     assert_eq!(inferred("x: f32[n + n // 2], y: f32[n]", Some(3), None), None);
     assert_eq!(inferred("x: f32[n // 2], y: f32[n]", Some(3), None), None);
 }
