@@ -122,8 +122,8 @@ fn refusals_show_the_part_that_is_wrong() {
         (
             "sise(4:1)",
             format!(
-                "error[layout-call]: sise is no function of layouts\n{}\
-                 \x20 = help: `loopwright layout --help` lists the functions\n",
+                "error[layout-call]: sise is not a function of layouts\n\
+                 {}\x20 = help: `loopwright layout --help` lists the functions\n",
                 place("sise(4:1)", "^^^^^^^^^"),
             ),
         ),

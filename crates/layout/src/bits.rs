@@ -3,7 +3,7 @@
 //! If all sizes and strides are powers of two and no two modes share a bit of the value, a layout
 //! moves bits: bit `b` of the index becomes a bit of the value. A swizzle adds bits without carry.
 //! Both are linear over the field of two elements, so that one word for each bit of the index (the
-//! value at that power of two) says everything, and counting values is a rank.
+//! value at that power of two) describes the map, and the number of values follows from the rank.
 
 use crate::{ComposedLayout, Error, Layout, Result};
 
@@ -41,14 +41,14 @@ impl BitMap {
         u32::try_from(rows.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether no two indices have one value.
+    /// Whether it is injective.
     pub fn is_injective(&self) -> bool {
         usize::try_from(self.rank(u64::MAX)).is_ok_and(|rank| rank == self.width())
     }
 
-    /// How many different words of one bank are requested at once, for lanes that are the indices
-    /// of this map, its values in bytes: 1 if there is no conflict. There are `2^banks` banks, of
-    /// `2^word` bytes each.
+    /// The number of different words of one bank that are requested at the same time, for lanes
+    /// that are the indices of this map, with values in bytes: 1 if there is no conflict. There are
+    /// `2^banks` banks, of `2^word` bytes each.
     pub fn bank_conflict(&self, banks: u32, word: u32) -> u64 {
         let words = u64::MAX << word;
         let within = words & !u64::MAX.checked_shl(word + banks).unwrap_or(0);
@@ -86,7 +86,7 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// The layout behind its swizzle as a map of bits, if it is one: without an offset.
+    /// The swizzled layout as a map of bits, if it is one; it must not have an offset.
     pub fn to_bits(&self) -> Result<Option<BitMap>> {
         if !self.offset.is_zero() {
             return Ok(None);

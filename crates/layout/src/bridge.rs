@@ -1,10 +1,10 @@
-//! Layouts as functions that `poly` knows.
+//! Layouts as quasi-affine functions for `poly`.
 //!
-//! A layout is one piece: `sum d_k (floor(i / p_k) mod s_k)`, the last mode without `mod`.
-//! Questions about a function of indices (equality of two layouts) go by that form. Questions about
-//! images (injectivity, disjointness) go by *natural coordinates*, a coordinate for each leaf:
-//! there the function is affine, without divisions. Strides have to be constants; sizes may come
-//! with the launch, in the first form that of the last mode only.
+//! A layout is a single expression: `sum d_k (floor(i / p_k) mod s_k)`, the last mode without
+//! `mod`. Queries about functions of indices (equality of two layouts) use this form. Queries about
+//! images (injectivity, disjointness) use *natural coordinates*, one for each leaf: there the
+//! function is affine, without divisions. Strides have to be constants; sizes may be launch
+//! parameters, in the first form only that of the last mode.
 
 use loopwright_poly::{Aff, Constraint, Map, Name};
 
@@ -57,7 +57,7 @@ impl Layout {
         answered(answered(Map::from_affs(&ins, &[value]))?.constrain(&bounds))
     }
 
-    /// Whether no two indices have one value, for all sizes.
+    /// Whether it is injective, for all sizes.
     pub fn is_injective(&self) -> Result<bool> {
         answered(self.natural_map()?.is_injective())
     }

@@ -1,11 +1,11 @@
-//! The complement: what a layout does not reach.
+//! The complement: a layout of the positions that a layout does not reach.
 //!
 //! With its modes sorted by stride, a layout leaves gaps between the end of one mode and the
 //! stride of the next; the complement has a mode for each gap, and one that repeats the whole up to
 //! the size that is to be covered. The result `R` is increasing, shares only index 0 with `L`, is
 //! jointly injective with it (without its modes of stride 0), and together they reach that size.
 //!
-//! Where that cannot be had, because modes overlap or a gap is no multiple of what fills it, but
+//! If that is impossible, because modes overlap or a gap is not a multiple of what fills it, but
 //! the layout is injective, the complement repeats the whole at multiples of its cosize.
 
 use std::cmp::Ordering;
@@ -18,15 +18,15 @@ const NAME: &str = "complement";
 /// The complement of a layout up to a size.
 pub fn complement(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     let result = gaps(layout, cotarget)?;
-    // Gaps that are filled in part may leave the end short of the size.
+    // Partially filled gaps may end before the size.
     match (result.cosize()?.add(&layout.cosize()?)?.as_const(), cotarget.as_const()) {
         (Some(both), Some(size)) if both - 1 < size => around(layout, cotarget),
         _ => Ok(result),
     }
 }
 
-/// As [`complement`], but gaps that are filled in part may leave the end short of the size. Divides
-/// and products are defined by it.
+/// As [`complement`], but partially filled gaps may end before the size. Divides and products are
+/// defined by it.
 pub(crate) fn gaps(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     let mut modes: Vec<(Int, Int)> =
         layout.leaves().into_iter().filter(|(s, d)| !s.is_one() && !d.is_zero()).collect();
@@ -49,7 +49,7 @@ pub(crate) fn gaps(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     for (shape, stride) in &modes {
         let gap = match (stride.as_const(), current.as_const()) {
             (Some(d), Some(c)) if d < c => return around(layout, cotarget),
-            // Gaps that do not divide are filled as far as whole strides go.
+            // Gaps that do not divide are filled by whole strides.
             (Some(d), Some(c)) => Int::from(d.div_euclid(c)),
             _ => stride.exact_div(&current).ok_or_else(|| {
                 Error::not_known(NAME, format!("that {current} divides the stride of mode {shape}:{stride}"))
@@ -110,7 +110,7 @@ fn around(layout: &Layout, cotarget: &Int) -> Result<Layout> {
     Layout::from_leaves(vec![(cotarget.ceil_div(&cosize)?, cosize)]).coalesce()
 }
 
-/// Two indices with one value, and the value, if a layout is not injective.
+/// Two indices with the same value, and the value, if a layout is not injective.
 pub fn collision(layout: &Layout) -> Result<Option<(i64, i64, i64)>> {
     let known = layout.known("injective")?;
     if known.size > LIMIT {

@@ -14,7 +14,7 @@ use crate::{
     simplify::merged,
 };
 
-/// What a layout is tiled by: each mode by a tiler of its own, or the whole by a layout.
+/// A tiler of a layout: one for each mode, or a layout for the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tiler {
     /// The whole, by a layout.
@@ -50,9 +50,9 @@ struct Part {
 
 const NAME: &str = "composition";
 
-/// Why a mode of `B` does not step through `A`'s digits.
+/// The reason why a mode of `B` does not step through `A`'s digits.
 enum Stuck {
-    /// The sentence on the rule that fails; all numbers are constants.
+    /// The rule that fails, as a sentence; all numbers are constants.
     Rule(String),
     /// The relation that is not known for all sizes.
     Open(String),

@@ -1,4 +1,5 @@
-//! Divides: a layout cut into tiles and what counts the tiles; and products: a layout repeated.
+//! Divides, which split a layout into tiles and a layout of tiles; and products, which repeat a
+//! layout.
 //!
 //! `logical_divide(A, B) = A o (B, complement(B, size(A)))`: the first mode runs through a tile,
 //! the second through the tiles. `logical_product(A, B) = (A, complement(A, size(A) cosize(B)) o
@@ -65,12 +66,12 @@ pub fn flat_product(a: &Layout, tiler: &Tiler) -> Result<Layout> {
     spread(zipped_product(a, tiler)?, true)
 }
 
-/// The block repeated, its elements staying together: mode `k` is `(block_k, tiler_k)`.
+/// The block repeated, with its elements kept together: mode `k` is `(block_k, tiler_k)`.
 pub fn blocked_product(block: &Layout, tiler: &Layout) -> Result<Layout> {
     zipped_by_rank(block, tiler, false)
 }
 
-/// The block repeated, its elements dealt out in turn: mode `k` is `(tiler_k, block_k)`.
+/// The block repeated, with its elements interleaved: mode `k` is `(tiler_k, block_k)`.
 pub fn raked_product(block: &Layout, tiler: &Layout) -> Result<Layout> {
     zipped_by_rank(block, tiler, true)
 }

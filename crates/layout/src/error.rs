@@ -1,19 +1,20 @@
-//! Why an operation on layouts has no result.
+//! Errors of operations on layouts.
 
 use std::fmt;
 
 use crate::{Int, Layout};
 
-/// Why an operation on layouts has no result.
+/// Errors of operations on layouts.
 ///
-/// Where all numbers are known, [`Error::NoLayout`] means that no layout fulfils the operation's
-/// post-condition; it is never reported because an algorithm fell short. Where numbers come with
-/// the launch, [`Error::NotKnown`] says which relation between them would have been needed.
+/// If all numbers are constants, [`Error::NoLayout`] means that no layout satisfies the operation's
+/// post-condition; it is never reported because of a limitation of an algorithm. If numbers are
+/// launch parameters, [`Error::NotKnown`] gives the relation between them that would have been
+/// needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A number left the range of `i64`.
+    /// A number exceeds the range of `i64`.
     Overflow,
-    /// Text that is no layout or expression, with the byte offset at which reading stopped.
+    /// Text that is not a layout or expression, with the byte offset at which parsing stopped.
     Syntax {
         /// One sentence on what was expected.
         message: String,
@@ -22,31 +23,31 @@ pub enum Error {
     },
     /// Shape and stride, a shape and a coordinate, or a layout and a tiler are different trees.
     Profile(String),
-    /// No layout fulfils the post-condition.
+    /// No layout satisfies the post-condition.
     NoLayout {
         /// The operation.
         operation: &'static str,
-        /// Which mode fails, and why.
+        /// The mode that fails, and the reason.
         why: String,
         /// Concrete indices at which the post-condition would be violated.
         witness: String,
     },
-    /// A relation between numbers that come with the launch, such as divisibility, is needed and
-    /// does not hold for all of their values.
+    /// A relation between launch parameters, such as divisibility, is needed and does not hold for
+    /// all of their values.
     NotKnown {
         /// The operation.
         operation: &'static str,
         /// The mode, and the relation that is missing.
         what: String,
     },
-    /// The post-condition can be decided by enumeration only, and there are too many points.
+    /// The post-condition can only be decided by enumeration, and there are too many points.
     TooLarge {
         /// The operation.
         operation: &'static str,
         /// The number of points.
         points: i64,
     },
-    /// A function that does not exist, or arguments that it does not take.
+    /// A function that does not exist, or invalid arguments of a function.
     Call(String),
 }
 

@@ -1,9 +1,9 @@
-//! The layout of a given function, found by looking at its values.
+//! The layout of a given function, found from its values.
 //!
 //! A function on `0 .. n` has at most one coalesced layout of size `n`: its first mode is the
 //! longest linear piece `0 .. s` at the start (a shorter one would be continued by the next mode),
 //! so that `s` has to divide `n`, and the rest is the same question about `j -> f(s j)`. This
-//! decides in `n` steps whether there is one, whatever rules of divisibility say.
+//! decides in `n` steps whether there is one, without rules of divisibility.
 
 use crate::{Layout, Result};
 

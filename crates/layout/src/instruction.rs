@@ -5,8 +5,8 @@
 //! `threads` takes those numbers to lanes of a warp.
 //!
 //! A tiling repeats an instruction over threads (`atoms`, a layout of the instruction's number
-//! along m, n, k) and over values, until the tile is covered; a permutation of an extent says at
-//! which coordinate each position of the tiled instruction lies.
+//! along m, n, k) and over values, until the tile is covered; a permutation of an extent gives the
+//! coordinate of each position of the tiled instruction.
 
 use crate::{Error, Int, Layout, Result, Tiler, tiled_product, tuple::IntTuple};
 
@@ -107,7 +107,9 @@ impl Instruction {
         let count = threads.size()?;
         for ((operand, layout), size) in ["A", "B", "C"].iter().zip(&operands).zip([m * k, n * k, m * n]) {
             let [thread, _] = layout.modes().try_into().map_err(|_| {
-                Error::Profile(format!("{name}: the layout {layout} of {operand} is no (threads, values)"))
+                Error::Profile(format!(
+                    "{name}: the layout {layout} of {operand} is not a layout of (threads, values)"
+                ))
             })?;
             if thread.size()? != count {
                 return Err(Error::Profile(format!(
@@ -142,7 +144,7 @@ pub struct TiledInstruction {
 /// The thread and the value that hold a position.
 pub type Holder = (i64, i64);
 
-/// Rows and columns of a matrix's tile with who holds each cell.
+/// Rows and columns of a matrix's tile, with the holder of each cell.
 pub type Held = Vec<Vec<Holder>>;
 
 impl TiledInstruction {
@@ -177,7 +179,7 @@ impl TiledInstruction {
             reached.sort_unstable();
             if size % least != 0 || !reached.into_iter().eq(0..size) {
                 return Err(Error::Profile(format!(
-                    "{permutation} is no permutation of a multiple of {least} coordinates"
+                    "{permutation} is not a permutation of a multiple of {least} coordinates"
                 )));
             }
             permutations.push(permutation);
@@ -201,8 +203,8 @@ impl TiledInstruction {
         known(&self.instruction.threads.size()?)?.checked_mul(atoms).ok_or(Error::Overflow)
     }
 
-    /// Who holds `A` (rows m, columns k), `B` (rows k, columns n) and `C` (rows m, columns n). If
-    /// several threads hold a cell, the first of them is named.
+    /// The holders of `A` (rows m, columns k), `B` (rows k, columns n) and `C` (rows m, columns n).
+    /// If several threads hold a cell, the first of them is given.
     pub fn holders(&self) -> Result<[Held; 3]> {
         Ok([self.operand(0, 0, 2, false)?, self.operand(1, 1, 2, true)?, self.operand(2, 0, 1, false)?])
     }

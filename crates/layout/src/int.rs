@@ -1,4 +1,4 @@
-//! The numbers in a layout: constants, and values that come with the launch.
+//! The numbers in a layout: constants and launch parameters.
 //!
 //! An [`Int`] is a polynomial with integer coefficients over *atoms*: names of sizes, and quotients
 //! rounded up. It is kept in one normal form, so that equal polynomials are equal values. Every
@@ -12,7 +12,7 @@ use loopwright_poly::{Aff, Name};
 
 use crate::{Error, Result};
 
-/// A constant, or a value that comes with the launch. See the module's head.
+/// A constant or a polynomial in launch parameters. See the module's head.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Int(Repr);
 
@@ -50,7 +50,7 @@ impl Int {
     /// The constant 1.
     pub const ONE: Int = Int(Repr::Const(1));
 
-    /// A size that comes with the launch, at least 1.
+    /// A size that is a launch parameter, at least 1.
     pub fn name(name: impl Into<Name>) -> Self {
         Int::of(BTreeMap::from([(vec![Atom::Name(name.into())], 1)]))
     }
@@ -130,7 +130,7 @@ impl Int {
         Ok(Int::of(product))
     }
 
-    /// The quotient, if the divisor divides this number whatever the sizes are.
+    /// The quotient, if the divisor divides this number for all sizes.
     pub fn exact_div(&self, divisor: &Int) -> Option<Int> {
         if let (Some(a), Some(b)) = (self.as_const(), divisor.as_const()) {
             return (b != 0 && a.checked_rem(b)? == 0).then(|| Int::from(a / b));
@@ -311,7 +311,7 @@ impl fmt::Display for Atom {
     }
 }
 
-/// Monomials with most factors first, as one writes polynomials: `m*n + 16*m + 3`.
+/// Monomials of highest degree first: `m*n + 16*m + 3`.
 impl fmt::Display for Int {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut terms: Vec<(Monomial, i64)> = match &self.0 {

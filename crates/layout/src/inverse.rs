@@ -1,4 +1,4 @@
-//! Inverses of layouts, and what follows from them: common vectors, null spaces.
+//! Inverses of layouts, and operations based on them: common vectors, null spaces.
 //!
 //! *Right*: `L(R(i)) = i` for all `i < size(R)`. The modes of `L`, by stride, are taken as long as
 //! each continues the one before it.
@@ -46,7 +46,7 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout> {
     let mut current = Int::ONE;
     let mut leaves = Vec::new();
     loop {
-        // Of several modes that would continue, the smallest one does.
+        // Of several modes that would continue, the smallest one is taken.
         let continues = rest.iter().enumerate().filter(|(_, m)| m.stride == current);
         let Some((at, _)) = continues.min_by_key(|(_, m)| m.shape.as_const()) else { break };
         let mode = rest.remove(at);
@@ -149,7 +149,7 @@ fn by_values(layout: &Layout, is_whole: bool) -> Result<Layout> {
     }
 }
 
-/// The indices in both layouts that run along memory together: `R` with `a(R(i)) = b(R(i)) = i`.
+/// The indices that are contiguous in both layouts: `R` with `a(R(i)) = b(R(i)) = i`.
 pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout> {
     let inverse = right_inverse(b)?;
     let common = composition(a, &inverse)?.coalesce()?;
@@ -159,13 +159,13 @@ pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout> {
     }
 }
 
-/// How many elements lie along memory in both layouts, in one order: the widest vector that a copy
-/// between them can move.
+/// The number of elements that are contiguous in both layouts, in the same order: the widest vector
+/// that a copy between them can move.
 pub fn max_common_vector(a: &Layout, b: &Layout) -> Result<Int> {
     max_common_layout(a, b)?.size()
 }
 
-/// The indices of the domain that modes of stride 0 do not tell apart: `L(N(i)) = 0`.
+/// The indices of the domain that the layout maps to 0: `L(N(i)) = 0`.
 pub fn nullspace(layout: &Layout) -> Result<Layout> {
     let all = placed(layout)?.into_iter();
     let kept = all.filter(|m| m.stride.is_zero() && !m.shape.is_one()).map(|m| (m.shape, m.before));

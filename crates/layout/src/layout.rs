@@ -8,8 +8,8 @@
 //! L(i) = sum_k d_k * (floor(i / p_k) mod s_k)
 //! ```
 //!
-//! in which the last mode has no `mod`: it counts on beyond the layout's size. That a stride
-//! belongs to each size holds by construction, since both stand in one leaf.
+//! in which the last mode has no `mod`: it continues beyond the layout's size. Each size has a
+//! stride by construction, since both are in one leaf.
 
 use std::fmt;
 
@@ -24,9 +24,9 @@ use crate::{
 pub enum Layout {
     /// A size and a stride.
     Mode {
-        /// How many.
+        /// The number of positions.
         shape: Int,
-        /// How far apart.
+        /// The distance between neighbouring positions.
         stride: Int,
     },
     /// Several layouts, whose indices add up.
@@ -108,12 +108,12 @@ impl Layout {
         self.shape().rank()
     }
 
-    /// How deep modes are nested; 0 for one mode.
+    /// The nesting depth of modes; 0 for one mode.
     pub fn depth(&self) -> usize {
         self.shape().depth()
     }
 
-    /// The modes at the top; one mode is its own only one.
+    /// The modes at the top; a single mode contains only itself.
     pub fn modes(&self) -> Vec<Layout> {
         match self {
             Layout::Mode { .. } => vec![self.clone()],
@@ -187,7 +187,7 @@ impl Layout {
         (0..known.size).map(|i| known.at(i)).collect()
     }
 
-    /// The layout with given values for the sizes that come with the launch.
+    /// The layout with given values for the launch parameters.
     pub fn with_sizes(&self, sizes: &dyn Fn(&loopwright_poly::Name) -> Option<i64>) -> Result<Layout> {
         match self {
             Layout::Mode { shape, stride } => Ok(Layout::mode(shape.eval(sizes)?, stride.eval(sizes)?)),

@@ -2,12 +2,13 @@
 //!
 //! A layout has a shape and a stride, written `(4,8):(8,1)`: the coordinate `(i, j)` has the index
 //! `8 i + j`. Modes nest, a number counts colexicographically wherever a tuple is expected, and the
-//! operations are those of CuTe, by their names: [`composition`], [`complement`], inverses,
+//! operations have the names that they have in CuTe: [`composition`], [`complement`], inverses,
 //! divides, products, swizzles.
 //!
-//! Each operation succeeds exactly if its post-condition can be fulfilled, and otherwise says which
-//! mode fails and why, with indices as witness. Sizes that come with the launch are polynomials
-//! ([`Int`]); there an operation succeeds if the rules of divisibility hold for all sizes.
+//! Each operation succeeds exactly if its post-condition can be satisfied, and otherwise reports
+//! which mode fails and why, with indices as witness. Sizes that are launch parameters are
+//! polynomials ([`Int`]); for these, an operation succeeds if the rules of divisibility hold for
+//! all sizes.
 //!
 //! ```
 //! use loopwright_layout::{Layout, Tiler, logical_divide};

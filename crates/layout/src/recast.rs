@@ -1,4 +1,4 @@
-//! The same memory as elements of another width.
+//! The same memory as elements of a different width.
 //!
 //! `upcast(L, n)` addresses units of `n` elements: a mode of stride `d` with `n | d` keeps its
 //! size; one with `d | n` keeps a position for each unit that it enters. `downcast(L, n)` addresses
@@ -70,7 +70,7 @@ pub fn recast(layout: &Layout, from: i64, to: i64) -> Result<Layout> {
     } else if from % to == 0 {
         downcast(layout, &Int::from(from / to))
     } else {
-        // By way of their greatest common divisor, as 3 units of 2 are 2 units of 3.
+        // Through their greatest common divisor, as 3 units of 2 are 2 units of 3.
         let g = (1..=from).rev().find(|g| from % g == 0 && to % g == 0).unwrap_or(1);
         upcast(&downcast(layout, &Int::from(from / g))?, &Int::from(to / g))
     }

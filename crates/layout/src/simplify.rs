@@ -5,8 +5,8 @@ use crate::{Error, Int, IntTuple, Layout, Result};
 impl Layout {
     /// The same function with as few modes as possible, in one flat tuple.
     ///
-    /// Modes of size 1 go, and a mode that continues the one before it (`stride = size * stride` of
-    /// that one) joins it. Inside the domain the function is the same.
+    /// Modes of size 1 are dropped, and a mode that continues the preceding one (`stride = size *
+    /// stride` of that one) is merged into it. Inside the domain the function is the same.
     pub fn coalesce(&self) -> Result<Layout> {
         Ok(Layout::from_leaves(merged(self.leaves(), false)?))
     }
@@ -62,8 +62,8 @@ impl Layout {
     }
 }
 
-/// Adjacent leaves that continue each other, joined; leaves of size 1 go, except that the last one
-/// stays if the layout is to be the same function beyond its domain too.
+/// Merges adjacent leaves that continue each other; leaves of size 1 are dropped, except for the
+/// last one if the layout has to be the same function beyond its domain.
 pub(crate) fn merged(leaves: Vec<(Int, Int)>, beyond: bool) -> Result<Vec<(Int, Int)>> {
     let last = leaves.len().saturating_sub(1);
     let mut result: Vec<(Int, Int)> = Vec::with_capacity(leaves.len());

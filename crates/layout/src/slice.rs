@@ -1,4 +1,4 @@
-//! Slices: some modes of a layout fixed, the others kept, side by side in one tuple.
+//! Slices: some modes of a layout are fixed, the others kept in one tuple.
 
 use std::fmt;
 
@@ -81,7 +81,7 @@ impl Layout {
 }
 
 fn mismatch(coordinate: &Coordinate, layout: &Layout) -> Error {
-    Error::Profile(format!("slice: {coordinate} is no coordinate of {layout}"))
+    Error::Profile(format!("slice: {coordinate} is not a coordinate of {layout}"))
 }
 
 impl fmt::Display for Coordinate {

@@ -1,9 +1,9 @@
-//! Swizzles, and layouts behind them.
+//! Swizzles, and swizzled layouts.
 //!
 //! `Sw<B,M,S>` takes an index to `x ^ ((x & yyy) >> S)`, where `yyy` are `B` bits that start at bit
 //! `M + max(0, S)`: those bits are added, without carry, to the `B` bits `|S|` places away. It is
-//! its own inverse, and keeps blocks of `2^M` neighbours. It is no layout, since no strides
-//! describe it; a [`ComposedLayout`] keeps it outside of one.
+//! its own inverse, and keeps blocks of `2^M` neighbours. It is not a layout, since it has no
+//! strides; a [`ComposedLayout`] applies it after one.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Swizzle {
         self.base
     }
 
-    /// How far above the bits that change those are that change them.
+    /// The distance from the bits that change to those that change them.
     pub fn shift(&self) -> i32 {
         self.shift
     }
@@ -72,14 +72,14 @@ impl fmt::Display for Swizzle {
     }
 }
 
-/// A swizzle behind an offset behind a layout: `Sw o offset o L`.
+/// A layout followed by an offset and a swizzle: `Sw o offset o L`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ComposedLayout {
-    /// What is applied last.
+    /// The swizzle, applied last.
     pub swizzle: Swizzle,
-    /// What is added before.
+    /// The offset, added before.
     pub offset: Int,
-    /// What is applied first.
+    /// The layout, applied first.
     pub layout: Layout,
 }
 
@@ -111,7 +111,8 @@ impl ComposedLayout {
         Ok(ComposedLayout { layout, ..self.clone() })
     }
 
-    /// Two indices with one value, and the value, if it is not injective. A swizzle is injective.
+    /// Two indices with the same value, and the value, if it is not injective. A swizzle is
+    /// injective.
     pub fn collision(&self) -> Result<Option<(i64, i64, i64)>> {
         Ok(match collision(&self.layout)? {
             Some((i, j, _)) => Some((i, j, self.at(i)?)),

@@ -1,6 +1,6 @@
 //! Nested tuples of numbers: shapes, strides and coordinates, and the functions on them.
 //!
-//! Coordinates count colexicographically: the first mode runs fastest, and the last one counts on
+//! Coordinates count colexicographically: the first mode runs fastest, and the last one continues
 //! beyond its size. So the index `i` has, in a shape with sizes `s_0, s_1, ...`, the coordinates
 //! `floor(i / (s_0 ... s_{k-1})) mod s_k`, the last of them without the `mod`.
 
@@ -60,7 +60,7 @@ impl IntTuple {
         }
     }
 
-    /// How deep tuples are nested; 0 for a number.
+    /// The nesting depth of tuples; 0 for a number.
     pub fn depth(&self) -> usize {
         match self {
             IntTuple::Int(_) => 0,
@@ -68,7 +68,7 @@ impl IntTuple {
         }
     }
 
-    /// Whether both are the same tree, whatever their numbers.
+    /// Whether both have the same tree, regardless of numbers.
     pub fn is_congruent(&self, other: &IntTuple) -> bool {
         match (self, other) {
             (IntTuple::Int(_), IntTuple::Int(_)) => true,
@@ -128,7 +128,7 @@ impl IntTuple {
         walk(self, &mut Int::ONE.clone())
     }
 
-    /// The shape that is left when the first `divisor` indices are one: `(3, 4)` by 6 is `(1, 2)`.
+    /// The shape of blocks of `divisor` indices: `(3, 4)` by 6 is `(1, 2)`.
     pub fn shape_div(&self, divisor: &Int) -> Result<IntTuple> {
         fn walk(tuple: &IntTuple, divisor: &mut Int) -> Result<IntTuple> {
             match tuple {
@@ -158,7 +158,7 @@ impl IntTuple {
         walk(self, &mut divisor.clone())
     }
 
-    /// The coordinate of an index in this shape. The last mode counts on.
+    /// The coordinate of an index in this shape. The last mode continues beyond its size.
     pub fn coordinate(&self, index: i64) -> Result<IntTuple> {
         let sizes = constants("idx2crd", &self.flatten())?;
         let digits = digits(index, &sizes);
@@ -181,7 +181,8 @@ impl IntTuple {
     }
 }
 
-/// The digits of an index in these sizes, all of them at least 1. The last one counts on.
+/// The digits of an index in these sizes, all of them at least 1. The last one continues beyond its
+/// size.
 pub(crate) fn digits(index: i64, sizes: &[i64]) -> Vec<i64> {
     let mut rest = index;
     let mut digits = Vec::with_capacity(sizes.len());
@@ -222,7 +223,7 @@ pub fn crd2idx(coordinate: &IntTuple, shape: &IntTuple, stride: &IntTuple) -> Re
             }
             Ok(sum)
         }
-        _ => Err(Error::Profile(format!("crd2idx: {coordinate} is no coordinate of {shape}"))),
+        _ => Err(Error::Profile(format!("crd2idx: {coordinate} is not a coordinate of {shape}"))),
     }
 }
 

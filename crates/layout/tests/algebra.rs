@@ -1,4 +1,4 @@
-//! Single values of the algebra: examples that people know, edges, and refusals.
+//! Single values of the algebra: well-known examples, edge cases, and refusals.
 
 mod common;
 
@@ -178,11 +178,11 @@ fn refusals_name_the_mode_and_the_reason() {
         ),
         (
             "crd2idx((1,2,3), (4,8):(8,1))",
-            "crd2idx((1,2,3), (4,8):(8,1)): crd2idx: (1,2,3) is no coordinate of (4,8)",
+            "crd2idx((1,2,3), (4,8):(8,1)): crd2idx: (1,2,3) is not a coordinate of (4,8)",
         ),
         (
             "slice((_,_,_), (4,8):(8,1))",
-            "slice((_,_,_), (4,8):(8,1)): slice: (_,_,_) is no coordinate of (4,8):(8,1)",
+            "slice((_,_,_), (4,8):(8,1)): slice: (_,_,_) is not a coordinate of (4,8):(8,1)",
         ),
         (
             "composition(4:1, (2,2))",
@@ -255,7 +255,7 @@ fn witnesses_are_values() {
 fn what_a_layout_does_is_found() {
     // The positions 0, 3, 6 of an 8 x 8 array of rows.
     assert_eq!(value("(8,8):(8,1) o 3:3"), "3:24");
-    // A layout counts on beyond its domain, in its last mode, also if that has size 1.
+    // A layout continues beyond its domain in its last mode, even if that has size 1.
     assert_eq!(value("(4,3):(3,1) o (24):(1)"), "((4,6)):((3,1))");
     assert_eq!(value("(4,3,1):(3,1,0) o (24):(1)"), "((4,3,2)):((3,1,0))");
     assert_eq!(value("(1):(1) o (4):(1)"), "(4):(1)");

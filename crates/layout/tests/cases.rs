@@ -180,10 +180,10 @@ fn what_is_not_known_fails() {
     fails(&|c| c["args"]["layuot"] = json!(1), "coalesce: key layuot is unknown");
     fails(&|c| c["args"]["layout"]["swizzle"] = json!(1), "coalesce: key swizzle is unknown");
     fails(&|c| c["checks"]["fast"] = json!(true), "coalesce: check fast is unknown");
-    fails(&|c| c["error"] = json!("x"), "coalesce: it has to have one of `result` and `error`");
+    fails(&|c| c["error"] = json!("x"), "coalesce: it needs either `result` or `error`");
     fails(
         &|c| _ = c.as_object_mut().unwrap().remove("result"),
-        "coalesce: it has to have one of `result` and `error`",
+        "coalesce: it needs either `result` or `error`",
     );
     fails(
         &|c| _ = c["args"].as_object_mut().unwrap().remove("profile"),

@@ -94,7 +94,7 @@ fn plain_tilings_repeat_the_instruction() {
             assert_eq!(c[m][n], (lane + quad, value), "C at {m}, {n}");
         }
         for k in 0..4 {
-            // Of the atoms that share a row of A or a column of B, the first is named.
+            // Of the atoms that share a row of A or a column of B, the first is given.
             let (lane, value) = alone[0][m % 8][k];
             assert_eq!(a[m][k], (lane + 8 * (m as i64 / 8), value), "A at {m}, {k}");
             let (lane, value) = alone[1][k][m % 8];
@@ -153,5 +153,5 @@ fn wrong_instructions_are_refused() {
     );
     let atom = Instruction::named("SM80_8x8x4_F64F64F64F64_TN").unwrap();
     let tiled = TiledInstruction::new(atom, &layout("(2,1):(1,0)"), Some(&tiler("<8, 8, 4>")));
-    assert_eq!(tiled.unwrap_err().to_string(), "8:1 is no permutation of a multiple of 16 coordinates");
+    assert_eq!(tiled.unwrap_err().to_string(), "8:1 is not a permutation of a multiple of 16 coordinates");
 }

@@ -108,8 +108,8 @@ fn what_has_no_picture_is_refused() {
     );
     assert_eq!(
         refusal("thread_values((8,4):(4,1), (4,4))"),
-        "thread 4 holds 16 as its value 0, outside of a tile (4,4)"
+        "thread 4 holds 16 as its value 0, outside a tile (4,4)"
     );
-    assert_eq!(refusal("thread_values(8:1, (2,4))"), "8:1 is no layout of (threads, values)");
+    assert_eq!(refusal("thread_values(8:1, (2,4))"), "8:1 is not a layout of (threads, values)");
     assert_eq!(refusal("thread_values((8,4):(4,1), 32)"), "a tile has rows and columns, not 32");
 }

@@ -1,5 +1,5 @@
-//! Sizes that come with the launch: what holds for all of them, and what is refused because it does
-//! not.
+//! Sizes that are launch parameters: results that hold for all of them, and refusals of those that
+//! do not.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn with(layout: &Layout, m: i64, n: i64) -> Layout {
     layout.with_sizes(&|name: &Name| Some(if *name == "m" { m } else { n })).unwrap()
 }
 
-/// What an operation makes of open sizes is what it makes of each of their values.
+/// The result of an operation for open sizes agrees with that for each of their values.
 fn holds_for_all(open: &Result<Layout>, fixed: &dyn Fn(i64, i64) -> Result<Layout>) {
     let open = open.as_ref().unwrap_or_else(|e| panic!("{e}"));
     for m in 1..=9 {
@@ -178,5 +178,5 @@ fn open_layouts_have_affine_forms() {
     }
     assert!(layout("(4,m):(1,4)").is_injective().unwrap());
     assert!(!layout("(4,m):(1,2)").is_injective().unwrap());
-    assert!(layout("(m,n):(n,1)").is_injective().is_err(), "its stride is no constant");
+    assert!(layout("(m,n):(n,1)").is_injective().is_err(), "its stride is not a constant");
 }

@@ -76,8 +76,8 @@ pub fn along(
     let apart = |n: &&Name| data.tag(n).is_parallel() && !inames.iter().any(|(along, _)| along == *n);
     if let Some(n) = lookup.base_of(iname).iter().find(apart) {
         let message = format!(
-            "`{}` is a scan along `{iname}`, and `{n}: {}` separates its points, although the value of \
-             `{iname}` is a function of other inames",
+            "`{}` is a scan along `{iname}`, and `{n}: {}` separates its points, although the \
+             value of `{iname}` is a function of other inames",
             instruction.id,
             data.tag(n)
         );

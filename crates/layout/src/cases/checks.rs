@@ -112,7 +112,7 @@ pub(super) fn holds(name: &str, question: &Question, answer: &Answer) -> Checked
 }
 
 impl Question {
-    /// Whether an answer fulfils the operation's post-condition, or where it does not.
+    /// Whether an answer satisfies the operation's post-condition, or where it does not.
     pub(super) fn post_condition(&self, answer: &Answer) -> Checked<()> {
         let required: &[&str] = match self {
             Question::Composition(_, Tiler::Layout(_)) => &["compatible_B_R", "exact"],
@@ -130,7 +130,7 @@ impl Question {
                 }
                 &["compatible_B_R0"]
             }
-            _ => return Err("the operation has no post-condition to decide this by".into()),
+            _ => return Err("the operation has no post-condition that decides this".into()),
         };
         for name in required {
             if !holds(name, self, answer)? {
@@ -141,7 +141,7 @@ impl Question {
         Ok(())
     }
 
-    /// A further property, of which a case states a value; of `values` it may state the first ones.
+    /// A further property whose value a case states; for `values` it may state the first ones.
     pub(super) fn property(&self, key: &str, stated: &Json, answer: &Answer) -> Checked<Json> {
         let is_permutation = |values: &[i64]| {
             let sorted: BTreeSet<i64> = values.iter().copied().collect();

@@ -1,15 +1,15 @@
-//! Files of cases, run: operations with their arguments and expected results.
+//! Runs files of cases: operations with their arguments and expected results.
 //!
 //! A file is a JSON object whose `cases` are objects with an `op`, its `args`, and a `result` or an
 //! `error`; a layout is `{"shape": ..., "stride": ...}`, a tuple is a list. What is expected:
 //!
 //! - A `result` whose `checks` hold has to be met exactly, and each check that holds for it has to
-//!   hold for what was computed.
-//! - Where a check is false, or an `error` stands, the post-condition decides by enumeration: a
-//!   value that fulfils it is right, and an error is right only if it says that no layout does.
+//!   hold for the computed result.
+//! - If a check is false, or the case has an `error`, the post-condition decides by enumeration: a
+//!   value that satisfies it is right, and an error is right only if it states that no layout does.
 //!
-//! Everything in a case is read; an operation or key that is not known fails the case, so that
-//! nothing passes unread.
+//! Everything in a case is read; an unknown operation or key fails the case, so that nothing is
+//! ignored.
 
 mod checks;
 mod operations;
@@ -24,20 +24,20 @@ use operations::Answer;
 const OTHER_SECTIONS: [&str; 6] =
     ["meta", "known_divergences", "tv_layouts", "gmma_tma", "nvcute_expected", "ptx_canonical_examples"];
 
-/// Keys of a case that say where it comes from.
+/// Keys for the origin of a case.
 const REMARKS: [&str; 4] = ["id", "op", "origin", "derived"];
 
-/// What became of the cases of a file.
+/// The outcome of the cases of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The number of cases that hold.
     pub passed: usize,
-    /// For each case that does not: what it is, and what differs.
+    /// For each case that does not: its description, and the difference.
     pub failed: Vec<String>,
 }
 
 impl Report {
-    /// The cases that differ, a line each, and the counts.
+    /// The cases that differ, one per line, and the counts.
     pub fn render(&self) -> String {
         let lines: String = self.failed.iter().map(|line| format!("{line}\n")).collect();
         format!("{lines}{} passed, {} failed\n", self.passed, self.failed.len())
@@ -47,7 +47,7 @@ impl Report {
 /// Runs all cases of a file.
 pub fn run(text: &str) -> Result<Report, Error> {
     let file: Json = serde_json::from_str(text)
-        .map_err(|e| Error::Syntax { message: format!("the file is no JSON: {e}"), offset: 0 })?;
+        .map_err(|e| Error::Syntax { message: format!("the file is not JSON: {e}"), offset: 0 })?;
     let Some(cases) = file.get("cases").and_then(Json::as_array) else {
         return Err(Error::Syntax { message: "the file has no list `cases`".into(), offset: 0 });
     };
@@ -68,7 +68,7 @@ pub fn run(text: &str) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Whether a case holds, or what differs.
+/// Whether a case holds, or the difference.
 fn judge(case: &Json) -> Result<(), String> {
     let case = case.as_object().ok_or("it is no object")?;
     let op = case.get("op").and_then(Json::as_str).ok_or("it has no `op`")?;
@@ -82,7 +82,7 @@ fn judge(case: &Json) -> Result<(), String> {
     let expected = match (case.get("result"), case.contains_key("error")) {
         (Some(result), false) => Some(result),
         (None, true) => None,
-        _ => return Err("it has to have one of `result` and `error`".into()),
+        _ => return Err("it needs either `result` or `error`".into()),
     };
     // Checks of arguments describe the case; the others are claims about the result.
     let is_claimed =
@@ -121,7 +121,7 @@ fn judge(case: &Json) -> Result<(), String> {
     Ok(())
 }
 
-/// For a case without an answer: no key but those that all cases have.
+/// For a case without an answer: only the keys that all cases have.
 fn known_keys(case: &Map<String, Json>) -> Result<(), String> {
     let known = |key: &String| {
         ["args", "result", "error", "checks", "values"].contains(&key.as_str())
@@ -134,7 +134,7 @@ fn known_keys(case: &Map<String, Json>) -> Result<(), String> {
 }
 
 fn show(expected: Option<&Json>) -> String {
-    expected.map_or("a value that fulfils the post-condition".into(), Json::to_string)
+    expected.map_or("a value that satisfies the post-condition".into(), Json::to_string)
 }
 
 impl Answer {

@@ -32,7 +32,7 @@ pub(super) enum Question {
     Composed(ComposedLayout),
 }
 
-/// What an operation computed.
+/// The result of an operation.
 pub(super) enum Answer {
     Layout(Layout),
     Tuple(IntTuple),
@@ -173,7 +173,8 @@ impl Question {
         })
     }
 
-    /// Whether a result without checks is no claim: what others compute is not always an inverse.
+    /// Whether a result without checks is not a claim: results of other implementations are not
+    /// always inverses.
     pub(super) fn needs_checks(&self) -> bool {
         matches!(self, Question::LeftInverse(_) | Question::RightInverse(_))
     }

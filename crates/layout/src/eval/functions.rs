@@ -1,4 +1,4 @@
-//! The functions of expressions, by CuTe's names.
+//! The functions of expressions, named as in CuTe.
 
 use super::Value;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     right_inverse, tile_to_shape, tiled_divide, tiled_product, upcast, zipped_divide, zipped_product,
 };
 
-/// A function as the help shows it.
+/// A function with its help text.
 pub struct Function {
     /// Its name and arguments.
     pub call: &'static str,
@@ -21,7 +21,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "size(L)", what: "the number of indices; size<k>(L): of mode k" },
     Function { call: "cosize(L)", what: "one more than the largest value" },
     Function { call: "rank(L)", what: "the number of modes" },
-    Function { call: "depth(L)", what: "how deep modes are nested" },
+    Function { call: "depth(L)", what: "the nesting depth of modes" },
     Function { call: "shape(L)", what: "the sizes" },
     Function { call: "stride(L)", what: "the strides" },
     Function { call: "layout<k>(L)", what: "mode k" },
@@ -29,8 +29,8 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "take<k,l>(L)", what: "modes k to l - 1" },
     Function { call: "group<k,l>(L)", what: "modes k to l - 1 as one" },
     Function { call: "flatten(L)", what: "all modes in one tuple" },
-    Function { call: "append(L, M)", what: "M as a further mode behind those of L" },
-    Function { call: "prepend(L, M)", what: "M as a further mode before those of L" },
+    Function { call: "append(L, M)", what: "L with the further mode M at the end" },
+    Function { call: "prepend(L, M)", what: "L with the further mode M at the beginning" },
     Function {
         call: "make_layout(S)",
         what: "compact, first mode fastest; make_layout(S, D); make_layout(L, M, ...)",
@@ -42,7 +42,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "values(L)", what: "all values" },
     Function { call: "slice(c, L)", what: "the modes at which the coordinate has _" },
     Function { call: "dice(c, L)", what: "the modes at which it has a number" },
-    Function { call: "slice_and_offset(c, L)", what: "what slice leaves, and the value of what it fixes" },
+    Function {
+        call: "slice_and_offset(c, L)",
+        what: "the result of slice, and the value of the fixed modes",
+    },
     Function { call: "product(S)", what: "the product of all numbers" },
     Function { call: "inner_product(S, D)", what: "the sum of products" },
     Function { call: "prefix_product(S)", what: "for each number the product of those before it" },
@@ -53,7 +56,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "filter(L)", what: "coalesced, without modes of stride 0; filter(L, profile)" },
     Function { call: "filter_zeros(L)", what: "size 1 where the stride is 0" },
     Function { call: "composition(A, B)", what: "A o B; B may be a tiler" },
-    Function { call: "complement(L, n)", what: "what L does not reach, up to n; complement(L)" },
+    Function {
+        call: "complement(L, n)",
+        what: "the positions that L does not reach, up to n; complement(L)",
+    },
     Function { call: "right_inverse(L)", what: "R with L(R(i)) = i" },
     Function { call: "left_inverse(L)", what: "R with R(L(i)) = i" },
     Function { call: "nullspace(L)", what: "N with L(N(i)) = 0" },
@@ -65,15 +71,15 @@ pub const FUNCTIONS: &[Function] = &[
     Function { call: "zipped_product(L, T)", what: "((mode, ...), (copies, ...))" },
     Function { call: "tiled_product(L, T)", what: "((mode, ...), copies, ...)" },
     Function { call: "flat_product(L, T)", what: "(mode, ..., copies, ...)" },
-    Function { call: "blocked_product(L, T)", what: "copies of L, each in one piece" },
-    Function { call: "raked_product(L, T)", what: "copies of L, dealt out in turn" },
+    Function { call: "blocked_product(L, T)", what: "copies of L, each contiguous" },
+    Function { call: "raked_product(L, T)", what: "copies of L, interleaved" },
     Function { call: "tile_to_shape(L, S)", what: "copies of L that cover S; tile_to_shape(L, S, order)" },
     Function { call: "upcast<n>(L)", what: "in units of n elements" },
     Function { call: "downcast<n>(L)", what: "in n-ths of elements" },
     Function { call: "recast<a,b>(L)", what: "of elements of a bits, for elements of b bits" },
     Function { call: "max_common_layout(A, B)", what: "R with A(R(i)) = B(R(i)) = i" },
     Function { call: "max_common_vector(A, B)", what: "its size" },
-    Function { call: "is_injective(L)", what: "whether no two indices have one value" },
+    Function { call: "is_injective(L)", what: "whether L is injective" },
     Function { call: "thread_values(L, S)", what: "for pictures: a layout of (thread, value) in a tile" },
     Function { call: "mma(S, T, A, B, C)", what: "for pictures: an instruction by its extents and layouts" },
     Function { call: "tiled_mma(I, L)", what: "the instruction repeated; tiled_mma(I, L, tile)" },
@@ -110,7 +116,7 @@ pub(super) fn call(name: &str, chosen: &[i64], values: &[Value]) -> Result<Value
         .or_else(|| of_values(&args))
         .or_else(|| of_one(&args))
         .or_else(|| of_several(&args))
-        .unwrap_or_else(|| Err(Error::Call(format!("{name} is no function of layouts"))))
+        .unwrap_or_else(|| Err(Error::Call(format!("{name} is not a function of layouts"))))
 }
 
 /// Functions of tuples of numbers.
@@ -130,7 +136,7 @@ fn of_numbers(args: &Arguments) -> Option<Result<Value>> {
     })
 }
 
-/// Functions that look at values.
+/// Functions that depend on values.
 fn of_values(args: &Arguments) -> Option<Result<Value>> {
     Some(match args.name {
         "crd2idx" if args.values.len() == 3 => (|| {

@@ -8,9 +8,8 @@
 //!            | "(" expressions ")" | "<" expressions ">"
 //! ```
 //!
-//! A name that is not called is a size that comes with the launch. Static integers may be written
-//! as CuTe prints them (`_8`). `(4)` is a tuple of one mode; a layout in parentheses is that
-//! layout.
+//! A name that is not called is a launch parameter. Static integers may be written as CuTe prints
+//! them (`_8`). `(4)` is a tuple of one mode; a layout in parentheses is that layout.
 
 mod functions;
 mod parse;
@@ -23,10 +22,10 @@ use std::{ops::Range, str::FromStr};
 
 use crate::{ComposedLayout, Error, IntTuple, Layout, Result, Swizzle};
 
-/// An error with the part of the text that it is about.
+/// An error with the part of the text that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// What is wrong.
+    /// The error.
     pub error: Error,
     /// The byte range within the text.
     pub span: Range<usize>,

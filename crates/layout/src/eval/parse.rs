@@ -1,4 +1,4 @@
-//! Reads an expression and evaluates it on the way.
+//! Parses and evaluates an expression in one pass.
 
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ impl Parser {
         if self.accept(sign) { Ok(()) } else { syntax(format!("expected `{sign}`"), self.span()) }
     }
 
-    /// Where the tokens from an index on begin, up to the last one read.
+    /// The range of the tokens from an index on, up to the last one consumed.
     fn since(&self, first: usize) -> Range<usize> {
         let start = self.tokens.get(first).map_or(0, |(_, s)| s.start);
         let end = self.tokens.get(self.at.saturating_sub(1)).map_or(start, |(_, s)| s.end);
@@ -214,7 +214,7 @@ impl Parser {
         }
     }
 
-    /// Expressions up to a closing sign, and whether a comma follows the last one.
+    /// Expressions up to a closing bracket, and whether a comma follows the last one.
     fn list(&mut self, close: char) -> Read<(Vec<Value>, bool)> {
         let mut parts = Vec::new();
         let mut comma = false;
@@ -228,7 +228,7 @@ impl Parser {
         Ok((parts, comma))
     }
 
-    /// What begins with a name: a swizzle, a call, an instruction, or a size.
+    /// An expression that begins with a name: a swizzle, a call, an instruction, or a size.
     fn named(&mut self, first: usize, name: &str) -> Read<Value> {
         let mut chosen = Vec::new();
         if self.accept('<') {

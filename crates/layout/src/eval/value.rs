@@ -1,4 +1,4 @@
-//! What an expression can be.
+//! Values of expressions.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ pub enum Value {
     Bool(bool),
     /// All of a mode: `_`.
     All,
-    /// Values side by side: a shape, a coordinate, a tiler.
+    /// A tuple of values: a shape, a coordinate, a tiler.
     Tuple(Vec<Value>),
     /// A layout.
     Layout(Layout),
     /// A swizzle.
     Swizzle(Swizzle),
-    /// A layout behind a swizzle.
+    /// A swizzled layout.
     Composed(ComposedLayout),
     /// A layout of (thread, value) in a tile.
     ThreadValues {
@@ -44,7 +44,7 @@ impl From<&IntTuple> for Value {
 }
 
 impl Value {
-    /// The tuple of numbers that it is.
+    /// The value as a tuple of numbers.
     pub fn int_tuple(&self) -> Option<IntTuple> {
         match self {
             Value::Int(n) => Some(IntTuple::Int(n.clone())),
@@ -55,7 +55,7 @@ impl Value {
         }
     }
 
-    /// The layout that it is: several side by side are one, and a number `n` is `n:1`.
+    /// The value as a layout: a tuple of several is one layout, and a number `n` is `n:1`.
     pub fn layout(&self) -> Option<Layout> {
         match self {
             Value::Layout(layout) => Some(layout.clone()),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The tiler that it is.
+    /// The value as a tiler.
     pub fn tiler(&self) -> Option<Tiler> {
         match self {
             Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),
@@ -78,7 +78,7 @@ impl Value {
         }
     }
 
-    /// The coordinate that it is.
+    /// The value as a coordinate.
     pub fn coordinate(&self) -> Option<Coordinate> {
         match self {
             Value::All => Some(Coordinate::All),
@@ -92,7 +92,7 @@ impl Value {
 
     /// `self o first`.
     pub(crate) fn compose(&self, first: &Value) -> Result<Value> {
-        let refuse = || Error::Call(format!("{self} o {first} is no composition of layouts"));
+        let refuse = || Error::Call(format!("{self} o {first} is not a composition of layouts"));
         match (self, first) {
             (Value::Swizzle(swizzle), Value::Composed(inner)) if inner.swizzle.bits() == 0 => {
                 Ok(Value::Composed(ComposedLayout { swizzle: *swizzle, ..inner.clone() }))

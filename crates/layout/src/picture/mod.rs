@@ -1,7 +1,7 @@
 //! Pictures of layouts, of thread-value maps and of tiled instructions.
 //!
 //! A picture is panels of cells, each with a label and a shade; it is drawn as terminal text, SVG
-//! or LaTeX (TikZ). What is drawn is decided here; the three writers know nothing of layouts.
+//! or LaTeX (TikZ). Contents are determined here; the three writers know nothing about layouts.
 
 mod latex;
 mod svg;
@@ -22,7 +22,7 @@ struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Panel {
     caption: String,
-    /// Where it stands: whether below and whether right of other panels.
+    /// Its position: whether it is below and whether it is right of other panels.
     place: (bool, bool),
     rows: Vec<Vec<Cell>>,
 }
@@ -35,7 +35,7 @@ pub struct Picture {
     colours: Colours,
 }
 
-/// What shades mean.
+/// The meaning of shades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Colours {
     /// Eight greys: values modulo 8.
@@ -88,12 +88,12 @@ impl Picture {
         grid(layout, layout.to_string(), &|i| layout.at(i))
     }
 
-    /// A layout behind a swizzle.
+    /// A swizzled layout.
     pub fn of_composed(composed: &ComposedLayout) -> Result<Picture> {
         grid(&composed.layout, composed.to_string(), &|i| composed.at(i))
     }
 
-    /// A layout of (thread, value) in a tile: who holds each cell.
+    /// A layout of (thread, value) in a tile: the holder of each cell.
     pub fn of_thread_values(layout: &Layout, tile: &IntTuple) -> Result<Picture> {
         let mut sizes = Vec::new();
         for mode in tile.modes() {
@@ -105,7 +105,7 @@ impl Picture {
         let [threads, values] = layout
             .modes()
             .try_into()
-            .map_err(|_| Error::Profile(format!("{layout} is no layout of (threads, values)")))?;
+            .map_err(|_| Error::Profile(format!("{layout} is not a layout of (threads, values)")))?;
         few(rows.saturating_mul(columns))?;
         let (threads, values) = (threads.known("picture")?.size, values.known("picture")?.size);
         few(threads.saturating_mul(values))?;
@@ -115,11 +115,11 @@ impl Picture {
                 let at = layout.at_coordinate(&IntTuple::from(vec![thread, value]))?;
                 if at < 0 || at >= rows * columns {
                     return Err(Error::Profile(format!(
-                        "thread {thread} holds {at} as its value {value}, outside of a tile {tile}"
+                        "thread {thread} holds {at} as its value {value}, outside a tile {tile}"
                     )));
                 }
                 let cell = &mut cells[index(at % rows)?][index(at / rows)?];
-                // The first thread that holds a cell is named.
+                // The first thread that holds a cell is given.
                 if cell.label.is_empty() {
                     *cell = holder(thread, value)?;
                 }
@@ -169,7 +169,7 @@ impl Picture {
         let left =
             self.panels.iter().filter(|p| !p.place.1).map(|p| p.rows.first().map_or(0, Vec::len)).max();
         let several = self.panels.len() > 1;
-        // Headings stand between panels.
+        // Headings are between panels.
         (if several { above.unwrap_or(0) + 2 } else { 0 }, if several { left.unwrap_or(0) + 2 } else { 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a plain reading of layouts, and random ones.
+//! Shared parts of the tests: a plain evaluator of layouts, and random layouts.
 //!
 //! `Plain` evaluates a layout from its definition and shares no code with the library.
 
