@@ -123,9 +123,9 @@ fn other_targets_are_refused_by_what_knows_only_one() {
     let program = lowered(&kernel, Target { warp_size: 64, ..Target::cuda() }).unwrap();
     assert_eq!(
         refusal(cuda_source(&program)),
-        "error[other-target]: `total` is lowered for CUDA C and warps of 64 threads, and is to be \
-         printed in CUDA C for warps of 32\n |\n = help: lower it for a target of the language \
-         that it is printed in"
+        "error[other-target]: `total` was lowered for CUDA C and warps of 64 threads, and cannot \
+         be printed in CUDA C for warps of 32\n |\n = help: lower it for a target with the \
+         language that it is printed in"
     );
     let program = lowered(&kernel, Target { warp_size: 16, ..Target::cuda() }).unwrap();
     let run = emulator::run(&program, &mut emulator::Arguments::default(), &EmulatorOptions::default());

@@ -78,7 +78,7 @@ fn bad_arguments_are_refused() {
         refusal(&call(&all))
     };
     assert!(run(&[]).contains("argument `x` of `segmented_sum` is missing"));
-    assert!(run(&["--set", "len=two"]).contains("`two` is no number"));
+    assert!(run(&["--set", "len=two"]).contains("`two` is not a number"));
     assert!(run(&["--set", "lem=2"]).contains("do you mean `len`?"));
     assert!(run(&["--random", "x"]).contains("error[missing-argument]"));
     assert!(run(&["--random", "y", "--set", "nseg=1", "--set", "len=1"]).contains("its arrays are x, out"));
@@ -109,12 +109,12 @@ fn bad_options_are_refused() {
         (&["run", &kernel, "--set", "n"], "error[option]: `n` is not of the form", "n=1000"),
         (
             &["print", &kernel, &pipeline, "-p", "block=x"],
-            "error[parameter]: `x` is no integer",
+            "error[parameter]: `x` is not an integer",
             "-p block=128",
         ),
         (&["print", &kernel, "-p", "block=8"], "error[unknown-parameter]", "give a pipeline file"),
         (&["run", &kernel, "--output", "out=out.npy"], "error[unknown-argument]", "its arrays are x, y"),
-        (&["print", "/nowhere/k.lw"], "error[read-file]: /nowhere/k.lw cannot be read", "that exists"),
+        (&["print", "/nowhere/k.lw"], "error[read-file]: /nowhere/k.lw cannot be read", "an existing"),
     ] {
         let text = of(args);
         assert!(text.contains(says) && text.contains(helps), "{text}");

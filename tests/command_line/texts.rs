@@ -270,7 +270,8 @@ fn cuda_prints_the_text() {
     let text = refusal(&call(&["cuda", &kernel, &pipeline, "-p", "blok=64"]));
     assert!(text.contains("did you mean `$block`?"), "{text}");
     assert!(
-        refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block=many"])).contains("`many` is no integer")
+        refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block=many"]))
+            .contains("`many` is not an integer")
     );
     assert!(refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block"])).contains("name=value"));
 }

@@ -131,7 +131,7 @@ impl Form {
                     "parameter",
                     format!("`{value}` is not an integer, and parameter `{name}` needs one"),
                 )
-                .help(format!("write a number, as `-p {name}=128`"))
+                .help(format!("write a number, as in `-p {name}=128`"))
             })?;
             Ok((name.to_owned(), value))
         };

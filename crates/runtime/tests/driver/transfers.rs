@@ -31,7 +31,7 @@ pub(super) fn transfers_run_beside_the_host_in_the_order_of_their_stream(driver:
     )?;
     refused(
         stream.upload_from(ok(Device::emulator().pinned(&[4], DType::F32))?, &x),
-        "error[other-device]: the memory of the host and the stream are of different devices\n  \
-         help: make both on the device of the array",
+        "error[other-device]: the host memory and the stream belong to different devices\n  help: \
+         create both on the device of the array",
     )
 }

@@ -28,7 +28,7 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     let good = || Args::new().tensor("x", &x());
     refused(
         bind(Args::new()),
-        "error[missing-argument]: argument `x` of `segmented_sum` is missing\n  help: give an \
+        "error[missing-argument]: argument `x` of `segmented_sum` is missing\n  help: pass an \
          array of f32[nseg, len]",
     )?;
     refused(
@@ -47,53 +47,52 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     )?;
     refused(
         bind(good().scalar("out", 1)),
-        "error[argument-kind]: `out` is an array and was given a number\n  help: give an array of \
-         f32[nseg]",
+        "error[argument-kind]: `out` is an array, but a number was given\n  help: pass an array \
+         of f32[nseg]",
     )?;
     refused(
         bind(good().tensor("len", &x())),
-        "error[argument-kind]: `len` is a number and was given an array\n  help: give one value \
+        "error[argument-kind]: `len` is a number, but an array was given\n  help: pass one value \
          of i32",
     )?;
     refused(
         bind(Args::new().tensor("x", &x().cast(DType::F64))),
-        "error[argument-type]: the elements of `x` are f32 and were given as f64\n  help: convert \
+        "error[argument-type]: the elements of `x` are f32, but f64 was given\n  help: convert \
          them, or declare `x` with an open type",
     )?;
     refused(
         bind(Args::new().tensor("x", &ok(x().reshape(&[12]))?)),
-        "error[argument-rank]: `x` has 2 axes and was given 1 axis\n  help: its declared shape is \
-         f32[nseg, len]",
+        "error[argument-rank]: `x` has 2 axes, but 1 axis was given\n  help: its declared shape \
+         is f32[nseg, len]",
     )?;
     refused(
         bind(good().scalar("len", 5)),
-        "error[argument-shape]: the length `len` of axis 1 of `x` is 5, and was given as 4\n  \
+        "error[argument-shape]: the length `len` of axis 1 of `x` is 5, but 4 was given\n  \
          witness: len = 5\n  help: the declared shape is f32[nseg, len]",
     )?;
     refused(
         bind(good().tensor("out", &ok(Tensor::uninit(&[4], DType::F32))?)),
-        "error[argument-shape]: the length `nseg` of axis 0 of `out` is 3, and was given as 4\n  \
+        "error[argument-shape]: the length `nseg` of axis 0 of `out` is 3, but 4 was given\n  \
          witness: nseg = 3 from axis 0 of `x`\n  help: the declared shape is f32[nseg]",
     )?;
     refused(
         bind(good().scalar("len", 4.5)),
-        "error[scalar-type]: `len` is i32 and was given 4.5\n  help: give a value of i32",
+        "error[scalar-type]: `len` is i32, but 4.5 was given\n  help: pass a value of i32",
     )?;
     refused(
         bind(good().scalar("len", 1i64 << 40)),
-        "error[scalar-range]: `len` is i32, which does not hold 1099511627776\n  help: declare \
+        "error[scalar-range]: `len` is i32, which cannot represent 1099511627776\n  help: declare \
          `len` with a wider type",
     )?;
     refused(
         bind(Args::new().tensor("x", &floats(&[0, 4], &[]))),
         "error[assumption]: the assumption `1 <= nseg` of `segmented_sum` does not hold\n  \
-         witness: nseg = 0 from axis 0 of `x`\n  help: the kernel was transformed relying on it: \
-         transform it without, or give other values",
+         witness: nseg = 0 from axis 0 of `x`\n  help: the transformed kernel relies on it: \
+         transform it without the assumption, or pass other values",
     )?;
     refused(
         bind(good().bind_type("T", DType::F32)),
-        "error[unknown-type]: `segmented_sum` has no open type `T`\n  help: all of its types are \
-         known",
+        "error[unknown-type]: `segmented_sum` has no open type `T`\n  help: it has no open types",
     )
 }
 
@@ -107,7 +106,7 @@ y[i] = a * x[i]
     let args = || Args::new().tensor("x", &floats(&[4], &[1.0, 2.0, 3.0, 4.0]));
     refused(
         compiled.run(&args()).map(|_| ()),
-        "error[missing-argument]: argument `a` of `scale` is missing\n  help: give a value of f32",
+        "error[missing-argument]: argument `a` of `scale` is missing\n  help: pass a value of f32",
     )?;
     // n = 3 follows from n + 1 = 4; an integer is accepted as f32.
     let bound = ok(compiled.bind(&args().scalar("a", 2)))?;
@@ -116,7 +115,7 @@ y[i] = a * x[i]
     assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<f32>())?, [2.0, 4.0, 6.0, 8.0]);
     refused(
         compiled.bind(&args().scalar("a", true)),
-        "error[scalar-type]: `a` is f32 and was given true\n  help: give a value of f32",
+        "error[scalar-type]: `a` is f32, but true was given\n  help: pass a value of f32",
     )
 }
 
@@ -155,7 +154,7 @@ pub(super) fn open_types_are_bound_by_arguments(device: &Device) -> Outcome {
     )?;
     refused(
         compiled.stages().map(|_| ()),
-        "error[open-type]: type `T` is open until arguments bind it\n  help: ask with \
+        "error[open-type]: the type `T` is open until arguments bind it\n  help: ask with \
          `stages_for(&args)`",
     )?;
     assert!(ok(compiled.stages_for(&Args::new().tensor("x", &x)))?.cuda.text.contains("float"));
@@ -222,25 +221,25 @@ out[i] = x[idx[i]]
     };
     let outputs = ok(compiled.run(&args(&[0, 2, 4])))?;
     assert_eq!(ok(outputs.get("out"))?.to_f64(), [0.0, 2.0, 4.0]);
-    let help = "\n  help: the data are wrong, or the fact is: the kernel relies on it";
+    let help = "\n  help: correct the data or the fact: the kernel relies on it";
     refused(
         compiled.bind(&args(&[0, 2, 5])),
         &format!(
             "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
-             idx[2] is 5, declared are 0 to 4{help}"
+             idx[2] is 5, and the declared range is 0 to 4{help}"
         ),
     )?;
     refused(
         compiled.bind(&args(&[1, 2, 1])),
         &format!(
-            "error[fact]: two elements of `idx` are equal, and were declared different\n  \
-             witness: idx[0] and idx[2] are both 1{help}"
+            "error[fact]: two elements of `idx` are equal, but are declared distinct\n  witness: \
+             idx[0] and idx[2] are both 1{help}"
         ),
     )?;
     refused(
         compiled.bind(&args(&[1, 3, 2])),
         &format!(
-            "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: \
+            "error[fact]: the elements of `idx` decrease, but are declared monotone\n  witness: \
              idx[1] is 3, idx[2] is 2{help}"
         ),
     )?;
@@ -274,7 +273,7 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
                  y[i] = x[i]\n";
     let x = ok(Tensor::zeros(&[64], DType::F32))?;
     let args = |a: u64| Args::new().tensor("x", &x).scalar("a", a);
-    let help = "bounds, subscripts and assumptions are of 64 bits with sign: give `a` below 2^63";
+    let help = "bounds, subscripts and assumptions are signed 64-bit numbers: pass `a` below 2^63";
     refused(
         ok(device.compile(&elementwise(bound)))?.bind(&args(u64::MAX)),
         &format!(
@@ -329,6 +328,6 @@ y[i, j] = x[i, j] + 1.0
     refused(
         compiled.bind(&Args::new().device_tensor("x", &rows)),
         "error[argument-strides]: `x` has strides [4, 1] and the kernel expects [1, 3]\n  help: \
-         give a tensor of the host, which is laid out as the kernel expects",
+         pass a host tensor, which is laid out as the kernel expects",
     )
 }

@@ -22,7 +22,7 @@ y[i] = x[i]
     refused(
         compiled.bind(&Args::new().tensor("x", &x)),
         "error[device-limit]: `copy` cannot be launched: its grid has 70000 blocks along y, and \
-         the device allows 65535\n  help: put the longer iname on block.x, or split it and leave \
+         the device allows 65535\n  help: map the longer iname to block.x, or split it and leave \
          a sequential loop in each block",
     )
 }

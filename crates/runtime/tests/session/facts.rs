@@ -5,7 +5,7 @@ use loopwright_runtime::{Args, Compiled, Device, Tensor};
 
 use super::{Outcome, elementwise, floats, ok, refused};
 
-const HELP: &str = "\n  help: the data are wrong, or the fact is: the kernel relies on it";
+const HELP: &str = "\n  help: correct the data or the fact: the kernel relies on it";
 
 /// A gather of five elements with one fact.
 fn gather(device: &Device, fact: &str) -> Result<Compiled, libtest_mimic::Failed> {
@@ -37,7 +37,7 @@ pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
             compiled.bind(&args(bad)?),
             &format!(
                 "error[fact]: the elements of `idx` are not all in their declared range\n  \
-                 witness: idx[{place}] is {value}, declared are 2 to 4{HELP}"
+                 witness: idx[{place}] is {value}, and the declared range is 2 to 4{HELP}"
             ),
         )?;
     }
@@ -47,14 +47,14 @@ pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
         gather(device, "idx < n")?.bind(&args(&[-100, 5])?),
         &format!(
             "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
-             idx[1] is 5, declared are no least to 4{HELP}"
+             idx[1] is 5, and the declared range is no least to 4{HELP}"
         ),
     )?;
     refused(
         gather(device, "2 <= idx")?.bind(&args(&[100, 1])?),
         &format!(
             "error[fact]: the elements of `idx` are not all in their declared range\n  witness: \
-             idx[1] is 1, declared are 2 to no greatest{HELP}"
+             idx[1] is 1, and the declared range is 2 to no greatest{HELP}"
         ),
     )
 }
@@ -70,8 +70,8 @@ pub(super) fn monotone_elements_may_be_equal_and_never_fall(device: &Device) -> 
         refused(
             compiled.bind(&args(bad)?),
             &format!(
-                "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: \
-                 idx[{place}] is {before}, idx[{}] is {after}{HELP}",
+                "error[fact]: the elements of `idx` decrease, but are declared monotone\n  \
+                 witness: idx[{place}] is {before}, idx[{}] is {after}{HELP}",
                 place + 1
             ),
         )?;
@@ -88,7 +88,7 @@ pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Out
         refused(
             compiled.bind(&args(bad)?),
             &format!(
-                "error[fact]: two elements of `idx` are equal, and were declared different\n  \
+                "error[fact]: two elements of `idx` are equal, but are declared distinct\n  \
                  witness: idx[{first}] and idx[{second}] are both {}{HELP}",
                 bad[first]
             ),
@@ -115,7 +115,7 @@ out[j, i] = idx[j, i]
             compiled.bind(&args),
             &format!(
                 "error[fact]: the elements of `idx` are not all in their declared range\n  \
-                 witness: idx[1, 2] is 10, declared are 0 to 9{HELP}"
+                 witness: idx[1, 2] is 10, and the declared range is 0 to 9{HELP}"
             ),
         )?;
     }

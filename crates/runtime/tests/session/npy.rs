@@ -18,7 +18,7 @@ pub(super) fn npy_files_come_back() -> Outcome {
     refused(
         ok(Tensor::zeros(&[2], DType::BF16))?.to_npy_bytes(),
         "error[npy-type]: the .npy format has no bf16\n  help: convert the elements to f32, which \
-         holds every bf16",
+         represents every bf16",
     )?;
     // Another implementation reads what is written here, and writes what is read here.
     use npyz::WriterBuilder;
@@ -60,8 +60,8 @@ pub(super) fn malformed_npy_files_are_refused() -> Outcome {
     )?;
     refused(
         Tensor::from_npy_bytes("x.npy", b"kernel f()"),
-        "error[npy]: x.npy is no .npy file: it does not begin with \\x93NUMPY\n  help: write one \
-         with numpy.save, or with Tensor::to_npy",
+        "error[npy]: x.npy is not a .npy file: it does not begin with \\x93NUMPY\n  help: write \
+         one with numpy.save, or with Tensor::to_npy",
     )?;
     // Every prefix, every flipped byte, and a header of nothing but parentheses is refused or read,
     // without a panic.

@@ -25,7 +25,7 @@ pub(super) fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     refused(
         compiled.bind(&Args::new().device_tensor("x", &a).device_tensor("y", &a)),
         "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  \
-         help: give each written array memory of its own",
+         help: use separate memory for each written array",
     )
 }
 
@@ -61,7 +61,7 @@ z[i] = a[i] - b[i]
             bind(given),
             &format!(
                 "error[aliased-arguments]: `{first}` and `{second}` are the same memory, and the \
-                 kernel writes `{written}`\n  help: give each written array memory of its own"
+                 kernel writes `{written}`\n  help: use separate memory for each written array"
             ),
         )?;
     }
