@@ -367,7 +367,7 @@ fn refusals() {
     insta::assert_snapshot!(texts.join("\n\n"), @r#"
     error[report-size]: the searches differ in `len`, `nseg`: along which is not clear
      |
-     = help: say which with `--by`, as `--by len`
+     = help: choose one with `--by`, as in `--by len`
 
     error[report-size]: all searches are of one shape, so that there is nothing to show it along
      |
@@ -381,7 +381,7 @@ fn refusals() {
     error[report-size]: `rows` of other has no integer argument `len`
      |
      = witness: its problem is x: f32[7]; n = 7
-     = help: show by an argument that all have, or make a report for each kernel
+     = help: use an argument that all have, or make a separate report for each kernel
 
     error[report-empty]: no point of the 2 searches has a figure: all are refused or wrong
      |
@@ -389,19 +389,19 @@ fn refusals() {
 
     error[tuning-log]: line 1 of notes.txt is not a record: expected value at line 1 column 1
      |
-     = help: name another file, or move this one away
+     = help: use another file, or move this one away
 
     error[tuning-log]: empty.jsonl holds no record
      |
-     = help: name a file that `loopwright tune --log FILE` has written
+     = help: use a file written by `loopwright tune --log FILE`
 
-    error[tuning-log]: tuned.json is a file of records to ship, which tell classes of sizes and no sizes
+    error[tuning-log]: tuned.json is a file of shipped records, which have classes of sizes instead of sizes
      |
-     = help: name the searches' logs, of `loopwright tune --log FILE`
+     = help: use the logs of the searches, written by `loopwright tune --log FILE`
 
     error[tuning-log]: missing.jsonl cannot be read: No such file or directory (os error 2)
      |
-     = help: name a file that `loopwright tune --log FILE` has written
+     = help: use a file written by `loopwright tune --log FILE`
 
     error[report-empty]: there are no searches to report
      |
