@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             number(&launch["spread"])
         ),
     }
-    for (what, key) in [("compiled anew", "cold"), ("from the disk", "from_disk")] {
+    for (what, key) in [("compiled from scratch", "cold"), ("from the disk", "from_disk")] {
         let run = &report["first_launch"][key];
         println!(
             "declaration to first launch, {what}: median {:.2} ms ({}); first of the process \

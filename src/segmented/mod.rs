@@ -13,7 +13,7 @@
 //! let largest = segmented_reduce(&device, Operator::Argmax, &x, Segments::Offsets(&[0, 5, 5, 12]))?;
 //! assert_eq!(largest.indices.expect("argmax has indices").to_vec::<i32>()?, [4, i32::MAX, 6]);
 //!
-//! // Once for many launches: compiled, bound to arrays, and then launched without a look at anything.
+//! // For many launches: compiled once, bound to arrays, then launched without lookups.
 //! let squares = SegmentedReduce::new(Operator::Sum, DType::F32).map("x * x")?;
 //! let compiled = squares.compile(&Shape::rows(3, 4), &device)?;
 //! let bound = compiled.bind(&Args::new().tensor("x", &Tensor::from_slice(&[3, 4], &x)?))?;

@@ -208,8 +208,8 @@ fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed
             let exact = op != BinOp::Sub && a.is_natural() && b.is_natural();
             (a, b, Rep::Unsigned { exact })
         }
-        // Beside an unsigned long long, an int is sign-extended, which is congruent; an unsigned
-        // int that represents a negative value is not.
+        // If the other operand is an unsigned long long, an int is sign-extended, which is
+        // congruent; an unsigned int that represents a negative value is not.
         DType::I64 if a.rep == Rep::UnsignedLong || b.rep == Rep::UnsignedLong => (a, b, Rep::UnsignedLong),
         DType::I64 | DType::U32 | DType::U64 => {
             let (a, b) = one_typed(of, a, b);
@@ -290,7 +290,7 @@ fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep
 /// Operands for which C's comparison is that of the values.
 fn comparable(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
     match of {
-        // Beside an unsigned int, an int would be converted to unsigned.
+        // If the other operand is an unsigned int, an int would be converted to unsigned.
         DType::I32 if (a.is_unsigned() || b.is_unsigned()) && !(a.is_natural() && b.is_natural()) => {
             (a.typed(of), b.typed(of))
         }

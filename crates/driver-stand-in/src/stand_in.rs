@@ -34,7 +34,7 @@ pub(crate) enum Entry {
 /// process looks for its libraries' folders only when it begins.
 pub(crate) fn enter() -> Entry {
     if let Some(folder) = std::env::var_os(INSIDE) {
-        // SAFETY: compiled from the source beside this file; its initialiser makes a lock.
+        // SAFETY: compiled from the source next to this file; its initialiser creates a lock.
         return match unsafe { Library::new(Path::new(&folder).join(NAME)) } {
             Ok(library) => Entry::Inside(StandIn { library }),
             Err(error) => {

@@ -176,7 +176,7 @@ fn start_of(kernel: &KernelData, lookup: &Lookup<'_>, access: &Access, lane: &Na
     Some((iname.clone(), start))
 }
 
-/// Whether rows are known to begin at multiples of so many elements.
+/// Whether rows are known to begin at multiples of this number of elements.
 fn begins_at_multiple(
     known: &System,
     array: &Array,

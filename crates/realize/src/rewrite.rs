@@ -43,8 +43,8 @@ pub(crate) fn with_reduction(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr 
     }
 }
 
-/// Spreads an iname that has bounds over so many threads of an axis of the block: the inames of
-/// their rounds, and of the threads.
+/// Spreads an iname that has bounds over this number of threads of an axis of the block: the inames
+/// of their rounds, and of the threads.
 pub(crate) fn over_threads(
     data: &mut KernelData,
     name: &Name,

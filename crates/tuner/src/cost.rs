@@ -246,7 +246,7 @@ impl Cost {
 
     /// Clocks that all instructions of warps would take on one multiprocessor: those of four
     /// schedulers that each issue one per clock, or of the busiest units, which take the results of
-    /// so many lanes.
+    /// this number of lanes.
     fn instruction_clocks(&self, of: &Throughput, lanes: f64) -> f64 {
         let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
         let accesses = self.global_requests + self.shared_requests;

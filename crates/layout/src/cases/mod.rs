@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json};
 use crate::Error;
 use operations::Answer;
 
-/// Sections of a file besides its cases, which are not run.
+/// Sections of a file other than its cases, which are not run.
 const OTHER_SECTIONS: [&str; 6] =
     ["meta", "known_divergences", "tv_layouts", "gmma_tma", "nvcute_expected", "ptx_canonical_examples"];
 
