@@ -109,24 +109,29 @@ fn what_has_no_update_is_refused_with_the_remedy() {
             (
                 Operator::Product,
                 DType::F32,
-                "there is no update for `product`",
+                "there is no atomic update for `product`",
                 "leave `reduce_atomically` out",
             ),
             (
                 Operator::Argmax,
                 DType::I32,
-                "there is no update for `argmax`",
+                "there is no atomic update for `argmax`",
                 "leave `reduce_atomically` out",
             ),
-            (Operator::Mean, DType::F32, "there is no update for `mean`", "ask for the sum"),
+            (Operator::Mean, DType::F32, "there is no atomic update for `mean`", "request the sum"),
             (
                 Operator::Max,
                 DType::F32,
-                "there is no update for `max` of f32",
+                "there is no atomic update for `max` of f32",
                 "leave `reduce_atomically` out",
             ),
-            (Operator::Min, DType::I8, "there is no update for `min` of i8", "leave `reduce_atomically` out"),
-            (Operator::Sum, DType::F16, "it accumulates f32, and its result is f16", "`output(f32)`"),
+            (
+                Operator::Min,
+                DType::I8,
+                "there is no atomic update for `min` of i8",
+                "leave `reduce_atomically` out",
+            ),
+            (Operator::Sum, DType::F16, "it accumulates in f32, and its result is f16", "`output(f32)`"),
         ] {
             let reduce = SegmentedReduce::new(operator, dtype);
             assert!(reduce.kernel(&shape).is_ok(), "{reduce}");

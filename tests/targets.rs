@@ -132,8 +132,8 @@ fn other_targets_are_refused_by_what_knows_only_one() {
     assert_eq!(
         refusal(run.map_err(|fault| fault.diagnostic())),
         "error[other-target]: the program is written for another target: its warps have 16 \
-         threads, and the emulator runs warps of 32 or 64\n |\n = help: lower the kernel for a \
-         target whose warps the emulator runs, such as `Target::cuda()`"
+         threads, and the emulator supports warps of 32 or 64\n |\n = help: lower the kernel for \
+         a target whose warps the emulator runs, such as `Target::cuda()`"
     );
 }
 
