@@ -356,6 +356,7 @@ fn can_write(
             Node::Vector(v) => {
                 let inner = with_value(analysis, &v.lane, names, relevant)?;
                 can_write_statement(analysis, &v.statement, &inner)?
+                    && can_write_guards(analysis, &v.filling, names)?
             }
             Node::VectorLoads { accesses, lane, .. } => {
                 let inner = with_value(analysis, lane, names, relevant)?;

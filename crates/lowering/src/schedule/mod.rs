@@ -238,6 +238,8 @@ pub(crate) struct Vector {
     pub reads: Vec<Access>,
     /// The accesses that are vector stores.
     pub write: Option<Access>,
+    /// Where these hold, a copy loads its vector; elsewhere it fills all lanes.
+    pub filling: Vec<Guard>,
     /// Where the first lane runs.
     pub first: Place,
     /// The nodes inside the loop over the lanes.

@@ -162,7 +162,8 @@ impl Text<'_, '_> {
                         [] => ", loaded above".to_string(),
                         moves => format!(": {}", moves.join(", ")),
                     };
-                    self.plain(depth, &format!("by vectors of {} over {}{moves}", v.length, v.lane));
+                    let filling = filling_text(&v.filling);
+                    self.plain(depth, &format!("by vectors of {} over {}{moves}{filling}", v.length, v.lane));
                     self.plain(depth + 1, &format!("for each {}", v.lane));
                     self.statement(&v.statement, depth + 2);
                 }
@@ -190,11 +191,7 @@ impl Text<'_, '_> {
         for access in &s.repeated {
             self.plain(depth, &format!("load {access} once"));
         }
-        let filling = match s.filling.as_slice() {
-            [] => String::new(),
-            guards => format!(", filling unless {}", all_of(guards.iter().map(|g: &Guard| &g.declared))),
-        };
-        self.plain(depth, &format!("{part}{filling}"));
+        self.plain(depth, &format!("{part}{}", filling_text(&s.filling)));
     }
 
     fn owner(&self, join: &Join) -> Name {
@@ -224,6 +221,14 @@ impl Text<'_, '_> {
         let to = if join.scan || join.to_all { "" } else { ", for the first thread" };
         let does = if join.scan { "scan" } else { "join" };
         format!("{does} {op} of {} over {}: {how}{to}", self.owner(join), over.join(", "))
+    }
+}
+
+/// Where a copy fills its buffer.
+fn filling_text(guards: &[Guard]) -> String {
+    match guards {
+        [] => String::new(),
+        guards => format!(", filling unless {}", all_of(guards.iter().map(|g| &g.declared))),
     }
 }
 

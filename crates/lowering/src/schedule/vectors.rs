@@ -88,7 +88,7 @@ impl Planner<'_, '_> {
             return Ok(None);
         };
         let instruction = analysis.instruction(info);
-        if instruction.predicate.is_some() || info.filling.is_some() {
+        if instruction.predicate.is_some() {
             return Ok(None);
         }
         // Reads that all lanes make, and the write.
@@ -106,12 +106,22 @@ impl Planner<'_, '_> {
         if branches {
             return Ok(None);
         }
+        // A vector is loaded if its first lane is to be copied, so all lanes have to agree. Where
+        // they do not, or rows may be misaligned, each lane reads or fills its own element.
+        let mut filling = None;
+        if let Some(of) = &info.filling {
+            let inside = place.with(&canonical(&info.guards))?;
+            filling = self.guards_of_first(&of.guards, lane, length, &inside)?;
+            if filling.is_none() {
+                reads.clear();
+            }
+        }
         let mut vectors = Vec::new();
         let mut unaligned = None;
         for access in reads {
             if self.is_vector(&access, lane, length, place)? {
                 vectors.push(access);
-            } else if unaligned.is_none() {
+            } else if unaligned.is_none() && info.filling.is_none() {
                 unaligned = self.unaligned(info, &access, false, lane, length)?;
             }
         }
@@ -132,7 +142,9 @@ impl Planner<'_, '_> {
         {
             return Ok(None);
         }
-        let Some(guards) = self.guards_of_first(info, lane, length, place)? else { return Ok(None) };
+        let Some(guards) = self.guards_of_first(&info.guards, lane, length, place)? else {
+            return Ok(None);
+        };
         if let Some(refusal) = unaligned {
             return Err(refusal);
         }
@@ -153,9 +165,17 @@ impl Planner<'_, '_> {
                 Constraint::lt(&value, &Aff::constant(length))?,
             ])?;
             let loaded: Vec<Access> = context.loaded.iter().chain(&vectors).cloned().collect();
-            let statement = self.statement(of, &loaded, &inside)?;
+            let mut statement = self.statement(of, &loaded, &inside)?;
+            let filling = match filling {
+                Some(guards) if !vectors.is_empty() => {
+                    statement.filling.clear();
+                    irredundant(&guards, &known)?
+                }
+                _ => Vec::new(),
+            };
             let (of, lane, reads) = (of.clone(), lane.clone(), vectors);
-            Node::Vector(Box::new(Vector { of, lane, length, reads, write, first, inside, statement }))
+            let vector = Vector { of, lane, length, reads, write, filling, first, inside, statement };
+            Node::Vector(Box::new(vector))
         };
         let guards = irredundant(&guards, place)?;
         Ok(Some(self.guarded(guards, Some(of.clone()), known, vec![node])))
@@ -165,7 +185,7 @@ impl Planner<'_, '_> {
     /// separate lanes.
     fn guards_of_first(
         &self,
-        info: &PartInfo,
+        of_lanes: &[Guard],
         lane: &Name,
         length: i64,
         place: &Place,
@@ -175,7 +195,7 @@ impl Planner<'_, '_> {
         all.bound.insert(lane.clone());
         all.learn(&[Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(length))?])?;
         let mut guards = Vec::new();
-        for g in &info.guards {
+        for g in of_lanes {
             if all.implies(&g.canonical)? {
                 continue;
             }
@@ -184,7 +204,7 @@ impl Planner<'_, '_> {
             guards.push(Guard { declared: c.clone(), canonical: c });
         }
         // If any lane runs, the first does; otherwise lanes would be lost (`j <= 4*i + lane`).
-        let any = all.with(&canonical(&info.guards))?;
+        let any = all.with(&canonical(of_lanes))?;
         for g in &guards {
             if !any.implies(&g.canonical)? {
                 return Ok(None);
@@ -192,7 +212,7 @@ impl Planner<'_, '_> {
         }
         // And if the first lane runs, all do.
         all.learn(&canonical(&guards))?;
-        for g in &info.guards {
+        for g in of_lanes {
             if !all.implies(&g.canonical)? {
                 return Ok(None);
             }

@@ -227,14 +227,15 @@ impl Emitter<'_, '_> {
     /// A statement over a vector's lanes: vectors are loaded into private arrays, the lanes compute
     /// on those, and results are stored as vectors.
     fn vector(&mut self, vector: &Vector, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
-        let Vector { of, lane, length, reads, write, first, inside, statement } = vector;
+        let Vector { of, lane, length, reads, write, first, inside, statement, .. } = vector;
         let leaf = self.leaf(of.number, env);
         let (mut stmts, first) = self.first_lane(lane, first, env)?;
         let mut inner = env.inside(inside);
         let mut buffers: Vec<(&Access, usize)> = Vec::new();
         for access in reads {
             let buffer = self.vector_buffer(access, &[], *length)?;
-            stmts.extend(self.copies_of_vector(access, buffer, &[], *length, false, &first, leaf)?);
+            let loads = self.copies_of_vector(access, buffer, &[], *length, false, &first, leaf)?;
+            stmts.extend(self.filled_vector(loads, vector, buffer, (&first, &inner), leaf)?);
             buffers.push((access, buffer));
             let lanes = vec![lane.clone()];
             inner.loaded.push((access.clone(), Loaded::Array { number: buffer, lanes }));
@@ -258,6 +259,34 @@ impl Emitter<'_, '_> {
             stmts.extend(self.copies_of_vector(&target, buffer, &[], *length, true, &first, leaf)?);
         }
         Ok(stmts)
+    }
+
+    /// The loads of a copy's vector where it is to be copied, and filling elsewhere. The
+    /// environments are those of the first lane and inside the loop over lanes.
+    fn filled_vector(
+        &mut self,
+        loads: Vec<Stmt>,
+        vector: &Vector,
+        buffer: usize,
+        (first, inside): (&Env, &Env),
+        leaf: LeafId,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut cond = None;
+        for guard in &vector.filling {
+            let own = self.guard_condition(guard, first)?;
+            cond = Some(and(cond, own));
+        }
+        let (Some(cond), Some(filling)) = (cond, &vector.of.info(self.analysis).filling) else {
+            return Ok(loads);
+        };
+        let fill = self.lane_loop(&vector.lane, inside, &mut |this, env| {
+            let dtype = this.private[buffer].dtype;
+            let value = this.value(&filling.value, dtype, crate::write::scope::Scope::of(env))?;
+            let row = this.lane_values(std::slice::from_ref(&vector.lane), env)?;
+            let to = this.local_element(Memory::Private(buffer), row);
+            Ok(vec![Stmt::Store { to, value, leaf: Some(leaf) }])
+        })?;
+        Ok(vec![Stmt::If { cond, body: loads, otherwise: vec![fill], note: Note::default() }])
     }
 
     /// Elements that lanes share, loaded before the statements that read them.

@@ -25,7 +25,7 @@ use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part, PartRef};
 use loopwright_legality::{Presence, is_coordinate};
 use loopwright_poly::{Result, System, Table, TableSet};
 
-use super::reading::{Named, Reading, Scope, ScopeId};
+use super::reading::{Given, Named, Reading, Scope, ScopeId};
 use crate::{Instances, LeafId, Program, Step};
 
 /// What is wrong with the executions of a statement.
@@ -87,29 +87,38 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         // A part may have several leaves, which differ in the values of inames without a loop.
         let first = first_of_part(reading.program);
-        let mut asked: HashSet<(LeafId, Option<u8>, ScopeId)> = HashSet::new();
-        let mut together: BTreeMap<(LeafId, u8), Vec<ScopeId>> = BTreeMap::new();
+        let mut asked: HashSet<(LeafId, Given, ScopeId)> = HashSet::new();
+        let mut together: BTreeMap<(LeafId, Given), Vec<ScopeId>> = BTreeMap::new();
         for done in &reading.done {
-            let (Some(part), Some(value)) = (first.get(done.leaf.0).copied(), done.value) else { continue };
-            let scopes = together.entry((part, value)).or_default();
-            if !scopes.contains(&done.scope) {
+            let Some(part) = first.get(done.leaf.0).copied() else { continue };
+            if done.gives == Given::Support {
+                continue;
+            }
+            let scopes = together.entry((part, done.gives)).or_default();
+            let own = reading.scope(done.scope);
+            let is_own = |other: &ScopeId| {
+                let other = reading.scope(*other);
+                other.rows == own.rows && other.either == own.either
+            };
+            if !scopes.iter().any(|s| *s == done.scope || done.gives.value().is_none() && is_own(s)) {
                 scopes.push(done.scope);
             }
         }
         let counted =
             |leaf: &LeafId| reading.program.leaves.get(leaf.0).is_some_and(|l| l.instances.is_some());
         together.retain(|(leaf, _), scopes| scopes.len() > 1 && counted(leaf));
-        for (value, scopes) in std::mem::take(&mut together) {
+        for (given, scopes) in std::mem::take(&mut together) {
             if self.alternatives(&scopes)? {
-                together.insert(value, scopes);
+                together.insert(given, scopes);
             }
         }
         // What serves such a part is where it is needed.
-        let apart: BTreeSet<LeafId> = together.keys().map(|(part, _)| *part).collect();
+        let in_pieces = together.keys().filter(|(_, given)| given.value().is_some());
+        let apart: BTreeSet<LeafId> = in_pieces.map(|(part, _)| *part).collect();
         for done in &reading.done {
             let Some(part) = first.get(done.leaf.0).copied() else { continue };
-            seen.extend(done.value.map(|value| (part, value)));
-            if !asked.insert((part, done.value, done.scope)) {
+            seen.extend(done.gives.value().map(|value| (part, value)));
+            if !asked.insert((part, done.gives, done.scope)) {
                 continue;
             }
             let leaf = &reading.program.leaves[done.leaf.0];
@@ -117,9 +126,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
             if !instances.conditional {
-                let scopes = done.value.and_then(|value| together.get(&(part, value)));
+                let scopes = together.get(&(part, done.gives));
                 let misfit = match scopes.map(Vec::as_slice) {
-                    None if done.value.is_none() && apart.contains(&part) => None,
+                    _ if done.gives.value().is_none() && apart.contains(&part) => None,
                     None => self.lost(done.leaf, instances, scope)?,
                     // Asked once of all.
                     Some(scopes) if scopes.first() == Some(&done.scope) => {
@@ -231,9 +240,10 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
-    /// Whether no two of these scopes, of statements that write a part's result, run in one
-    /// execution: as those of whole vectors, and of the elements of others. Then they have to run
-    /// all instances together, otherwise each has to.
+    /// Whether no two of these scopes, of statements that write a part's result or one private array
+    /// for it, run in one execution: as those of whole vectors, and of the elements of others, or
+    /// the load of a vector and its filling. Then they have to run all instances together, otherwise
+    /// each has to.
     fn alternatives(&mut self, scopes: &[ScopeId]) -> Result<bool> {
         for (k, a) in scopes.iter().enumerate() {
             for b in &scopes[k + 1..] {

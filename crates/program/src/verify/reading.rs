@@ -70,8 +70,42 @@ impl Rows {
 pub(super) struct Done {
     pub leaf: LeafId,
     pub scope: ScopeId,
-    /// The number of the value that it gives, if it does.
-    pub value: Option<u8>,
+    /// What it gives.
+    pub gives: Given,
+}
+
+/// What a statement of a part gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Given {
+    /// The value of the part with this number.
+    Value(u8),
+    /// Elements of the private array with this number, for a value of the part.
+    Prepared(usize),
+    /// Anything else that serves the part.
+    Support,
+}
+
+impl Given {
+    fn of(stmt: &Stmt, program: &Program) -> Given {
+        if let Some((_, number)) = stmt.gives(&program.leaves) {
+            return Given::Value(number);
+        }
+        match stmt {
+            Stmt::Store { to: MemRef { memory: Memory::Private(array), .. }, .. }
+            | Stmt::VectorCopy { to: MemRef { memory: Memory::Private(array), .. }, .. } => {
+                Given::Prepared(*array)
+            }
+            _ => Given::Support,
+        }
+    }
+
+    /// The number of the part's value.
+    pub fn value(self) -> Option<u8> {
+        match self {
+            Given::Value(number) => Some(number),
+            Given::Prepared(_) | Given::Support => None,
+        }
+    }
 }
 
 /// A named index or a loop, to be held to what it means.
@@ -382,9 +416,8 @@ impl<'p> Reading<'p> {
         let mut nodes = Vec::new();
         for stmt in body {
             if let Some(leaf) = stmt.leaf() {
-                let value = stmt.gives(&self.program.leaves).map(|(_, number)| number);
                 let scope = self.scope_of(leaf)?;
-                self.done.push(Done { leaf, scope, value });
+                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program) });
             }
             match stmt {
                 Stmt::Declare(_) => {}

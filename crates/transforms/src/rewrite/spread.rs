@@ -5,6 +5,9 @@
 //! of threads is split, and the outer part unrolled if it is short. If threads would be idle,
 //! because the block has one axis and the tile's last one is shorter, or because the block has more
 //! axes than the tile, the axes are joined and distributed over all threads.
+//!
+//! A copy by vectors is spread in the same way over vectors: the last axis is split first, and the
+//! elements of a vector become lanes of its thread.
 
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, Dim, LoopKernel, Name, Tag};
 
@@ -25,7 +28,10 @@ fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagno
 
 /// The kernel with the copy's loops spread over threads. Before, they are sequential and perfectly
 /// nested in the order of `fetch`.
-fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
+///
+/// If `deal` is set, the axes are joined unless each is a multiple of its threads, so that no thread
+/// is idle.
+fn over_threads(kernel: &LoopKernel, fetch: &[Fetch], deal: bool) -> Result<LoopKernel, Diagnostic> {
     let shape: Vec<(Dim, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
     if shape.is_empty() {
@@ -34,7 +40,8 @@ fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diag
     let mut kernel = kernel.clone();
     let mut fetch = fetch.to_vec();
     let shorter = fetch.last().is_some_and(|(_, l)| *l < shape[0].1);
-    if fetch.len() > 1 && (shape.len() > fetch.len() || (shape.len() == 1 && shorter)) {
+    let uneven = deal && fetch.iter().rev().zip(&shape).any(|((_, l), (_, threads))| l % threads != 0);
+    if fetch.len() > 1 && (shape.len() > fetch.len() || (shape.len() == 1 && shorter) || uneven) {
         let names: Vec<Name> = fetch.iter().map(|(n, _)| n.clone()).collect();
         let stem = names[0].trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
         let joined = fresh(&kernel, &stem);
@@ -86,15 +93,42 @@ fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnost
     Ok(kernel)
 }
 
+/// The kernel with the last of the copy's loops split into vectors of this many elements, which are
+/// lanes, and the loops that are left.
+fn by_vectors(
+    kernel: &LoopKernel,
+    fetch: &[Fetch],
+    vector: i64,
+) -> Result<(LoopKernel, Vec<Fetch>), Diagnostic> {
+    let Some(((iname, length), before)) = fetch.split_last() else {
+        return Ok((kernel.clone(), Vec::new()));
+    };
+    let lane = fresh(kernel, &format!("{iname}_vec"));
+    let mut fetch = before.to_vec();
+    if *length == vector {
+        return Ok((tag(kernel, iname, Tag::Vec)?, fetch));
+    }
+    let outer = fresh(kernel, &format!("{iname}_vectors"));
+    let kernel = SplitIname::new(iname, vector).named(outer.clone(), lane.clone()).apply(kernel)?;
+    fetch.push((outer, length / vector));
+    Ok((tag(&kernel, &lane, Tag::Vec)?, fetch))
+}
+
 /// The kernel with the copy's loops unrolled for a private buffer, and spread over the threads of
-/// the block for any other.
+/// the block for any other. A `vector` of more than one element, which divides the last
+/// length, is moved by one thread at once.
 pub(crate) fn for_space(
     kernel: &LoopKernel,
     fetch: &[Fetch],
     space: AddressSpace,
+    vector: i64,
 ) -> Result<LoopKernel, Diagnostic> {
+    let (kernel, fetch) = match vector {
+        1 => (kernel.clone(), fetch.to_vec()),
+        _ => by_vectors(kernel, fetch, vector)?,
+    };
     match space {
-        AddressSpace::Private => unrolled(kernel, fetch),
-        AddressSpace::Shared | AddressSpace::Global => over_threads(kernel, fetch),
+        AddressSpace::Private => unrolled(&kernel, &fetch),
+        AddressSpace::Shared | AddressSpace::Global => over_threads(&kernel, &fetch, vector > 1),
     }
 }

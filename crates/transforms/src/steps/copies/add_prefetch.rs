@@ -39,7 +39,9 @@ step! {
     ///
     /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads).
+    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread moves
+    /// four neighbours of a row of `a` at once, where lowering can show that rows consist of whole
+    /// vectors; `explain --lowered` says where it cannot).
     ///
     /// # Before and after
     ///
@@ -114,6 +116,9 @@ step! {
         /// The instructions whose reads are replaced; if empty, all instructions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub readers: Vec<Name> = option(),
+        /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.
+        #[serde(default = "single", skip_serializing_if = "is_single")]
+        pub vec: Number = option(single()),
     }
     table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \
         \"k_inner\"])`",
@@ -133,6 +138,14 @@ fn no_padding() -> Number {
     Number::Known(0)
 }
 
+fn single() -> Number {
+    Number::Known(1)
+}
+
+fn is_single(number: &Number) -> bool {
+    *number == single()
+}
+
 impl AddPrefetch {
     /// A prefetch into shared memory.
     pub fn new<N: Into<Name>>(array: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
@@ -144,6 +157,7 @@ impl AddPrefetch {
             pad: no_padding(),
             inames: Vec::new(),
             readers: Vec::new(),
+            vec: single(),
         }
     }
 
@@ -168,6 +182,12 @@ impl AddPrefetch {
     /// Names the inames of the copy.
     pub fn fetch_inames<N: Into<Name>>(mut self, inames: impl IntoIterator<Item = N>) -> Self {
         self.inames = inames.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Moves so many neighbours at once.
+    pub fn by_vectors(mut self, of: impl Into<Number>) -> Self {
+        self.vec = of.into();
         self
     }
 
@@ -212,6 +232,45 @@ impl AddPrefetch {
     }
 }
 
+impl AddPrefetch {
+    /// The number of elements of a vector, which has to divide the length of the copy along the
+    /// axis whose neighbours are neighbours in memory.
+    fn vector(&self, source: &Array, spans: &[Span]) -> Result<i64, Diagnostic> {
+        let vector = self.vec.at_least(1, "the number of elements of a vector")?;
+        if vector == 1 {
+            return Ok(1);
+        }
+        let refuse = |why: String, help: &str| {
+            let array = &self.array;
+            Err(Diagnostic::new("prefetch-vector", format!("`{array}` cannot be copied by vectors: {why}"))
+                .help(help.to_string()))
+        };
+        if ![2, 4, 8, 16].contains(&vector) {
+            return refuse(format!("there are no vectors of {vector}"), "give 2, 4, 8 or 16 elements");
+        }
+        let dense = source.storage_order().last().copied();
+        let last = (0..spans.len()).rev().find(|k| spans[*k].length > 1);
+        match (dense, last) {
+            (Some(dense), Some(last)) if dense == last => {}
+            _ => {
+                return refuse(
+                    "the last axis of its tile is not the one whose elements are neighbours in memory"
+                        .to_string(),
+                    "sweep over the axis along which neighbours lie, or copy single elements",
+                );
+            }
+        }
+        let length = last.map_or(1, |k| spans[k].length);
+        if length % vector != 0 {
+            return refuse(
+                format!("a row of its tile has {length} elements, which is no multiple of {vector}"),
+                "choose a tile whose rows consist of whole vectors",
+            );
+        }
+        Ok(vector)
+    }
+}
+
 impl Transform for AddPrefetch {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         self.check(kernel)?;
@@ -229,6 +288,7 @@ impl Transform for AddPrefetch {
         };
         let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
+        let vector = self.vector(&source, &spans)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let inames = fetch_names(kernel, &self.inames, &self.array, kept.len())?;
@@ -280,6 +340,6 @@ impl Transform for AddPrefetch {
             add_instruction(data, copy, &inames, constraints, &site)
         })?;
         let loops: Vec<(Name, i64)> = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
-        spread::for_space(&changed, &loops, self.space)
+        spread::for_space(&changed, &loops, self.space, vector)
     }
 }

@@ -303,7 +303,7 @@ impl Transform for BufferArray {
         })?;
         let mut kernel = changed;
         for copies in loops {
-            kernel = spread::for_space(&kernel, &copies, self.space)?;
+            kernel = spread::for_space(&kernel, &copies, self.space, 1)?;
         }
         Ok(kernel)
     }

@@ -375,7 +375,7 @@ impl Transform for Precompute {
             Ok::<(), Diagnostic>(())
         })?;
         for piece in &pieces {
-            changed = spread::for_space(&changed, &piece.loops, self.space)?;
+            changed = spread::for_space(&changed, &piece.loops, self.space, 1)?;
         }
         Ok(changed)
     }
