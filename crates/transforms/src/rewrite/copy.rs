@@ -107,7 +107,7 @@ pub(crate) fn buffered(
     let mut index = Vec::with_capacity(kept.len());
     for axis in kept {
         let aff = footprint::affine_subscript(data, &access.index[*axis]).unwrap_or_default();
-        index.push(Expr::from_aff(&aff.sub(&spans[*axis].base)?));
+        index.push(Expr::from_aff(&spans[*axis].number(&aff)?));
     }
     Ok(element(buffer, index))
 }

@@ -7,6 +7,9 @@
 //! inames (`if(i > 0, x[i-1], 0)`) counts only where the condition holds. All subscripts together
 //! give the box: `x[i-1]`, `x[i]`, `x[i+1]` under `i = 16*i_outer + i_inner` swept over `i_inner`
 //! have the base `16*i_outer - 1` and the length 18, the halo included.
+//!
+//! Where all subscripts of an axis lie a multiple of a *step* from the base, only such cells count:
+//! `x[64*t + i]` swept over two values of `t` is two cells, not 65.
 
 use std::collections::BTreeSet;
 
@@ -32,11 +35,40 @@ pub(crate) struct Read {
     pub under: Vec<Constraint>,
 }
 
-/// The box of cells on one axis.
+/// The cells on one axis: so many from the base on, a step apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub base: Aff,
+    pub step: i64,
     pub length: i64,
+}
+
+impl Span {
+    /// The cell of this number.
+    pub fn cell(&self, number: &Name) -> Result<Aff, Diagnostic> {
+        Ok(self.base.add(&Aff::var(number).scale(self.step)?)?)
+    }
+
+    /// The number of a cell, which must be one of these.
+    pub fn number(&self, cell: &Aff) -> Result<Aff, Diagnostic> {
+        Ok(cell.sub(&self.base)?.floor_div(self.step)?)
+    }
+}
+
+/// The greatest step of which all these are multiples, whatever the values of names.
+fn common_step(distances: &[Aff]) -> i64 {
+    let coefficients = distances.iter().flat_map(|d| {
+        let terms = d.terms().iter().map(|(_, coefficient)| *coefficient);
+        terms.chain([d.constant_term()])
+    });
+    let gcd = coefficients.fold(0u64, |a, b| {
+        let (mut a, mut b) = (a, b.unsigned_abs());
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    });
+    i64::try_from(gcd).unwrap_or(1).max(1)
 }
 
 /// The accesses of an array inside an expression, each with the number of the innermost reduction
@@ -226,10 +258,15 @@ fn span_from(
         }
     }
     if low > high {
-        return Ok(Some(Span { base: candidate.clone(), length: 1 }));
+        return Ok(Some(Span { base: candidate.clone(), step: 1, length: 1 }));
     }
-    let Some(length) = high.checked_sub(low).and_then(|l| l.checked_add(1)) else { return Ok(None) };
-    Ok(Some(Span { base: candidate.add_constant(low)?, length }))
+    let base = candidate.add_constant(low)?;
+    let distances: Vec<Aff> = reads.iter().map(|r| r.index[axis].sub(&base)).collect::<Result<_, _>>()?;
+    let step = common_step(&distances);
+    let Some(length) = high.checked_sub(low).and_then(|l| (l / step).checked_add(1)) else {
+        return Ok(None);
+    };
+    Ok(Some(Span { base, step, length }))
 }
 
 /// The refusal for an axis without a constant length, with the inames that could be swept instead.
@@ -263,7 +300,7 @@ pub(crate) fn needed(
     shape: &[Option<Aff>],
     keep: &dyn Fn(&Name) -> bool,
 ) -> Result<Vec<Constraint>, Diagnostic> {
-    let cell = |name: &Name, span: &Span| span.base.add(&Aff::var(name));
+    let cell = |name: &Name, span: &Span| span.cell(name);
     let mut projections: Vec<System> = Vec::new();
     let mut around: Vec<Constraint> = Vec::new();
     for read in reads {

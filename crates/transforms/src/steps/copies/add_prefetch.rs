@@ -21,7 +21,8 @@ step! {
     /// # Meaning
     ///
     /// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a
-    /// function of the names that are not swept, and a constant length. `a_tile` has these lengths
+    /// function of the names that are not swept, and a constant length; of cells that are
+    /// all a step apart, those between them are left out. `a_tile` has these lengths
     /// (axes of length 1 are left out), `a_fetch` copies the cells that exist and are needed, and
     /// the reads become reads of `a_tile`. A stencil's halo is part of the box. The copy is
     /// directly before the first subtree that reads, inside the innermost sequential loop that its
@@ -251,7 +252,7 @@ impl AddPrefetch {
         let dense = source.storage_order().last().copied();
         let last = (0..spans.len()).rev().find(|k| spans[*k].length > 1);
         match (dense, last) {
-            (Some(dense), Some(last)) if dense == last => {}
+            (Some(dense), Some(last)) if dense == last && spans[last].step == 1 => {}
             _ => {
                 return refuse(
                     "the last axis of its tile is not the one whose elements are neighbours in memory"
@@ -325,7 +326,7 @@ impl Transform for AddPrefetch {
                 .iter()
                 .enumerate()
                 .map(|(k, span)| match fetch.iter().find(|(_, axis, _)| *axis == k) {
-                    Some((f, _, _)) => Ok(Expr::from_aff(&span.base.add(&Aff::var(f))?)),
+                    Some((f, _, _)) => Ok(Expr::from_aff(&span.cell(f)?)),
                     None => Ok(Expr::from_aff(&span.base)),
                 })
                 .collect::<Result<Vec<Expr>, Diagnostic>>()?;

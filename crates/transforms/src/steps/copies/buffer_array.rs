@@ -260,7 +260,7 @@ impl Transform for BufferArray {
                 for (k, span) in spans.iter().enumerate() {
                     let own = fetch.iter().find(|(_, axis, _)| *axis == k);
                     let cell = match own {
-                        Some((f, _, _)) => span.base.add(&Aff::var(f))?,
+                        Some((f, _, _)) => span.cell(f)?,
                         None => span.base.clone(),
                     };
                     index.push(Expr::from_aff(&cell));

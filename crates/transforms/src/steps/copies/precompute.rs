@@ -423,7 +423,7 @@ impl Precompute {
         let mut own_rows = Vec::new();
         for (k, cell) in writer.cells.iter().enumerate() {
             let value = match fetch.iter().find(|(_, axis, _)| *axis == k) {
-                Some((f, _, span)) => span.base.add(&Aff::var(f))?,
+                Some((f, _, span)) => span.cell(f)?,
                 None => spans[k].base.clone(),
             };
             match cell {
