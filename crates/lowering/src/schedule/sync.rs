@@ -11,7 +11,10 @@
 //! since the last barrier. Nothing before a barrier needs to be compared again, so the number of
 //! queries grows with the distance between barriers, not with the square of the number of
 //! statements. A back edge gets a barrier at the end of the body if anything after the last barrier
-//! conflicts with anything before the first one. Arrays of which different threads (or blocks)
+//! conflicts with anything before the first one. Inner loops come first: of a loop that contains
+//! barriers, only what runs before its first barrier or after its last one is exposed to what
+//! stands around it. Such a barrier orders nothing else, since the loop may have no iterations.
+//! Arrays of which different threads (or blocks)
 //! touch different cells throughout are recognised first, by one query for the whole array.
 
 use std::{
@@ -307,24 +310,36 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         is_loop: bool,
         joins_use_shared: &dyn Fn(&Join) -> bool,
     ) -> Result<Vec<Item>, Diagnostic> {
-        let parts: Vec<Vec<usize>> =
-            items.iter().map(|i| self.relevant(Item::parts(std::slice::from_ref(i)))).collect();
+        let mut inner = Vec::with_capacity(items.len());
+        for item in items {
+            inner.push(match item {
+                Item::Loop { iname, body } => {
+                    let body = self.place_barriers(body, depth + 1, true, joins_use_shared)?;
+                    Item::Loop { iname, body }
+                }
+                other => other,
+            });
+        }
+        let items = inner;
+        // What each item exposes to those before it, and to those behind it.
+        let exposed = |side: fn(&Item) -> Vec<usize>| -> Vec<Vec<usize>> {
+            items.iter().map(|i| self.relevant(side(i))).collect()
+        };
+        let (heads, tails) = (exposed(head), exposed(tail));
         let mut barriers: BTreeMap<usize, Note> = BTreeMap::new();
         let mut since: Vec<usize> = Vec::new();
-        for (k, own) in parts.iter().enumerate() {
-            if let Some(found) = self.meet_any(&since, own, Time::Same)? {
+        for k in 0..items.len() {
+            if let Some(found) = self.meet_any(&since, &heads[k], Time::Same)? {
                 barriers.insert(k, because(found));
                 since.clear();
             }
-            since.extend(own);
+            since.extend(&tails[k]);
         }
         let end = items.len();
         if is_loop {
             let last = barriers.keys().next_back().copied().unwrap_or(0);
             let first = barriers.keys().next().copied().unwrap_or(end);
-            let tail: Vec<usize> = parts[last..].concat();
-            let head: Vec<usize> = parts[..first].concat();
-            let found = self.meet_any(&tail, &head, Time::Earlier(depth - 1))?;
+            let found = self.meet_any(&tails[last..].concat(), &heads[..first].concat(), Time::Earlier(depth - 1))?;
             let mut note = found.map(because);
             if note.is_none() && barriers.is_empty() {
                 // The scratch memory of a join is read at its end and written when the join runs
@@ -339,20 +354,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
         let mut placed = Vec::new();
         for (k, item) in items.into_iter().enumerate() {
-            if let Some(note) = barriers.remove(&k) {
-                placed.push(Item::Sync(note));
-            }
-            placed.push(match item {
-                Item::Loop { iname, body } => {
-                    let body = self.place_barriers(body, depth + 1, true, joins_use_shared)?;
-                    Item::Loop { iname, body }
-                }
-                other => other,
-            });
+            placed.extend(barriers.remove(&k).map(Item::Sync));
+            placed.push(item);
         }
-        if let Some(note) = barriers.remove(&end) {
-            placed.push(Item::Sync(note));
-        }
+        placed.extend(barriers.remove(&end).map(Item::Sync));
         Ok(placed)
     }
 
@@ -428,6 +433,27 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
     fn relevant(&self, parts: Vec<usize>) -> Vec<usize> {
         parts.into_iter().filter(|p| self.accesses.contains_key(p)).collect()
+    }
+}
+
+/// The parts of an item that run before each barrier in it.
+fn head(item: &Item) -> Vec<usize> {
+    match item {
+        Item::Loop { body, .. } => {
+            body.iter().take_while(|i| !matches!(i, Item::Sync(_))).flat_map(head).collect()
+        }
+        other => Item::parts(std::slice::from_ref(other)),
+    }
+}
+
+/// The parts of an item that run after each barrier in it.
+fn tail(item: &Item) -> Vec<usize> {
+    match item {
+        Item::Loop { body, .. } => {
+            let behind = body.iter().rposition(|i| matches!(i, Item::Sync(_))).map_or(0, |k| k + 1);
+            body[behind..].iter().flat_map(tail).collect()
+        }
+        other => Item::parts(std::slice::from_ref(other)),
     }
 }
 
