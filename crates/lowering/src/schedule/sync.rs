@@ -339,7 +339,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         if is_loop {
             let last = barriers.keys().next_back().copied().unwrap_or(0);
             let first = barriers.keys().next().copied().unwrap_or(end);
-            let found = self.meet_any(&tails[last..].concat(), &heads[..first].concat(), Time::Earlier(depth - 1))?;
+            let found =
+                self.meet_any(&tails[last..].concat(), &heads[..first].concat(), Time::Earlier(depth - 1))?;
             let mut note = found.map(because);
             if note.is_none() && barriers.is_empty() {
                 // The scratch memory of a join is read at its end and written when the join runs
