@@ -31,6 +31,7 @@ mod joins;
 mod order;
 mod reading;
 mod uniform;
+mod values;
 mod width;
 
 use std::{
@@ -47,6 +48,7 @@ use instances::{Coverage, Flaw, Misfit};
 use joins::WrongJoin;
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
+use values::{Values, WrongValue};
 
 /// What the final check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +145,8 @@ fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
         None => {}
     }
     let mut seen = HashSet::new();
-    let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen)
+    let mut values = operators.kernel.map(|kernel| Values::new(kernel, program));
+    let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen, &mut values)
         .and_then(|found| if found.is_some() { Ok(found) } else { forgotten(program, &seen) });
     match found {
         Ok(None) => Finding::Proved { questions },
@@ -159,17 +162,18 @@ fn launches<'p>(
     around: &mut Vec<HostLoop<'p>>,
     questions: &mut usize,
     seen: &mut HashSet<(LeafId, u8)>,
+    values: &mut Option<Values<'p>>,
 ) -> Result<Option<Finding>> {
     for stmt in body {
         let found = match stmt {
             HostStmt::For { var, lower, upper, body, .. } => {
                 around.push((var.clone(), lower, upper));
-                let found = launches(program, body, around, questions, seen)?;
+                let found = launches(program, body, around, questions, seen, values)?;
                 around.pop();
                 found
             }
             HostStmt::Launch(number) => match program.kernels.get(*number) {
-                Some(_) => launch(program, *number, around, questions, seen)?,
+                Some(_) => launch(program, *number, around, questions, seen, values)?,
                 None => None,
             },
         };
@@ -180,12 +184,13 @@ fn launches<'p>(
     Ok(None)
 }
 
-fn launch(
-    program: &Program,
+fn launch<'p>(
+    program: &'p Program,
     number: usize,
     around: &[HostLoop<'_>],
     questions: &mut usize,
     seen: &mut HashSet<(LeafId, u8)>,
+    values: &mut Option<Values<'p>>,
 ) -> Result<Option<Finding>> {
     let kernel = &program.kernels[number];
     let context = context(program)?;
@@ -210,12 +215,17 @@ fn launch(
             }
         }));
     }
-    let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
+    let mut in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
     let mut coverage = Coverage::new(&in_inames, &context);
     let misfit = coverage.check(seen)?;
     *questions += coverage.questions;
     if let Some(misfit) = misfit {
         return Ok(Some(misfits(program, &kernel.name, &misfit)?));
+    }
+    match values.as_mut().map(|values| values.check(kernel, &mut in_inames)) {
+        Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
+        Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
+        Some(Ok(())) | None => {}
     }
     let mut order = Order::new(&reading, &context);
     let meeting = order.check()?;

@@ -1,0 +1,150 @@
+//! Whether two forms are equal wherever a statement runs, and forms as text.
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
+use loopwright_poly::System;
+
+use super::{
+    WrongValue,
+    forms::{Form, Forms, Node, Op, Place},
+    walk::Walk,
+};
+use crate::verify::reading::ScopeId;
+
+impl Walk<'_, '_, '_> {
+    /// What holds in a scope.
+    pub fn system(&mut self, scope: ScopeId) -> Result<&System, WrongValue> {
+        if !self.systems.contains_key(&scope) {
+            let rows = [self.reading.context, &self.reading.scope(scope).rows, &self.reading.facts].concat();
+            let system = System::new(&rows).map_err(Diagnostic::from)?;
+            self.systems.insert(scope, system);
+        }
+        match self.systems.get(&scope) {
+            Some(system) => Ok(system),
+            None => Err(Diagnostic::new("internal", "a scope without constraints").into()),
+        }
+    }
+
+    /// Whether two forms are equal in a scope.
+    pub fn same(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
+        if a == b {
+            return Ok(true);
+        }
+        if self.forms.dtype(a) != self.forms.dtype(b) {
+            return Ok(false);
+        }
+        match (self.forms.node(a).clone(), self.forms.node(b).clone()) {
+            (Node::Element(_, p, s, v), Node::Element(_, q, t, w)) => {
+                if p != q || v != w || s.len() != t.len() {
+                    return Ok(false);
+                }
+                self.all_same(&s, &t, scope)
+            }
+            (Node::Op(f, _, s), Node::Op(g, _, t)) if f == g && s.len() == t.len() => {
+                self.all_same(&s, &t, scope)
+            }
+            _ if self.forms.dtype(a).is_integer() => self.same_integer(a, b, scope),
+            _ => Ok(false),
+        }
+    }
+
+    fn all_same(&mut self, a: &[Form], b: &[Form], scope: ScopeId) -> Result<bool, WrongValue> {
+        for (a, b) in a.iter().zip(b) {
+            if !self.same(*a, *b, scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Integers that are functions of names, and of the same other things.
+    fn same_integer(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
+        let mut others: Vec<Form> = Vec::new();
+        let mut function = |walk: &mut Self, form: Form| -> Result<Option<Aff>, WrongValue> {
+            let mut atoms = Vec::new();
+            if walk.forms.to_aff(form, &mut |f| { atoms.push(f); Some(Name::new("?")) }).is_none() {
+                return Ok(None);
+            }
+            let mut names: Vec<(Form, Name)> = Vec::new();
+            for atom in atoms {
+                let mut number = None;
+                for (k, other) in others.clone().into_iter().enumerate() {
+                    // What is one atom as a whole has been compared already.
+                    if (other, atom) != (a, b) && walk.same(other, atom, scope)? {
+                        number = Some(k);
+                        break;
+                    }
+                }
+                let number = number.unwrap_or_else(|| {
+                    others.push(atom);
+                    others.len() - 1
+                });
+                let name = match walk.forms.node(atom) {
+                    // A scalar that bounds are read from has its name in constraints.
+                    Node::Element(_, Place::Array(array), subscripts, _) if subscripts.is_empty() => array.clone(),
+                    _ => Name::new(format!("value {number}")),
+                };
+                names.push((atom, name));
+            }
+            let name = |f: Form| names.iter().find(|(atom, _)| *atom == f).map(|(_, name)| name.clone());
+            Ok(walk.forms.to_aff(form, &mut |f| name(f)))
+        };
+        let (Some(a), Some(b)) = (function(self, a)?, function(self, b)?) else { return Ok(false) };
+        if a == b {
+            return Ok(true);
+        }
+        let equal = Constraint::equal(&a, &b).map_err(Diagnostic::from)?;
+        if equal.aff.as_constant().is_some() {
+            return Ok(false);
+        }
+        Ok(self.system(scope)?.implies(&equal).map_err(Diagnostic::from)?)
+    }
+}
+
+impl Forms {
+    /// A form as text, for messages.
+    pub fn text(&self, form: Form) -> String {
+        let list = |forms: &[Form]| forms.iter().map(|f| self.text(*f)).collect::<Vec<_>>().join(", ");
+        match self.node(form) {
+            Node::Name(name) | Node::Scalar(_, name) => name.to_string(),
+            Node::Constant(..) => self.as_number(form).map(|n| format!("{n}{}", n.dtype())).unwrap_or_default(),
+            Node::Sum(_, terms) => {
+                let mut text = String::new();
+                for (product, factor) in terms.iter().rev() {
+                    let product: Vec<String> = product.iter().map(|f| self.text(*f)).collect();
+                    let sign = if *factor < 0 { "-" } else { "+" };
+                    match text.is_empty() {
+                        true if *factor < 0 => text.push('-'),
+                        true => {}
+                        false => text.push_str(&format!(" {sign} ")),
+                    }
+                    let size = factor.unsigned_abs();
+                    match (size, product.is_empty()) {
+                        (_, true) => text.push_str(&size.to_string()),
+                        (1, false) => text.push_str(&product.join("*")),
+                        (_, false) => text.push_str(&format!("{size}*{}", product.join("*"))),
+                    }
+                }
+                if text.is_empty() { "0".into() } else { text }
+            }
+            Node::Element(_, place, subscripts, _) => {
+                let name = match place {
+                    Place::Array(name) => name.to_string(),
+                    Place::State(id, n, k) => format!("accumulator {n}.{k} of {id}"),
+                    Place::Carried(id, n, k) => format!("total {n}.{k} of {id}"),
+                };
+                if subscripts.is_empty() { name } else { format!("{name}[{}]", list(subscripts)) }
+            }
+            Node::Op(op, dtype, args) => {
+                let name = match op {
+                    Op::Unary(op) => format!("{op:?}").to_lowercase(),
+                    Op::Binary(op) => format!("{op:?}").to_lowercase(),
+                    Op::Select => "if".into(),
+                    Op::Cast => dtype.to_string(),
+                    Op::Call(name, _) => name.to_string(),
+                    Op::Opaque(_) => "unknown".into(),
+                };
+                format!("{name}({})", list(args))
+            }
+        }
+    }
+}

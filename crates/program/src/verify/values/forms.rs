@@ -1,0 +1,531 @@
+//! Normal forms of values: a term of the kernel and a value of the program that compute the same
+//! have one form.
+//!
+//! Equal forms are one number ([`Form`]), so that comparing costs nothing. Integers are
+//! polynomials modulo two to the width of their type, over inames, coordinates, parameters, and
+//! what is no polynomial: elements, calls, quotients. That is exact, since their arithmetic wraps.
+//! Indices are the exception: a launch checks that arithmetic of the index type on indices does
+//! not leave it ([`crate::index_range`]), so that a wider type has the same number. Operations on
+//! floating-point values stay as they are, in their order and with their types; only constants are
+//! folded, and choices that a constant decides.
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Aff, DType, Name, Number, Precision, Term};
+
+use crate::{BinOp, UnOp};
+
+/// The number of a form in [`Forms`].
+pub(super) type Form = u32;
+
+/// How often something has been written when it is read; not at all for 0.
+pub(super) type Version = u32;
+
+/// What an element belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// An array or a scalar of the kernel.
+    Array(Name),
+    /// The value of this number of the accumulator of an instruction's reduction.
+    State(Name, usize, u8),
+    /// The same of the total that a scan in rounds carries.
+    Carried(Name, usize, u8),
+}
+
+/// An operation that is no polynomial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Op {
+    Unary(UnaryOp),
+    Binary(Operation),
+    Select,
+    Cast,
+    Call(Name, Precision),
+    /// Something of which no two are the same.
+    Opaque(u32),
+}
+
+/// A unary operation, as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum UnaryOp {
+    Neg,
+    Not,
+    BitNot,
+}
+
+/// A binary operation, as a key; the truncating division is the one that rounds down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Min,
+    Max,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+    And,
+    Or,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
+}
+
+impl Operation {
+    pub fn of(op: BinOp) -> Operation {
+        match op {
+            BinOp::Add => Operation::Add,
+            BinOp::Sub => Operation::Sub,
+            BinOp::Mul => Operation::Mul,
+            BinOp::Div => Operation::Div,
+            BinOp::FloorDiv | BinOp::TruncDiv => Operation::FloorDiv,
+            BinOp::FloorMod | BinOp::TruncRem => Operation::FloorMod,
+            BinOp::Min => Operation::Min,
+            BinOp::Max => Operation::Max,
+            BinOp::Lt => Operation::Lt,
+            BinOp::Le => Operation::Le,
+            BinOp::Gt => Operation::Gt,
+            BinOp::Ge => Operation::Ge,
+            BinOp::Eq => Operation::Eq,
+            BinOp::Ne => Operation::Ne,
+            BinOp::And => Operation::And,
+            BinOp::Or => Operation::Or,
+            BinOp::BitAnd => Operation::BitAnd,
+            BinOp::BitOr => Operation::BitOr,
+            BinOp::BitXor => Operation::BitXor,
+            BinOp::Shl => Operation::Shl,
+            BinOp::Shr => Operation::Shr,
+        }
+    }
+
+    fn is_comparison(self) -> bool {
+        use Operation::{Eq, Ge, Gt, Le, Lt, Ne};
+        matches!(self, Lt | Le | Gt | Ge | Eq | Ne)
+    }
+}
+
+impl UnaryOp {
+    pub fn of(op: UnOp) -> UnaryOp {
+        match op {
+            UnOp::Neg => UnaryOp::Neg,
+            UnOp::Not => UnaryOp::Not,
+            UnOp::BitNot => UnaryOp::BitNot,
+        }
+    }
+}
+
+/// What a form is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    /// The integer of this name, whatever its type: an iname, a coordinate, a parameter.
+    Name(Name),
+    /// A sum of products of forms with coefficients, in their order; of an integer type.
+    Sum(DType, Vec<(Vec<Form>, i64)>),
+    /// A truth value or a floating-point number, by its bits.
+    Constant(DType, u64),
+    /// A scalar argument that is no integer.
+    Scalar(DType, Name),
+    /// An element, after so many writes.
+    Element(DType, Place, Vec<Form>, Version),
+    Op(Op, DType, Vec<Form>),
+}
+
+/// All forms of a check.
+pub(super) struct Forms {
+    nodes: Vec<Node>,
+    numbers: HashMap<Node, Form>,
+    /// The type of indices.
+    pub index: DType,
+    opaque: u32,
+}
+
+/// The terms of a sum.
+type Terms = Vec<(Vec<Form>, i64)>;
+
+impl Forms {
+    pub fn new(index: DType) -> Self {
+        Forms { nodes: Vec::new(), numbers: HashMap::new(), index, opaque: 0 }
+    }
+
+    pub fn node(&self, form: Form) -> &Node {
+        &self.nodes[form as usize]
+    }
+
+    pub fn make(&mut self, node: Node) -> Form {
+        if let Some(known) = self.numbers.get(&node) {
+            return *known;
+        }
+        let number = Form::try_from(self.nodes.len()).unwrap_or(Form::MAX);
+        self.nodes.push(node.clone());
+        self.numbers.insert(node, number);
+        number
+    }
+
+    /// Something that equals nothing else.
+    pub fn opaque(&mut self, dtype: DType) -> Form {
+        self.opaque += 1;
+        self.make(Node::Op(Op::Opaque(self.opaque), dtype, Vec::new()))
+    }
+
+    /// Whether something in it is not followed.
+    pub fn is_opaque(&self, form: Form) -> bool {
+        match self.node(form) {
+            Node::Name(_) | Node::Constant(..) | Node::Scalar(..) => false,
+            Node::Sum(_, terms) => terms.iter().any(|(product, _)| product.iter().any(|f| self.is_opaque(*f))),
+            Node::Element(_, _, subscripts, _) => subscripts.iter().any(|f| self.is_opaque(*f)),
+            Node::Op(Op::Opaque(_), ..) => true,
+            Node::Op(_, _, args) => args.iter().any(|f| self.is_opaque(*f)),
+        }
+    }
+
+    /// The type of a form; of a name that of indices.
+    pub fn dtype(&self, form: Form) -> DType {
+        match self.node(form) {
+            Node::Name(_) => self.index,
+            Node::Sum(t, _) | Node::Constant(t, _) | Node::Scalar(t, _) => *t,
+            Node::Element(t, ..) | Node::Op(_, t, _) => *t,
+        }
+    }
+
+    pub fn number(&mut self, number: Number) -> Form {
+        match (number.as_i128(), number.dtype()) {
+            (Some(v), t) if t.is_integer() => self.int(t, v as i64),
+            (_, t) => self.make(Node::Constant(t, number.bits())),
+        }
+    }
+
+    pub fn int(&mut self, dtype: DType, value: i64) -> Form {
+        self.sum(dtype, vec![(Vec::new(), value)])
+    }
+
+    /// The constant that a form is.
+    pub fn as_number(&self, form: Form) -> Option<Number> {
+        match self.node(form) {
+            Node::Constant(t, bits) => Some(Number::from_bits(*t, *bits)),
+            Node::Sum(t, terms) => match terms.as_slice() {
+                [] => Some(Number::from_bits(*t, 0)),
+                [(product, v)] if product.is_empty() => Some(Number::from_bits(*t, *v as u64)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The terms of an integer.
+    pub fn terms(&self, form: Form) -> Terms {
+        match self.node(form) {
+            Node::Sum(_, terms) => terms.clone(),
+            _ => vec![(vec![form], 1)],
+        }
+    }
+
+    fn sum(&mut self, dtype: DType, mut terms: Terms) -> Form {
+        terms.sort_unstable();
+        let mut own: Terms = Vec::with_capacity(terms.len());
+        for (product, factor) in terms {
+            match own.last_mut().filter(|(last, _)| *last == product) {
+                Some((_, sum)) => *sum = sum.wrapping_add(factor),
+                None => own.push((product, factor)),
+            }
+        }
+        for (_, factor) in &mut own {
+            *factor = wrapped(dtype, *factor);
+        }
+        own.retain(|(_, factor)| *factor != 0);
+        if let [(product, 1)] = own.as_slice()
+            && let [one] = product.as_slice()
+            && !matches!(self.node(*one), Node::Name(_))
+            && self.dtype(*one) == dtype
+        {
+            return *one;
+        }
+        self.make(Node::Sum(dtype, own))
+    }
+
+    fn plus(&mut self, dtype: DType, a: Form, b: Form, factor: i64) -> Form {
+        let mut terms = self.terms(a);
+        terms.extend(self.terms(b).into_iter().map(|(p, f)| (p, f.wrapping_mul(factor))));
+        self.sum(dtype, terms)
+    }
+
+    fn times(&mut self, dtype: DType, a: Form, b: Form) -> Form {
+        let (left, right) = (self.terms(a), self.terms(b));
+        let mut terms = Vec::with_capacity(left.len() * right.len());
+        for (p, f) in &left {
+            for (q, g) in &right {
+                let mut product = [&p[..], q].concat();
+                product.sort_unstable();
+                terms.push((product, f.wrapping_mul(*g)));
+            }
+        }
+        self.sum(dtype, terms)
+    }
+
+    /// A function of names, in a type. `read` says what a name is that stands for no integer.
+    pub fn of_aff(
+        &mut self,
+        aff: &Aff,
+        dtype: DType,
+        read: &mut dyn FnMut(&mut Self, &Name) -> Option<Form>,
+    ) -> Form {
+        let mut terms = vec![(Vec::new(), aff.constant_term())];
+        for (term, factor) in aff.terms() {
+            let atom = match term {
+                Term::Var(name) => match read(self, name) {
+                    Some(form) => form,
+                    None => self.make(Node::Name(name.clone())),
+                },
+                Term::Div(div) => {
+                    let index = self.index;
+                    let numerator = self.of_aff(&div.numerator, index, read);
+                    let denominator = self.int(index, div.denominator);
+                    self.make(Node::Op(Op::Binary(Operation::FloorDiv), index, vec![numerator, denominator]))
+                }
+            };
+            terms.push((vec![atom], *factor));
+        }
+        self.sum(dtype, terms)
+    }
+
+    /// A form as a function of names. What is no name is what `name` says of it.
+    pub fn to_aff(&self, form: Form, name: &mut dyn FnMut(Form) -> Option<Name>) -> Option<Aff> {
+        match self.node(form) {
+            Node::Name(name) => Some(Aff::var(name)),
+            Node::Sum(_, terms) => {
+                let mut all = Aff::constant(0);
+                for (product, factor) in terms {
+                    let term = match product.as_slice() {
+                        [] => Aff::constant(*factor),
+                        [one] => self.to_aff(*one, name)?.scale(*factor).ok()?,
+                        _ => return None,
+                    };
+                    all = all.add(&term).ok()?;
+                }
+                Some(all)
+            }
+            Node::Op(Op::Binary(Operation::FloorDiv), t, args) if t.is_integer() => {
+                let [a, b] = args.as_slice() else { return None };
+                match self.as_number(*b).and_then(Number::as_i64) {
+                    Some(k) if k > 0 && self.is_index(*a) => self.to_aff(*a, name)?.floor_div(k).ok(),
+                    _ => Some(Aff::var(name(form)?)),
+                }
+            }
+            _ => Some(Aff::var(name(form)?)),
+        }
+    }
+
+    /// Whether a form is computed from names alone in the type of indices, so that a launch checks
+    /// that it has its integer.
+    pub fn is_index(&self, form: Form) -> bool {
+        match self.node(form) {
+            Node::Name(_) => true,
+            Node::Sum(t, terms) => {
+                *t == self.index && terms.iter().all(|(product, _)| product.iter().all(|f| self.is_index(*f)))
+            }
+            Node::Op(Op::Binary(Operation::FloorDiv), t, args) => {
+                *t == self.index && args.iter().all(|f| self.is_index(*f))
+            }
+            _ => false,
+        }
+    }
+
+    pub fn unary(&mut self, op: UnaryOp, dtype: DType, a: Form) -> Form {
+        match (op, self.node(a)) {
+            (UnaryOp::Neg, _) if dtype.is_integer() => {
+                let zero = self.int(dtype, 0);
+                self.plus(dtype, zero, a, -1)
+            }
+            (UnaryOp::Not, Node::Constant(_, bits)) => {
+                let number = Number::Bool(*bits == 0);
+                self.number(number)
+            }
+            (UnaryOp::Not, Node::Op(Op::Unary(UnaryOp::Not), _, inner)) if inner.len() == 1 => inner[0],
+            _ => self.make(Node::Op(Op::Unary(op), dtype, vec![a])),
+        }
+    }
+
+    /// An operation on two values of this type.
+    pub fn binary(&mut self, op: Operation, of: DType, a: Form, b: Form) -> Form {
+        if of.is_integer() {
+            match op {
+                Operation::Add => return self.plus(of, a, b, 1),
+                Operation::Sub => return self.plus(of, a, b, -1),
+                Operation::Mul => return self.times(of, a, b),
+                Operation::FloorDiv => return self.quotient(of, a, b),
+                Operation::FloorMod => {
+                    let positive = self.as_number(b).and_then(Number::as_i64).is_some_and(|k| k > 0);
+                    if positive {
+                        let quotient = self.quotient(of, a, b);
+                        let whole = self.times(of, quotient, b);
+                        return self.plus(of, a, whole, -1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Operation::And | Operation::Or = op {
+            let passes = op == Operation::And;
+            for (one, other) in [(a, b), (b, a)] {
+                if let Some(Number::Bool(v)) = self.as_number(one) {
+                    return if v == passes { other } else { one };
+                }
+            }
+        }
+        let dtype = if op.is_comparison() { DType::Bool } else { of };
+        self.make(Node::Op(Op::Binary(op), dtype, vec![a, b]))
+    }
+
+    /// The quotient of integers, rounded down.
+    fn quotient(&mut self, dtype: DType, a: Form, b: Form) -> Form {
+        if let Some(k) = self.as_number(b).and_then(Number::as_i64).filter(|k| *k > 0) {
+            if k == 1 {
+                return a;
+            }
+            if let Some(v) = self.as_number(a).and_then(Number::as_i64) {
+                return self.int(dtype, v.div_euclid(k));
+            }
+            // Of indices it is a function.
+            if dtype == self.index
+                && self.is_index(a)
+                && let Some(Ok(aff)) = self.to_aff(a, &mut |_| None).map(|aff| aff.floor_div(k))
+            {
+                return self.of_aff(&aff, dtype, &mut |_, _| None);
+            }
+        }
+        self.make(Node::Op(Op::Binary(Operation::FloorDiv), dtype, vec![a, b]))
+    }
+
+    pub fn select(&mut self, dtype: DType, cond: Form, a: Form, b: Form) -> Form {
+        match self.as_number(cond) {
+            Some(Number::Bool(true)) => a,
+            Some(Number::Bool(false)) => b,
+            _ if a == b => a,
+            _ => self.make(Node::Op(Op::Select, dtype, vec![cond, a, b])),
+        }
+    }
+
+    /// A value converted to a type. `exact` says whether a name has all its values in a type.
+    pub fn cast(&mut self, to: DType, a: Form, exact: &dyn Fn(&Name, DType) -> bool) -> Form {
+        let from = self.dtype(a);
+        if from == to {
+            return a;
+        }
+        if let Some(number) = self.as_number(a) {
+            return self.number(number.cast(to));
+        }
+        if from.is_integer() && to.is_integer() {
+            if to.bytes() <= from.bytes() {
+                let terms = self.terms(a);
+                return self.sum(to, terms);
+            }
+            let keeps = match self.node(a) {
+                Node::Sum(_, terms) => match terms.as_slice() {
+                    [(product, 1)] => match product.as_slice() {
+                        [one] => match self.node(*one) {
+                            Node::Name(name) => exact(name, from),
+                            _ => keeps(self.dtype(*one), from),
+                        },
+                        _ => false,
+                    },
+                    _ => false,
+                },
+                _ => true,
+            };
+            if keeps || self.is_index(a) {
+                let terms = self.terms(a);
+                return self.sum(to, terms);
+            }
+        }
+        // A value that a conversion has kept is converted once.
+        if let Node::Op(Op::Cast, _, inner) = self.node(a)
+            && let [inner] = inner.as_slice()
+            && keeps(self.dtype(*inner), from)
+        {
+            let inner = *inner;
+            return self.cast(to, inner, exact);
+        }
+        self.make(Node::Op(Op::Cast, to, vec![a]))
+    }
+
+    /// A form with functions in place of names.
+    pub fn substitute(&mut self, form: Form, by: &HashMap<Name, Aff>) -> Form {
+        match self.node(form).clone() {
+            Node::Name(name) => match by.get(&name) {
+                Some(aff) => {
+                    let index = self.index;
+                    self.of_aff(aff, index, &mut |_, _| None)
+                }
+                None => form,
+            },
+            Node::Sum(dtype, terms) => {
+                let mut sum = self.int(dtype, 0);
+                for (product, factor) in terms {
+                    let mut term = self.int(dtype, factor);
+                    for f in product {
+                        let f = self.substitute(f, by);
+                        term = self.times(dtype, term, f);
+                    }
+                    sum = self.plus(dtype, sum, term, 1);
+                }
+                sum
+            }
+            Node::Constant(..) | Node::Scalar(..) => form,
+            Node::Element(dtype, place, subscripts, version) => {
+                let subscripts = subscripts.into_iter().map(|s| self.substitute(s, by)).collect();
+                self.make(Node::Element(dtype, place, subscripts, version))
+            }
+            Node::Op(op, dtype, args) => {
+                let args: Vec<Form> = args.into_iter().map(|a| self.substitute(a, by)).collect();
+                match (&op, args.as_slice()) {
+                    (Op::Binary(op), [a, b]) => {
+                        let of = self.dtype(*a);
+                        self.binary(*op, of, *a, *b)
+                    }
+                    _ => self.make(Node::Op(op, dtype, args)),
+                }
+            }
+        }
+    }
+
+    /// Whether a name occurs in it.
+    pub fn mentions(&self, form: Form, name: &Name) -> bool {
+        match self.node(form) {
+            Node::Name(own) => own == name,
+            Node::Sum(_, terms) => terms.iter().any(|(p, _)| p.iter().any(|f| self.mentions(*f, name))),
+            Node::Constant(..) | Node::Scalar(..) => false,
+            Node::Element(_, _, args, _) | Node::Op(_, _, args) => {
+                args.iter().any(|f| self.mentions(*f, name))
+            }
+        }
+    }
+}
+
+/// Whether a type has all values of another.
+fn keeps(from: DType, to: DType) -> bool {
+    match (from.is_float(), to.is_float()) {
+        (true, true) => from == to || from.bytes() < to.bytes(),
+        (false, false) if from.is_integer() && to.is_integer() => match (from.is_unsigned(), to.is_unsigned()) {
+            (true, true) | (false, false) => from.bytes() <= to.bytes(),
+            (true, false) => from.bytes() < to.bytes(),
+            (false, true) => false,
+        },
+        _ => false,
+    }
+}
+
+/// An integer modulo two to the width of a type, as a signed number of that width.
+fn wrapped(dtype: DType, value: i64) -> i64 {
+    match dtype.bytes() {
+        1 => i64::from(value as i8),
+        2 => i64::from(value as i16),
+        4 => i64::from(value as i32),
+        _ => value,
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether statements compute what the kernel says, and write it where it says.
+//!
+//! The text of a device kernel is read once, in its order. What each statement computes is brought
+//! to a normal form (`forms`) over elements of the kernel's arrays, inames, coordinates and
+//! parameters; so is what the kernel's instruction says for the part and for the value that the
+//! statement gives (`spec`): of an assignment its value in the type of its target, of a reduction
+//! the neutral element, or the operator's `combine` of the accumulator and of the lifted
+//! arguments, or its results. The two have to be one form, or have to differ only in subscripts and
+//! integers that are equal wherever the statement runs. The element that is written has to be that
+//! of the instruction's target.
+//!
+//! * Variables that hold indices are what they stand for, which is checked elsewhere
+//!   (`instances`). Variables and private arrays that serve a part hold the forms of what they have
+//!   been given (`buffers`), as long as that is certain: behind a loop or a choice that gives them
+//!   other values, nothing is known of them.
+//! * An element is read in a *version* of its array: how often the text has written it so far. A
+//!   value that is loaded ahead counts only if nothing writes its array between the load and the
+//!   use. The statements of one execution, such as those of an operator with several values, read
+//!   what was there before the first of them.
+//! * Which variable or array of the thread holds which temporary or accumulator is learnt from the
+//!   statements that give values, one for each.
+//! * A condition on data has to be the instruction's predicate.
+//! * A copy that fills its whole buffer chooses between the value and a constant by a condition
+//!   that holds for the instances, and for nothing else that it runs for.
+//!
+//! Joins of partial results are another question (`joins`), and of flattened nests nothing is
+//! checked here. What is not followed is unknown, and refused.
+
+mod buffers;
+mod compare;
+mod filling;
+mod forms;
+mod spec;
+mod walk;
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part};
+
+use super::reading::Reading;
+use crate::{DeviceKernel, Memory, Program, Stmt, VarId};
+use forms::{Forms, Place};
+use spec::Spec;
+use walk::Walk;
+
+/// What is wrong with a value.
+pub(super) enum WrongValue {
+    /// It is another one than the kernel's.
+    Wrong(Box<Diagnostic>),
+    /// It is not followed.
+    NotFollowed(Box<Diagnostic>),
+}
+
+impl From<Diagnostic> for WrongValue {
+    fn from(diagnostic: Diagnostic) -> Self {
+        WrongValue::NotFollowed(Box::new(diagnostic))
+    }
+}
+
+/// What a statement may write of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Local {
+    Var(VarId),
+    Array(Memory),
+}
+
+/// The values of a program, against one kernel.
+pub(super) struct Values<'k> {
+    program: &'k Program,
+    spec: Spec<'k>,
+    forms: Forms,
+}
+
+impl<'k> Values<'k> {
+    pub fn new(kernel: &'k LoopKernel, program: &'k Program) -> Self {
+        Values { program, spec: Spec::new(kernel, program), forms: Forms::new(program.index) }
+    }
+
+    /// Whether the statements of a device kernel compute what the kernel says. `reading` is that of
+    /// the device kernel, over inames.
+    pub fn check(&mut self, kernel: &'k DeviceKernel, reading: &mut Reading<'_>) -> Result<(), WrongValue> {
+        let holders = self.holders(kernel)?;
+        let mut walk = Walk::new(self.program, kernel, reading, &mut self.spec, &mut self.forms, holders);
+        walk.body(&kernel.body)
+    }
+
+    /// What of the thread or the block holds which array, accumulator or total: one each.
+    fn holders(&mut self, kernel: &DeviceKernel) -> Result<HashMap<Local, Place>, WrongValue> {
+        let mut holders: HashMap<Local, Place> = HashMap::new();
+        let mut of: HashMap<Place, Local> = HashMap::new();
+        let mut inits: Vec<(Local, Name, usize, u8)> = Vec::new();
+        let mut found: Vec<(Local, Place)> = Vec::new();
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            let Some((leaf, number)) = stmt.gives(&self.program.leaves) else { return };
+            let Some(leaf) = self.program.leaves.get(leaf.0).filter(|l| !l.decided_by_data) else { return };
+            let Some(local) = local(stmt) else { return };
+            match leaf.part.part {
+                Part::Whole | Part::Finish => {
+                    let instruction = self.spec.lookup.instruction(&leaf.part.instruction);
+                    let target = instruction.and_then(|i| i.targets.get(usize::from(number)));
+                    found.extend(target.map(|t| (local, Place::Array(t.array.clone()))));
+                }
+                Part::Update(n) => {
+                    found.push((local, Place::State(leaf.part.instruction.clone(), n, number)));
+                }
+                Part::Init(n) => inits.push((local, leaf.part.instruction.clone(), n, number)),
+            }
+        });
+        let mut learn = |local: Local, place: Place, of: &mut HashMap<Place, Local>| {
+            let other = holders.insert(local, place.clone()).is_some_and(|own| own != place);
+            if other || of.insert(place, local).is_some_and(|own| own != local) {
+                let message = format!("`{}` keeps different values in one place, or one in several", kernel.name);
+                return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+            }
+            Ok(())
+        };
+        for (local, place) in found {
+            learn(local, place, &mut of)?;
+        }
+        for (local, id, n, number) in inits {
+            let state = Place::State(id.clone(), n, number);
+            // A scan in rounds gives the first value to the total that it carries.
+            let place = match of.get(&state) {
+                Some(own) if *own != local => Place::Carried(id, n, number),
+                _ => state,
+            };
+            learn(local, place, &mut of)?;
+        }
+        Ok(holders)
+    }
+}
+
+/// What a statement writes of its thread or block.
+fn local(stmt: &Stmt) -> Option<Local> {
+    match stmt {
+        Stmt::Let { var, .. } | Stmt::Set { var, .. } => Some(Local::Var(*var)),
+        _ => match stmt.written()?.element.memory {
+            Memory::Global(_) => None,
+            memory => Some(Local::Array(memory)),
+        },
+    }
+}

@@ -1,0 +1,706 @@
+//! The walk through the text of a device kernel.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use loopwright_kernel_ir::{
+    Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number, Part, PartRef,
+};
+use loopwright_legality::is_coordinate;
+use loopwright_poly::System;
+
+use super::{
+    Local, WrongValue,
+    buffers::{Buffers, Piece},
+    filling::Filling,
+    forms::{Form, Forms, Node, Op, Operation, Place, UnaryOp, Version},
+    local,
+    spec::{At, Spec, Versions, Wanted},
+};
+use crate::{
+    BinOp, DeviceKernel, Leaf, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
+    verify::reading::{Reading, ScopeId},
+};
+
+/// What the text has been found to compute, up to a place of it.
+pub(super) struct Walk<'w, 'k, 'r> {
+    pub program: &'k Program,
+    pub kernel: &'k DeviceKernel,
+    pub reading: &'w mut Reading<'r>,
+    pub spec: &'w mut Spec<'k>,
+    pub forms: &'w mut Forms,
+    holders: HashMap<Local, Place>,
+    vars: HashMap<VarId, Form>,
+    buffers: Buffers,
+    versions: Versions,
+    last: Version,
+    /// Lanes that loops around count, with the first value and the one behind the last.
+    lanes: Vec<(Name, Option<(i64, i64)>)>,
+    /// Conditions around that are predicates of the kernel, with what had been written before.
+    predicates: Vec<(Form, Versions)>,
+    /// Conditions around.
+    conditions: Vec<Form>,
+    group: Option<Group>,
+    /// The number of statements of parts so far, as in [`Reading::done`].
+    done: usize,
+    /// Dividends and divisors that C's operators truncate.
+    truncated: Vec<Form>,
+    pub systems: HashMap<ScopeId, System>,
+    /// The elements of a vector, where one is copied.
+    range: Option<(Name, i64)>,
+    /// Loops around, by their numbers, with the names that they count.
+    pub path: Vec<(usize, Vec<Name>)>,
+    loops: usize,
+    /// The copies that fill a place, if one does and nothing else writes it.
+    pub fillings: HashMap<Place, Option<Filling>>,
+}
+
+/// Statements of one execution of a part.
+struct Group {
+    part: PartRef,
+    given: HashSet<u8>,
+    /// What had been written before the first of them.
+    before: Versions,
+}
+
+/// What a body writes.
+#[derive(Default)]
+struct Written {
+    vars: BTreeSet<VarId>,
+    memories: BTreeSet<Memory>,
+}
+
+impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
+    pub fn new(
+        program: &'k Program,
+        kernel: &'k DeviceKernel,
+        reading: &'w mut Reading<'r>,
+        spec: &'w mut Spec<'k>,
+        forms: &'w mut Forms,
+        holders: HashMap<Local, Place>,
+    ) -> Self {
+        Walk {
+            program,
+            kernel,
+            reading,
+            spec,
+            forms,
+            holders,
+            vars: HashMap::new(),
+            buffers: Buffers::default(),
+            versions: Versions::new(),
+            last: 0,
+            lanes: Vec::new(),
+            predicates: Vec::new(),
+            conditions: Vec::new(),
+            group: None,
+            done: 0,
+            truncated: Vec::new(),
+            systems: HashMap::new(),
+            range: None,
+            path: Vec::new(),
+            loops: 0,
+            fillings: HashMap::new(),
+        }
+    }
+
+    pub fn body(&mut self, body: &'k [Stmt]) -> Result<(), WrongValue> {
+        for stmt in body {
+            let scope = stmt.leaf().and_then(|_| {
+                self.done += 1;
+                self.reading.done.get(self.done - 1).map(|done| done.scope)
+            });
+            self.truncated.clear();
+            let leaf = stmt.leaf().and_then(|id| self.program.leaves.get(id.0));
+            let given = stmt.gives(&self.program.leaves).map(|(_, number)| number);
+            match (leaf, given, scope) {
+                (Some(leaf), Some(number), Some(scope)) if !leaf.decided_by_data => {
+                    self.given(stmt, leaf, number, scope)?;
+                }
+                (None, ..) => self.begins(stmt)?,
+                _ => {}
+            }
+            if given.is_none() {
+                self.group = None;
+            }
+            self.statement(stmt, scope)?;
+        }
+        self.group = None;
+        Ok(())
+    }
+
+    /// What is known behind a statement.
+    fn statement(&mut self, stmt: &'k Stmt, scope: Option<ScopeId>) -> Result<(), WrongValue> {
+        match stmt {
+            Stmt::Declare(_) | Stmt::Sync { .. } => {}
+            Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                if self.holders.contains_key(&Local::Var(*var)) {
+                    self.wrote_local(Local::Var(*var));
+                } else {
+                    let form = self.value(value);
+                    self.vars.insert(*var, form);
+                }
+                self.truncates(scope)?;
+            }
+            Stmt::Store { to, value, .. } => {
+                let element = match self.is_buffer(to.memory) {
+                    true => Some(self.value(value)),
+                    false => None,
+                };
+                self.truncates(scope)?;
+                self.wrote(to, element.map(|form| (form, None)));
+            }
+            Stmt::Update { to, .. } => self.wrote(to, None),
+            Stmt::VectorCopy { to, from, lanes, .. } => {
+                let lane = self.buffers.parameter();
+                self.range = Some((lane.clone(), i64::from(*lanes)));
+                let element = match self.is_buffer(to.memory) {
+                    true => Some((self.element_of_vector(from, &lane), Some((lane, i64::from(*lanes))))),
+                    false => None,
+                };
+                self.range = None;
+                self.wrote(to, element);
+            }
+            Stmt::Collective { body, .. } => {
+                let written = self.written(body);
+                self.forget(&written);
+                self.body(body)?;
+                self.forget(&written);
+            }
+            Stmt::If { cond, body, otherwise, note } => {
+                let cond = self.value(cond);
+                if note.is_predicate() {
+                    self.predicates.push((cond, self.versions.clone()));
+                }
+                let mut written = self.written(body);
+                let before =
+                    (!otherwise.is_empty()).then(|| (self.vars.clone(), self.buffers.clone(), self.versions.clone()));
+                let since = self.buffers.now();
+                self.conditions.push(cond);
+                self.body(body)?;
+                self.conditions.pop();
+                if note.is_predicate() {
+                    self.predicates.pop();
+                }
+                match before {
+                    Some(before) => {
+                        (self.vars, self.buffers, self.versions) = before;
+                        self.body(otherwise)?;
+                        self.forget(&self.written(otherwise));
+                    }
+                    None => {
+                        self.buffers.depends(since, cond);
+                        written.memories.retain(|memory| !self.is_buffer(*memory));
+                    }
+                }
+                self.forget(&written);
+            }
+            Stmt::For { var, lower, upper, step, body, .. } => self.loop_of(*var, (lower, upper, *step), body)?,
+        }
+        Ok(())
+    }
+
+    fn loop_of(
+        &mut self,
+        var: VarId,
+        (lower, upper, step): (&Value, &Value, Step),
+        body: &'k [Stmt],
+    ) -> Result<(), WrongValue> {
+        let written = self.written(body);
+        let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.clone());
+        let lane = meaning.as_ref().and_then(|m| m.as_var()).filter(|n| !is_coordinate(n)).cloned();
+        let constant = match (lower.as_int(), upper.as_int(), step) {
+            (Some(low), Some(end), Step::Add(1)) if lane.is_some() => Some((low, end)),
+            _ => None,
+        };
+        // Of arrays of which each iteration has its own elements, nothing is forgotten.
+        let mut others = Written { vars: written.vars.clone(), memories: BTreeSet::new() };
+        let mut own: Vec<Memory> = Vec::new();
+        for memory in &written.memories {
+            match self.is_buffer(*memory) && constant.is_some() && own_elements(body, *memory, var) {
+                true => own.push(*memory),
+                false => {
+                    others.memories.insert(*memory);
+                }
+            }
+        }
+        self.forget(&others);
+        let known = self.lanes.len();
+        self.loops += 1;
+        let counted: Vec<Name> =
+            meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
+        self.path.push((self.loops, counted));
+        for name in meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)) {
+            let range = constant.filter(|_| lane.as_ref() == Some(&name));
+            if !self.lanes.iter().any(|(other, _)| *other == name) && !self.spec.lookup.is_scalar(&name) {
+                self.lanes.push((name, range));
+            }
+        }
+        if meaning.is_none() {
+            let form = self.forms.opaque(self.program.index);
+            self.vars.insert(var, form);
+        }
+        self.body(body)?;
+        self.path.pop();
+        self.lanes.truncate(known);
+        match (lane, constant) {
+            (Some(lane), Some(range)) => {
+                let vars = Written { vars: written.vars.clone(), memories: BTreeSet::new() };
+                self.forget(&vars);
+                for memory in &written.memories {
+                    if !self.is_buffer(*memory) {
+                        self.wrote_local_or_global(*memory);
+                    }
+                }
+                self.buffers.leave(self.forms, &lane, range);
+            }
+            _ => self.forget(&written),
+        }
+        Ok(())
+    }
+
+    /// What a body may write.
+    fn written(&self, body: &[Stmt]) -> Written {
+        let mut found = Written::default();
+        Stmt::visit(body, &mut |stmt| {
+            found.vars.extend(stmt.assigned());
+            found.memories.extend(stmt.written().map(|to| to.element.memory));
+        });
+        found
+    }
+
+    /// Nothing is known any more of what has been written.
+    fn forget(&mut self, written: &Written) {
+        for var in &written.vars {
+            match self.holders.contains_key(&Local::Var(*var)) {
+                true => self.wrote_local(Local::Var(*var)),
+                false => {
+                    self.vars.remove(var);
+                }
+            }
+        }
+        for memory in &written.memories {
+            self.wrote_local_or_global(*memory);
+            if let Memory::Private(array) = memory {
+                self.buffers.forget(*array);
+            }
+        }
+    }
+
+    fn is_buffer(&self, memory: Memory) -> bool {
+        matches!(memory, Memory::Private(_)) && !self.holders.contains_key(&Local::Array(memory))
+    }
+
+    fn place(&self, memory: Memory) -> Option<Place> {
+        match memory {
+            Memory::Global(g) => self.program.globals.get(g).map(|g| Place::Array(g.name.clone())),
+            memory => self.holders.get(&Local::Array(memory)).cloned(),
+        }
+    }
+
+    fn wrote_local(&mut self, local: Local) {
+        if let Some(place) = self.holders.get(&local).cloned() {
+            self.last += 1;
+            self.versions.insert(place, self.last);
+        }
+    }
+
+    fn wrote_local_or_global(&mut self, memory: Memory) {
+        if let Some(place) = self.place(memory) {
+            self.last += 1;
+            self.versions.insert(place, self.last);
+        }
+    }
+
+    /// Remembers that an element has been written, or as many of a vector.
+    fn wrote(&mut self, to: &'k MemRef, element: Option<(Form, Option<(Name, i64)>)>) {
+        let Memory::Private(array) = to.memory else { return self.wrote_local_or_global(to.memory) };
+        let Some((mut form, vector)) = element else { return self.wrote_local_or_global(to.memory) };
+        let Some(mut subscripts) = self.functions(&to.subscripts) else { return self.buffers.forget(array) };
+        let mut parameters = Vec::new();
+        if let Some((lane, count)) = vector {
+            // As a function of the subscript, which is the same for the next vector.
+            let first = subscripts.pop().and_then(|s| s.as_constant());
+            let own = Aff::var(Name::new("subscript"));
+            let (Some(first), Ok(by)) = (first, own.add_constant(first.map_or(0, i64::saturating_neg))) else {
+                return self.buffers.forget(array);
+            };
+            form = self.forms.substitute(form, &HashMap::from([(lane, by)]));
+            subscripts.push(own);
+            parameters.push((Name::new("subscript"), first, first.saturating_add(count)));
+        }
+        self.buffers.write(array, Piece { subscripts, parameters, form, conditions: Vec::new() });
+    }
+
+    fn functions(&mut self, subscripts: &'k [Value]) -> Option<Vec<Aff>> {
+        subscripts
+            .iter()
+            .map(|s| {
+                let form = self.value(s);
+                self.forms.to_aff(form, &mut |_| None)
+            })
+            .collect()
+    }
+
+    /// The element of a vector at this lane.
+    fn element_of_vector(&mut self, from: &'k MemRef, lane: &Name) -> Form {
+        let mut subscripts: Vec<Form> = from.subscripts.iter().map(|s| self.value(s)).collect();
+        let dense = self.dense(from);
+        self.move_subscript(&mut subscripts, dense, lane);
+        self.element(from.memory, subscripts, self.dtype(from.memory))
+    }
+
+    fn move_subscript(&mut self, subscripts: &mut [Form], dense: usize, lane: &Name) {
+        let index = self.forms.index;
+        let lane = self.forms.of_aff(&Aff::var(lane), index, &mut |_, _| None);
+        if let Some(s) = subscripts.get_mut(dense) {
+            *s = self.forms.binary(Operation::Add, index, *s, lane);
+        }
+    }
+
+    /// The axis along which neighbouring elements lie.
+    fn dense(&self, element: &MemRef) -> usize {
+        let last = element.subscripts.len().saturating_sub(1);
+        match element.memory {
+            Memory::Global(g) => {
+                let strides = self.program.globals.get(g).map(|g| g.strides.as_slice()).unwrap_or_default();
+                strides.iter().rposition(|s| s.as_int() == Some(1)).unwrap_or(last)
+            }
+            Memory::Shared(_) | Memory::Private(_) => last,
+        }
+    }
+
+    fn dtype(&self, memory: Memory) -> DType {
+        let found = match memory {
+            Memory::Global(g) => self.program.globals.get(g).map(|g| g.dtype),
+            Memory::Shared(k) => self.kernel.shared.get(k).map(|a| a.dtype),
+            Memory::Private(k) => self.kernel.private.get(k).map(|a| a.dtype),
+        };
+        found.unwrap_or(self.program.index)
+    }
+
+    /// The form of an element that is read.
+    fn element(&mut self, memory: Memory, subscripts: Vec<Form>, dtype: DType) -> Form {
+        if let (Memory::Private(array), true) = (memory, self.is_buffer(memory)) {
+            let at: Option<Vec<Aff>> =
+                subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
+            let (lanes, vector) = (&self.lanes, &self.range);
+            let range = |aff: &Aff| range_of(aff, lanes, vector.as_ref());
+            let found = at.and_then(|at| self.buffers.read(self.forms, array, &at, &self.conditions, &range));
+            return found.unwrap_or_else(|| self.forms.opaque(dtype));
+        }
+        match self.place(memory) {
+            Some(place) => {
+                let version = self.versions.get(&place).copied().unwrap_or_default();
+                self.forms.make(Node::Element(dtype, place, subscripts, version))
+            }
+            None => self.forms.opaque(dtype),
+        }
+    }
+
+    /// The form of a value of the program.
+    pub fn value(&mut self, value: &'k Value) -> Form {
+        let dtype = value.dtype;
+        match &value.kind {
+            ValueKind::Int(v) => self.forms.int(dtype, *v),
+            ValueKind::Float(v) => self.forms.number(Number::F64(*v).cast(dtype)),
+            ValueKind::Bool(v) => self.forms.number(Number::Bool(*v)),
+            ValueKind::Var(var) => self.variable(*var, dtype),
+            ValueKind::Param(name) => match dtype.is_integer() {
+                true => self.forms.of_aff(&Aff::var(name), dtype, &mut |_, _| None),
+                false => self.forms.make(Node::Scalar(dtype, name.clone())),
+            },
+            ValueKind::BlockIdx(dim) => {
+                self.forms.of_aff(&HardwareAxis::Grid(*dim).position(), dtype, &mut |_, _| None)
+            }
+            ValueKind::ThreadIdx(dim) => {
+                self.forms.of_aff(&HardwareAxis::Block(*dim).position(), dtype, &mut |_, _| None)
+            }
+            ValueKind::Load(from) => {
+                let subscripts = from.subscripts.iter().map(|s| self.value(s)).collect();
+                self.element(from.memory, subscripts, dtype)
+            }
+            ValueKind::Unary(op, a) => {
+                let a = self.value(a);
+                self.forms.unary(UnaryOp::of(*op), dtype, a)
+            }
+            ValueKind::Binary(op, left, right) => {
+                let (a, b) = (self.value(left), self.value(right));
+                if let BinOp::TruncDiv | BinOp::TruncRem = op
+                    && !left.dtype.is_unsigned()
+                {
+                    self.truncated.extend([a, b]);
+                }
+                self.forms.binary(Operation::of(*op), left.dtype, a, b)
+            }
+            ValueKind::Select(c, a, b) => {
+                let [c, a, b] = [c, a, b].map(|v| self.value(v));
+                self.forms.select(dtype, c, a, b)
+            }
+            ValueKind::Cast(a) => {
+                let a = self.value(a);
+                let spec = &*self.spec;
+                self.forms.cast(dtype, a, &|name, t| spec.is_exact(name, t))
+            }
+            ValueKind::Call { function, precision, args } => {
+                let args = args.iter().map(|a| self.value(a)).collect();
+                self.forms.make(Node::Op(Op::Call(function.clone(), *precision), dtype, args))
+            }
+            ValueKind::Shuffle { .. }
+            | ValueKind::Any(_)
+            | ValueKind::Ballot(_)
+            | ValueKind::LeadingZeros(_) => self.forms.opaque(dtype),
+        }
+    }
+
+    fn variable(&mut self, var: VarId, dtype: DType) -> Form {
+        if let Some(place) = self.holders.get(&Local::Var(var)) {
+            let version = self.versions.get(place).copied().unwrap_or_default();
+            return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));
+        }
+        if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
+            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions: &self.versions };
+            return self.spec.of_aff(self.forms, meaning, dtype, &at);
+        }
+        match self.vars.get(&var) {
+            Some(form) => *form,
+            None => self.forms.opaque(dtype),
+        }
+    }
+
+    /// Accumulators that begin anew, for a round of a scan, have the neutral value.
+    fn begins(&mut self, stmt: &'k Stmt) -> Result<(), WrongValue> {
+        let (Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. }) = stmt else {
+            return Ok(());
+        };
+        let Some(place) = local(stmt).and_then(|l| self.holders.get(&l).cloned()) else { return Ok(()) };
+        let form = self.value(value);
+        if self.forms.as_number(form).is_none() {
+            return Ok(());
+        }
+        match self.spec.neutral(self.forms, &place)? {
+            Some(neutral) if neutral != form => Err(self.wrong(
+                format!("an accumulator in `{}` begins with another value than the neutral one", self.kernel.name),
+                neutral,
+                form,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// C's division of signed numbers is that of the kernel where nothing is negative.
+    fn truncates(&mut self, scope: Option<ScopeId>) -> Result<(), WrongValue> {
+        for form in std::mem::take(&mut self.truncated) {
+            if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
+                continue;
+            }
+            let natural = match (scope, self.forms.to_aff(form, &mut |_| None)) {
+                (Some(scope), Some(aff)) => self.system(scope)?.implies(&Constraint::nonneg(aff)).map_err(Diagnostic::from)?,
+                // What is named without a part is an index, held to what it stands for.
+                (None, _) => true,
+                _ => false,
+            };
+            if !natural {
+                let message = format!("`{}` may divide a negative number with C's operators", self.kernel.name);
+                return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a statement that gives a value with what the kernel says.
+    fn given(&mut self, stmt: &'k Stmt, leaf: &'k Leaf, number: u8, scope: ScopeId) -> Result<(), WrongValue> {
+        let part = &leaf.part;
+        let goes_on =
+            self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
+        if !goes_on {
+            self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.versions.clone() });
+        }
+        let before = match &mut self.group {
+            Some(group) => {
+                group.given.insert(number);
+                group.before.clone()
+            }
+            None => self.versions.clone(),
+        };
+        let mut only: HashMap<Name, Aff> = HashMap::new();
+        for (name, value) in &leaf.only {
+            let equal = Constraint::equal(&Aff::var(name), value).map_err(Diagnostic::from)?;
+            if self.reading.scope(scope).rows.contains(&equal) {
+                only.insert(name.clone(), value.clone());
+            }
+        }
+        // What is written, and where.
+        let carries = matches!(part.part, Part::Init(_))
+            && local(stmt).and_then(|l| self.holders.get(&l)).is_some_and(|p| matches!(p, Place::Carried(..)));
+        let (place, subscripts, value) = match stmt {
+            Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                (self.holders.get(&Local::Var(*var)).cloned(), Vec::new(), self.value(value))
+            }
+            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
+                let subscripts = to.subscripts.iter().map(|s| self.value(s)).collect();
+                (self.place(to.memory), subscripts, self.value(value))
+            }
+            Stmt::VectorCopy { to, from, lanes, .. } => {
+                let lane = self.buffers.parameter();
+                self.range = Some((lane.clone(), i64::from(*lanes)));
+                let mut subscripts: Vec<Form> = to.subscripts.iter().map(|s| self.value(s)).collect();
+                let dense = self.dense(to);
+                self.move_subscript(&mut subscripts, dense, &lane);
+                // The lane of the kernel that the vector's elements are.
+                let own = from.subscripts.last().and_then(|s| {
+                    let first = self.value(s);
+                    self.forms.to_aff(first, &mut |_| None)?.add(&Aff::var(&lane)).ok()
+                });
+                let vector = leaf.instances.iter().flat_map(|i| &i.lanes);
+                let mut vector =
+                    vector.filter(|l| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l));
+                if let (Some(own), Some(name), None) = (own, vector.next(), vector.next()) {
+                    let lower = self.spec.lower(name);
+                    only.insert(name.clone(), own.add_constant(lower).map_err(Diagnostic::from)?);
+                }
+                let value = self.element_of_vector(from, &lane);
+                (self.place(to.memory), subscripts, value)
+            }
+            _ => return Ok(()),
+        };
+        let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
+        let at = At {
+            only: &only,
+            has_lane: &|name| only.contains_key(name) || lanes.contains(name),
+            versions: &before,
+        };
+        let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
+        let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
+        let text = self.spec.text(part)?;
+        let atomic = match stmt {
+            Stmt::Update { atomic, .. } => Some(*atomic),
+            _ => None,
+        };
+        if text.as_ref().is_some_and(|text| text.atomic != atomic) {
+            let message = format!("{part} updates its target otherwise than the kernel says");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        }
+        if let Some(text) = text.filter(|t| t.predicate.is_some() && !matches!(part.part, Part::Init(_))) {
+            self.under_predicate(&text, &at, part, scope)?;
+        }
+        let filling = self.is_wanted((place, subscripts, value), &wanted, (stmt, leaf), scope)?;
+        self.fillings.entry(wanted.place).and_modify(|f| *f = None).or_insert(filling);
+        self.adds_nothing(leaf, &at, scope)?;
+        self.range = None;
+        self.truncates(Some(scope))
+    }
+
+    /// Whether a statement that has a predicate in the kernel stands under it.
+    fn under_predicate(
+        &mut self,
+        text: &super::spec::Text,
+        at: &At<'_>,
+        part: &PartRef,
+        scope: ScopeId,
+    ) -> Result<(), WrongValue> {
+        let found = self.predicates.last().cloned();
+        let Some((found, before)) = found else {
+            let message = format!("{part} does not stand under its predicate");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        };
+        let at = At { only: at.only, has_lane: at.has_lane, versions: &before };
+        let Some(wanted) = self.spec.predicate(self.forms, text, &at) else { return Ok(()) };
+        match self.same(wanted, found, scope)? {
+            true => Ok(()),
+            false => Err(self.wrong(format!("{part} stands under another predicate"), wanted, found)),
+        }
+    }
+
+    fn is_wanted(
+        &mut self,
+        (place, subscripts, value): (Option<Place>, Vec<Form>, Form),
+        wanted: &Wanted,
+        (stmt, leaf): (&'k Stmt, &Leaf),
+        scope: ScopeId,
+    ) -> Result<Option<Filling>, WrongValue> {
+        let part = &leaf.part;
+        if place.as_ref() != Some(&wanted.place) || subscripts.len() != wanted.subscripts.len() {
+            let message = format!("{part} writes something else than its target");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        }
+        for (found, own) in subscripts.iter().zip(&wanted.subscripts) {
+            if !self.same(*own, *found, scope)? {
+                return Err(self.wrong(format!("{part} writes another element than its target"), *own, *found));
+            }
+        }
+        if self.same(wanted.value, value, scope)? {
+            return Ok(None);
+        }
+        if let Stmt::Store { value: text, .. } = stmt {
+            let filling = self.is_filled((wanted.value, value), (text, &subscripts), leaf, scope)?;
+            if filling.is_some() {
+                return Ok(filling);
+            }
+        }
+        let message = format!("{part} does not compute its value in `{}`", self.kernel.name);
+        Err(self.wrong(message, wanted.value, value))
+    }
+
+    fn not_followed(&self, part: &PartRef) -> WrongValue {
+        let message = format!("{part} is of a form that the check of values does not follow");
+        WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message)))
+    }
+
+    fn wrong(&self, message: String, wanted: Form, found: Form) -> WrongValue {
+        let (own, other) = (self.forms.text(wanted), self.forms.text(found));
+        let diagnostic = Diagnostic::new("wrong-value", message);
+        if self.forms.is_opaque(wanted) || self.forms.is_opaque(found) {
+            let help = format!("it has to be {own}; what the program computes is not followed: {other}");
+            return WrongValue::NotFollowed(Box::new(diagnostic.help(help)));
+        }
+        WrongValue::Wrong(Box::new(diagnostic.witness(format!("it has to be {own}, and is {other}"))))
+    }
+}
+
+/// The least and the greatest value of a function of lanes.
+fn range_of(
+    aff: &Aff,
+    lanes: &[(Name, Option<(i64, i64)>)],
+    vector: Option<&(Name, i64)>,
+) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (aff.constant_term(), aff.constant_term());
+    if !aff.is_affine() {
+        return None;
+    }
+    for name in aff.names() {
+        let lane = lanes.iter().find(|(lane, _)| *lane == name).and_then(|(_, range)| *range);
+        let vector = vector.filter(|(lane, _)| *lane == name).map(|(_, count)| (0, *count));
+        let (least, end) = lane.or(vector)?;
+        let factor = aff.coefficient(&name);
+        let ends = [factor.checked_mul(least)?, factor.checked_mul(end.checked_sub(1)?)?];
+        low = low.checked_add(*ends.iter().min()?)?;
+        high = high.checked_add(*ends.iter().max()?)?;
+    }
+    Some((low, high))
+}
+
+/// Whether each iteration of a loop has its own elements of an array: all that is said of it in the
+/// body has what the loop counts on one axis, moved by one constant.
+fn own_elements(body: &[Stmt], memory: Memory, counter: VarId) -> bool {
+    let mut accesses: Vec<&MemRef> = Vec::new();
+    Stmt::visit(body, &mut |stmt| {
+        accesses.extend(stmt.written().map(|to| to.element).filter(|e| e.memory == memory));
+        stmt.each_read(&mut |from| {
+            if from.element.memory == memory {
+                accesses.push(from.element);
+            }
+        });
+    });
+    let Some(first) = accesses.first() else { return true };
+    (0..first.subscripts.len()).any(|axis| {
+        let own = |s: &Value| match &s.kind {
+            ValueKind::Var(var) => *var == counter,
+            ValueKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
+                a.kind == ValueKind::Var(counter) && b.as_int().is_some()
+            }
+            _ => false,
+        };
+        let subscript = &first.subscripts[axis];
+        own(subscript) && accesses.iter().all(|e| e.subscripts.get(axis) == Some(subscript))
+    })
+}

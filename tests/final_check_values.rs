@@ -1,0 +1,447 @@
+//! What the statements of finished programs compute is held to the kernel: programs of which one
+//! value, one element or one condition is another one are refused.
+
+#[allow(dead_code, reason = "other tests that share the examples read more of them")]
+mod common;
+
+use loopwright_kernel_ir::{LoopKernel, Name, Role};
+use loopwright_lowering::{
+    LowerOptions, Target, lower,
+    program::{BinOp, Memory, Program, Purpose, Stmt, UnOp, Value, ValueKind},
+    realized,
+    verify::verify_kernel,
+};
+use loopwright_transforms::Pipeline;
+
+/// Of each operation and type something: elements of two arrays alike, conversions, predicates,
+/// choices, calls, an operator with two values, subscripts from data.
+const KERNELS: [(&str, &str); 6] = [
+    (
+        "\
+kernel k(x: f32[n], w: f32[n], y: f64[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = cast(f64, x[i] - 2.0 * w[i]) - 1.5 if x[i] < w[i] {id=put}
+",
+        "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
+    ),
+    (
+        "\
+kernel k(x: f32[n], w: f32[n], y: f32[n], n: i32)
+assume 0 <= n and n mod 4 = 0
+domain { [i] : 0 <= i < n }
+y[i] = if(x[i] < w[i], exp(x[i] - w[i]), y[i] / w[i]) {id=put}
+",
+        "split_iname(i, 512)\nsplit_iname(i_inner, 4, outer=i_thread, inner=i_vec)\n\
+         tag_inames(i_outer: block.x, i_thread: thread.x, i_vec: vec)",
+    ),
+    (
+        "\
+kernel k(x: f32[n, m], y: f32[n], z: i32[n], n: i32, m: i32)
+assume 0 <= n and 0 <= m
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < m }
+y[i], z[i] = argmin(j, x[i, j] - 0.5, j - 1) {id=best}
+",
+        "split_iname(j, 4)\ntag_inames(i: block.x, j_inner: ilp)",
+    ),
+    (
+        "\
+kernel k(x: f32[m], at: i32[n], y: i32[n], n: i32, m: i32)
+assume 0 <= n and 0 <= m
+fact 0 <= at < m
+domain { [i] : 0 <= i < n }
+y[i] = (i - 3) // 4 - at[i] % 5 + cast(i32, x[at[i]]) {id=put}
+",
+        "tag_inames(i: block.x)",
+    ),
+    (
+        "\
+kernel k(x: f16[n, m], y: f32[n], n: i32, m: i32)
+assume 0 <= n and 0 <= m
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < m }
+temp t: f32[n] private
+y[i] = max(j, x[i, j] - 1.0) - sum(j, x[i, j]) {id=both}
+",
+        "split_iname(i, 64)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
+    ),
+    (
+        "\
+kernel k(x: f32[n, m], y: f32[n, m], n: i32, m: i32)
+assume 0 <= n and 0 <= m
+domain { [i] : 0 <= i < n }
+domain { [k] : 0 <= k < m }
+domain { [j] : 0 <= j <= k }
+y[i, k] = sum(j, x[i, j]) - 1.0 {id=sums}
+",
+        "realize_scan(k, j)\nsplit_iname(k, 64)\nsplit_iname(k_inner, 2, outer=k_thread, inner=k_part)\n\
+         tag_inames(i: block.x, k_thread: thread.x, k_part: ilp)",
+    ),
+];
+
+/// The programs, each with the kernel that it is held to.
+fn programs() -> Vec<(String, LoopKernel, Program)> {
+    let examples = common::examples().into_iter().chain(common::polybench());
+    let mut kernels: Vec<(String, LoopKernel)> = examples.map(|e| (e.name(), e.transformed())).collect();
+    for (number, (kernel, pipeline)) in KERNELS.iter().enumerate() {
+        let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{number}: {d}"));
+        let kernel = Pipeline::parse(pipeline).and_then(|p| p.apply(&kernel));
+        kernels.push((format!("kernel {number}"), kernel.unwrap_or_else(|d| panic!("{number}: {d}"))));
+    }
+    let mut found = Vec::new();
+    for (name, kernel) in kernels {
+        let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{name}: {d}"));
+        // What flattened nests compute is not held to the kernel.
+        if program.leaves.iter().any(|l| l.decided_by_data) {
+            continue;
+        }
+        let kernel = realized(&kernel, &Target::cuda()).unwrap_or_else(|d| panic!("{name}: {d}"));
+        found.push((name, kernel.kernel().clone(), program));
+    }
+    found
+}
+
+/// One change of a value.
+type Spoil = fn(&Program, &mut Value) -> bool;
+
+/// Changes of values, each of which gives another one.
+const SPOILS: [(&str, Spoil); 8] = [
+    ("another constant", |_, v| match &mut v.kind {
+        ValueKind::Float(c) if c.is_infinite() => {
+            *c = 0.0;
+            true
+        }
+        ValueKind::Float(c) => {
+            *c = 2.0 * *c + 1.0;
+            true
+        }
+        _ => false,
+    }),
+    ("operands exchanged", |_, v| match &mut v.kind {
+        ValueKind::Binary(BinOp::Sub | BinOp::Div | BinOp::Lt | BinOp::Gt, a, b) if a != b => {
+            std::mem::swap(a, b);
+            true
+        }
+        _ => false,
+    }),
+    ("another operation", |_, v| match &mut v.kind {
+        ValueKind::Binary(op, a, _) if a.dtype.is_float() => {
+            *op = match op {
+                BinOp::Add => BinOp::Sub,
+                BinOp::Sub => BinOp::Add,
+                BinOp::Mul => BinOp::Div,
+                BinOp::Div => BinOp::Mul,
+                BinOp::Min => BinOp::Max,
+                BinOp::Max => BinOp::Min,
+                BinOp::Lt => BinOp::Le,
+                _ => return false,
+            };
+            true
+        }
+        _ => false,
+    }),
+    ("no conversion", |_, v| match &mut v.kind {
+        ValueKind::Cast(a) if v.dtype.is_float() || a.dtype.is_float() => {
+            v.kind = a.kind.clone();
+            true
+        }
+        _ => false,
+    }),
+    ("another array", |program, v| match &mut v.kind {
+        ValueKind::Load(from) => {
+            let Memory::Global(own) = from.memory else { return false };
+            let shape = &program.globals[own].shape;
+            let other = (0..program.globals.len())
+                .find(|g| *g != own && program.globals[*g].shape.len() == shape.len());
+            let Some(other) = other.filter(|g| program.globals[*g].strides == program.globals[own].strides)
+            else {
+                return false;
+            };
+            from.memory = Memory::Global(other);
+            true
+        }
+        _ => false,
+    }),
+    ("a neighbour", |_, v| match &mut v.kind {
+        ValueKind::Load(from) if from.subscripts.last().is_some_and(|s| s.as_int().is_none()) => {
+            let last = from.subscripts.len() - 1;
+            let one = Value::int(from.offset.dtype, 1);
+            // The offset is left: a check of its own sees that it is wrong, so move both.
+            from.subscripts[last] = Value::binary(BinOp::Add, from.subscripts[last].clone(), one.clone());
+            *from.offset = Value::binary(BinOp::Add, (*from.offset).clone(), one);
+            true
+        }
+        _ => false,
+    }),
+    ("negated", |_, v| match &mut v.kind {
+        ValueKind::Load(_) if v.dtype.is_float() => {
+            *v = Value { dtype: v.dtype, kind: ValueKind::Unary(UnOp::Neg, Box::new(v.clone())) };
+            true
+        }
+        _ => false,
+    }),
+    ("another function", |_, v| match &mut v.kind {
+        ValueKind::Call { function, .. } if **function != *"sin" => {
+            *function = Name::new("sin");
+            true
+        }
+        _ => false,
+    }),
+];
+
+/// Applies a change to the value with this number; counts down to `usize::MAX`.
+fn in_value(program: &Program, v: &mut Value, spoil: Spoil, left: &mut usize) {
+    if *left == usize::MAX {
+        return;
+    }
+    let mut changed = v.clone();
+    if spoil(program, &mut changed) {
+        if *left == 0 {
+            *v = changed;
+            *left = usize::MAX;
+            return;
+        }
+        *left -= 1;
+    }
+    match &mut v.kind {
+        ValueKind::Unary(_, a) | ValueKind::Cast(a) => in_value(program, a, spoil, left),
+        ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| in_value(program, v, spoil, left)),
+        ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| in_value(program, v, spoil, left)),
+        ValueKind::Call { args, .. } => args.iter_mut().for_each(|v| in_value(program, v, spoil, left)),
+        _ => {}
+    }
+}
+
+fn in_body(program: &Program, body: &mut [Stmt], spoil: Spoil, left: &mut usize) {
+    for stmt in body {
+        match stmt {
+            // Of two buffers that are filled, one may be with anything, if their product is zero.
+            Stmt::Store { value, leaf: Some(leaf), .. }
+                if matches!(program.leaves[leaf.0].role, Role::Copies { .. }) =>
+            {
+                if let ValueKind::Select(_, copied, _) = &mut value.kind {
+                    in_value(program, copied, spoil, left);
+                } else {
+                    in_value(program, value, spoil, left);
+                }
+            }
+            Stmt::Let { value, leaf: Some(_), .. }
+            | Stmt::Set { value, leaf: Some(_), .. }
+            | Stmt::Store { value, leaf: Some(_), .. }
+            | Stmt::Update { value, leaf: Some(_), .. } => in_value(program, value, spoil, left),
+            Stmt::If { cond, note, .. } if note.is_predicate() => in_value(program, cond, spoil, left),
+            // How joins combine is another question.
+            Stmt::Collective { .. } => continue,
+            _ => {}
+        }
+        stmt.bodies_mut().for_each(|body| in_body(program, body, spoil, left));
+    }
+}
+
+#[test]
+fn a_statement_that_computes_something_else_is_refused() {
+    let mut passed = Vec::new();
+    let mut counts = [0; SPOILS.len()];
+    for (name, kernel, program) in programs() {
+        assert_eq!(verify_kernel(&kernel, &program).refusal(), None, "{name}");
+        for (k, (what, spoil)) in SPOILS.iter().enumerate() {
+            for number in 0.. {
+                let mut variant = program.clone();
+                let mut left = number;
+                for kernel in &mut variant.kernels {
+                    in_body(&program, &mut kernel.body, *spoil, &mut left);
+                }
+                if left != usize::MAX {
+                    break;
+                }
+                counts[k] += 1;
+                if verify_kernel(&kernel, &variant).refusal().is_none() {
+                    passed.push(format!("{name}: {what} {number}"));
+                }
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+    assert!(counts.iter().all(|n| *n >= 3), "{counts:?}");
+}
+
+/// The statements that give values, by their place in the text.
+fn given<'p>(program: &Program, body: &'p mut [Stmt], found: &mut Vec<&'p mut Stmt>) {
+    for stmt in body {
+        let gives = |leaf: &usize| matches!(program.leaves[*leaf].purpose, Purpose::Value(_));
+        match stmt {
+            Stmt::Store { leaf: Some(leaf), .. } if gives(&leaf.0) => found.push(stmt),
+            Stmt::For { body, .. } => given(program, body, found),
+            Stmt::If { body, otherwise, .. } => {
+                given(program, body, found);
+                given(program, otherwise, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_element_beside_the_target_is_refused() {
+    let (mut passed, mut asked) = (Vec::new(), 0);
+    for (name, kernel, program) in programs() {
+        for number in 0.. {
+            let mut variant = program.clone();
+            let mut found = Vec::new();
+            for kernel in &mut variant.kernels {
+                given(&program, &mut kernel.body, &mut found);
+            }
+            if number >= found.len() {
+                break;
+            }
+            let Stmt::Store { to, .. } = &mut *found[number] else { continue };
+            let one = Value::int(to.offset.dtype, 1);
+            let Some(last) = to.subscripts.last_mut() else { continue };
+            *last = Value::binary(BinOp::Add, last.clone(), one.clone());
+            *to.offset = Value::binary(BinOp::Add, (*to.offset).clone(), one);
+            asked += 1;
+            if verify_kernel(&kernel, &variant).refusal().is_none() {
+                passed.push(format!("{name}: {number}"));
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+    assert!(asked >= 50, "only {asked} elements were moved");
+}
+
+fn refusal(change: &dyn Fn(&mut Program)) -> String {
+    let (kernel, pipeline) = KERNELS[0];
+    let kernel = LoopKernel::parse(kernel).unwrap();
+    let kernel = Pipeline::parse(pipeline).unwrap().apply(&kernel).unwrap();
+    let mut program = lower(&kernel, LowerOptions::default()).unwrap();
+    change(&mut program);
+    verify_kernel(&kernel, &program).refusal().map(|d| d.to_string()).unwrap_or_default()
+}
+
+/// Spoils the first value for which a change does something.
+fn spoilt(spoil: Spoil) -> String {
+    refusal(&|program| {
+        let original = program.clone();
+        in_body(&original, &mut program.kernels[0].body, spoil, &mut 0);
+    })
+}
+
+#[test]
+fn a_refusal_says_what_is_computed_and_what_should_be() {
+    assert_eq!(
+        spoilt(SPOILS[0].1),
+        "\
+error[wrong-value]: put does not compute its value in `k`
+  witness: it has to be sub(f64(sub(x[threadIdx.x + 128*blockIdx.x], mul(2f32, \
+         w[threadIdx.x + 128*blockIdx.x]))), 1.5f64), and is sub(f64(sub(x[threadIdx.x + \
+         128*blockIdx.x], mul(2f32, w[threadIdx.x + 128*blockIdx.x]))), 4f64)"
+    );
+    assert_eq!(
+        spoilt(SPOILS[4].1),
+        "\
+error[wrong-value]: put stands under another predicate
+  witness: it has to be lt(x[threadIdx.x + 128*blockIdx.x], w[threadIdx.x + 128*blockIdx.x]), \
+         and is lt(w[threadIdx.x + 128*blockIdx.x], w[threadIdx.x + 128*blockIdx.x])"
+    );
+    // A predicate that is not there.
+    let without = refusal(&|program| {
+        fn splice(body: &mut Vec<Stmt>) {
+            for k in 0..body.len() {
+                if let Stmt::If { note, body: inside, .. } = &mut body[k] {
+                    match note.is_predicate() {
+                        true => {
+                            let inside = std::mem::take(inside);
+                            body.splice(k..=k, inside);
+                            return;
+                        }
+                        false => splice(inside),
+                    }
+                }
+            }
+        }
+        splice(&mut program.kernels[0].body);
+    });
+    assert_eq!(without, "error[wrong-value]: put does not stand under its predicate");
+}
+
+/// The copies that fill their buffers, each with its choice between value and filling.
+fn fillings(program: &mut Program, change: &dyn Fn(&mut Value)) -> usize {
+    fn of_body(body: &mut [Stmt], change: &dyn Fn(&mut Value), found: &mut usize) {
+        for stmt in body {
+            if let Stmt::Store { value, .. } = stmt
+                && matches!(value.kind, ValueKind::Select(..))
+            {
+                *found += 1;
+                change(value);
+            }
+            stmt.bodies_mut().for_each(|body| of_body(body, change, found));
+        }
+    }
+    let mut found = 0;
+    program.kernels.iter_mut().for_each(|kernel| of_body(&mut kernel.body, change, &mut found));
+    found
+}
+
+/// Terms of partial tiles have to be neutral, and copies have to fill all that no instance writes,
+/// and nothing else.
+#[test]
+fn filling_that_adds_something_is_refused() {
+    type Change = (&'static str, &'static dyn Fn(&mut Value));
+    let changes: [Change; 4] = [
+        ("filled with one", &|v| {
+            if let ValueKind::Select(_, _, filling) = &mut v.kind {
+                filling.kind = ValueKind::Float(1.0);
+            }
+        }),
+        ("filled where a value is", &|v| {
+            if let ValueKind::Select(cond, ..) = &mut v.kind {
+                narrow(cond, -1);
+            }
+        }),
+        ("not filled at the end", &|v| {
+            if let ValueKind::Select(cond, ..) = &mut v.kind {
+                narrow(cond, 1);
+            }
+        }),
+        ("never filled", &|v| {
+            if let ValueKind::Select(_, copied, _) = &v.kind {
+                *v = (**copied).clone();
+            }
+        }),
+    ];
+    let mut asked = 0;
+    for (name, kernel, program) in programs() {
+        for (what, change) in changes {
+            let mut variant = program.clone();
+            let found = fillings(&mut variant, &|v| {
+                if v.dtype.is_float() && matches!(&v.kind, ValueKind::Select(_, _, e) if is_constant(e)) {
+                    change(v);
+                }
+            });
+            if found == 0 || variant == program {
+                continue;
+            }
+            asked += 1;
+            let why = verify_kernel(&kernel, &variant).refusal();
+            assert!(why.is_some(), "{name}: {what}");
+        }
+    }
+    assert!(asked >= 8, "only {asked} programs were changed");
+}
+
+fn is_constant(value: &Value) -> bool {
+    matches!(value.kind, ValueKind::Float(_))
+}
+
+/// Moves the bound of the last comparison.
+fn narrow(cond: &mut Value, by: i64) {
+    match &mut cond.kind {
+        ValueKind::Binary(BinOp::And, _, b) => narrow(b, by),
+        ValueKind::Binary(BinOp::Lt | BinOp::Le, _, b) => {
+            let one = Value::int(b.dtype, by);
+            **b = Value::binary(BinOp::Add, (**b).clone(), one);
+        }
+        _ => {}
+    }
+}
