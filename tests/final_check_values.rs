@@ -446,3 +446,33 @@ fn narrow(cond: &mut Value, by: i64) {
         _ => {}
     }
 }
+
+/// The points of a scan have numbers by thread and lane, in this order. Held to a kernel whose scan
+/// goes along the threads within a lane, the program is refused, although it runs the same
+/// instances.
+#[test]
+fn a_scan_in_another_order_is_refused() {
+    let text = "\
+kernel k(x: f32[n, 128], y: f32[n, 128], n: i32)
+assume 0 <= n
+domain { [i, k] : 0 <= i < n and 0 <= k < 128 }
+domain { [j] : 0 <= j <= k }
+y[i, k] = sum(j, x[i, j]) {id=sums}
+";
+    let of = |outer: &str, inner: &str, length: i64| {
+        let pipeline = format!(
+            "realize_scan(k, j)\nsplit_iname(k, 64)\nsplit_iname(k_inner, {length}, outer={outer}, \
+             inner={inner})\ntag_inames(i: block.x, k_thread: thread.x, k_part: ilp)"
+        );
+        let kernel = LoopKernel::parse(text).unwrap();
+        Pipeline::parse(&pipeline).unwrap().apply(&kernel).unwrap_or_else(|d| panic!("{d}"))
+    };
+    let kernel = of("k_thread", "k_part", 2);
+    let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    assert_eq!(verify_kernel(&kernel, &program).refusal(), None);
+    let other = of("k_part", "k_thread", 32);
+    assert_eq!(
+        verify_kernel(&other, &program).refusal().map(|d| d.to_string()).as_deref(),
+        Some("error[wrong-join]: `k`: the scan of `sums` has `k_thread` in another order than the kernel")
+    );
+}

@@ -28,6 +28,7 @@
 
 mod known;
 mod lanes;
+mod numbers;
 mod parts;
 mod run;
 mod scan;
@@ -74,7 +75,7 @@ pub(super) fn wrong_join(
         return None;
     }
     let varying = Varying::new(program, kernel, SyncScope::Block);
-    let mut states: HashMap<usize, &Reduction<'_>> = HashMap::new();
+    let mut states: HashMap<usize, (&Name, &Reduction<'_>)> = HashMap::new();
     for ((instruction, n), reduction) in &text.reductions {
         match text.join_of(kernel, &varying, reduction) {
             Ok(None) => {}
@@ -87,7 +88,7 @@ pub(super) fn wrong_join(
                     );
                     return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
                 }
-                states.insert(number, reduction);
+                states.insert(number, (instruction, reduction));
             }
             Err(why) => {
                 let message = format!("`{}`: the partial results of `{instruction}` {why}", kernel.name);
@@ -96,7 +97,14 @@ pub(super) fn wrong_join(
         }
     }
     for (number, found) in text.joins.iter().enumerate() {
-        let claimed = states.get(&number);
+        let claimed = states.get(&number).copied();
+        if let (true, Some((instruction, reduction)), Some(of)) = (found.join.scan, claimed, operators.kernel)
+            && let Some(why) = numbers::wrong_numbers(of, kernel, instruction, reduction, found)
+        {
+            let message = format!("`{}`: the scan of `{instruction}` {why}", kernel.name);
+            return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
+        }
+        let claimed = claimed.map(|(_, reduction)| reduction);
         let points = match (found.join.scan, claimed) {
             (false, _) => Points::Threads,
             (true, Some(reduction)) => match text.scan(reduction) {

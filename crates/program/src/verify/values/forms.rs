@@ -9,7 +9,7 @@
 //! floating-point values stay as they are, in their order and with their types; only constants are
 //! folded, and choices that a constant decides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use loopwright_kernel_ir::{Aff, DType, Name, Number, Precision, Term};
 
@@ -143,6 +143,8 @@ pub(super) struct Forms {
     numbers: HashMap<Node, Form>,
     /// The type of indices.
     pub index: DType,
+    /// Coordinates that are always 0.
+    pub zero: HashSet<Name>,
     opaque: u32,
 }
 
@@ -151,7 +153,7 @@ type Terms = Vec<(Vec<Form>, i64)>;
 
 impl Forms {
     pub fn new(index: DType) -> Self {
-        Forms { nodes: Vec::new(), numbers: HashMap::new(), index, opaque: 0 }
+        Forms { nodes: Vec::new(), numbers: HashMap::new(), index, zero: HashSet::new(), opaque: 0 }
     }
 
     pub fn node(&self, form: Form) -> &Node {
@@ -235,8 +237,14 @@ impl Forms {
                 None => own.push((product, factor)),
             }
         }
-        for (_, factor) in &mut own {
-            *factor = wrapped(dtype, *factor);
+        // That of indices alone does not wrap: a launch checks it.
+        let checked = dtype == self.index
+            && own.iter().any(|(product, _)| !product.is_empty())
+            && own.iter().all(|(product, _)| product.iter().all(|f| self.is_index(*f)));
+        if !checked {
+            for (_, factor) in &mut own {
+                *factor = wrapped(dtype, *factor);
+            }
         }
         own.retain(|(_, factor)| *factor != 0);
         if let [(product, 1)] = own.as_slice()
@@ -278,6 +286,7 @@ impl Forms {
         let mut terms = vec![(Vec::new(), aff.constant_term())];
         for (term, factor) in aff.terms() {
             let atom = match term {
+                Term::Var(name) if self.zero.contains(name) => continue,
                 Term::Var(name) => match read(self, name) {
                     Some(form) => form,
                     None => self.make(Node::Name(name.clone())),

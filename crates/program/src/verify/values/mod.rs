@@ -35,7 +35,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part};
+use loopwright_kernel_ir::{Diagnostic, HardwareAxis, LoopKernel, Name, Part};
 
 use super::reading::Reading;
 use crate::{DeviceKernel, Memory, Program, Stmt, VarId};
@@ -80,6 +80,21 @@ impl<'k> Values<'k> {
     /// the device kernel, over inames.
     pub fn check(&mut self, kernel: &'k DeviceKernel, reading: &mut Reading<'_>) -> Result<(), WrongValue> {
         let holders = self.holders(kernel)?;
+        self.forms.zero = HardwareAxis::all()
+            .filter(|axis| match axis {
+                HardwareAxis::Block(dim) => *dim.of(&kernel.block) <= 1,
+                HardwareAxis::Grid(dim) => dim.of(&kernel.grid).as_int() == Some(1),
+            })
+            .map(|axis| Name::new(axis.coordinate()))
+            .collect();
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::For { var, lower, unroll: true, .. } = stmt
+                && let Some(lane) = kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()?.as_var())
+                && let Some(low) = lower.as_int()
+            {
+                self.spec.begins_at(lane, low);
+            }
+        });
         let mut walk = Walk::new(self.program, kernel, reading, &mut self.spec, &mut self.forms, holders);
         walk.body(&kernel.body)
     }

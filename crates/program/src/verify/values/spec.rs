@@ -419,7 +419,14 @@ impl<'k> Spec<'k> {
         forms.binary(Operation::Sub, index, value, lower)
     }
 
-    /// The least value of a lane.
+    /// A lane counts from this value in some loop: any will do that all accesses have in common.
+    pub fn begins_at(&mut self, lane: &Name, low: i64) {
+        if self.kernel.tag(lane).is_jam() {
+            self.lowers.entry(lane.clone()).or_insert(low);
+        }
+    }
+
+    /// The least value of a lane, as its loops have it.
     pub fn lower(&mut self, lane: &Name) -> i64 {
         if let Some(known) = self.lowers.get(lane) {
             return *known;

@@ -493,8 +493,19 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
                 continue;
             }
-            let natural = match (scope, self.forms.to_aff(form, &mut |_| None)) {
-                (Some(scope), Some(aff)) => self.system(scope)?.implies(&Constraint::nonneg(aff)).map_err(Diagnostic::from)?,
+            let dtype = self.forms.dtype(form);
+            let aff = self.forms.to_aff(form, &mut |_| None);
+            let natural = match (scope, aff) {
+                (Some(scope), Some(aff)) => {
+                    let system = self.system(scope)?;
+                    let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
+                    if dtype != self.program.index && dtype.bytes() < 8 {
+                        let greatest = Aff::constant(i64::from(i32::MAX));
+                        let system = self.system(scope)?;
+                        natural = natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
+                    }
+                    natural.map_err(Diagnostic::from)?
+                }
                 // What is named without a part is an index, held to what it stands for.
                 (None, _) => true,
                 _ => false,
