@@ -223,8 +223,13 @@ impl<'k> Claims<'k> {
             known.push(Constraint::nonneg(axis.position()));
         }
         let follows = |from: &[Constraint], what: &[Constraint]| -> Result<Option<Constraint>, Diagnostic> {
+            // Most of it is said in the same words.
+            let mut others = what.iter().filter(|c| !from.contains(c)).peekable();
+            if others.peek().is_none() {
+                return Ok(None);
+            }
             let system = System::new(&[known.as_slice(), from].concat())?;
-            for c in what.iter().filter(|c| !from.contains(c)) {
+            for c in others {
                 if !system.implies(c)? {
                     return Ok(Some(c.clone()));
                 }

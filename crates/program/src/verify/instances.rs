@@ -53,8 +53,8 @@ pub(super) struct Coverage<'r, 'p> {
     context: &'r [Constraint],
     /// What follows from the same premises has been asked before: a number for each list of
     /// premises, and what is known to follow.
-    numbers: Table<Vec<Constraint>, usize>,
-    known: Vec<(Rc<System>, TableSet<Constraint>)>,
+    numbers: Table<Rc<Vec<Constraint>>, usize>,
+    known: Vec<Known>,
     pub questions: usize,
 }
 
@@ -67,8 +67,15 @@ pub(super) fn first_of_part(program: &Program) -> Vec<LeafId> {
 
 /// What holds where a question is asked.
 struct Premises {
-    system: Rc<System>,
     number: usize,
+}
+
+/// Premises, and what is known to follow. Most of what is asked is among them, so that they become a
+/// system only when something else is.
+struct Known {
+    rows: Rc<Vec<Constraint>>,
+    system: Option<Rc<System>>,
+    follows: TableSet<Constraint>,
 }
 
 impl<'r, 'p> Coverage<'r, 'p> {
@@ -170,25 +177,40 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     fn premises(&mut self, mut rows: Vec<Constraint>) -> Result<Premises> {
         rows.extend(self.reading.facts.iter().cloned());
-        let number = match self.numbers.entry(rows) {
+        let number = match self.numbers.entry(Rc::new(rows)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
-                self.known.push((Rc::new(System::new(free.key())?), TableSet::default()));
+                let rows = free.key().clone();
+                self.known.push(Known { rows, system: None, follows: TableSet::default() });
                 *free.insert(self.known.len() - 1)
             }
         };
-        Ok(Premises { system: self.known[number].0.clone(), number })
+        Ok(Premises { number })
+    }
+
+    fn system(&mut self, premises: &Premises) -> Result<Rc<System>> {
+        let known = &mut self.known[premises.number];
+        if let Some(system) = &known.system {
+            return Ok(system.clone());
+        }
+        let system = Rc::new(System::new(&known.rows)?);
+        known.system = Some(system.clone());
+        Ok(system)
     }
 
     fn implied(&mut self, premises: &Premises, c: &Constraint) -> Result<bool> {
-        let (_, known) = &mut self.known[premises.number];
-        if premises.system.constraints().contains(c) || known.contains(c) {
+        let known = &self.known[premises.number];
+        if known.rows.contains(c) || known.follows.contains(c) {
+            return Ok(true);
+        }
+        let system = self.system(premises)?;
+        if system.constraints().contains(c) {
             return Ok(true);
         }
         self.questions += 1;
-        let implied = premises.system.implies(c)?;
+        let implied = system.implies(c)?;
         if implied {
-            known.insert(c.clone());
+            self.known[premises.number].follows.insert(c.clone());
         }
         Ok(implied)
     }
@@ -210,15 +232,16 @@ impl<'r, 'p> Coverage<'r, 'p> {
         if scope.unread {
             return Ok(Some(Misfit {
                 flaw: Flaw::Lost(leaf),
-                case: (*premises.system).clone(),
+                case: (*self.system(&premises)?).clone(),
                 exact: false,
             }));
         }
         for c in &scope.rows {
-            if !self.implied(&premises, c)?
-                && let Some(misfit) = self.against(Flaw::Lost(leaf), &premises.system, c, true)?
-            {
-                return Ok(Some(misfit));
+            if !self.implied(&premises, c)? {
+                let system = self.system(&premises)?;
+                if let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, true)? {
+                    return Ok(Some(misfit));
+                }
             }
         }
         let every: Vec<&str> = instances.executor.everywhere().map(HardwareAxis::coordinate).collect();
@@ -232,7 +255,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 none.extend(c.negations()?);
             }
             self.questions += 1;
-            let case = premises.system.with(&none)?;
+            let case = self.system(&premises)?.with(&none)?;
             if !case.is_empty()? {
                 return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
             }
@@ -301,7 +324,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
             ways.push(outside);
         }
-        let Some(case) = self.outside(&premises.system, &ways)? else { return Ok(None) };
+        let system = self.system(&premises)?;
+        let Some(case) = self.outside(&system, &ways)? else { return Ok(None) };
         let exact = !case.names().iter().any(|n| self.reading.data.contains(n));
         Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact }))
     }
@@ -343,10 +367,11 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         let premises = self.premises(premises)?;
         for c in &allowed {
-            if !self.implied(&premises, c)?
-                && let Some(misfit) = self.against(Flaw::Extra(leaf), &premises.system, c, scope.exact)?
-            {
-                return Ok(Some(misfit));
+            if !self.implied(&premises, c)? {
+                let system = self.system(&premises)?;
+                if let Some(misfit) = self.against(Flaw::Extra(leaf), &system, c, scope.exact)? {
+                    return Ok(Some(misfit));
+                }
             }
         }
         Ok(None)
@@ -383,6 +408,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         if self.implied(&premises, &equal)? {
             return Ok(None);
         }
-        self.against(Flaw::Index(name.clone()), &premises.system, &equal, self.reading.scope(scope).exact)
+        let system = self.system(&premises)?;
+        self.against(Flaw::Index(name.clone()), &system, &equal, self.reading.scope(scope).exact)
     }
 }

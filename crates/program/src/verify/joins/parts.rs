@@ -14,7 +14,7 @@ pub(super) enum Content {
     /// In any order.
     Set {
         /// A bit for each partial result.
-        bits: Vec<u64>,
+        bits: Bits,
         /// One that is in it more than once.
         twice: Option<usize>,
     },
@@ -27,16 +27,39 @@ pub(super) enum Content {
     },
 }
 
+/// A set of small numbers: the first 256 are kept in place, since most blocks have no more threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bits {
+    first: [u64; 4],
+    others: Vec<u64>,
+}
+
+impl Bits {
+    fn new(size: usize) -> Bits {
+        Bits { first: [0; 4], others: vec![0; size.div_ceil(64).saturating_sub(4)] }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &u64> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn words_mut(&mut self) -> impl Iterator<Item = &mut u64> {
+        self.first.iter_mut().chain(&mut self.others)
+    }
+}
+
 impl Content {
     /// Nothing, as a set of this many partial results.
     pub fn no_set(size: usize) -> Content {
-        Content::Set { bits: vec![0; size.div_ceil(64)], twice: None }
+        Content::Set { bits: Bits::new(size), twice: None }
     }
 
     /// One of this many partial results.
     pub fn single(size: usize, number: usize) -> Content {
-        let mut bits = vec![0; size.div_ceil(64)];
-        bits[number / 64] |= 1 << (number % 64);
+        let mut bits = Bits::new(size);
+        if let Some(word) = bits.words_mut().nth(number / 64) {
+            *word |= 1 << (number % 64);
+        }
         Content::Set { bits, twice: None }
     }
 
@@ -47,7 +70,9 @@ impl Content {
 
     pub fn has(&self, number: usize) -> bool {
         match self {
-            Content::Set { bits, .. } => bits[number / 64] >> (number % 64) & 1 == 1,
+            Content::Set { bits, .. } => {
+                bits.words().nth(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+            }
             Content::Run { from, to, .. } => (*from..*to).contains(&number),
         }
     }
@@ -56,9 +81,10 @@ impl Content {
     pub fn with(&self, other: &Content, commutes: bool) -> Content {
         match (self, other) {
             (Content::Set { bits: a, twice: one }, Content::Set { bits: b, twice: two }) => {
-                let common = a.iter().zip(b).enumerate().find(|(_, (a, b))| *a & *b != 0);
+                let common = a.words().zip(b.words()).enumerate().find(|(_, (a, b))| *a & *b != 0);
                 let common = common.map(|(k, (a, b))| 64 * k + (a & b).trailing_zeros() as usize);
-                let bits = a.iter().zip(b).map(|(a, b)| a | b).collect();
+                let mut bits = a.clone();
+                bits.words_mut().zip(b.words()).for_each(|(a, b)| *a |= b);
                 Content::Set { bits, twice: one.or(*two).or(common) }
             }
             (

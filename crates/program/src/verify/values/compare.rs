@@ -1,5 +1,7 @@
 //! Whether two forms are equal wherever a statement runs, and forms as text.
 
+use std::collections::BTreeSet;
+
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
 
@@ -14,7 +16,12 @@ impl Walk<'_, '_, '_> {
     /// What holds in a scope.
     pub fn system(&mut self, scope: ScopeId) -> Result<&System, WrongValue> {
         if !self.systems.contains_key(&scope) {
-            let rows = [self.reading.context, &self.reading.scope(scope).rows, &self.reading.facts].concat();
+            let mut rows =
+                [self.reading.context, &self.reading.scope(scope).rows, &self.reading.facts].concat();
+            let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
+            for name in names {
+                rows.extend(self.spec.known_of(&name));
+            }
             let system = System::new(&rows).map_err(Diagnostic::from)?;
             self.systems.insert(scope, system);
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, BinaryOp, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part,
+    AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel, Name, Part,
     PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
 };
 use loopwright_legality::{consumer, context};
@@ -28,6 +28,8 @@ pub(super) struct Spec<'k> {
     reductions: HashMap<Name, Rc<Vec<ReductionTypes>>>,
     texts: HashMap<PartRef, Option<Rc<Text>>>,
     lanes: HashMap<Place, Rc<Vec<Name>>>,
+    /// The lanes of the parts that write an array.
+    of_writers: HashMap<Name, Vec<Name>>,
     lowers: HashMap<Name, i64>,
 }
 
@@ -84,6 +86,25 @@ impl<'k> Spec<'k> {
     pub fn new(kernel: &'k LoopKernel, program: &'k Program) -> Self {
         let lookup = Lookup::new(kernel);
         let types = TypeTable::new(kernel).or_else(program.index);
+        let mut of_writers: HashMap<Name, Vec<Name>> = HashMap::new();
+        if kernel.tags.values().any(|tag| tag.is_jam()) {
+            for part in kernel.tree.iter().flat_map(|t| t.leaves()) {
+                let instruction = lookup.instruction(&part.instruction);
+                let Some(i) = instruction.filter(|_| matches!(part.part, Part::Whole | Part::Finish)) else {
+                    continue;
+                };
+                let mut lanes = lookup.part_inames(part);
+                lanes.retain(|name| kernel.tag(name).is_jam());
+                for target in &i.targets {
+                    let known = of_writers.entry(target.array.clone()).or_default();
+                    for lane in &lanes {
+                        if !known.contains(lane) {
+                            known.push(lane.clone());
+                        }
+                    }
+                }
+            }
+        }
         Spec {
             kernel,
             program,
@@ -93,6 +114,7 @@ impl<'k> Spec<'k> {
             reductions: HashMap::new(),
             texts: HashMap::new(),
             lanes: HashMap::new(),
+            of_writers,
             lowers: HashMap::new(),
         }
     }
@@ -106,6 +128,28 @@ impl<'k> Spec<'k> {
                 .scalar(name)
                 .and_then(|s| s.dtype.known())
                 .is_some_and(|own| own == dtype || own == DType::I32 && dtype == DType::I64)
+    }
+
+    /// What is declared of a scalar that is read from an array, and written nowhere else.
+    pub fn known_of(&self, name: &Name) -> Vec<Constraint> {
+        let mut known = Vec::new();
+        let ([writer], Some(_)) = (self.lookup.writers(name), self.lookup.temporary(name)) else { return known };
+        let Some(Expr::Subscript(access)) = self.kernel.instructions.get(*writer).map(|i| &i.value) else {
+            return known;
+        };
+        if !self.lookup.writers(&access.array).is_empty() {
+            return known;
+        }
+        let value = Aff::var(name);
+        for fact in &self.kernel.facts {
+            let Fact::Range { array, lower, upper } = fact else { continue };
+            if *array == access.array {
+                let low = lower.as_ref().and_then(|e| Constraint::le(&e.to_aff()?, &value).ok());
+                let high = upper.as_ref().and_then(|e| Constraint::lt(&value, &e.to_aff()?).ok());
+                known.extend(low.into_iter().chain(high));
+            }
+        }
+        known
     }
 
     fn operator(&mut self, name: &Name) -> Option<Rc<ReductionOp>> {
@@ -374,34 +418,19 @@ impl<'k> Spec<'k> {
             return known.clone();
         }
         let is_lane = |name: &Name| self.kernel.tag(name).is_jam();
-        let mut lanes: Vec<Name> = Vec::new();
-        match place {
-            Place::Array(array) => {
-                let writers = |part: &&PartRef| {
-                    matches!(part.part, Part::Whole | Part::Finish)
-                        && self
-                            .lookup
-                            .instruction(&part.instruction)
-                            .is_some_and(|i| i.targets.iter().any(|t| t.array == *array))
-                };
-                for part in self.kernel.tree.iter().flat_map(|t| t.leaves()).filter(writers) {
-                    for name in self.lookup.part_inames(part) {
-                        if is_lane(&name) && !lanes.contains(&name) {
-                            lanes.push(name);
-                        }
-                    }
-                }
-            }
+        let lanes = match place {
+            Place::Array(array) => self.of_writers.get(array).cloned().unwrap_or_default(),
             Place::State(id, n, _) | Place::Carried(id, n, _) => {
                 let inames = |part| self.lookup.part_inames(&PartRef { instruction: id.clone(), part });
-                lanes = inames(Part::Update(*n));
+                let mut lanes = inames(Part::Update(*n));
                 lanes.retain(is_lane);
                 if let Place::Carried(..) = place {
                     let own = inames(Part::Init(*n));
                     lanes.retain(|lane| own.contains(lane));
                 }
+                lanes
             }
-        }
+        };
         let lanes = Rc::new(lanes);
         self.lanes.insert(place.clone(), lanes.clone());
         lanes
