@@ -17,14 +17,18 @@
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, ReductionOp, Role, Tree,
 };
 use loopwright_legality::{Executor, Presence, context, executor, flat_nest};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use crate::{Instances, Leaf, Program};
 
@@ -56,6 +60,8 @@ struct Claims<'k> {
     program: &'k Program,
     lookup: Lookup<'k>,
     context: Vec<Constraint>,
+    /// The instances of parts, by their inames, which many have in common.
+    known: RefCell<Table<Vec<Name>, Rc<Vec<Constraint>>>>,
     /// Parts of which data may decide who runs which instance: those of nests over segments that
     /// may be flattened.
     by_data: BTreeSet<PartRef>,
@@ -66,7 +72,7 @@ struct Stated<'k> {
     instruction: &'k Instruction,
     inames: Vec<Name>,
     /// Its instances, over coordinates and the inames of loops and lanes.
-    instances: Vec<Constraint>,
+    instances: Rc<Vec<Constraint>>,
 }
 
 impl<'k> Claims<'k> {
@@ -77,6 +83,7 @@ impl<'k> Claims<'k> {
             program,
             lookup: Lookup::new(kernel),
             context: context(kernel),
+            known: RefCell::default(),
             by_data: nests.flat_map(|nest| nest.parts).collect(),
         })
     }
@@ -108,11 +115,20 @@ impl<'k> Claims<'k> {
             return Ok(None);
         }
         let inames = self.lookup.part_inames(part);
-        let mut instances = Vec::new();
-        for c in self.lookup.instances(&inames) {
-            let c = self.lookup.expand_constraint(&c)?;
-            instances.push(c.substitute(&|n| self.coordinate(n).cloned())?);
-        }
+        let known = self.known.borrow().get(&inames).cloned();
+        let instances = match known {
+            Some(known) => known,
+            None => {
+                let mut instances = Vec::new();
+                for c in self.lookup.instances(&inames) {
+                    let c = self.lookup.expand_constraint(&c)?;
+                    instances.push(c.substitute(&|n| self.coordinate(n).cloned())?);
+                }
+                let instances = Rc::new(instances);
+                self.known.borrow_mut().insert(inames.clone(), instances.clone());
+                instances
+            }
+        };
         Ok(Some(Stated { instruction, inames, instances }))
     }
 
@@ -122,7 +138,7 @@ impl<'k> Claims<'k> {
         let Part::Init(n) = part.part else { return Ok(Vec::new()) };
         let update = PartRef { part: Part::Update(n), ..part.clone() };
         let Some(stated) = self.stated(&update)? else { return Ok(Vec::new()) };
-        let system = System::new(&[self.context.as_slice(), &stated.instances].concat())?;
+        let system = System::new(&[self.context.as_slice(), stated.instances.as_slice()].concat())?;
         let mut rows = Vec::new();
         for lane in stated.inames.iter().filter(|i| self.kernel.tag(i).is_jam() && !own.contains(i)) {
             let value = Aff::var(lane);
@@ -215,7 +231,7 @@ impl<'k> Claims<'k> {
         claim: &Instances,
         stated: &Stated<'_>,
     ) -> Result<Option<String>, Diagnostic> {
-        let mut own = stated.instances.clone();
+        let mut own = (*stated.instances).clone();
         own.extend(self.lanes_of_accumulator(&leaf.part, &stated.inames)?);
         // The axes that the part is on have coordinates from 0 on.
         let mut known = self.context.clone();
@@ -318,7 +334,7 @@ impl<'k> Claims<'k> {
                 continue;
             }
             let Some(stated) = self.stated(part)? else { continue };
-            if !System::new(&[self.context.as_slice(), &stated.instances].concat())?.is_empty()? {
+            if !System::new(&[self.context.as_slice(), stated.instances.as_slice()].concat())?.is_empty()? {
                 return Ok(Some(refusal(format!("nothing in the program is of {part}"))));
             }
         }

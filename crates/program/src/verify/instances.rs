@@ -351,6 +351,11 @@ impl<'r, 'p> Coverage<'r, 'p> {
         let mut allowed = instances.allowed.clone();
         let elected = instances.executor.iter().filter(|(_, presence)| **presence == Presence::Elected);
         allowed.extend(elected.map(|(axis, _)| Constraint::zero(axis.position())));
+        // Most of it is said in the same words.
+        allowed.retain(|c| !premises.contains(c));
+        if allowed.is_empty() {
+            return Ok(None);
+        }
         // Inames that no loop counts here: lanes that are done together, and those of one value.
         let reading = self.reading;
         let bound: BTreeSet<Name> = premises.iter().flat_map(Constraint::names).collect();

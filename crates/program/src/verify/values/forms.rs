@@ -9,9 +9,10 @@
 //! floating-point values stay as they are, in their order and with their types; only constants are
 //! folded, and choices that a constant decides.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, DType, Name, Number, Precision, Term};
+use loopwright_poly::Table;
 
 use crate::{BinOp, UnOp};
 
@@ -140,7 +141,7 @@ pub(super) enum Node {
 /// All forms of a check.
 pub(super) struct Forms {
     nodes: Vec<Node>,
-    numbers: HashMap<Node, Form>,
+    numbers: Table<Node, Form>,
     /// The type of indices.
     pub index: DType,
     /// Coordinates that are always 0.
@@ -153,7 +154,7 @@ type Terms = Vec<(Vec<Form>, i64)>;
 
 impl Forms {
     pub fn new(index: DType) -> Self {
-        Forms { nodes: Vec::new(), numbers: HashMap::new(), index, zero: HashSet::new(), opaque: 0 }
+        Forms { nodes: Vec::new(), numbers: Table::default(), index, zero: HashSet::new(), opaque: 0 }
     }
 
     pub fn node(&self, form: Form) -> &Node {
@@ -161,13 +162,14 @@ impl Forms {
     }
 
     pub fn make(&mut self, node: Node) -> Form {
-        if let Some(known) = self.numbers.get(&node) {
-            return *known;
+        match self.numbers.entry(node) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let number = Form::try_from(self.nodes.len()).unwrap_or(Form::MAX);
+                self.nodes.push(free.key().clone());
+                *free.insert(number)
+            }
         }
-        let number = Form::try_from(self.nodes.len()).unwrap_or(Form::MAX);
-        self.nodes.push(node.clone());
-        self.numbers.insert(node, number);
-        number
     }
 
     /// Something that equals nothing else.

@@ -10,13 +10,19 @@ use loopwright_kernel_ir::{
     PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
 };
 use loopwright_legality::{consumer, context};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
 use crate::{Atomic, Program};
 
-/// How often each place has been written.
-pub(super) type Versions = HashMap<Place, Version>;
+/// When each place has been written, in order. Times count what the text writes.
+pub(super) type Versions = Table<Place, Vec<Version>>;
+
+/// The version that a place has at a time.
+pub(super) fn version(versions: &Versions, place: &Place, time: Version) -> Version {
+    let written = versions.get(place).map(Vec::as_slice).unwrap_or_default();
+    written.iter().rev().find(|v| **v <= time).copied().unwrap_or_default()
+}
 
 /// The kernel, and the forms of its parts.
 pub(super) struct Spec<'k> {
@@ -24,13 +30,13 @@ pub(super) struct Spec<'k> {
     program: &'k Program,
     pub lookup: Lookup<'k>,
     types: TypeTable<'k>,
-    operators: HashMap<Name, Rc<ReductionOp>>,
-    reductions: HashMap<Name, Rc<Vec<ReductionTypes>>>,
-    texts: HashMap<PartRef, Option<Rc<Text>>>,
-    lanes: HashMap<Place, Rc<Vec<Name>>>,
+    operators: Table<Name, Rc<ReductionOp>>,
+    reductions: Table<Name, Rc<Vec<ReductionTypes>>>,
+    texts: Table<PartRef, Option<Rc<Text>>>,
+    lanes: Table<Place, Rc<Vec<Name>>>,
     /// The lanes of the parts that write an array.
     of_writers: HashMap<Name, Vec<Name>>,
-    lowers: HashMap<Name, i64>,
+    lowers: Table<Name, i64>,
 }
 
 /// The expressions of a part, with types.
@@ -66,6 +72,8 @@ pub(super) struct At<'w> {
     /// Whether a lane has a value there.
     pub has_lane: &'w dyn Fn(&Name) -> bool,
     pub versions: &'w Versions,
+    /// Elements have the versions of this time.
+    pub time: Version,
 }
 
 /// What a statement has to write, and where.
@@ -110,12 +118,12 @@ impl<'k> Spec<'k> {
             program,
             lookup,
             types,
-            operators: HashMap::new(),
-            reductions: HashMap::new(),
-            texts: HashMap::new(),
-            lanes: HashMap::new(),
+            operators: Table::default(),
+            reductions: Table::default(),
+            texts: Table::default(),
+            lanes: Table::default(),
             of_writers,
-            lowers: HashMap::new(),
+            lowers: Table::default(),
         }
     }
 
@@ -186,7 +194,10 @@ impl<'k> Spec<'k> {
         let index = Some(self.program.index);
         let table = self.types.clone();
         let reductions = i.reductions();
-        let types = self.reduction_types(i)?;
+        let types = match reductions.is_empty() {
+            true => Rc::default(),
+            false => self.reduction_types(i)?,
+        };
         let mut text = Text {
             targets: Vec::new(),
             values: Vec::new(),
@@ -340,7 +351,7 @@ impl<'k> Spec<'k> {
         let part = PartRef { instruction: id.clone(), part: Part::Init(*n) };
         let Some(text) = self.text(&part)? else { return Ok(None) };
         let neutral = text.reduction.as_ref().and_then(|of| of.neutral.get(usize::from(*k)));
-        let at = At { only: &HashMap::new(), has_lane: &|_| false, versions: &Versions::new() };
+        let at = At { only: &HashMap::new(), has_lane: &|_| false, versions: &Versions::default(), time: 0 };
         Ok(neutral.map(|neutral| self.form(forms, neutral, &Locals::default(), &at)))
     }
 
@@ -403,7 +414,7 @@ impl<'k> Spec<'k> {
 
     fn element_of_state(&mut self, forms: &mut Forms, place: Place, dtype: DType, at: &At<'_>) -> Form {
         let subscripts = self.state_subscripts(forms, &place, at);
-        let version = at.versions.get(&place).copied().unwrap_or_default();
+        let version = version(at.versions, &place, at.time);
         forms.make(Node::Element(dtype, place, subscripts, version))
     }
 
@@ -488,7 +499,7 @@ impl<'k> Spec<'k> {
     fn element(&mut self, forms: &mut Forms, array: &Name, own: Vec<Form>, dtype: DType, at: &At<'_>) -> Form {
         let subscripts = self.place_subscripts(forms, array, own, at);
         let place = Place::Array(array.clone());
-        let version = at.versions.get(&place).copied().unwrap_or_default();
+        let version = version(at.versions, &place, at.time);
         forms.make(Node::Element(dtype, place, subscripts, version))
     }
 

@@ -1,6 +1,9 @@
 //! The walk through the text of a device kernel.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    rc::Rc,
+};
 
 use loopwright_kernel_ir::{
     Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number, Part, PartRef,
@@ -14,7 +17,7 @@ use super::{
     filling::Filling,
     forms::{Form, Forms, Node, Op, Operation, Place, UnaryOp, Version},
     local,
-    spec::{At, Spec, Versions, Wanted},
+    spec::{At, Spec, Versions, Wanted, version},
 };
 use crate::{
     BinOp, DeviceKernel, Leaf, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
@@ -31,12 +34,12 @@ pub(super) struct Walk<'w, 'k, 'r> {
     holders: HashMap<Local, Place>,
     vars: HashMap<VarId, Form>,
     buffers: Buffers,
-    versions: Versions,
+    versions: Rc<Versions>,
     last: Version,
     /// Lanes that loops around count, with the first value and the one behind the last.
     lanes: Vec<(Name, Option<(i64, i64)>)>,
     /// Conditions around that are predicates of the kernel, with what had been written before.
-    predicates: Vec<(Form, Versions)>,
+    predicates: Vec<(Form, Version)>,
     /// Conditions around.
     conditions: Vec<Form>,
     group: Option<Group>,
@@ -58,8 +61,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
 struct Group {
     part: PartRef,
     given: HashSet<u8>,
-    /// What had been written before the first of them.
-    before: Versions,
+    /// The time of the first of them.
+    before: Version,
 }
 
 /// What a body writes.
@@ -87,7 +90,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             holders,
             vars: HashMap::new(),
             buffers: Buffers::default(),
-            versions: Versions::new(),
+            versions: Rc::default(),
             last: 0,
             lanes: Vec::new(),
             predicates: Vec::new(),
@@ -169,7 +172,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             Stmt::If { cond, body, otherwise, note } => {
                 let cond = self.value(cond);
                 if note.is_predicate() {
-                    self.predicates.push((cond, self.versions.clone()));
+                    self.predicates.push((cond, self.last));
                 }
                 let mut written = self.written(body);
                 let before =
@@ -300,14 +303,14 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     fn wrote_local(&mut self, local: Local) {
         if let Some(place) = self.holders.get(&local).cloned() {
             self.last += 1;
-            self.versions.insert(place, self.last);
+            Rc::make_mut(&mut self.versions).entry(place).or_default().push(self.last);
         }
     }
 
     fn wrote_local_or_global(&mut self, memory: Memory) {
         if let Some(place) = self.place(memory) {
             self.last += 1;
-            self.versions.insert(place, self.last);
+            Rc::make_mut(&mut self.versions).entry(place).or_default().push(self.last);
         }
     }
 
@@ -390,7 +393,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         }
         match self.place(memory) {
             Some(place) => {
-                let version = self.versions.get(&place).copied().unwrap_or_default();
+                let version = version(&self.versions, &place, self.last);
                 self.forms.make(Node::Element(dtype, place, subscripts, version))
             }
             None => self.forms.opaque(dtype),
@@ -454,11 +457,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
 
     fn variable(&mut self, var: VarId, dtype: DType) -> Form {
         if let Some(place) = self.holders.get(&Local::Var(var)) {
-            let version = self.versions.get(place).copied().unwrap_or_default();
+            let version = version(&self.versions, place, self.last);
             return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));
         }
         if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
-            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions: &self.versions };
+            let (versions, time) = (&self.versions, self.last);
+            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time };
             return self.spec.of_aff(self.forms, meaning, dtype, &at);
         }
         match self.vars.get(&var) {
@@ -524,14 +528,14 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         let goes_on =
             self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
         if !goes_on {
-            self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.versions.clone() });
+            self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.last });
         }
         let before = match &mut self.group {
             Some(group) => {
                 group.given.insert(number);
-                group.before.clone()
+                group.before
             }
-            None => self.versions.clone(),
+            None => self.last,
         };
         let mut only: HashMap<Name, Aff> = HashMap::new();
         for (name, value) in &leaf.only {
@@ -575,10 +579,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             _ => return Ok(()),
         };
         let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
+        let versions = self.versions.clone();
         let at = At {
             only: &only,
             has_lane: &|name| only.contains_key(name) || lanes.contains(name),
-            versions: &before,
+            versions: &versions,
+            time: before,
         };
         let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
         let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
@@ -610,11 +616,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         scope: ScopeId,
     ) -> Result<(), WrongValue> {
         let found = self.predicates.last().cloned();
-        let Some((found, before)) = found else {
+        let Some((found, time)) = found else {
             let message = format!("{part} does not stand under its predicate");
             return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
         };
-        let at = At { only: at.only, has_lane: at.has_lane, versions: &before };
+        let at = At { only: at.only, has_lane: at.has_lane, versions: at.versions, time };
         let Some(wanted) = self.spec.predicate(self.forms, text, &at) else { return Ok(()) };
         match self.same(wanted, found, scope)? {
             true => Ok(()),
