@@ -41,11 +41,14 @@ pub(super) fn wrong_numbers(
                 if !joined && *dim.of(&device.block) > 1 {
                     return Some(format!("does not join the threads of `{iname}`"));
                 }
-                (1, match dim {
-                    Dim::Z => 0,
-                    Dim::Y => 1,
-                    Dim::X => 2,
-                })
+                (
+                    1,
+                    match dim {
+                        Dim::Z => 0,
+                        Dim::Y => 1,
+                        Dim::X => 2,
+                    },
+                )
             }
             None if tag.is_jam() => (2, 0),
             None => match rounds.iter().position(|var| counts(var, iname)) {

@@ -68,7 +68,14 @@ impl Walk<'_, '_, '_> {
         let mut others: Vec<Form> = Vec::new();
         let mut function = |walk: &mut Self, form: Form| -> Result<Option<Aff>, WrongValue> {
             let mut atoms = Vec::new();
-            if walk.forms.to_aff(form, &mut |f| { atoms.push(f); Some(Name::new("?")) }).is_none() {
+            if walk
+                .forms
+                .to_aff(form, &mut |f| {
+                    atoms.push(f);
+                    Some(Name::new("?"))
+                })
+                .is_none()
+            {
                 return Ok(None);
             }
             let mut names: Vec<(Form, Name)> = Vec::new();
@@ -87,7 +94,9 @@ impl Walk<'_, '_, '_> {
                 });
                 let name = match walk.forms.node(atom) {
                     // A scalar that bounds are read from has its name in constraints.
-                    Node::Element(_, Place::Array(array), subscripts, _) if subscripts.is_empty() => array.clone(),
+                    Node::Element(_, Place::Array(array), subscripts, _) if subscripts.is_empty() => {
+                        array.clone()
+                    }
                     _ => Name::new(format!("value {number}")),
                 };
                 names.push((atom, name));
@@ -113,7 +122,9 @@ impl Forms {
         let list = |forms: &[Form]| forms.iter().map(|f| self.text(*f)).collect::<Vec<_>>().join(", ");
         match self.node(form) {
             Node::Name(name) | Node::Scalar(_, name) => name.to_string(),
-            Node::Constant(..) => self.as_number(form).map(|n| format!("{n}{}", n.dtype())).unwrap_or_default(),
+            Node::Constant(..) => {
+                self.as_number(form).map(|n| format!("{n}{}", n.dtype())).unwrap_or_default()
+            }
             Node::Sum(_, terms) => {
                 let mut text = String::new();
                 for (product, factor) in terms.iter().rev() {

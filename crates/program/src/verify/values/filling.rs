@@ -77,7 +77,8 @@ impl Walk<'_, '_, '_> {
         let run = self.system(scope)?.with(&rows.all).map_err(Diagnostic::from)?;
         let follows = own.implies_all(&rows.all).map_err(Diagnostic::from)?
             && run.implies_all(&instances.constraints).map_err(Diagnostic::from)?;
-        let cell = subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect::<Option<Vec<_>>>();
+        let cell =
+            subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect::<Option<Vec<_>>>();
         let (true, Some(cell)) = (follows, cell) else { return Ok(None) };
         let (instances, path) = (instances.constraints.clone(), self.path.clone());
         Ok(Some(Filling { number, scope, instances, cell, path }))
@@ -165,7 +166,9 @@ impl Walk<'_, '_, '_> {
             for ((_, subscripts), (_, filling)) in read.iter().zip(&fillings) {
                 let cell: Option<Vec<Aff>> =
                     subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
-                let Some(cell) = cell.filter(|cell| cell.len() == filling.cell.len()) else { return Ok(false) };
+                let Some(cell) = cell.filter(|cell| cell.len() == filling.cell.len()) else {
+                    return Ok(false);
+                };
                 if !self.is_of_filling(scope, &not, &cell, filling).map_err(Diagnostic::from)? {
                     return Ok(false);
                 }

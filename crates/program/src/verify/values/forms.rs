@@ -182,7 +182,9 @@ impl Forms {
     pub fn is_opaque(&self, form: Form) -> bool {
         match self.node(form) {
             Node::Name(_) | Node::Constant(..) | Node::Scalar(..) => false,
-            Node::Sum(_, terms) => terms.iter().any(|(product, _)| product.iter().any(|f| self.is_opaque(*f))),
+            Node::Sum(_, terms) => {
+                terms.iter().any(|(product, _)| product.iter().any(|f| self.is_opaque(*f)))
+            }
             Node::Element(_, _, subscripts, _) => subscripts.iter().any(|f| self.is_opaque(*f)),
             Node::Op(Op::Opaque(_), ..) => true,
             Node::Op(_, _, args) => args.iter().any(|f| self.is_opaque(*f)),
@@ -522,11 +524,13 @@ impl Forms {
 fn keeps(from: DType, to: DType) -> bool {
     match (from.is_float(), to.is_float()) {
         (true, true) => from == to || from.bytes() < to.bytes(),
-        (false, false) if from.is_integer() && to.is_integer() => match (from.is_unsigned(), to.is_unsigned()) {
-            (true, true) | (false, false) => from.bytes() <= to.bytes(),
-            (true, false) => from.bytes() < to.bytes(),
-            (false, true) => false,
-        },
+        (false, false) if from.is_integer() && to.is_integer() => {
+            match (from.is_unsigned(), to.is_unsigned()) {
+                (true, true) | (false, false) => from.bytes() <= to.bytes(),
+                (true, false) => from.bytes() < to.bytes(),
+                (false, true) => false,
+            }
+        }
         _ => false,
     }
 }

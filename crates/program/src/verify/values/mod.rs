@@ -124,7 +124,8 @@ impl<'k> Values<'k> {
         let mut learn = |local: Local, place: Place, of: &mut HashMap<Place, Local>| {
             let other = holders.insert(local, place.clone()).is_some_and(|own| own != place);
             if other || of.insert(place, local).is_some_and(|own| own != local) {
-                let message = format!("`{}` keeps different values in one place, or one in several", kernel.name);
+                let message =
+                    format!("`{}` keeps different values in one place, or one in several", kernel.name);
                 return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
             }
             Ok(())

@@ -6,8 +6,8 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel, Name, Part,
-    PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
+    AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel,
+    Name, Part, PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
 };
 use loopwright_legality::{consumer, context};
 use loopwright_poly::{System, Table};
@@ -141,7 +141,9 @@ impl<'k> Spec<'k> {
     /// What is declared of a scalar that is read from an array, and written nowhere else.
     pub fn known_of(&self, name: &Name) -> Vec<Constraint> {
         let mut known = Vec::new();
-        let ([writer], Some(_)) = (self.lookup.writers(name), self.lookup.temporary(name)) else { return known };
+        let ([writer], Some(_)) = (self.lookup.writers(name), self.lookup.temporary(name)) else {
+            return known;
+        };
         let Some(Expr::Subscript(access)) = self.kernel.instructions.get(*writer).map(|i| &i.value) else {
             return known;
         };
@@ -214,7 +216,9 @@ impl<'k> Spec<'k> {
             if consumer(i, n) != part.part {
                 continue;
             }
-            let (Some(operator), Some(own)) = (self.operator(&reduce.op), types.get(n)) else { return Ok(None) };
+            let (Some(operator), Some(own)) = (self.operator(&reduce.op), types.get(n)) else {
+                return Ok(None);
+            };
             let names = operator.state.iter().map(|s| s.name.clone());
             let table = table.with_scalars(names.zip(own.state.iter().map(|t| (*t).into())));
             let results = operator.result.iter().zip(&own.results);
@@ -291,7 +295,8 @@ impl<'k> Spec<'k> {
         let mut locals = self.results(forms, part, &text, at);
         match part.part {
             Part::Whole | Part::Finish => {
-                let (Some((array, subscripts)), Some(stored)) = (text.targets.get(k), text.stored.get(k)) else {
+                let (Some((array, subscripts)), Some(stored)) = (text.targets.get(k), text.stored.get(k))
+                else {
                     return Ok(None);
                 };
                 let value = match text.values.get(k) {
@@ -480,7 +485,13 @@ impl<'k> Spec<'k> {
     }
 
     /// The subscripts of an array's element in storage, by those of the kernel.
-    fn place_subscripts(&mut self, forms: &mut Forms, array: &Name, own: Vec<Form>, at: &At<'_>) -> Vec<Form> {
+    fn place_subscripts(
+        &mut self,
+        forms: &mut Forms,
+        array: &Name,
+        own: Vec<Form>,
+        at: &At<'_>,
+    ) -> Vec<Form> {
         let Some(found) = self.lookup.array(array) else { return own };
         let ordered = || found.storage_order().into_iter().filter_map(|axis| own.get(axis).copied());
         match found.space {
@@ -496,7 +507,14 @@ impl<'k> Spec<'k> {
         }
     }
 
-    fn element(&mut self, forms: &mut Forms, array: &Name, own: Vec<Form>, dtype: DType, at: &At<'_>) -> Form {
+    fn element(
+        &mut self,
+        forms: &mut Forms,
+        array: &Name,
+        own: Vec<Form>,
+        dtype: DType,
+        at: &At<'_>,
+    ) -> Form {
         let subscripts = self.place_subscripts(forms, array, own, at);
         let place = Place::Array(array.clone());
         let version = version(at.versions, &place, at.time);
@@ -527,8 +545,9 @@ impl<'k> Spec<'k> {
     pub fn function(&self, name: &Name, only: &HashMap<Name, Aff>) -> Aff {
         let own = Aff::var(name);
         let expanded = self.lookup.expand(&own).unwrap_or(own);
-        let coordinate =
-            |n: &Name| self.program.coordinates.iter().find(|(name, _)| name == n).map(|(_, aff)| aff.clone());
+        let coordinate = |n: &Name| {
+            self.program.coordinates.iter().find(|(name, _)| name == n).map(|(_, aff)| aff.clone())
+        };
         let known = expanded.substitute(&|n| only.get(n).cloned());
         let known = known.and_then(|aff| aff.substitute(&coordinate)).unwrap_or(expanded);
         // A value may be one of other inames with a single value.
@@ -635,4 +654,3 @@ fn operation(op: BinaryOp) -> Operation {
         BinaryOp::Shr => Operation::Shr,
     }
 }
-

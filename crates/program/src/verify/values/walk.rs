@@ -5,9 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{
-    Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number, Part, PartRef,
-};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number, Part, PartRef};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::System;
 
@@ -175,8 +173,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     self.predicates.push((cond, self.last));
                 }
                 let mut written = self.written(body);
-                let before =
-                    (!otherwise.is_empty()).then(|| (self.vars.clone(), self.buffers.clone(), self.versions.clone()));
+                let before = (!otherwise.is_empty())
+                    .then(|| (self.vars.clone(), self.buffers.clone(), self.versions.clone()));
                 let since = self.buffers.now();
                 self.conditions.push(cond);
                 self.body(body)?;
@@ -197,7 +195,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 }
                 self.forget(&written);
             }
-            Stmt::For { var, lower, upper, step, body, .. } => self.loop_of(*var, (lower, upper, *step), body)?,
+            Stmt::For { var, lower, upper, step, body, .. } => {
+                self.loop_of(*var, (lower, upper, *step), body)?
+            }
         }
         Ok(())
     }
@@ -229,8 +229,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         self.forget(&others);
         let known = self.lanes.len();
         self.loops += 1;
-        let counted: Vec<Name> =
-            meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
+        let counted: Vec<Name> = meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
         self.path.push((self.loops, counted));
         for name in meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)) {
             let range = constant.filter(|_| lane.as_ref() == Some(&name));
@@ -324,7 +323,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             // As a function of the subscript, which is the same for the next vector.
             let first = subscripts.pop().and_then(|s| s.as_constant());
             let own = Aff::var(Name::new("subscript"));
-            let (Some(first), Ok(by)) = (first, own.add_constant(first.map_or(0, i64::saturating_neg))) else {
+            let (Some(first), Ok(by)) = (first, own.add_constant(first.map_or(0, i64::saturating_neg)))
+            else {
                 return self.buffers.forget(array);
             };
             form = self.forms.substitute(form, &HashMap::from([(lane, by)]));
@@ -483,7 +483,10 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         }
         match self.spec.neutral(self.forms, &place)? {
             Some(neutral) if neutral != form => Err(self.wrong(
-                format!("an accumulator in `{}` begins with another value than the neutral one", self.kernel.name),
+                format!(
+                    "an accumulator in `{}` begins with another value than the neutral one",
+                    self.kernel.name
+                ),
                 neutral,
                 form,
             )),
@@ -506,7 +509,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     if dtype != self.program.index && dtype.bytes() < 8 {
                         let greatest = Aff::constant(i64::from(i32::MAX));
                         let system = self.system(scope)?;
-                        natural = natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
+                        natural =
+                            natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
                     }
                     natural.map_err(Diagnostic::from)?
                 }
@@ -515,7 +519,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 _ => false,
             };
             if !natural {
-                let message = format!("`{}` may divide a negative number with C's operators", self.kernel.name);
+                let message =
+                    format!("`{}` may divide a negative number with C's operators", self.kernel.name);
                 return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
             }
         }
@@ -523,10 +528,15 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     }
 
     /// Compares a statement that gives a value with what the kernel says.
-    fn given(&mut self, stmt: &'k Stmt, leaf: &'k Leaf, number: u8, scope: ScopeId) -> Result<(), WrongValue> {
+    fn given(
+        &mut self,
+        stmt: &'k Stmt,
+        leaf: &'k Leaf,
+        number: u8,
+        scope: ScopeId,
+    ) -> Result<(), WrongValue> {
         let part = &leaf.part;
-        let goes_on =
-            self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
+        let goes_on = self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
         if !goes_on {
             self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.last });
         }
@@ -546,7 +556,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         }
         // What is written, and where.
         let carries = matches!(part.part, Part::Init(_))
-            && local(stmt).and_then(|l| self.holders.get(&l)).is_some_and(|p| matches!(p, Place::Carried(..)));
+            && local(stmt)
+                .and_then(|l| self.holders.get(&l))
+                .is_some_and(|p| matches!(p, Place::Carried(..)));
         let (place, subscripts, value) = match stmt {
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 (self.holders.get(&Local::Var(*var)).cloned(), Vec::new(), self.value(value))
@@ -642,7 +654,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         }
         for (found, own) in subscripts.iter().zip(&wanted.subscripts) {
             if !self.same(*own, *found, scope)? {
-                return Err(self.wrong(format!("{part} writes another element than its target"), *own, *found));
+                return Err(self.wrong(
+                    format!("{part} writes another element than its target"),
+                    *own,
+                    *found,
+                ));
             }
         }
         if self.same(wanted.value, value, scope)? {
