@@ -215,14 +215,14 @@ fn launch<'p>(
             }
         }));
     }
-    let mut in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
+    let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
     let mut coverage = Coverage::new(&in_inames, &context);
     let misfit = coverage.check(seen)?;
     *questions += coverage.questions;
     if let Some(misfit) = misfit {
         return Ok(Some(misfits(program, &kernel.name, &misfit)?));
     }
-    match values.as_mut().map(|values| values.check(kernel, &mut in_inames)) {
+    match values.as_mut().map(|values| values.check(kernel, &in_inames)) {
         Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
         Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
         Some(Ok(())) | None => {}

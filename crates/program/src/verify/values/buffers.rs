@@ -81,6 +81,38 @@ impl Buffers {
         self.pieces.remove(&array);
     }
 
+    /// Behind a choice of which `one` is what the one side has left and `self` the other: elements
+    /// that both have written are chosen by the condition.
+    pub fn choose(&mut self, forms: &mut Forms, one: Buffers, since: usize, condition: Form) {
+        let arrays: Vec<usize> = self.pieces.keys().chain(one.pieces.keys()).copied().collect();
+        self.written = self.written.max(one.written);
+        for array in arrays {
+            let new = |of: &Buffers| {
+                let pieces = of.pieces.get(&array)?;
+                Some(pieces.iter().filter(|(n, _)| *n > since).map(|(_, p)| p.clone()).collect::<Vec<_>>())
+            };
+            let (Some(a), Some(b)) = (new(&one), new(self)) else {
+                self.forget(array);
+                continue;
+            };
+            let chosen = match (a.as_slice(), b.as_slice()) {
+                ([], []) => continue,
+                ([a], [b]) if a.subscripts == b.subscripts && a.parameters == b.parameters => {
+                    let plain = a.conditions.is_empty() && b.conditions.is_empty();
+                    plain.then(|| Piece { form: forms.choice(condition, a.form, b.form), ..a.clone() })
+                }
+                _ => None,
+            };
+            match (chosen, self.pieces.get_mut(&array)) {
+                (Some(chosen), Some(pieces)) => {
+                    pieces.retain(|(number, _)| *number <= since);
+                    self.write(array, chosen);
+                }
+                _ => self.forget(array),
+            }
+        }
+    }
+
     /// The form of an element where these conditions hold. `range` bounds functions of lanes, both
     /// ends inclusive.
     pub fn read(
@@ -119,9 +151,22 @@ impl Buffers {
                     kept = false;
                     break;
                 }
-                self.parameters += 1;
-                let parameter = Name::new(format!("element {}", self.parameters));
-                let by = HashMap::from([(lane.clone(), Aff::var(&parameter))]);
+                // One that is last has the name that it has in vectors.
+                let last = piece.subscripts.last().filter(|s| own(s) && piece.parameters.is_empty());
+                let moved = last.map_or(0, Aff::constant_term);
+                let parameter = match last {
+                    Some(_) => Name::new("subscript"),
+                    None => {
+                        self.parameters += 1;
+                        Name::new(format!("element {}", self.parameters))
+                    }
+                };
+                let Ok(value) = Aff::var(&parameter).add_constant(moved.saturating_neg()) else {
+                    kept = false;
+                    break;
+                };
+                let (low, end) = (low.saturating_add(moved), end.saturating_add(moved));
+                let by = HashMap::from([(lane.clone(), value)]);
                 let subscripts: Result<Vec<Aff>, _> =
                     piece.subscripts.iter().map(|s| s.substitute(&|n| by.get(n).cloned())).collect();
                 let Ok(subscripts) = subscripts else {

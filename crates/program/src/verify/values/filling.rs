@@ -28,12 +28,8 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    Leaf, Value,
-    verify::{
-        instances::Coverage,
-        integers::Asked,
-        reading::{Rows, ScopeId},
-    },
+    Leaf,
+    verify::{instances::Coverage, reading::ScopeId},
 };
 
 /// A copy that fills its buffer.
@@ -42,6 +38,8 @@ pub(super) struct Filling {
     number: Number,
     scope: ScopeId,
     instances: Vec<Constraint>,
+    /// The range of the lane that a vector's elements are.
+    lanes: Vec<Constraint>,
     /// The element that is written.
     cell: Vec<Aff>,
     /// The loops around, and the names that they count.
@@ -54,34 +52,41 @@ impl Walk<'_, '_, '_> {
     pub fn is_filled(
         &mut self,
         (wanted, found): (Form, Form),
-        (value, subscripts): (&Value, &[Form]),
+        subscripts: &[Form],
         leaf: &Leaf,
         scope: ScopeId,
     ) -> Result<Option<Filling>, WrongValue> {
         let (Role::Copies { .. }, Some(instances)) = (&leaf.role, &leaf.instances) else { return Ok(None) };
         let Node::Op(Op::Select, _, args) = self.forms.node(found) else { return Ok(None) };
-        let ([_, copied, filling], crate::ValueKind::Select(cond, ..)) = (&args[..], &value.kind) else {
-            return Ok(None);
-        };
-        let (copied, Some(number)) = (*copied, self.forms.as_number(*filling)) else { return Ok(None) };
+        let [cond, copied, filling] = args[..] else { return Ok(None) };
+        let Some(number) = self.forms.as_number(filling) else { return Ok(None) };
         if !self.same(wanted, copied, scope)? {
             return Ok(None);
         }
-        let mut rows = Rows::default();
-        let exact = self.reading.at(scope, |r| r.condition(cond, true, Asked::Indices, &mut rows));
-        if !exact.map_err(Diagnostic::from)? || !rows.either.is_empty() {
+        let lane = self.lane.clone();
+        let by = lane.as_ref().map(|(_, by)| by.clone()).unwrap_or_default();
+        let cond = self.forms.substitute(cond, &by);
+        let mut rows = Vec::new();
+        if self.forms.constraints(cond, &mut rows).is_none() {
             return Ok(None);
         }
         let own = Coverage::instances(instances, self.reading.context, Some(self.reading));
         let own = System::new(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
-        let run = self.system(scope)?.with(&rows.all).map_err(Diagnostic::from)?;
-        let follows = own.implies_all(&rows.all).map_err(Diagnostic::from)?
+        // Of a vector, the kernel's lane goes over its range.
+        let of_lane = |c: &&Constraint| lane.as_ref().is_some_and(|(l, _)| c.names().iter().all(|n| n == l));
+        let lanes: Vec<Constraint> = instances.constraints.iter().filter(of_lane).cloned().collect();
+        let run = self.system(scope)?.with(&[rows.as_slice(), &lanes].concat());
+        let run = run.map_err(Diagnostic::from)?;
+        let follows = own.implies_all(&rows).map_err(Diagnostic::from)?
             && run.implies_all(&instances.constraints).map_err(Diagnostic::from)?;
-        let cell =
-            subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect::<Option<Vec<_>>>();
+        let mut function = |s: &Form| {
+            let s = self.forms.substitute(*s, &by);
+            self.forms.to_aff(s, &mut |_| None)
+        };
+        let cell = subscripts.iter().map(&mut function).collect::<Option<Vec<_>>>();
         let (true, Some(cell)) = (follows, cell) else { return Ok(None) };
         let (instances, path) = (instances.constraints.clone(), self.path.clone());
-        Ok(Some(Filling { number, scope, instances, cell, path }))
+        Ok(Some(Filling { number, scope, instances, lanes, cell, path }))
     }
 
     /// Whether an update that runs for more than its instances adds nothing there.
@@ -203,6 +208,7 @@ impl Walk<'_, '_, '_> {
             copied.push(c.rename(&other)?);
         }
         let mut written = rows(filling.scope);
+        written.extend(filling.lanes.iter().cloned());
         for (k, (own, read)) in filling.cell.iter().zip(read).enumerate() {
             copied.push(Constraint::equal(&own.rename(&other)?, read)?);
             written.push(Constraint::equal(&Aff::var(Name::new(format!("cell {k}"))), own)?);

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
-use loopwright_kernel_ir::{Aff, DType, Name, Number, Precision, Term};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Name, Number, Precision, Term};
 use loopwright_poly::Table;
 
 use crate::{BinOp, UnOp};
@@ -416,12 +416,50 @@ impl Forms {
     }
 
     pub fn select(&mut self, dtype: DType, cond: Form, a: Form, b: Form) -> Form {
+        // What the same condition has decided already.
+        let side = |forms: &Self, of: Form, k: usize| match forms.node(of) {
+            Node::Op(Op::Select, _, args) if args.first() == Some(&cond) => {
+                args.get(k).copied().unwrap_or(of)
+            }
+            _ => of,
+        };
+        let (a, b) = (side(self, a, 1), side(self, b, 2));
         match self.as_number(cond) {
             Some(Number::Bool(true)) => a,
             Some(Number::Bool(false)) => b,
             _ if a == b => a,
             _ => self.make(Node::Op(Op::Select, dtype, vec![cond, a, b])),
         }
+    }
+
+    /// A condition on indices as constraints that all have to hold.
+    pub fn constraints(&self, cond: Form, rows: &mut Vec<Constraint>) -> Option<()> {
+        let Node::Op(Op::Binary(op), DType::Bool, args) = self.node(cond) else { return None };
+        let [a, b] = args[..] else { return None };
+        if *op == Operation::And {
+            self.constraints(a, rows)?;
+            return self.constraints(b, rows);
+        }
+        if !self.is_index(a) || !self.is_index(b) {
+            return None;
+        }
+        let (a, b) = (self.to_aff(a, &mut |_| None)?, self.to_aff(b, &mut |_| None)?);
+        let row = match op {
+            Operation::Lt => Constraint::lt(&a, &b),
+            Operation::Le => Constraint::le(&a, &b),
+            Operation::Gt => Constraint::lt(&b, &a),
+            Operation::Ge => Constraint::le(&b, &a),
+            Operation::Eq => Constraint::equal(&a, &b),
+            _ => return None,
+        };
+        rows.push(row.ok()?);
+        Some(())
+    }
+
+    /// As [`Self::select`], of the type of the one.
+    pub fn choice(&mut self, cond: Form, a: Form, b: Form) -> Form {
+        let dtype = self.dtype(a);
+        self.select(dtype, cond, a, b)
     }
 
     /// A value converted to a type. `exact` says whether a name has all its values in a type.

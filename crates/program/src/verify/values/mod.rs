@@ -78,7 +78,7 @@ impl<'k> Values<'k> {
 
     /// Whether the statements of a device kernel compute what the kernel says. `reading` is that of
     /// the device kernel, over inames.
-    pub fn check(&mut self, kernel: &'k DeviceKernel, reading: &mut Reading<'_>) -> Result<(), WrongValue> {
+    pub fn check(&mut self, kernel: &'k DeviceKernel, reading: &Reading<'_>) -> Result<(), WrongValue> {
         let holders = self.holders(kernel)?;
         self.forms.zero = HardwareAxis::all()
             .filter(|axis| match axis {

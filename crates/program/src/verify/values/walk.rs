@@ -26,7 +26,7 @@ use crate::{
 pub(super) struct Walk<'w, 'k, 'r> {
     pub program: &'k Program,
     pub kernel: &'k DeviceKernel,
-    pub reading: &'w mut Reading<'r>,
+    pub reading: &'w Reading<'r>,
     pub spec: &'w mut Spec<'k>,
     pub forms: &'w mut Forms,
     holders: HashMap<Local, Place>,
@@ -40,6 +40,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
     predicates: Vec<(Form, Version)>,
     /// Conditions around.
     conditions: Vec<Form>,
+    /// The kernel's lane of a vector's elements, with what the elements' name is in it.
+    pub lane: Option<(Name, HashMap<Name, Aff>)>,
     group: Option<Group>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
@@ -74,7 +76,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     pub fn new(
         program: &'k Program,
         kernel: &'k DeviceKernel,
-        reading: &'w mut Reading<'r>,
+        reading: &'w Reading<'r>,
         spec: &'w mut Spec<'k>,
         forms: &'w mut Forms,
         holders: HashMap<Local, Place>,
@@ -93,6 +95,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             lanes: Vec::new(),
             predicates: Vec::new(),
             conditions: Vec::new(),
+            lane: None,
             group: None,
             done: 0,
             truncated: Vec::new(),
@@ -183,16 +186,18 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     self.predicates.pop();
                 }
                 match before {
-                    Some(before) => {
-                        (self.vars, self.buffers, self.versions) = before;
+                    Some((vars, buffers, versions)) => {
+                        let one = std::mem::replace(&mut self.buffers, buffers);
+                        (self.vars, self.versions) = (vars, versions);
                         self.body(otherwise)?;
-                        self.forget(&self.written(otherwise));
+                        self.buffers.choose(self.forms, one, since, cond);
+                        let other = self.written(otherwise);
+                        written.vars.extend(other.vars);
+                        written.memories.extend(other.memories);
                     }
-                    None => {
-                        self.buffers.depends(since, cond);
-                        written.memories.retain(|memory| !self.is_buffer(*memory));
-                    }
+                    None => self.buffers.depends(since, cond),
                 }
+                written.memories.retain(|memory| !self.is_buffer(*memory));
                 self.forget(&written);
             }
             Stmt::For { var, lower, upper, step, body, .. } => {
@@ -540,6 +545,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         if !goes_on {
             self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.last });
         }
+        self.lane = None;
         let before = match &mut self.group {
             Some(group) => {
                 group.given.insert(number);
@@ -582,8 +588,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 let mut vector =
                     vector.filter(|l| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l));
                 if let (Some(own), Some(name), None) = (own, vector.next(), vector.next()) {
-                    let lower = self.spec.lower(name);
-                    only.insert(name.clone(), own.add_constant(lower).map_err(Diagnostic::from)?);
+                    let own = own.add_constant(self.spec.lower(name)).map_err(Diagnostic::from)?;
+                    let first = own.sub(&Aff::var(&lane)).map_err(Diagnostic::from)?;
+                    let back = Aff::var(name).sub(&first).map_err(Diagnostic::from)?;
+                    self.lane = Some((name.clone(), HashMap::from([(lane.clone(), back)])));
+                    only.insert(name.clone(), own);
                 }
                 let value = self.element_of_vector(from, &lane);
                 (self.place(to.memory), subscripts, value)
@@ -612,7 +621,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         if let Some(text) = text.filter(|t| t.predicate.is_some() && !matches!(part.part, Part::Init(_))) {
             self.under_predicate(&text, &at, part, scope)?;
         }
-        let filling = self.is_wanted((place, subscripts, value), &wanted, (stmt, leaf), scope)?;
+        let filling = self.is_wanted((place, subscripts, value), &wanted, leaf, scope)?;
         self.fillings.entry(wanted.place).and_modify(|f| *f = None).or_insert(filling);
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
@@ -644,7 +653,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         &mut self,
         (place, subscripts, value): (Option<Place>, Vec<Form>, Form),
         wanted: &Wanted,
-        (stmt, leaf): (&'k Stmt, &Leaf),
+        leaf: &Leaf,
         scope: ScopeId,
     ) -> Result<Option<Filling>, WrongValue> {
         let part = &leaf.part;
@@ -664,11 +673,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         if self.same(wanted.value, value, scope)? {
             return Ok(None);
         }
-        if let Stmt::Store { value: text, .. } = stmt {
-            let filling = self.is_filled((wanted.value, value), (text, &subscripts), leaf, scope)?;
-            if filling.is_some() {
-                return Ok(filling);
-            }
+        let filling = self.is_filled((wanted.value, value), &subscripts, leaf, scope)?;
+        if filling.is_some() {
+            return Ok(filling);
         }
         let message = format!("{part} does not compute its value in `{}`", self.kernel.name);
         Err(self.wrong(message, wanted.value, value))
