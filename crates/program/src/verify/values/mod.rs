@@ -30,6 +30,7 @@ mod buffers;
 mod compare;
 mod filling;
 mod forms;
+mod given;
 mod spec;
 mod walk;
 

@@ -1,0 +1,181 @@
+//! A statement that gives a value of a part, against what the kernel says of it.
+
+use std::collections::{HashMap, HashSet};
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, PartRef};
+
+use super::{
+    Local, WrongValue,
+    filling::Filling,
+    forms::{Form, Place},
+    local,
+    spec::{At, Text, Wanted},
+    walk::{Group, Walk},
+};
+use crate::{Leaf, Stmt, verify::reading::ScopeId};
+
+impl<'k> Walk<'_, 'k, '_> {
+    /// Compares a statement that gives a value with what the kernel says.
+    pub fn given(
+        &mut self,
+        stmt: &'k Stmt,
+        leaf: &'k Leaf,
+        number: u8,
+        scope: ScopeId,
+    ) -> Result<(), WrongValue> {
+        let part = &leaf.part;
+        let goes_on = self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
+        if !goes_on {
+            self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.last });
+        }
+        self.lane = None;
+        let before = match &mut self.group {
+            Some(group) => {
+                group.given.insert(number);
+                group.before
+            }
+            None => self.last,
+        };
+        let mut only: HashMap<Name, Aff> = HashMap::new();
+        for (name, value) in &leaf.only {
+            let equal = Constraint::equal(&Aff::var(name), value).map_err(Diagnostic::from)?;
+            if self.reading.scope(scope).rows.contains(&equal) {
+                only.insert(name.clone(), value.clone());
+            }
+        }
+        // What is written, and where.
+        let carries = matches!(part.part, Part::Init(_))
+            && local(stmt)
+                .and_then(|l| self.holders.get(&l))
+                .is_some_and(|p| matches!(p, Place::Carried(..)));
+        let (place, subscripts, value) = match stmt {
+            Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                (self.holders.get(&Local::Var(*var)).cloned(), Vec::new(), self.value(value))
+            }
+            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
+                let subscripts = to.subscripts.iter().map(|s| self.value(s)).collect();
+                (self.place(to.memory), subscripts, self.value(value))
+            }
+            Stmt::VectorCopy { to, from, lanes, .. } => {
+                let lane = self.buffers.parameter();
+                self.range = Some((lane.clone(), i64::from(*lanes)));
+                let mut subscripts: Vec<Form> = to.subscripts.iter().map(|s| self.value(s)).collect();
+                let dense = self.dense(to);
+                self.move_subscript(&mut subscripts, dense, &lane);
+                // The lane of the kernel that the vector's elements are.
+                let own = from.subscripts.last().and_then(|s| {
+                    let first = self.value(s);
+                    self.forms.to_aff(first, &mut |_| None)?.add(&Aff::var(&lane)).ok()
+                });
+                let vector = leaf.instances.iter().flat_map(|i| &i.lanes);
+                let mut vector =
+                    vector.filter(|l| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l));
+                if let (Some(own), Some(name), None) = (own, vector.next(), vector.next()) {
+                    let own = own.add_constant(self.spec.lower(name)).map_err(Diagnostic::from)?;
+                    let first = own.sub(&Aff::var(&lane)).map_err(Diagnostic::from)?;
+                    let back = Aff::var(name).sub(&first).map_err(Diagnostic::from)?;
+                    self.lane = Some((name.clone(), HashMap::from([(lane.clone(), back)])));
+                    only.insert(name.clone(), own);
+                }
+                let value = self.element_of_vector(from, &lane);
+                (self.place(to.memory), subscripts, value)
+            }
+            _ => return Ok(()),
+        };
+        let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
+        let versions = self.versions.clone();
+        let at = At {
+            only: &only,
+            has_lane: &|name| only.contains_key(name) || lanes.contains(name),
+            versions: &versions,
+            time: before,
+        };
+        let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
+        let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
+        let text = self.spec.text(part)?;
+        let atomic = match stmt {
+            Stmt::Update { atomic, .. } => Some(*atomic),
+            _ => None,
+        };
+        if text.as_ref().is_some_and(|text| text.atomic != atomic) {
+            let message = format!("{part} updates its target otherwise than the kernel says");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        }
+        if let Some(text) = text.filter(|t| t.predicate.is_some() && !matches!(part.part, Part::Init(_))) {
+            self.under_predicate(&text, &at, part, scope)?;
+        }
+        let filling = self.is_wanted((place, subscripts, value), &wanted, leaf, scope)?;
+        self.fillings.entry(wanted.place).and_modify(|f| *f = None).or_insert(filling);
+        self.adds_nothing(leaf, &at, scope)?;
+        self.range = None;
+        self.truncates(Some(scope))
+    }
+
+    /// Whether a statement that has a predicate in the kernel stands under it.
+    fn under_predicate(
+        &mut self,
+        text: &Text,
+        at: &At<'_>,
+        part: &PartRef,
+        scope: ScopeId,
+    ) -> Result<(), WrongValue> {
+        let found = self.predicates.last().cloned();
+        let Some((found, time)) = found else {
+            let message = format!("{part} does not stand under its predicate");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        };
+        let at = At { only: at.only, has_lane: at.has_lane, versions: at.versions, time };
+        let Some(wanted) = self.spec.predicate(self.forms, text, &at) else { return Ok(()) };
+        match self.same(wanted, found, scope)? {
+            true => Ok(()),
+            false => Err(self.wrong(format!("{part} stands under another predicate"), wanted, found)),
+        }
+    }
+
+    fn is_wanted(
+        &mut self,
+        (place, subscripts, value): (Option<Place>, Vec<Form>, Form),
+        wanted: &Wanted,
+        leaf: &Leaf,
+        scope: ScopeId,
+    ) -> Result<Option<Filling>, WrongValue> {
+        let part = &leaf.part;
+        if place.as_ref() != Some(&wanted.place) || subscripts.len() != wanted.subscripts.len() {
+            let message = format!("{part} writes something else than its target");
+            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+        }
+        for (found, own) in subscripts.iter().zip(&wanted.subscripts) {
+            if !self.same(*own, *found, scope)? {
+                return Err(self.wrong(
+                    format!("{part} writes another element than its target"),
+                    *own,
+                    *found,
+                ));
+            }
+        }
+        if self.same(wanted.value, value, scope)? {
+            return Ok(None);
+        }
+        let filling = self.is_filled((wanted.value, value), &subscripts, leaf, scope)?;
+        if filling.is_some() {
+            return Ok(filling);
+        }
+        let message = format!("{part} does not compute its value in `{}`", self.kernel.name);
+        Err(self.wrong(message, wanted.value, value))
+    }
+
+    fn not_followed(&self, part: &PartRef) -> WrongValue {
+        let message = format!("{part} is of a form that the check of values does not follow");
+        WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message)))
+    }
+
+    pub fn wrong(&self, message: String, wanted: Form, found: Form) -> WrongValue {
+        let (own, other) = (self.forms.text(wanted), self.forms.text(found));
+        let diagnostic = Diagnostic::new("wrong-value", message);
+        if self.forms.is_opaque(wanted) || self.forms.is_opaque(found) {
+            let help = format!("it has to be {own}; what the program computes is not followed: {other}");
+            return WrongValue::NotFollowed(Box::new(diagnostic.help(help)));
+        }
+        WrongValue::Wrong(Box::new(diagnostic.witness(format!("it has to be {own}, and is {other}"))))
+    }
+}
