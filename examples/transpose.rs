@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         conflicts.push(counts.bank_conflicts());
     }
-    assert!(conflicts[1] > 0, "a column of a 32 x 32 tile lies in one bank");
-    assert_eq!(conflicts[2], 0, "with padded rows it lies in all of them");
+    assert!(conflicts[1] > 0, "a column of a 32 x 32 tile is in one bank");
+    assert_eq!(conflicts[2], 0, "with padded rows it is in all of them");
     Ok(())
 }

@@ -26,7 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`ir`] | kernels: domains, instructions, the loop tree, the text format |
 //! | [`transforms`] | steps and pipelines from kernel to kernel |

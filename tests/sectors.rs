@@ -137,8 +137,8 @@ const SEGMENTED_SUM: &[Case] = &[
     // The two initial values share a sector; each of four blocks updates a result, which counts as
     // a store.
     case("pipelines/segmented_sum/grid_atomic", CHUNKS, [2 * 2500, 1 + 4, 0]),
-    // Lanes are a row apart: each element is in a sector of its own, which is requested eight
-    // times. 32 and 8 results are stored by one request each.
+    // Lanes are a row apart: each element is in a different sector, which is requested eight times.
+    // 32 and 8 results are stored by one request each.
     case("pipelines/segmented_sum/thread_per_segment", &[("nseg", 40), ("len", 24)], [40 * 24, 4 + 1, 0]),
     // Rows of 80 bytes; every second one starts in the middle of a sector. A request covers eight
     // elements of each of four rows: 1 sector of the first and third row, 2 of the others; the

@@ -79,7 +79,7 @@ impl Cut {
             ..alike((first, tiles))
         };
         let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
-        // No chunk lies inside one segment.
+        // No chunk is inside one segment.
         let even = !long && longest.is_some_and(|longest| longest < points * tiles);
         let flat = if !known || (giant && !long) {
             // With three rounds, one that is not full costs less. With a giant they were measured

@@ -285,7 +285,7 @@ fn assumed(v: usize, aligned: bool) -> String {
 ///   rounded up to a power of two;
 /// * two rows per thread take up to three iterations, all of which are remainder. For rows that a
 ///   warp has enough lanes for, idle lanes cost less than a second iteration, unless one vector
-///   remains, which lies in a sector that the next row needs as well.
+///   remains, which is in a sector that the next row needs as well.
 ///
 /// For longer rows, half the lanes would take four iterations or more; the fewest iterations are
 /// used.

@@ -210,7 +210,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
     for name in names {
         let (kernel, sizes) = sizes(&name);
         let tuning = |kind: &str| example(&format!("tuning/{name}.{kind}"));
-        // A kernel without pipelines of its own is stored with its spaces.
+        // A kernel without its own pipelines is stored with its spaces.
         let folder = if kernel == "argmax" { "tuning" } else { "kernels" };
         let (kernel, pipeline, space) =
             (example(&format!("{folder}/{kernel}.lw")), tuning("pipe"), tuning("space"));

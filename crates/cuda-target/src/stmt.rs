@@ -23,7 +23,7 @@ impl Lines {
         self.0.extend(wrap(text, indent).into_iter().map(|line| (line, leaf)));
     }
 
-    /// Adds a comment on lines of its own.
+    /// Adds a comment on separate lines.
     pub(crate) fn comment(&mut self, text: &str, indent: usize, leaf: Option<LeafId>) {
         self.0.extend(comment(text, indent).into_iter().map(|line| (line, leaf)));
     }

@@ -5,15 +5,15 @@
 //! log and resource usage comes out. Buffers are bytes, and a launch is a function, a grid, a block
 //! and packed argument values. Callers know how a source was produced and what its arguments mean.
 //!
-//! | module | what it answers |
+//! | module | contents |
 //! |---|---|
-//! | [`arch`] | which devices a binary runs on |
+//! | [`arch`] | the devices that a binary runs on |
 //! | [`driver`] | devices, buffers, streams, modules, launches, graphs, times |
-//! | [`nvrtc`] | where NVRTC is, and what it makes of a source |
-//! | [`cache`] | whether a source has been compiled before |
+//! | [`nvrtc`] | finding NVRTC, and compiling with it |
+//! | [`cache`] | compiled binaries on disk |
 //! | [`disasm`] | the machine code of a binary |
-//! | [`dlpack`] | arrays that change hands between libraries without a copy |
-//! | [`tools`] | where programs and CUDA toolkits are installed |
+//! | [`dlpack`] | exchange of arrays between libraries without copies |
+//! | [`tools`] | finding programs and CUDA toolkits |
 //!
 //! Principles:
 //!

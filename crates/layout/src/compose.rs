@@ -41,7 +41,7 @@ impl From<&crate::IntTuple> for Tiler {
     }
 }
 
-/// The part of a mode of `B` that lies in one digit of `A`.
+/// The part of a mode of `B` in one digit of `A`.
 struct Part {
     digit: usize,
     size: Int,
@@ -208,7 +208,7 @@ fn by_values(a: &Layout, shape: &Int, stride: &Int, why: String, parts: &mut Vec
         return Err(Error::TooLarge { operation: NAME, points: size });
     }
     let f = |i: i64| known.at(i.checked_mul(step).ok_or(Error::Overflow)?);
-    // What lies in which digit is not known here; a part that overflows asks for enumeration.
+    // The digits of the parts are not known here; a part that overflows requires enumeration.
     parts.push(Part { digit: 0, size: i64::MAX.into(), step: Int::ONE });
     match fit(size, &f)? {
         Ok(layout) => Ok(layout),

@@ -21,10 +21,10 @@
 //! # }
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`eval`] | expressions as text, by CuTe's names |
-//! | [`cases`] | files of cases, run |
+//! | [`eval`] | expressions as text, with CuTe's names |
+//! | [`cases`] | running files of cases |
 
 #![cfg_attr(
     not(test),

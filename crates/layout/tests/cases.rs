@@ -122,7 +122,8 @@ fn each_wrong_expectation_is_found() {
             "involution",
         ] {
             let Some(value) = case.get(key) else { continue };
-            // What is wrong on purpose is decided by the post-condition, not by what stands there.
+            // Intentionally wrong results are decided by the post-condition, not by the expected
+            // result.
             let is_decided_otherwise = case
                 .pointer("/checks")
                 .and_then(Json::as_object)

@@ -111,7 +111,8 @@ fn permutations_move_rows_and_columns() {
     let plain = TiledInstruction::new(atom.clone(), &atoms, None).unwrap().holders().unwrap();
     let tile = tiler("<(4,2,2):(1,8,4), (4,2,2):(1,8,4)>");
     let [a, b, c] = TiledInstruction::new(atom, &atoms, Some(&tile)).unwrap().holders().unwrap();
-    // Rows 0-3 stay, the second half of the first instruction goes behind the first of the second.
+    // Rows 0-3 stay, the second half of the first instruction goes after the first half of the
+    // second.
     let to = |m: usize| [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15][m];
     for m in 0..16 {
         for n in 0..16 {
@@ -124,7 +125,7 @@ fn permutations_move_rows_and_columns() {
     }
 }
 
-/// A larger tile gives each thread more values; every cell of it has a holder of its own.
+/// A larger tile gives each thread more values; every cell of it has a different holder.
 #[test]
 fn larger_tiles_add_values() {
     let atom = Instruction::named("SM80_16x8x16_F32F16F16F32_TN").unwrap();

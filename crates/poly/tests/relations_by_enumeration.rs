@@ -137,7 +137,7 @@ proptest! {
         });
     }
 
-    /// With two outputs more behind one, its bounds are not always exact.
+    /// With two further outputs after one, its bounds are not always exact.
     #[test]
     fn extremes_of_three(list in prop::collection::vec((prop::collection::vec(-4i64..=4, 3), -6i64..=6), 1..4)) {
         let names = ["i", "j", "k"].map(Name::new);

@@ -5,14 +5,14 @@
 //! here. The driver and NVRTC are called by [`loopwright_cuda`], whose modules are exported as
 //! well:
 //!
-//! | module | what it answers |
+//! | module | contents |
 //! |---|---|
-//! | [`arch`] | which devices a binary runs on |
-//! | [`nvrtc`] | where NVRTC is, and what it makes of a source |
-//! | [`cache`] | whether a source has been compiled before |
+//! | [`arch`] | the devices that a binary runs on |
+//! | [`nvrtc`] | finding NVRTC, and compiling with it |
+//! | [`cache`] | compiled binaries on disk |
 //! | [`cuda`] | the driver: devices, buffers, streams, modules, launches, times |
 //! | [`disasm`] | the machine code of a binary |
-//! | [`dlpack`] | arrays that change hands between libraries without a copy |
+//! | [`dlpack`] | exchange of arrays between libraries without copies |
 //!
 //! [`doctor`] reports what this machine has, and what is missing for which task. Neither the driver
 //! nor NVRTC is required: without them kernels are printed, checked and emulated.

@@ -157,7 +157,7 @@ fn the_wait_for_the_launch_ahead_comes_first() -> Outcome {
         let compiled = nvrtc::compile(&source.text, &CompileOptions::new(Arch::SM_90A))?;
         let text = disassembler.disassemble(&compiled.cubin)?;
         let early: Vec<&str> = program.kernels.iter().filter(|k| k.early).map(|k| k.name.as_str()).collect();
-        check(!early.is_empty(), format!("no launch of\n{kernel}\ncomes behind another"))?;
+        check(!early.is_empty(), format!("no launch of\n{kernel}\nfollows another"))?;
         for name in early {
             // A function's heading as printed by nvdisasm and by cuobjdump.
             let begins = [format!(".text.{name}:\n"), format!("Function : {name}\n")];
@@ -174,7 +174,7 @@ fn the_wait_for_the_launch_ahead_comes_first() -> Outcome {
             let memory = ["LDG", "STG", "RED", "ATOM"];
             let touches = |line: &&str| memory.iter().any(|m| line.contains(m)) && !line.contains("CONSTANT");
             let touched: Vec<&str> = before.lines().filter(touches).collect();
-            check(touched.is_empty(), format!("{name}, ahead of its wait: {touched:#?}"))?;
+            check(touched.is_empty(), format!("{name}, before its wait: {touched:#?}"))?;
         }
     }
     Ok(Completion::Completed)

@@ -53,7 +53,7 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
         ("of a tile's length", vec![256; 12], [0, 0]),
         ("of a tile's length, not at its beginning", vec![256; 12], [5, 0]),
         ("empty ones between all others", (0..900).map(|k| i64::from(k % 3 == 0) * 7).collect(), [2, 0]),
-        ("many empty ones behind others", [vec![30; 20], vec![0; 3000]].concat(), [0, 4]),
+        ("many empty ones after others", [vec![30; 20], vec![0; 3000]].concat(), [0, 4]),
         ("many empty ones between two", [vec![300], vec![0; 3000], vec![300]].concat(), [0, 0]),
         ("a few", vec![0, 1, 299, 1, 699, 2000, 0], [3, 5]),
         ("one giant among tiny ones", giant, [0, 0]),
@@ -353,6 +353,9 @@ fn a_gigabyte_is_counted_in_32_bits() {
         for nseg in [0, 1, 1 << 12, 1 << 22, 1 << 26] {
             assert_eq!(check(1 << 28, nseg), Ok(()), "{steps}: {nseg} segments");
         }
-        assert!(check(1 << 28, 1 << 30).is_err(), "{steps}: the ends of so many count for too much");
+        assert!(
+            check(1 << 28, 1 << 30).is_err(),
+            "{steps}: the ends of all these segments count for too many steps"
+        );
     }
 }

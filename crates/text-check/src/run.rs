@@ -1,6 +1,6 @@
 //! Runs a compiled text according to the host body of its program.
 //!
-//! Each array lies between two margins of known bytes, which have to be intact afterwards; scratch
+//! Each array is between two margins of known bytes, which have to be intact afterwards; scratch
 //! arrays of the launch are filled with bytes that are not sensible numbers.
 
 use std::{collections::BTreeMap, ffi::c_void, path::Path};

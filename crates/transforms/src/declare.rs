@@ -25,13 +25,13 @@
 //! }
 //! ```
 //!
-//! | form | read | printed |
+//! | form | parsed | printed |
 //! |---|---|---|
-//! | `next("what it is")` | the next argument without a key | by itself |
+//! | `next("what it is")` | the next argument without a key | as it is |
 //! | `names("what they are")` | all arguments without a key, as names | one by one |
 //! | `list("what they are")` | the same | in brackets |
-//! | `option()` | `field=...`, or the default of its type | where it is another value |
-//! | `option(default)` | `field=...`, or the default | where it is another value |
+//! | `option()` | `field=...`, or the default of its type | if it differs |
+//! | `option(default)` | `field=...`, or the default | if it differs |
 //! | `shown(default)` | the same | always |
 //!
 //! A step with a different kind of text, such as `assume(n >= 1)`, is declared `as "assume", by

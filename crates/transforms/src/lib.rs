@@ -1,5 +1,5 @@
 //! Transformation steps, `LoopKernel -> LoopKernel`: they change how a kernel computes its results,
-//! and never which results it computes. Each step has a file of its own, in a folder for its kind.
+//! and never which results it computes. Each step has its own file, in a folder for its kind.
 //!
 //! A [`Step`] is a value: it can be applied ([`Transform::apply`]), printed, parsed
 //! (`split_iname(i, 128)`) and serialised. A [`Pipeline`] is a sequence of steps, whose numbers may

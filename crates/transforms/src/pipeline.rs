@@ -14,7 +14,7 @@ use crate::{
     together::{name_step, raw_all},
 };
 
-/// A sequence of steps. In text each step has a line of its own, and `#` begins a comment; numbers
+/// A sequence of steps. In text each step is on a separate line, and `#` begins a comment; numbers
 /// may be open parameters (`$block`).
 ///
 /// ```

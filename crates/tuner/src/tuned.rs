@@ -67,7 +67,7 @@ impl fmt::Display for Difference {
 
 /// The class of a length: lengths between the same powers of two that are divisible by the same
 /// power of two up to 16, which matters for vectors and alignment. A length of 1000 has the class
-/// `512..1023 by 8`; 0 and 1 are classes of their own.
+/// `512..1023 by 8`; 0 and 1 are separate classes.
 ///
 /// ```
 /// use loopwright_tuner::length_class;

@@ -31,7 +31,7 @@ fn freeing_comes_late(driver: &StandIn, ordinal: i32) -> Outcome {
         drop(streams);
     }
     let left = driver.live_bytes(ordinal) - live;
-    check(left == 0, format!("{left} bytes stay behind"))
+    check(left == 0, format!("{left} bytes are leaked"))
 }
 
 pub(super) fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> Outcome {
@@ -54,7 +54,7 @@ pub(super) fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> 
         // Drops first the only handle to the stream with the work, or first the memory.
         if round == 2 { drop((y, stream)) } else { drop((stream, y)) }
     }
-    check(waits() == waited + 3, "somebody waits, but for the getting of each buffer")?;
+    check(waits() == waited + 3, "something waits, apart from the allocation of each buffer")?;
     check(driver.calls("cuMemFreeAsync") == frees + 3, "not every buffer goes back to the pool")?;
     check(allocations() == (allocated.0, allocated.1 + 3), "buffers are not of the pool")?;
     drop(x);

@@ -39,7 +39,7 @@ fn copies_between(driver: &StandIn, here: usize, there: usize) -> Outcome {
         // Neither side is freed during the copy, whichever device's stream it is on.
         drop((x, y));
         check(values(&target)? == [8.0; 9], "a download does not wait for the copy")?;
-        check(values(&next)? == [16.0; 9], "a launch behind the event does not see the copy")?;
+        check(values(&next)? == [16.0; 9], "a launch after the event does not see the copy")?;
         let (back, onward) = (ok(at_home.upload(&[0.0f32; 9]))?, ok(at_theirs.upload(&[0.5f32; 9]))?);
         ok(stream.copy(&next, 0, &back, 0, 36))?;
         ok(stream.copy(&back, 4, &onward, 8, 12))?;
@@ -49,7 +49,7 @@ fn copies_between(driver: &StandIn, here: usize, there: usize) -> Outcome {
     ok(here.synchronize())?;
     ok(there.synchronize())?;
     let left = numbers.map(|number| driver.live_bytes(number));
-    check(left == live, format!("memory stays behind: {left:?} bytes, before {live:?}"))
+    check(left == live, format!("memory is leaked: {left:?} bytes, before {live:?}"))
 }
 
 pub(super) fn what_cannot_be_copied_between_devices_is_refused(driver: &StandIn) -> Outcome {

@@ -7,27 +7,27 @@
 //! Bound::launch()                             checks, looks up and allocates nothing
 //! ```
 //!
-//! | module | what it decides |
+//! | module | contents |
 //! |---|---|
-//! | `device` | which devices there are: GPUs, and the emulator that is always there |
+//! | `device` | the devices: GPUs, and the emulator, which is always available |
 //! | `tensor`, `npy`, `device_tensor` | data on the host, in files, and on a device |
-//! | `args`, `scalar` | what a caller hands over |
-//! | `resolve` | open types, scalars that follow from shapes, shapes |
-//! | `facts`, `properties` | what is declared of data, and what is found in them |
-//! | `layout` | how a tensor lies in the kernel's storage |
+//! | `args`, `scalar` | the arguments passed by a caller |
+//! | `resolve` | derivation of open types, scalars and shapes |
+//! | `facts`, `properties` | declared facts about data, and computed properties |
+//! | `layout` | the layout of a tensor in the kernel's storage |
 //! | `lowered` | the program and the text of a kernel |
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `stream` | the order of work: streams, and events between them |
-//! | `pinned` | copies that run while the host goes on |
-//! | `foreign` | memory and streams of other libraries, and arrays for them |
-//! | `graph` | sequences of launches that are started as a whole |
-//! | `ask` | what a kernel expects, before there are arguments |
+//! | `pinned` | copies that run while the host continues |
+//! | `foreign` | memory and streams of other libraries, and arrays passed to them |
+//! | `graph` | sequences of launches that are launched as a whole |
+//! | `ask` | queries about the arguments that a kernel expects |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
-//! | `host_cost` | what a launch costs the host |
-//! | `reference` | what the declared kernel computes, by the plain interpreter |
-//! | `agreement` | whether results are those |
-//! | `stages` | every form on the way, to be looked at |
+//! | `host_cost` | the host time of a launch |
+//! | `reference` | results of the declared kernel by the plain interpreter |
+//! | `agreement` | comparison of results with these |
+//! | `stages` | every intermediate form, for inspection |
 //!
 //! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse
 //! the same arguments with the same diagnostics, since they share the checks.

@@ -197,7 +197,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
         "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector \
          accesses need\n  help: pass aligned memory, or use a kernel without vector accesses to it",
     )?;
-    // Three elements behind each row, the last one's too, belong to the array.
+    // Three elements after each row, including the last one, belong to the array.
     let padded = ok(LoopKernel::parse(
         "kernel padded(x: f32[2, n pad 3], y: f32[n], n: i32)\n\
          domain { [i] : 0 <= i < n }\n\
@@ -257,7 +257,7 @@ pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcom
         let copy = ok(ok(ok(theirs.download_to(&again, pinned))?.wait())?.to_tensor())?;
         check(ok(copy.to_vec::<f32>())? == [2.0; 8], "the reader does not wait for the writer")?;
         drop((x, again));
-        check(driver.live_bytes(0) == live, "it stays behind when both are done")?;
+        check(driver.live_bytes(0) == live, "it is leaked when both are done")?;
     }
     // A reader whose stream is unknown here returns the array while a copy of it is pending.
     let (x, copy) = (upload(&device, &[6.0; 8])?, ok(device.uninit(&[8], DType::F32))?);

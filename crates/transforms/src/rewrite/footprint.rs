@@ -130,7 +130,7 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
                         `readers=[...]`",
                     )
                 })?;
-            // The same element may be read in several places, each under conditions of its own.
+            // The same element may be read in several places, each under different conditions.
             for (read, under) in conditional_reads(&lookup, instruction, &part) {
                 if read != access {
                     continue;

@@ -234,7 +234,7 @@ fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     all
 }
 
-/// Pieces of a sequential loop for blocks of their own.
+/// Pieces of a sequential loop for separate blocks.
 fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let used = |dim: Dim| m.kernel.tags.values().any(|t| t.axis() == Some(HardwareAxis::Grid(dim)));
     let Some(axis) = Dim::ALL.iter().find(|dim| !used(**dim)) else { return Vec::new() };
