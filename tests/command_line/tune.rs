@@ -470,7 +470,7 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
     assert!(measured.contains("error[binary-device]: binaries for sm_90a are timed on a GPU"), "{measured}");
     let refused = refusal(&tune("80", &["--measure", &binaries]));
     assert!(
-        refused.contains("error[binary-folder-differs]") && refused.contains("of another problem"),
+        refused.contains("error[binary-folder-differs]") && refused.contains("for a different problem"),
         "{refused}"
     );
     std::fs::write(format!("{binaries}/00000.cubin"), "cut").unwrap();
