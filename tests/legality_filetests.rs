@@ -40,8 +40,9 @@ const REFUSED: [&str; 25] = [
 ];
 
 /// Cases that must be accepted.
-const ACCEPTED: [&str; 18] = [
+const ACCEPTED: [&str; 19] = [
     "skewed_wavefront_on_threads",
+    "buffer_of_cells_a_step_apart",
     "redundant_precompute",
     "two_slot_pipeline",
     "value_passed_within_a_thread",
