@@ -29,6 +29,8 @@ pub(crate) struct Needs {
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
     /// Element types and vector lengths that are stored in waves.
     pub waves: RefCell<BTreeSet<(DType, u8)>>,
+    /// The atoms that are called.
+    pub atoms: RefCell<BTreeSet<&'static str>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
     /// Whether a warp has a barrier.
@@ -45,6 +47,7 @@ impl Needs {
             headers: RefCell::default(),
             helpers: RefCell::default(),
             waves: RefCell::default(),
+            atoms: RefCell::default(),
             functions: RefCell::default(),
             warp_barrier: Cell::default(),
             error: RefCell::default(),

@@ -20,6 +20,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod atom;
 mod binary;
 mod bounds;
 mod context;
@@ -119,7 +120,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waves, functions, error, warp_barrier, .. } = needs;
+    let Needs { headers, helpers, waves, atoms, functions, error, warp_barrier, .. } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -138,6 +139,11 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     for (dtype, lanes) in waves.into_inner() {
         if let Some(definition) = helpers::waves(dtype, lanes, program.index) {
             paragraph(&mut lines, definition.join("\n"));
+        }
+    }
+    for name in atoms.into_inner() {
+        if let Some(definition) = atom::definition(name, dialect) {
+            paragraph(&mut lines, definition);
         }
     }
     if warp_barrier.into_inner() && !dialect.warp_barrier_definition.is_empty() {

@@ -140,6 +140,11 @@ impl Context<'_> {
                 };
                 out.noted(&call, &note.text, indent, None);
             }
+            Stmt::Atom { body, note, .. } => {
+                out.comment(&note.text, indent, None);
+                self.body(body, indent, out);
+            }
+            Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
             Stmt::Collective { body, note, .. } => {
                 out.comment(&note.text, indent, None);
                 self.body(body, indent, out);
@@ -330,10 +335,16 @@ impl Context<'_> {
     pub(crate) fn alignment(&self, memory: Memory) -> String {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
-            if let Stmt::VectorCopy { to, from, lanes, .. } = stmt
-                && (to.memory == memory || from.memory == memory)
-            {
-                most = most.max(*lanes);
+            match stmt {
+                Stmt::VectorCopy { to, from, lanes, .. } if to.memory == memory || from.memory == memory => {
+                    most = most.max(*lanes);
+                }
+                // The elements of a fragment are passed by words.
+                Stmt::Mma { a, b, .. } if a.memory == memory || b.memory == memory => {
+                    let bytes = self.array(memory).1.bytes();
+                    most = most.max(u8::try_from(4 / bytes.clamp(1, 4)).unwrap_or(1));
+                }
+                _ => {}
             }
         });
         match most {

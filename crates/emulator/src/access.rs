@@ -112,7 +112,7 @@ impl<const W: usize> Block<'_, W> {
 
     /// A fault of one access. The cell is identified by its subscripts if they are known, otherwise
     /// by its offset.
-    fn access_failure(
+    pub fn access_failure(
         &self,
         kind: FaultKind,
         warp: &Warp<W>,

@@ -6,6 +6,7 @@
 //! inactive lanes; an instruction that reassigns a variable, or merges the two sides of a choice,
 //! moves active lanes only.
 
+use loopwright_atom::Atom;
 use loopwright_kernel_ir::{DType, Dim, Name, Number};
 use loopwright_program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind};
 
@@ -236,6 +237,10 @@ pub(crate) enum Inst {
         from: u32,
         lanes: u8,
     },
+    /// The product of fragments of this number.
+    Product {
+        number: u32,
+    },
     /// Faults if the variable has no value in an active lane.
     Defined {
         slot: u32,
@@ -352,6 +357,16 @@ pub(crate) struct Call {
     pub site: u32,
 }
 
+/// A product of fragments: accesses of the elements of `d`, and of the first ones of `a` and `b`.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub atom: &'static Atom,
+    pub d: Vec<u32>,
+    pub a: u32,
+    pub b: u32,
+    pub site: u32,
+}
+
 /// The initial contents of a register.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Preset {
@@ -386,6 +401,7 @@ pub(crate) struct Code {
     pub insts: Vec<Inst>,
     pub accesses: Vec<Access>,
     pub calls: Vec<Call>,
+    pub products: Vec<Product>,
     /// The operations of each choice, by class.
     pub tallies: Vec<Vec<(Class, u64)>>,
     pub sites: Vec<Site>,

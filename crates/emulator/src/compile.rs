@@ -190,7 +190,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// As [`Compiler::site`], but not shared with another statement.
-    fn own_site(&mut self) -> u32 {
+    pub fn own_site(&mut self) -> u32 {
         let site = Site { leaf: self.leaf, what: self.what, about: None, scope: self.scope };
         self.code.sites.push(site);
         self.code.sites.len() as u32 - 1
@@ -282,7 +282,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn speak_of(&mut self, leaf: Option<LeafId>, what: &'static str) -> Result<(), Fault> {
+    pub fn speak_of(&mut self, leaf: Option<LeafId>, what: &'static str) -> Result<(), Fault> {
         if leaf.is_some_and(|l| l.0 >= self.program.leaves.len()) {
             return self.invalid("a statement comes from a leaf that does not exist");
         }
@@ -441,7 +441,8 @@ impl<'a> Compiler<'a> {
                 let site = self.own_site();
                 self.emit(Inst::Sync { scope: *scope, site });
             }
-            Stmt::Collective { body, .. } => self.body(body)?,
+            Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.body(body)?,
+            Stmt::Mma { atom, d, a, b } => self.mma(atom, d, a, b)?,
         }
         Ok(())
     }
@@ -486,6 +487,7 @@ fn values_of(stmt: &Stmt) -> Vec<&Value> {
         Stmt::VectorCopy { to, from, .. } => of(to).chain(of(from)).collect(),
         Stmt::For { lower, upper, .. } => vec![lower, upper],
         Stmt::If { cond, .. } => vec![cond],
-        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => Vec::new(),
+        Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).flat_map(of).collect(),
+        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => Vec::new(),
     }
 }

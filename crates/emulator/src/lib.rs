@@ -9,6 +9,7 @@
 //! machine   the host's part: arguments, launches, blocks over cores, reruns after a fault
 //!   block     one block: warps between barriers
 //!     interpret the code that a warp runs; exchange: shuffles and ballots of its lanes
+//!     product   products of fragments, by the meaning of an atom
 //!     access    loads and stores: bounds, values, races, traffic
 //!     lanes     semantics of the operations; quick: fast paths for the most common ones
 //!   compile   statements, accesses and values to flat code (bytecode)
@@ -49,6 +50,7 @@ mod lanes;
 mod machine;
 mod memory;
 mod options;
+mod product;
 mod quick;
 mod shadow;
 mod trace;

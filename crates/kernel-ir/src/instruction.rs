@@ -138,11 +138,32 @@ pub struct Instruction {
     /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
+    /// The hardware instruction that runs the updates of its reduction, a box of instances at a
+    /// time. What is computed, and which thread owns which result, is said by the instruction
+    /// itself and stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atom: Option<AtomUse>,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text
     /// has to agree.
     pub after: Vec<Name>,
     /// The transform that made it, for comments; `None` for a declared one.
     pub made_by: Option<Name>,
+}
+
+/// The use of a hardware instruction (an *atom*) for the updates of a reduction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AtomUse {
+    /// The atom's name.
+    pub name: Name,
+    /// The inames whose values are the box's coordinates `m`, `n` and `k`, from 0 on.
+    pub axes: [Name; 3],
+}
+
+impl std::fmt::Display for AtomUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [m, n, k] = &self.axes;
+        write!(f, "{}({m}, {n}, {k})", self.name)
+    }
 }
 
 impl Access {
@@ -166,6 +187,7 @@ impl Instruction {
             map: BTreeMap::new(),
             scan: None,
             atomic: false,
+            atom: None,
             after: Vec::new(),
             made_by: None,
         }

@@ -16,11 +16,12 @@ pub struct Accessed<'a> {
 }
 
 impl Stmt {
-    /// The bodies of the statement; both sides of a choice.
+    /// The bodies of the statement: both sides of a choice, both forms of an atom's statements.
     pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
         let (first, second) = match self {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
             Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
+            Stmt::Atom { contract, body, .. } => (Some(contract), Some(body)),
             _ => (None, None),
         };
         first.into_iter().chain(second)
@@ -31,6 +32,7 @@ impl Stmt {
         let (first, second) = match self {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
             Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
+            Stmt::Atom { contract, body, .. } => (Some(contract), Some(body)),
             _ => (None, None),
         };
         first.into_iter().chain(second)
@@ -66,7 +68,12 @@ impl Stmt {
                 f(upper);
             }
             Stmt::If { cond, .. } => f(cond),
-            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => {}
+            Stmt::Mma { d, a, b, .. } => {
+                for element in d.iter().chain([a, b]) {
+                    address(element, f);
+                }
+            }
+            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => {}
         }
     }
 
@@ -75,7 +82,8 @@ impl Stmt {
         self.each_value(&mut |value| value.visit(f));
     }
 
-    /// The elements that the statement writes, if any.
+    /// The elements that the statement writes, if any. Those that [`Stmt::Mma`] writes are said by
+    /// the contract of the atom around it.
     pub fn written(&self) -> Option<Accessed<'_>> {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
@@ -89,6 +97,11 @@ impl Stmt {
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
         if let Stmt::VectorCopy { from, lanes, .. } = self {
             f(Accessed { element: from, lanes: *lanes });
+        }
+        if let Stmt::Mma { d, a, b, .. } = self {
+            for element in d.iter().chain([a, b]) {
+                f(Accessed { element, lanes: 1 });
+            }
         }
         self.visit_values(&mut |value| {
             if let ValueKind::Load(element) = &value.kind {

@@ -419,6 +419,13 @@ impl<'a> Checker<'a> {
                     self.body(otherwise);
                 }
                 Stmt::Collective { body, .. } => self.body(body),
+                Stmt::Atom { contract, body, .. } => {
+                    self.body(contract);
+                    self.body(body);
+                }
+                Stmt::Mma { d, a, b, .. } => {
+                    d.iter().chain([a, b]).for_each(|element| self.element(element));
+                }
             }
         }
     }

@@ -227,6 +227,30 @@ pub enum Stmt {
         /// The dependence that it enforces.
         note: Note,
     },
+    /// Statements in two forms: as the kernel states them, and as a hardware instruction (an
+    /// *atom*) does them for a warp at once. Both have the same effect on the values of each
+    /// thread, which the final check shows; the body is what is printed and run. No control flow
+    /// divides a warp around it.
+    Atom {
+        /// The statements of one thread, without the atom: what the final check reads.
+        contract: Vec<Stmt>,
+        /// Loads of the atom's operands into private arrays, and [`Stmt::Mma`].
+        body: Vec<Stmt>,
+        /// The reason that comments of the printed text give.
+        note: Note,
+    },
+    /// A product of matrices whose operands a warp holds in private arrays, as the atom's
+    /// placements say: `d += a * b`. Stands only in the body of [`Stmt::Atom`].
+    Mma {
+        /// The atom's name.
+        atom: Name,
+        /// The elements of the accumulator that a thread holds, in the order of the placement.
+        d: Vec<MemRef>,
+        /// The first of the elements of the left factor that a thread holds; the others follow it.
+        a: MemRef,
+        /// The same of the right factor.
+        b: MemRef,
+    },
     /// A cooperation of threads, with a contract that the body fulfils.
     Collective {
         /// The contract.

@@ -63,7 +63,8 @@ fn synchronises(kernel: &DeviceKernel) -> bool {
             look(upper);
         }
         Stmt::If { cond, .. } => look(cond),
-        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } => {}
+        Stmt::Mma { .. } => found = true,
+        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => {}
     });
     found || barrier
 }

@@ -51,6 +51,7 @@ mod reductions {
     mod split_reduction;
     pub(super) mod split_reduction_inward;
     pub(super) mod split_reduction_outward;
+    pub(super) mod tensorize;
 }
 
 /// Copies: buffers, and the instructions that fill and empty them.
@@ -120,6 +121,7 @@ steps! {
     storage::cache_waves::CacheWaves,
     reductions::reduce_atomically::ReduceAtomically as "join_atomically",
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
+    reductions::tensorize::Tensorize,
 }
 
 #[doc(hidden)]

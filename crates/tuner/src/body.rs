@@ -23,9 +23,9 @@ fn statements(body: &[Stmt]) -> usize {
         Stmt::If { body, otherwise, .. } => {
             statements(body).saturating_add(statements(otherwise)).saturating_add(1)
         }
-        Stmt::Collective { body, .. } => statements(body),
+        Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => statements(body),
         Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
-        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } => 1,
+        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Mma { .. } => 1,
     };
     body.iter().map(of).fold(0, usize::saturating_add)
 }

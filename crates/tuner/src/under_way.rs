@@ -120,13 +120,13 @@ impl Rounds<'_> {
                 Stmt::If { cond, body, otherwise, .. } => {
                     self.loaded(cond) + self.gather(body, round).max(self.gather(otherwise, round))
                 }
-                Stmt::Collective { body, .. } => self.gather(body, round),
+                Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.gather(body, round),
                 Stmt::Let { value, .. }
                 | Stmt::Set { value, .. }
                 | Stmt::Store { value, .. }
                 | Stmt::Update { value, .. } => self.loaded(value),
                 Stmt::VectorCopy { from, lanes, .. } => f64::from(*lanes) * self.element(from),
-                Stmt::Declare(_) | Stmt::Sync { .. } => 0.0,
+                Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Mma { .. } => 0.0,
             };
         }
         bytes

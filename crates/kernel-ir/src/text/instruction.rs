@@ -1,7 +1,7 @@
 //! Instructions and their options.
 
 use crate::{
-    AddressSpace, Array, BinaryOp, Expr, Instruction, Name, Role, Share, Type,
+    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -135,8 +135,8 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 10] =
-                ["id", "dep", "inames", "if", "scan", "join", "does", "copies", "by", "map"];
+            const OURS: [&str; 11] =
+                ["id", "dep", "inames", "if", "scan", "join", "atom", "does", "copies", "by", "map"];
             if !OURS.contains(&key.as_str()) && Share::of_word(&key).is_none() {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
@@ -192,6 +192,17 @@ impl Parser {
                         return Err(error.into());
                     }
                     instruction.atomic = true;
+                }
+                "atom" => {
+                    let name = self.name("an atom")?;
+                    self.open("(")?;
+                    let m = self.name("the iname of `m`")?;
+                    self.expect(",")?;
+                    let n = self.name("the iname of `n`")?;
+                    self.expect(",")?;
+                    let k = self.name("the iname of `k`")?;
+                    self.close(")")?;
+                    instruction.atom = Some(AtomUse { name, axes: [m, n, k] });
                 }
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },

@@ -225,6 +225,9 @@ impl Printer<'_> {
         if i.atomic {
             text.push_str(", join=atomic");
         }
+        if let Some(atom) = &i.atom {
+            let _ = write!(text, ", atom={atom}");
+        }
         match &i.role {
             Role::Does(id) if *id == i.id => {}
             Role::Does(id) => {

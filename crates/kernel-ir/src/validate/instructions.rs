@@ -40,6 +40,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         }
         scan(check, &item, i);
         atomic(check, &item, i);
+        atom(check, &item, i);
         check.along =
             i.scan_value().iter().flat_map(Aff::names).flat_map(|n| lookup.base_of(&n).to_vec()).collect();
         expr(check, &item, &i.value, &mut around);
@@ -100,6 +101,21 @@ fn atomic(check: &mut Check<'_>, item: &Item, i: &Instruction) {
         && let Err(refusal) = i.check_atomic_join(check.data)
     {
         check.add(item.clone(), &i.id, refusal);
+    }
+}
+
+/// The inames of an atom exist, and it has a reduction to update.
+fn atom(check: &mut Check<'_>, item: &Item, i: &Instruction) {
+    let Some(atom) = &i.atom else { return };
+    for iname in &atom.axes {
+        if !check.data.is_iname(iname) {
+            let message = format!("`{iname}` is an axis of `{}` in `{}`, but no iname", atom.name, i.id);
+            check.add(item.clone(), iname, Diagnostic::new("atom-iname", message));
+        }
+    }
+    if i.reductions().len() != 1 {
+        let message = format!("`{}` updates one reduction, and `{}` has another number", atom.name, i.id);
+        check.add(item.clone(), &i.id, Diagnostic::new("atom-shape", message));
     }
 }
 

@@ -369,6 +369,8 @@ fn can_write(
             Node::Ahead { loads, uses, .. } => {
                 can_write(analysis, loads, names, relevant)? && can_write(analysis, uses, names, relevant)?
             }
+            // Its fragments are addressed by the inames themselves.
+            Node::Atom(_) => false,
             Node::Join { .. } | Node::Start(_) | Node::Sync(_) | Node::Known(_) => true,
         };
         if !written {

@@ -76,7 +76,10 @@ impl Planner<'_, '_> {
             Item::Leaf(part) => self.leaf(*part, place),
             Item::Join(join) => self.join(join),
             Item::Start(join) => Ok(vec![Node::Start(join.clone())]),
-            Item::Loop { iname, body } => self.loop_over(iname, body, place),
+            Item::Loop { iname, body } => match self.atom(iname, body, place)? {
+                Some(nodes) => Ok(nodes),
+                None => self.loop_over(iname, body, place),
+            },
         }
     }
 

@@ -16,6 +16,7 @@
 //! | [`loops`] | bounds of loops, loops of one iteration |
 //! | [`pieces`] | loops over vectors of which some are partial |
 //! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
+//! | [`atoms`] | which updates hardware instructions do, and what is loaded for them |
 //! | [`joins`] | how threads join their partial results |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
@@ -25,6 +26,7 @@ use std::{
     rc::Rc,
 };
 
+use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name};
 use loopwright_poly::Bound;
 
@@ -34,6 +36,7 @@ use crate::{
     schedule::{items::Join, joins::JoinPlan, loop_bounds::LoopBounds},
 };
 
+pub(crate) mod atoms;
 pub(crate) mod block;
 pub(crate) mod counters;
 pub(crate) mod grid;
@@ -143,6 +146,8 @@ pub(crate) enum Node {
     VectorLoads { of: Which, accesses: Vec<Access>, around: Vec<Name>, lane: Name, length: i64, first: Place },
     /// All vector loads of the lanes, then the work on what they loaded.
     Ahead { accesses: Vec<Access>, lanes: Vec<Name>, loads: Vec<Node>, uses: Vec<Node> },
+    /// The updates of a reduction, done by a hardware instruction.
+    Atom(Box<AtomPlan>),
     /// Joins the partial results of a reduction; or, for a scan, gives each lane and thread the
     /// joined value up to it.
     Join { join: Join, plan: JoinPlan },
@@ -247,6 +252,35 @@ pub(crate) struct Vector {
     pub statement: Statement,
 }
 
+/// Updates that an atom does: the loop over its `k`, and the lanes around.
+pub(crate) struct AtomPlan {
+    pub of: Which,
+    pub atom: &'static Atom,
+    /// The inames of its `m`, `n` and `k`.
+    pub axes: [Name; 3],
+    /// The statements that the atom stands for.
+    pub contract: Vec<Node>,
+    /// The lanes of the thread that are digits of an element's number in `d`, least significant
+    /// first.
+    pub registers: Vec<Name>,
+    /// The other lanes of the thread, outermost first, each with the place inside its loop.
+    pub lanes: Vec<Name>,
+    /// What is loaded of `a` and `b`.
+    pub fragments: [Fragment; 2],
+    pub inside: Place,
+}
+
+/// The elements of a factor that a lane loads.
+pub(crate) struct Fragment {
+    /// The lanes of the thread for whose values there are separate fragments.
+    pub lanes: Vec<Name>,
+    pub array: Name,
+    /// The subscripts of each element, over canonical names.
+    pub elements: Vec<Vec<Aff>>,
+    /// How many neighbouring elements are loaded at once.
+    pub word: i64,
+}
+
 /// A condition for partial vectors: one of `fails` does not hold, and all of `holds` do.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -284,6 +318,7 @@ impl Node {
             Node::Statement(_)
             | Node::Vector(_)
             | Node::VectorLoads { .. }
+            | Node::Atom(_)
             | Node::Join { .. }
             | Node::Start(_)
             | Node::Sync(_)

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce};
 
 use super::{
-    Body, Counter, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow, Loop, Node, Schedule,
-    Statement, counters::converges, storage::Home,
+    AtomPlan, Body, Counter, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow, Loop, Node,
+    Schedule, Statement, counters::converges, storage::Home,
 };
 use crate::{
     analyse::analysis::{Analysis, Guard, reduction},
@@ -175,6 +175,7 @@ impl Text<'_, '_> {
                     self.nodes(loads, depth)?;
                     self.nodes(uses, depth)?;
                 }
+                Node::Atom(plan) => self.atom(plan, depth),
                 Node::Join { join, plan } => self.plain(depth, &self.join_text(join, *plan)),
                 Node::Start(join) => {
                     self.plain(depth, &format!("reset the accumulator of {}", self.owner(join)));
@@ -184,6 +185,23 @@ impl Text<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The fragments that are loaded, and the product.
+    fn atom(&mut self, plan: &AtomPlan, depth: usize) {
+        for fragment in &plan.fragments {
+            let each = fragment.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
+            let words = match fragment.word {
+                1 => "one by one".to_string(),
+                word => format!("by words of {word}"),
+            };
+            let count = fragment.elements.len();
+            self.plain(depth, &format!("load {count} elements of {}{each}, {words}", fragment.array));
+        }
+        let part = &plan.of.info(self.analysis).execution.part;
+        let each = plan.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
+        let [m, n, k] = &plan.axes;
+        self.plain(depth, &format!("{part} by {}({m}, {n}, {k}){each}", plan.atom.name()));
     }
 
     fn statement(&mut self, s: &Statement, depth: usize) {

@@ -234,18 +234,30 @@ impl Planner<'_, '_> {
         if self.is_shifted(access, &row, lane, lanes)? {
             return Ok(true);
         }
-        if !self.multiple(&row.first[row.dense], lanes, place)? {
+        self.is_aligned(row.array, &row.first, lanes, place)
+    }
+
+    /// Whether an element of an array lies at a multiple of so many elements.
+    pub fn is_aligned(
+        &self,
+        array: &Array,
+        first: &[Aff],
+        lanes: i64,
+        place: &Place,
+    ) -> Result<bool, Diagnostic> {
+        let order = storage_order(array);
+        let Some((dense, outer)) = order.split_last() else { return Ok(false) };
+        if !self.multiple(&first[*dense], lanes, place)? {
             return Ok(false);
         }
         // The strides of the outer axes are products of the lengths of the denser ones.
-        let order = storage_order(row.array);
-        for (k, axis) in order[..order.len() - 1].iter().enumerate() {
-            if row.first[*axis].as_constant() == Some(0) {
+        for (k, axis) in outer.iter().enumerate() {
+            if first[*axis].as_constant() == Some(0) {
                 continue;
             }
             let mut aligned = false;
             for denser in &order[k + 1..] {
-                aligned |= self.length_multiple(row.array, *denser, lanes, place)?;
+                aligned |= self.length_multiple(array, *denser, lanes, place)?;
             }
             if !aligned {
                 return Ok(false);

@@ -81,18 +81,7 @@ pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
 
 fn body_at<'a>(body: &'a mut Vec<Stmt>, path: &[(usize, u8)]) -> Option<&'a mut Vec<Stmt>> {
     let Some(((k, branch), rest)) = path.split_first() else { return Some(body) };
-    let inner = match body.get_mut(*k)? {
-        Stmt::For { body, .. } | Stmt::Collective { body, .. } => body,
-        Stmt::If { body, otherwise, .. } => {
-            if *branch == 0 {
-                body
-            } else {
-                otherwise
-            }
-        }
-        _ => return None,
-    };
-    body_at(inner, rest)
+    body_at(body.get_mut(*k)?.bodies_mut().nth(usize::from(*branch))?, rest)
 }
 
 fn child<'a>(body: &'a mut Vec<Stmt>, path: &[(usize, u8)], k: usize) -> Option<&'a mut Stmt> {
@@ -103,11 +92,8 @@ fn inside_loop(body: &[Stmt], path: &[(usize, u8)]) -> bool {
     let Some(((k, branch), rest)) = path.split_first() else { return false };
     match body.get(*k) {
         Some(Stmt::For { .. }) => true,
-        Some(Stmt::Collective { body, .. }) => inside_loop(body, rest),
-        Some(Stmt::If { body, otherwise, .. }) => {
-            inside_loop(if *branch == 0 { body } else { otherwise }, rest)
-        }
-        _ => false,
+        Some(stmt) => stmt.bodies().nth(usize::from(*branch)).is_some_and(|body| inside_loop(body, rest)),
+        None => false,
     }
 }
 
@@ -160,18 +146,10 @@ fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
             }
             _ => {}
         }
-        let mut inside = |branch: u8, inner: &[Stmt], path: &mut Path| {
+        for (branch, inner) in (0..).zip(stmt.bodies()) {
             path.push((k, branch));
             walk(inner, path, uses);
             path.pop();
-        };
-        match stmt {
-            Stmt::For { body, .. } | Stmt::Collective { body, .. } => inside(0, body, path),
-            Stmt::If { body, otherwise, .. } => {
-                inside(0, body, path);
-                inside(1, otherwise, path);
-            }
-            _ => {}
         }
     }
 }
@@ -189,6 +167,10 @@ fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
             Stmt::If { body, otherwise, .. } => {
                 changed |= prune(body, uses) | prune(otherwise, uses);
                 !(body.is_empty() && otherwise.is_empty())
+            }
+            Stmt::Atom { contract, body, .. } => {
+                changed |= prune(contract, uses) | prune(body, uses);
+                true
             }
             _ => true,
         };
@@ -226,14 +208,8 @@ fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
             changed = true;
             continue;
         }
-        match &mut body[k] {
-            Stmt::For { body, .. } | Stmt::Collective { body, .. } => {
-                changed |= inline_sums(body, uses, vars)
-            }
-            Stmt::If { body, otherwise, .. } => {
-                changed |= inline_sums(body, uses, vars) | inline_sums(otherwise, uses, vars);
-            }
-            _ => {}
+        for inner in body[k].bodies_mut() {
+            changed |= inline_sums(inner, uses, vars);
         }
         k += 1;
     }
@@ -300,12 +276,8 @@ fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
         }
     }
     for stmt in body {
-        match stmt {
-            Stmt::For { body, .. } | Stmt::Collective { body, .. } => changed |= merge_copies(body, uses),
-            Stmt::If { body, otherwise, .. } => {
-                changed |= merge_copies(body, uses) | merge_copies(otherwise, uses);
-            }
-            _ => {}
+        for inner in stmt.bodies_mut() {
+            changed |= merge_copies(inner, uses);
         }
     }
     changed
@@ -377,6 +349,8 @@ fn rename_body(
                 rename_body(body, vars, taken, language, used);
                 rename_body(otherwise, vars, taken, language, used);
             }
+            // Its body is in the scope around, as that of a collective.
+            Stmt::Atom { contract, .. } => rename_body(contract, vars, taken, language, used),
             _ => {}
         }
     }
@@ -391,6 +365,10 @@ fn flat(body: &[Stmt]) -> Vec<&Stmt> {
     for stmt in body {
         match stmt {
             Stmt::Collective { body, .. } => found.extend(flat(body)),
+            Stmt::Atom { body, .. } => {
+                found.push(stmt);
+                found.extend(flat(body));
+            }
             other => found.push(other),
         }
     }

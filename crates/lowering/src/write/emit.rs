@@ -34,6 +34,7 @@ impl Emitter<'_, '_> {
                     Vec::new()
                 }
                 Node::Sync(note) => vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }],
+                Node::Atom(plan) => vec![self.atom(plan, &env)?],
                 Node::Join { join, plan } if join.scan => self.scan(join, *plan, &env)?,
                 Node::Join { join, plan } => self.join(join, *plan, &env)?,
                 Node::Start(join) => self.start(join, &env)?,

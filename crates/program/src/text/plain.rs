@@ -41,13 +41,15 @@ fn body(stmts: &mut [Stmt]) {
             Stmt::For { note: why, .. }
             | Stmt::If { note: why, .. }
             | Stmt::Sync { note: why, .. }
-            | Stmt::Collective { note: why, .. } => note(why),
+            | Stmt::Collective { note: why, .. }
+            | Stmt::Atom { note: why, .. } => note(why),
             Stmt::Let { .. }
             | Stmt::Declare(_)
             | Stmt::Set { .. }
             | Stmt::Store { .. }
             | Stmt::Update { .. }
-            | Stmt::VectorCopy { .. } => {}
+            | Stmt::VectorCopy { .. }
+            | Stmt::Mma { .. } => {}
         }
         stmt.bodies_mut().for_each(|inside| body(inside));
     }

@@ -78,6 +78,18 @@ impl StmtPrinter<'_> {
                 };
                 writeln!(out, "{space}barrier {scope}{}", note::text_of(note))
             }
+            Stmt::Atom { contract, body, note } => {
+                let _ = writeln!(out, "{space}atom{} {{", note::text_of(note));
+                self.body(out, contract, indent + 4);
+                let _ = writeln!(out, "{space}}} by {{");
+                self.body(out, body, indent + 4);
+                writeln!(out, "{space}}}")
+            }
+            Stmt::Mma { atom, d, a, b } => {
+                let d: Vec<String> = d.iter().map(|element| values.element(element)).collect();
+                let (d, a, b) = (d.join(", "), values.element(a), values.element(b));
+                writeln!(out, "{space}mma {atom}({d}) += {a} * {b}")
+            }
             Stmt::Collective { join, body, note } => {
                 let _ = writeln!(out, "{space}collective {}{} {{", self.join(join), note::text_of(note));
                 self.body(out, body, indent + 4);

@@ -9,8 +9,20 @@ use super::{note, print_stmt::UPDATES, read::Reader};
 use crate::{Join, LeafId, Scope, Step, Stmt, VarId};
 
 /// The keywords of statements.
-const STATEMENTS: &[&str] =
-    &["let", "declare", "set", "store", "update", "copy", "for", "if", "barrier", "collective"];
+const STATEMENTS: &[&str] = &[
+    "let",
+    "declare",
+    "set",
+    "store",
+    "update",
+    "copy",
+    "for",
+    "if",
+    "barrier",
+    "collective",
+    "atom",
+    "mma",
+];
 
 impl Reader {
     /// The statements of a body, between braces.
@@ -85,6 +97,28 @@ impl Reader {
                 return Err(self.p.unexpected("`block` or `warp`"));
             };
             return Ok(Stmt::Sync { scope, note: note::read(&mut self.p)? });
+        }
+        if self.p.eat_word("atom") {
+            let note = note::read(&mut self.p)?;
+            let contract = self.body()?;
+            self.keyword("by")?;
+            return Ok(Stmt::Atom { contract, body: self.body()?, note });
+        }
+        if self.p.eat_word("mma") {
+            let atom = self.p.name("an atom")?;
+            let mut d = Vec::new();
+            self.p.open("(")?;
+            while !self.p.at(")") {
+                d.push(self.element()?);
+                if !self.p.eat(",") {
+                    break;
+                }
+            }
+            self.p.close(")")?;
+            self.p.expect("+=")?;
+            let a = self.element()?;
+            self.p.expect("*")?;
+            return Ok(Stmt::Mma { atom, d, a, b: self.element()? });
         }
         if self.p.eat_word("collective") {
             let join = self.join()?;

@@ -16,13 +16,16 @@
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
 //!    left out only if nothing reads it.
-//! 6. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
+//! 6. *Atoms do what their contract says* (`atoms`): each lane's results are those of the statements
+//!    that the hardware instruction stands for, element by element, and whole warps run it.
+//! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
 //!    are read, by the reduction's operator; those of a scan in their order.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
 
 mod affine;
+mod atoms;
 mod claims;
 mod given;
 mod instances;
@@ -214,6 +217,9 @@ fn launch<'p>(
                 Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
             }
         }));
+    }
+    if let Some(wrong) = atoms::wrong_atom(&reading)? {
+        return Ok(Some(Finding::Refuted(Box::new(wrong))));
     }
     let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
     let mut coverage = Coverage::new(&in_inames, &context);

@@ -297,6 +297,7 @@ impl<'r, 'p> Order<'r, 'p> {
                 };
                 Ok(Ends { certain: counts, ..Ends::default() })
             }
+            Node::Together(_) => Ok(Ends::default()),
             Node::Touches(touches) => {
                 let own: Vec<TouchId> = touches
                     .iter()

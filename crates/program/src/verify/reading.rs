@@ -12,7 +12,7 @@
 //! ([`crate::Var::meaning`]), which are functions of the kernel's inames. Loops and guards are then
 //! constraints on the executions of the kernel's parts.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, Fact, HardwareAxis, Name};
 use loopwright_legality::{Load, is_coordinate};
@@ -23,6 +23,16 @@ use crate::{
     Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt,
     Value, ValueKind,
 };
+
+/// The name, in constraints, of the elements of a vector that is touched.
+pub(super) fn lane_of(touch: TouchId) -> Name {
+    Name::new(format!("lane of {touch}"))
+}
+
+/// The name of a loop's counter in constraints.
+pub(super) fn name_of_loop(variable: &Name, var: usize) -> Name {
+    Name::new(format!("{variable}#{var}"))
+}
 
 /// The number of a [`Scope`] in [`Reading::scopes`].
 pub(super) type ScopeId = usize;
@@ -171,6 +181,8 @@ pub(super) enum Node<'p> {
     /// A barrier of the block, or of each warp.
     Barrier(Barrier<'p>),
     Loop(usize, Vec<Node<'p>>),
+    /// Threads that have to run the next statement together, though they need not wait.
+    Together(Barrier<'p>),
     /// The bodies of a choice.
     Choice(Vec<Node<'p>>, Vec<Node<'p>>),
 }
@@ -195,6 +207,17 @@ pub(super) enum Decision<'p> {
     Bounds(&'p Value, &'p Value, Step),
 }
 
+/// The two forms of an atom's statements.
+#[derive(Clone, Debug)]
+pub(super) struct AtomText<'p> {
+    pub contract: &'p [Stmt],
+    pub body: &'p [Stmt],
+    /// What the contract reads of shared and global memory, in the order of the text.
+    pub read: Range<TouchId>,
+    /// What the body reads there.
+    pub loaded: Range<TouchId>,
+}
+
 /// A device kernel as sets.
 pub(super) struct Reading<'p> {
     pub program: &'p Program,
@@ -205,6 +228,8 @@ pub(super) struct Reading<'p> {
     pub loops: Vec<Loop>,
     pub touches: Vec<Touch>,
     pub body: Vec<Node<'p>>,
+    /// The statements that atoms do.
+    pub atoms: Vec<AtomText<'p>>,
     /// Whether a barrier of warps stands anywhere.
     pub joins_lanes: bool,
     /// Statements of parts, by themselves.
@@ -279,6 +304,7 @@ impl<'p> Reading<'p> {
             loops: Vec::new(),
             touches: Vec::new(),
             body: Vec::new(),
+            atoms: Vec::new(),
             joins_lanes: synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
             named: Vec::new(),
@@ -471,6 +497,18 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Barrier(Barrier { note, among: *scope, around }));
                 }
                 Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
+                Stmt::Atom { contract, body, note } => {
+                    let (note, around) = (note.text.as_str(), self.around.clone());
+                    nodes.push(Node::Together(Barrier { note, among: SyncScope::Warp, around }));
+                    let first = self.touches.len();
+                    nodes.extend(self.nodes(contract)?);
+                    let then = self.touches.len();
+                    nodes.extend(self.nodes(body)?);
+                    let (read, loaded) = (first..then, then..self.touches.len());
+                    self.atoms.push(AtomText { contract, body, read, loaded });
+                }
+                // What its elements are is said by the contract around it.
+                Stmt::Mma { .. } => {}
                 Stmt::If { cond, body, otherwise, note } => {
                     nodes.push(self.statement(&[cond], None, None)?);
                     let mut sides = Vec::new();
@@ -490,7 +528,7 @@ impl<'p> Reading<'p> {
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     nodes.push(self.statement(&[lower, upper], None, None)?);
                     let Some(variable) = self.kernel.vars.get(var.0) else { continue };
-                    let name = Name::new(format!("{}#{}", variable.name, var.0));
+                    let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
                     self.loops.push(Loop {
                         name: name.clone(),
@@ -664,7 +702,7 @@ impl<'p> Reading<'p> {
             true => Vec::new(),
             false => cell.iter().flatten().flat_map(Aff::names).collect(),
         };
-        let lanes = (lanes > 1).then(|| (Name::new(format!("lane of {}", self.touches.len())), lanes));
+        let lanes = (lanes > 1).then(|| (lane_of(self.touches.len()), lanes));
         if lanes.is_some() || loaded.iter().any(|n| self.loads.contains_key(n)) {
             let mut own = self.scopes[scope].clone();
             loaded.iter().for_each(|n| self.use_load(n, &mut own));

@@ -89,10 +89,15 @@ impl<'p> Varying<'p> {
                     self.mark(otherwise, around);
                 }
                 Stmt::Collective { body, .. } => self.mark(body, around),
+                Stmt::Atom { contract, body, .. } => {
+                    self.mark(contract, around);
+                    self.mark(body, around);
+                }
                 Stmt::Declare(_)
                 | Stmt::Store { .. }
                 | Stmt::Update { .. }
                 | Stmt::VectorCopy { .. }
+                | Stmt::Mma { .. }
                 | Stmt::Sync { .. } => {}
             }
         }
@@ -143,6 +148,8 @@ impl Reading<'_> {
             for node in nodes {
                 match node {
                     Node::Barrier(b) if b.among == SyncScope::Block => found.push(b.clone()),
+                    // What is the same for the whole block is so for each warp.
+                    Node::Together(b) => found.push(b.clone()),
                     Node::Barrier(_) => {}
                     Node::Loop(_, body) => barriers(body, found),
                     Node::Choice(body, otherwise) => {

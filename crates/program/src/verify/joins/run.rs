@@ -371,7 +371,11 @@ impl<'p> Run<'p> {
                 }
                 Err(Stop::NotFollowed)
             }
-            Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Collective { .. } => Err(Stop::NotFollowed),
+            Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::Collective { .. }
+            | Stmt::Atom { .. }
+            | Stmt::Mma { .. } => Err(Stop::NotFollowed),
         }
     }
 

@@ -164,6 +164,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.range = None;
                 self.wrote(to, element);
             }
+            // What the body does instead is another question (`atoms`).
+            Stmt::Atom { contract, body, .. } => {
+                self.body(contract)?;
+                self.body(body)?;
+            }
+            Stmt::Mma { .. } => {}
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);

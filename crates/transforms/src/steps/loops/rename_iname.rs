@@ -125,6 +125,11 @@ impl Transform for RenameIname {
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }
+                for axis in instruction.atom.iter_mut().flat_map(|atom| &mut atom.axes) {
+                    if axis == iname {
+                        *axis = new.clone();
+                    }
+                }
                 if !declared && instruction.scan.as_ref() == Some(iname) {
                     instruction.scan = Some(new.clone());
                 }

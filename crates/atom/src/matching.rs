@@ -1,0 +1,167 @@
+//! Whether an instruction's update is what an atom computes, and which of its factors is which.
+//!
+//! The instruction has to be one sum of products of two elements, converted to the accumulator's
+//! type where they have another. The left factor is the one whose subscripts have the iname of `m`,
+//! the right one that whose subscripts have the iname of `n`; both may have that of `k`, and either
+//! may depend on inames around the box. Subscripts are linear in `m` and `n`: once these are split
+//! into digits, a subscript has multiples of what they are made of ([`Subscript`]). That what a
+//! lane holds is what the instruction says is shown by the final check.
+
+use std::sync::Arc;
+
+use loopwright_kernel_ir::{
+    Access, Aff, AtomUse, DType, Diagnostic, Expr, Instruction, Lookup, Name, Reduce, Term,
+};
+
+use crate::{Atom, Operand};
+
+/// The factors of a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factors {
+    /// The left one, over `m` and `k`.
+    pub a: Access,
+    /// The right one, over `n` and `k`.
+    pub b: Access,
+}
+
+/// A subscript as `factors[0]*m + factors[1]*n + rest`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscript {
+    /// The multiples of `m` and of `n`.
+    pub factors: [i64; 2],
+    /// What remains, over base inames: of `k`, and of inames around the box.
+    pub rest: Aff,
+}
+
+impl Subscript {
+    /// The form of a function of inames; `None` if it is not linear in the box's `m` and `n`.
+    pub fn of(lookup: &Lookup<'_>, aff: &Aff, used: &AtomUse) -> loopwright_poly::Result<Option<Self>> {
+        let mut rest = lookup.expand(aff)?;
+        let [m, n, _] = &used.axes;
+        let axes = [lookup.expand(&Aff::var(m))?, lookup.expand(&Aff::var(n))?];
+        let own = |name: &Name| axes.iter().any(|axis| axis.mentions(name));
+        let mut factors = [0; 2];
+        let mut left = vec![0, 1];
+        while !left.is_empty() {
+            // An axis with a term that the other one, if it is left, does not have.
+            let found = left.iter().enumerate().find_map(|(place, axis)| {
+                let others = || left.iter().filter(|other| *other != axis);
+                let is_own = |(term, _): &&(Term, i64)| !others().any(|o| coefficient(&axes[*o], term) != 0);
+                Some((place, *axis, axes[*axis].terms().iter().find(is_own)?.clone()))
+            });
+            let Some((place, axis, (term, weight))) = found else { return Ok(None) };
+            left.remove(place);
+            let multiple = coefficient(&rest, &term);
+            if multiple % weight != 0 {
+                return Ok(None);
+            }
+            factors[axis] = multiple / weight;
+            rest = rest.sub(&axes[axis].scale(factors[axis])?)?;
+        }
+        Ok((!rest.mentions_any(&own)).then_some(Subscript { factors, rest }))
+    }
+}
+
+/// The coefficient of a term.
+fn coefficient(aff: &Aff, term: &Term) -> i64 {
+    aff.terms().iter().find(|(own, _)| own == term).map_or(0, |(_, c)| *c)
+}
+
+/// The factors of an instruction's update, if it is the atom's product.
+///
+/// Errors: `atom-shape`, `atom-operator`, `atom-product`, `atom-type`, `atom-operand`, each with
+/// the equation that does not hold.
+pub fn matching(
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+    atom: &Atom,
+    used: &AtomUse,
+) -> Result<Factors, Diagnostic> {
+    let refuse = |code: &'static str, why: String| {
+        Diagnostic::new(code, format!("`{}` does not compute `{}`: {why}", atom.name(), instruction.id))
+    };
+    let reductions = instruction.reductions();
+    let [reduce] = reductions.as_slice() else {
+        let why = format!("it updates one sum, and `{}` has {}", instruction.id, reductions.len());
+        return Err(refuse("atom-shape", why));
+    };
+    if instruction.predicate.is_some() || instruction.scan.is_some() {
+        let why = "its updates are under a predicate, or of a scan".into();
+        return Err(refuse("atom-shape", why).help("move the predicate to what uses the result"));
+    }
+    let own = lookup.kernel().reductions.iter().any(|r| r.name == reduce.op);
+    if own || *reduce.op != *"sum" {
+        let why = format!("it adds, and `{}` is the operator of the reduction", reduce.op);
+        return Err(refuse("atom-operator", why));
+    }
+    let (x, y) = factors(reduce).ok_or_else(|| {
+        let why = "the term is not the product of two elements of arrays".to_string();
+        refuse("atom-product", why)
+            .help("write `cast(f32, a[i, k]) * cast(f32, b[k, j])`, and scale what uses the result")
+    })?;
+    let has = |access: &Access, axis: usize| -> Result<bool, Diagnostic> {
+        let mut found = false;
+        for e in &access.index {
+            let subscript = match e.to_aff() {
+                Some(aff) => Subscript::of(lookup, &aff, used)?,
+                None => None,
+            };
+            let Some(subscript) = subscript else {
+                let why = format!("`{e}` in `{access}` is not a linear function of `m` and `n`");
+                return Err(refuse("atom-operand", why));
+            };
+            found |= subscript.factors[axis] != 0;
+        }
+        Ok(found)
+    };
+    let [m, n, _] = &used.axes;
+    let (a, b) = match (has(&x, 0)?, has(&y, 0)?) {
+        (true, _) => (x, y),
+        (false, true) => (y, x),
+        (false, false) => return Err(refuse("atom-operand", format!("no factor depends on `{m}`"))),
+    };
+    for (access, other, role) in [(&a, 1, "left"), (&b, 0, "right")] {
+        if has(access, other)? {
+            let why = format!("the {role} factor `{access}` depends on `{}`", used.axes[other]);
+            return Err(refuse("atom-operand", why));
+        }
+    }
+    if !has(&b, 1)? {
+        return Err(refuse("atom-operand", format!("the right factor `{b}` does not depend on `{n}`")));
+    }
+    for (access, operand) in [(&a, Operand::A), (&b, Operand::B)] {
+        let wanted = atom.operand(operand).dtype;
+        let found: Option<DType> = lookup.array(&access.array).and_then(|array| array.dtype.known());
+        if found.is_some_and(|found| found != wanted) {
+            let found = found.map_or_else(String::new, |t| t.to_string());
+            let why = format!("it takes {wanted} for `{access}`, which is {found}");
+            return Err(refuse("atom-type", why).help(others(found.as_str())));
+        }
+    }
+    Ok(Factors { a, b })
+}
+
+/// The atoms whose factors have a type.
+fn others(dtype: &str) -> String {
+    let found: Vec<&str> = Atom::names()
+        .filter(|name| Atom::named(name).is_some_and(|a| a.operand(Operand::A).dtype.to_string() == dtype))
+        .collect();
+    match found.is_empty() {
+        true => format!("no atom takes {dtype}"),
+        false => format!("for {dtype} there are {}", found.join(", ")),
+    }
+}
+
+/// The factors of the term of a reduction, without conversions.
+fn factors(reduce: &Arc<Reduce>) -> Option<(Access, Access)> {
+    fn element(e: &Expr) -> Option<Access> {
+        match e {
+            Expr::Subscript(access) => Some(access.clone()),
+            Expr::Cast(_, inner) => element(inner),
+            _ => None,
+        }
+    }
+    let [term] = reduce.args.as_slice() else { return None };
+    let Expr::Binary(loopwright_kernel_ir::BinaryOp::Mul, x, y) = term else { return None };
+    Some((element(x)?, element(y)?))
+}

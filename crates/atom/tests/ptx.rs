@@ -1,0 +1,122 @@
+//! The placements, lane by lane, against the formulas of the PTX ISA.
+
+use loopwright_atom::{Atom, Operand, WARP, parse_atoms};
+
+/// `groupID` and `threadID_in_group` of the manual.
+fn of_lane(lane: i64) -> (i64, i64) {
+    (lane / 4, lane % 4)
+}
+
+type Formula = fn(i64, i64, i64) -> (i64, i64);
+
+fn holds(name: &str, operand: Operand, elements: i64, formula: Formula) {
+    let atom = Atom::named(name).unwrap_or_else(|| panic!("no atom {name}"));
+    assert_eq!(atom.operand(operand).elements(), elements, "{name} {operand:?}");
+    for lane in 0..WARP {
+        let (group, thread) = of_lane(lane);
+        for i in 0..elements {
+            let found = atom.position(operand, lane, i);
+            assert_eq!(found, formula(group, thread, i), "{name} {operand:?}, lane {lane}, element {i}");
+            assert_eq!(atom.holder(operand, found), Some((lane, i)), "{name} {operand:?}: one holder");
+        }
+    }
+}
+
+#[test]
+fn half_precision_k16() {
+    for name in ["mma_m16n8k16_f16", "mma_m16n8k16_bf16"] {
+        // a: row = groupID for i in 0, 1, 4, 5, else groupID + 8; col = 2 t + (i & 1), + 8 for i >= 4.
+        holds(name, Operand::A, 8, |g, t, i| {
+            let row = if [0, 1, 4, 5].contains(&i) { g } else { g + 8 };
+            (row, t * 2 + (i & 1) + if i < 4 { 0 } else { 8 })
+        });
+        // b: row (k) = 2 t + (i & 1), + 8 for i >= 2; col (n) = groupID. Ours is (n, k).
+        holds(name, Operand::B, 4, |g, t, i| (g, t * 2 + (i & 1) + if i < 2 { 0 } else { 8 }));
+        holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+}
+
+#[test]
+fn half_precision_k8() {
+    for name in ["mma_m16n8k8_f16", "mma_m16n8k8_bf16"] {
+        holds(name, Operand::A, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+        holds(name, Operand::B, 2, |g, t, i| (g, t * 2 + i));
+        holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+}
+
+#[test]
+fn bytes_k32() {
+    for name in ["mma_m16n8k32_s8", "mma_m16n8k32_u8"] {
+        holds(name, Operand::A, 16, |g, t, i| {
+            let row = if (0..4).contains(&i) || (8..12).contains(&i) { g } else { g + 8 };
+            (row, t * 4 + (i & 3) + if i < 8 { 0 } else { 16 })
+        });
+        holds(name, Operand::B, 8, |g, t, i| (g, t * 4 + (i & 3) + if i < 4 { 0 } else { 16 }));
+        holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+}
+
+#[test]
+fn double_precision_k4() {
+    holds("mma_m8n8k4_f64", Operand::A, 1, |g, t, _| (g, t));
+    holds("mma_m8n8k4_f64", Operand::B, 1, |g, t, _| (g, t));
+    holds("mma_m8n8k4_f64", Operand::D, 2, |g, t, i| (g, t * 2 + i));
+}
+
+#[test]
+fn every_atom_is_held_to_a_formula() {
+    let tested = [
+        "mma_m16n8k16_f16",
+        "mma_m16n8k16_bf16",
+        "mma_m16n8k8_f16",
+        "mma_m16n8k8_bf16",
+        "mma_m16n8k32_s8",
+        "mma_m16n8k32_u8",
+        "mma_m8n8k4_f64",
+    ];
+    assert_eq!(Atom::names().collect::<Vec<_>>(), tested);
+}
+
+#[test]
+fn texts_that_describe_no_instruction_are_refused() {
+    const GOOD: &str = "\
+atom own {
+    d[m, n] += a[m, k] * b[n, k]
+    box m < 8, n < 8, k < 4
+    a: f64 ((4,8),1):((8,1),0)
+    b: f64 ((4,8),1):((8,1),0)
+    d: f64 ((4,8),2):((16,1),8)
+    executor warp
+    since sm_80
+    ptx mma
+}
+";
+    assert_eq!(parse_atoms(GOOD).expect("an atom").len(), 1);
+    for (from, to, message) in [
+        (
+            "box m < 8",
+            "box m < 4",
+            "line 10 of the atoms: the placement ((4,8),1):((8,1),0) of `a` in `own` has no digits",
+        ),
+        (
+            "d: f64 ((4,8),2):((16,1),8)",
+            "d: f64 ((4,8),2):((8,1),8)",
+            "line 10 of the atoms: the placement of `d` in `own` does not hold its tile",
+        ),
+        ("    executor warp\n", "", "line 9 of the atoms: `own` lacks its executor, `executor warp`"),
+        ("since sm_80", "since 80", "line 8 of the atoms: an architecture is `sm_80`"),
+        ("ptx mma\n}", "ptx mma", "line 9 of the atoms: `own` is not closed"),
+        (
+            "executor warp",
+            "executor thread",
+            "line 7 of the atoms: `executor thread` says nothing about an atom",
+        ),
+        ("a: f64", "a: f63", "line 4 of the atoms: no type `f63`"),
+    ] {
+        let text = GOOD.replace(from, to);
+        assert_ne!(text, GOOD);
+        let refused = parse_atoms(&text).expect_err(from);
+        assert_eq!(refused.message, message);
+    }
+}

@@ -1,0 +1,103 @@
+//! Atoms as functions around the instruction in PTX, and their calls.
+
+use loopwright_atom::{Atom, Operand};
+use loopwright_kernel_ir::{DType, Name};
+use loopwright_program::MemRef;
+
+use crate::{context::Context, dialect::Dialect, types::c_type};
+
+impl Context<'_> {
+    /// The call of an atom's function: the elements of the accumulator, then the two fragments.
+    pub(crate) fn mma(&self, name: &Name, d: &[MemRef], a: &MemRef, b: &MemRef) -> String {
+        let Some(atom) = Atom::named(name).filter(|_| self.needs.dialect.ptx) else {
+            let language = self.needs.dialect.language.name;
+            return self.needs.refuse("no-atom", format!("there is no atom `{name}` in {language}"));
+        };
+        if usize::try_from(atom.operand(Operand::D).elements()).ok() != Some(d.len()) {
+            return self.needs.refuse("malformed-program", format!("`{name}` of other elements"));
+        }
+        self.needs.atoms.borrow_mut().insert(atom.name());
+        for operand in Operand::ALL {
+            self.needs.note(atom.operand(operand).dtype);
+        }
+        let mut operands: Vec<String> = d.iter().map(|element| self.element(element)).collect();
+        for fragment in [a, b] {
+            // The row that begins with the element.
+            let row = self.element(fragment);
+            match row.strip_suffix("[0]") {
+                Some(row) => operands.push(row.into()),
+                None => return self.needs.refuse("malformed-program", "a fragment begins within its row"),
+            }
+        }
+        format!("{name}({});", operands.join(", "))
+    }
+}
+
+/// The type of an element in this dialect.
+fn type_of(dtype: DType, dialect: &Dialect) -> &'static str {
+    if dtype == DType::BF16 { dialect.bf16[0] } else { c_type(dtype) }
+}
+
+/// The definition of an atom's function.
+pub(crate) fn definition(name: &str, dialect: &Dialect) -> Option<String> {
+    let atom = Atom::named(name)?;
+    let [m, n, k] = atom.shape();
+    let [a, b, d] = [Operand::A, Operand::B, Operand::D].map(|o| atom.operand(o));
+    let results: Vec<String> =
+        (0..d.elements()).map(|e| format!("{} &d{e}", type_of(d.dtype, dialect))).collect();
+    let fragment = |name: &str, dtype: DType, elements: i64| {
+        format!("const {} (&{name})[{elements}]", type_of(dtype, dialect))
+    };
+    let head = format!("__device__ __forceinline__ void {name}(");
+    let indent = " ".repeat(head.len());
+    // Elements are passed by words of four bytes, or of eight.
+    let word = |dtype: DType| if dtype.bytes() == 8 { "double" } else { "unsigned int" };
+    let words =
+        |dtype: DType, elements: i64| (elements * dtype.bytes() as i64 + 3) / 4.max(dtype.bytes() as i64);
+    let constraint = |dtype: DType| match dtype {
+        DType::F64 => "d",
+        DType::F32 => "f",
+        _ => "r",
+    };
+    let (of_a, of_b) = (words(a.dtype, a.elements()), words(b.dtype, b.elements()));
+    let number = |from: i64, count: i64| {
+        let numbers: Vec<String> = (from..from + count).map(|n| format!("%{n}")).collect();
+        numbers.join(", ")
+    };
+    let (first_a, first_b) = (d.elements(), d.elements() + of_a);
+    let own = number(0, d.elements());
+    let outputs: Vec<String> =
+        (0..d.elements()).map(|e| format!("\"+{}\"(d{e})", constraint(d.dtype))).collect();
+    let inputs = |name: &str, dtype: DType, count: i64| -> Vec<String> {
+        let constraint = if dtype.bytes() == 8 { "d" } else { "r" };
+        (0..count).map(|w| format!("\"{constraint}\"({name}_words[{w}])")).collect()
+    };
+    let views = [("a", a.dtype), ("b", b.dtype)].map(|(name, dtype)| {
+        let word = word(dtype);
+        format!("    const {word} *{name}_words = reinterpret_cast<const {word} *>({name});\n")
+    });
+    Some(format!(
+        "// d += a * b of a tile of {m} x {k} and one of {k} x {n}, whose elements the lanes of a warp hold.\n\
+         {head}{},\n\
+         {indent}{},\n\
+         {indent}{}) {{\n\
+         {}{}    \
+         asm volatile(\n        \
+             \"{}\\n\"\n        \
+             \"    {{{own}}}, {{{}}}, {{{}}}, {{{own}}};\"\n        \
+             : {}\n        \
+             : {},\n          {});\n\
+         }}",
+        results.join(", "),
+        fragment("a", a.dtype, a.elements()),
+        fragment("b", b.dtype, b.elements()),
+        views[0],
+        views[1],
+        atom.ptx(),
+        number(first_a, of_a),
+        number(first_b, of_b),
+        outputs.join(", "),
+        inputs("a", a.dtype, of_a).join(", "),
+        inputs("b", b.dtype, of_b).join(", "),
+    ))
+}

@@ -1,0 +1,185 @@
+//! Products of fragments: the meaning of an atom, run for a warp.
+//!
+//! All lanes take part, and each has to hold its elements. The tiles are gathered by the placements
+//! of the atom, multiplied by its meaning, `d[m, n] += a[m, k] * b[n, k]` with `k` ascending, and
+//! each lane's elements of `d` are written back. Floating-point products are added in the type of
+//! the accumulator, one after another.
+
+use loopwright_atom::{Atom, Operand, WARP};
+use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_program::{MemRef, Memory};
+
+use crate::{
+    block::{Block, Outcome},
+    bytecode::{Access, Inst, Product},
+    compile::Compiler,
+    fault::{Fault, FaultKind},
+    warp::Warp,
+    words::lowest_lanes,
+};
+
+impl<'a> Compiler<'a> {
+    /// A product of the elements that begin at `a` and `b`, added to `d`.
+    pub fn mma(&mut self, atom: &Name, d: &'a [MemRef], a: &'a MemRef, b: &'a MemRef) -> Result<(), Fault> {
+        self.speak_of(None, "a product of fragments")?;
+        let Some(atom) = Atom::named(atom) else {
+            return self.invalid(format!("there is no atom `{atom}`"));
+        };
+        if i64::from(self.program.target.warp_size) != WARP
+            || usize::try_from(atom.operand(Operand::D).elements()).ok() != Some(d.len())
+        {
+            return self.invalid(format!("a product by `{}` with other lanes or elements", atom.name()));
+        }
+        let mut accesses = Vec::new();
+        for (element, operand) in d.iter().map(|d| (d, Operand::D)).chain([(a, Operand::A), (b, Operand::B)])
+        {
+            if !matches!(element.memory, Memory::Private(_)) {
+                return self.invalid("a fragment is not in private memory");
+            }
+            let access = self.access(element, atom.operand(operand).dtype, operand == Operand::D)?;
+            // Its other elements follow that offset.
+            self.code.accesses[access as usize].constant = None;
+            accesses.push(access);
+        }
+        let (Some(b), Some(a)) = (accesses.pop(), accesses.pop()) else {
+            return self.invalid("a product without factors");
+        };
+        let number = self.code.products.len() as u32;
+        let site = self.own_site();
+        self.code.products.push(Product { atom, d: accesses, a, b, site });
+        self.emit(Inst::Product { number });
+        Ok(())
+    }
+}
+
+/// A number in which products are added up.
+trait Sum: Copy + Default {
+    fn of(number: Number) -> Self;
+    fn add_product(self, a: Self, b: Self) -> Self;
+    fn bits(self) -> u64;
+}
+
+impl Sum for f32 {
+    fn of(number: Number) -> Self {
+        match number {
+            Number::F32(v) => v,
+            other => other.as_f64() as f32,
+        }
+    }
+
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+}
+
+impl Sum for f64 {
+    fn of(number: Number) -> Self {
+        number.as_f64()
+    }
+
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+impl Sum for i32 {
+    fn of(number: Number) -> Self {
+        number.as_i64().unwrap_or_default() as i32
+    }
+
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self.wrapping_add(a.wrapping_mul(b))
+    }
+
+    fn bits(self) -> u64 {
+        (self as u32).into()
+    }
+}
+
+impl<const W: usize> Block<'_, W> {
+    /// Runs the product of this number for a whole warp.
+    pub fn product(&mut self, warp: &mut Warp<W>, number: u32) -> Outcome<()> {
+        let code = self.launch.code;
+        let Some(product) = code.products.get(number as usize) else { return Ok(()) };
+        if warp.mask != warp.exists || warp.mask != lowest_lanes(WARP as usize) {
+            return Err(self.divergent(FaultKind::DivergentShuffle, warp, product.site));
+        }
+        match product.atom.operand(Operand::D).dtype {
+            DType::F32 => self.product_in::<f32>(warp, product),
+            DType::F64 => self.product_in::<f64>(warp, product),
+            _ => self.product_in::<i32>(warp, product),
+        }
+    }
+
+    fn product_in<S: Sum>(&mut self, warp: &mut Warp<W>, product: &Product) -> Outcome<()> {
+        let atom = product.atom;
+        let [m, n, k] = atom.shape().map(|extent| extent as usize);
+        let mut tiles = [vec![S::default(); m * k], vec![S::default(); n * k]];
+        for ((operand, access), tile) in
+            [(Operand::A, product.a), (Operand::B, product.b)].into_iter().zip(&mut tiles)
+        {
+            for element in 0..atom.operand(operand).elements() {
+                let numbers = self.elements(warp, access, element)?;
+                for (lane, number) in (0..WARP).zip(numbers) {
+                    let (row, column) = atom.position(operand, lane, element);
+                    tile[row as usize * k + column as usize] = S::of(number);
+                }
+            }
+        }
+        let [a, b] = &tiles;
+        for (element, access) in (0..).zip(&product.d) {
+            let mut sums = [S::default(); WARP as usize];
+            for ((lane, number), sum) in (0..WARP).zip(self.elements(warp, *access, 0)?).zip(&mut sums) {
+                let (row, column) = atom.position(Operand::D, lane, element);
+                let (row, column) = (row as usize * k, column as usize * k);
+                let factors = a[row..row + k].iter().zip(&b[column..column + k]);
+                *sum = factors.fold(S::of(number), |sum, (a, b)| sum.add_product(*a, *b));
+            }
+            let access = &self.launch.code.accesses[*access as usize];
+            let Memory::Private(array) = access.memory else { continue };
+            let offset = warp.index(access.wide_index, access.offset);
+            let array = &mut warp.private[array];
+            for (lane, sum) in sums.iter().enumerate() {
+                let cell = offset[lane] as usize;
+                match array.wide.get_mut(cell) {
+                    Some(wide) => wide[lane] = sum.bits(),
+                    None => array.narrow[cell][lane] = sum.bits() as u32,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of all lanes of the element that comes this many behind an access.
+    fn elements(&self, warp: &Warp<W>, access: u32, behind: i64) -> Outcome<Vec<Number>> {
+        let access: &Access = &self.launch.code.accesses[access as usize];
+        let Memory::Private(array) = access.memory else { return Ok(Vec::new()) };
+        let offset = warp.index(access.wide_index, access.offset);
+        let array = &warp.private[array];
+        let mut numbers = Vec::with_capacity(W);
+        for (lane, first) in offset.iter().enumerate().take(WARP as usize) {
+            let at = first.wrapping_add(behind);
+            let cell = usize::try_from(at).ok().filter(|cell| *cell < array.valued.len());
+            let Some(cell) = cell else {
+                return Err(self.access_failure(FaultKind::OutOfBounds, warp, access, lane, at));
+            };
+            if array.valued[cell] >> lane & 1 == 0 {
+                return Err(self.access_failure(FaultKind::Uninitialised, warp, access, lane, at));
+            }
+            let bits = match array.wide.get(cell) {
+                Some(wide) => wide[lane],
+                None => array.narrow[cell][lane].into(),
+            };
+            numbers.push(Number::from_bits(access.dtype, bits));
+        }
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,303 @@
+//! Updates that hardware instructions do.
+//!
+//! An instruction with an atom has its updates in a loop over the atom's `k`, and nothing else in
+//! it. That loop and the lanes around it become one node: the statements that the atom stands for
+//! (the *contract*: what would be written without it), the lanes that are numbers of registers, and
+//! what each lane loads of the two factors. The subscripts of a fragment's element are those of the
+//! factor, with `m` or `n`, and `k`, as functions of the lane by the atom's placement. Elements that
+//! are neighbours in memory are loaded by words of four bytes.
+//!
+//! All instances of a box run together, so that no guard may be left that the place does not imply.
+
+use loopwright_atom::{Atom, Digit, Factors, Operand, Subscript, matching};
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Array, AtomUse, Constraint, Diagnostic, Dim, HardwareAxis, Name, Part, Tag,
+};
+
+use super::{AtomPlan, Counter, Fragment, Loop, Node, Which, place::Place, planner::Planner};
+use crate::{
+    analyse::{
+        analysis::PartInfo,
+        arrays::{known, storage_order},
+    },
+    program::Note,
+    schedule::{guards::irredundant, items::Item, lanes::Context},
+};
+
+/// Bytes of the words in which neighbouring elements of a fragment are loaded.
+const WORD: i64 = 4;
+
+impl Planner<'_, '_> {
+    /// The updates in a loop, if it is that over the `k` of an atom.
+    pub fn atom(
+        &mut self,
+        iname: &Name,
+        items: &[Item],
+        place: &Place,
+    ) -> Result<Option<Vec<Node>>, Diagnostic> {
+        let [Item::Leaf(part)] = items else { return Ok(None) };
+        let of = self.which(*part);
+        let info = of.info(self.analysis);
+        let instruction = self.analysis.instruction(info);
+        let (Some(used), Part::Update(0)) = (&instruction.atom, info.execution.part.part) else {
+            return Ok(None);
+        };
+        if used.axes[2] != *iname {
+            return Ok(None);
+        }
+        let plan = self.plan(&of, used, place)?;
+        Ok(Some(vec![Node::Atom(Box::new(plan))]))
+    }
+
+    /// Refuses an update that an atom is to do, where it is not in the atom's loop.
+    pub fn outside_of_atom(&self, info: &PartInfo) -> Result<(), Diagnostic> {
+        let instruction = self.analysis.instruction(info);
+        match (&instruction.atom, info.execution.part.part) {
+            (Some(used), Part::Update(_)) => Err(Diagnostic::new(
+                "atom-loop",
+                format!(
+                    "`{}` does the updates of `{}` in the loop over `{}`, which has to be the innermost \
+                     one, with nothing else in it",
+                    used.name, instruction.id, used.axes[2]
+                ),
+            )
+            .help("move other instructions out of the loop, and the loop inside of the others")),
+            _ => Ok(()),
+        }
+    }
+
+    fn plan(&mut self, of: &Which, used: &AtomUse, place: &Place) -> Result<AtomPlan, Diagnostic> {
+        let analysis = self.analysis;
+        let info = of.info(analysis);
+        let instruction = analysis.instruction(info);
+        let Some(atom) = Atom::named(&used.name) else {
+            return Err(Diagnostic::new("unknown-atom", format!("there is no atom `{}`", used.name)));
+        };
+        let refuse = |code: &'static str, why: String| {
+            Diagnostic::new(
+                code,
+                format!("`{}` cannot do the updates of `{}`: {why}", used.name, instruction.id),
+            )
+        };
+        let warp = self.target.warp_size;
+        if i64::from(warp) != loopwright_atom::WARP || *Dim::X.of(&self.block) != warp {
+            let why =
+                format!("the x axis of the block has {} threads, not the lanes of a warp", self.block[0]);
+            return Err(refuse("atom-lanes", why).help("let the warps of a block be on its y axis"));
+        }
+        let factors = matching(&analysis.lookup, instruction, atom, used)?;
+        let state = analysis.reduction_types(info.instruction)?[0].state.clone();
+        if state != [atom.operand(Operand::D).dtype] {
+            let found = state.first().map_or_else(String::new, ToString::to_string);
+            let why = format!("it adds in {}, and the sum is {found}", atom.operand(Operand::D).dtype);
+            return Err(refuse("atom-type", why).help("convert the factors: `cast(f32, a[i, k])`"));
+        }
+        let registers = self.registers(atom, used).ok_or_else(|| {
+            refuse(
+                "atom-lanes",
+                format!("`{}` and `{}` are not distributed as its results are", used.axes[0], used.axes[1]),
+            )
+            .help("let `tensorize` distribute them, and leave the lanes as they are")
+        })?;
+        // The contract.
+        let k = &used.axes[2];
+        let body = [Item::Leaf(of.number)];
+        let bounds = self.loop_bounds(&body, k, place)?;
+        let mut inside = place.clone();
+        inside.bound.insert(k.clone());
+        bounds.learn(k, &mut inside)?;
+        let last = atom.shape()[2] - 1;
+        for end in
+            [Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?), Constraint::nonneg(Aff::var(k))]
+        {
+            if !inside.implies(&end)? {
+                return Err(refuse("atom-length", format!("`{k}` does not go from 0 to {}", last + 1)));
+            }
+        }
+        let lanes = info.lanes.clone();
+        let known = inside.clone();
+        let statement = self.lane_loops(&lanes, &inside, &mut |this, place| {
+            let info = of.info(this.analysis);
+            let needed: Vec<_> = info.guards.iter().cloned().collect();
+            if let Some(guard) = irredundant(&needed, place)?.first() {
+                return Err(Diagnostic::new(
+                    "atom-guard",
+                    format!(
+                        "`{}` runs whole boxes of {}, which `{}` may cut",
+                        used.name, info.execution.part, guard.declared
+                    ),
+                )
+                .help(
+                    "copy both factors by `add_prefetch`, which fills partial tiles, or assume whole ones",
+                ));
+            }
+            let context = Context::default();
+            Ok(vec![Node::Statement(this.statement(of, &context.loaded, place)?)])
+        })?;
+        let contract = vec![Node::Loop(Loop {
+            iname: k.clone(),
+            bounds,
+            unroll: true,
+            counter: Counter::Iname,
+            note: Note::default(),
+            inside: known,
+            body: statement,
+        })];
+        // The body.
+        let lanes: Vec<Name> = lanes.into_iter().filter(|lane| !registers.contains(lane)).collect();
+        let mut inside = place.clone();
+        for lane in &lanes {
+            inside = self.in_lane(lane, &inside)?;
+        }
+        let Factors { a, b } = &factors;
+        let fragments = [
+            self.fragment(atom, Operand::A, used, a, &lanes, &inside)?,
+            self.fragment(atom, Operand::B, used, b, &lanes, &inside)?,
+        ];
+        let of = of.clone();
+        Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, registers, lanes, fragments, inside })
+    }
+
+    /// The lanes of the thread that are the digits of an element's number in `d`, if `m` and `n` are
+    /// distributed as the placement says.
+    fn registers(&self, atom: &Atom, used: &AtomUse) -> Option<Vec<Name>> {
+        let placement = atom.operand(Operand::D);
+        let x = HardwareAxis::Block(Dim::X).position();
+        let mut registers = vec![None; placement.element.len()];
+        for axis in [0, 1] {
+            let mut rest = self.analysis.canonical(&Aff::var(&used.axes[axis])).ok()?;
+            let (lanes, _) = coordinates(&placement.lane, &x, axis).ok()?;
+            rest = rest.sub(&lanes).ok()?;
+            for (slot, digit) in registers.iter_mut().zip(&placement.element).filter(|(_, d)| d.axis == axis)
+            {
+                let names = rest.names();
+                let mut own = names.iter().filter(|name| {
+                    let length = self.analysis.extents.get(*name).and_then(|e| e.constant);
+                    rest.coefficient(name) == digit.weight
+                        && self.analysis.kernel.tag(name) == Tag::Ilp
+                        && length == Some(digit.extent)
+                });
+                let name = own.next()?.clone();
+                rest = rest.sub(&Aff::var(&name).scale(digit.weight).ok()?).ok()?;
+                *slot = Some(name);
+            }
+            // Nothing else is in it, but for other ways to write the same digits of the lane.
+            let constant = (0..loopwright_atom::WARP).all(|lane| {
+                let of = |n: &Name| x.mentions(n).then(|| Aff::constant(lane));
+                rest.substitute(&of).ok().and_then(|r| r.as_constant()) == Some(0)
+            });
+            if !constant {
+                return None;
+            }
+        }
+        registers.into_iter().collect()
+    }
+
+    fn fragment(
+        &self,
+        atom: &Atom,
+        operand: Operand,
+        used: &AtomUse,
+        access: &Access,
+        lanes: &[Name],
+        place: &Place,
+    ) -> Result<Fragment, Diagnostic> {
+        let analysis = self.analysis;
+        let array = analysis.lookup.array(&access.array).ok_or_else(|| {
+            Diagnostic::new("unknown-name", format!("there is no array `{}`", access.array))
+        })?;
+        if array.space == AddressSpace::Private {
+            return Err(Diagnostic::new(
+                "atom-operand",
+                format!("`{}` takes `{access}` from shared or global memory", atom.name()),
+            )
+            .help("prefetch it to shared memory, or leave it where it is"));
+        }
+        let mut over = Vec::new();
+        for e in &access.index {
+            let aff = e.to_aff().ok_or_else(|| {
+                Diagnostic::new("atom-operand", format!("a subscript of `{access}` is not affine"))
+            })?;
+            let subscript = Subscript::of(&analysis.lookup, &aff, used)?;
+            over.push(subscript.ok_or_else(|| {
+                let message = format!("`{e}` in `{access}` is not a linear function of `m` and `n`");
+                Diagnostic::new("atom-operand", message)
+            })?);
+        }
+        let placement = atom.operand(operand);
+        let x = HardwareAxis::Block(Dim::X).position();
+        let mut elements = Vec::new();
+        for element in 0..placement.elements() {
+            let mut at_axis: [Aff; 3] = Default::default();
+            for axis in operand.axes() {
+                let (of_lane, _) = coordinates(&placement.lane, &x, axis)?;
+                let mut at = [0; 3];
+                let mut rest = element;
+                for digit in &placement.element {
+                    at[digit.axis] += digit.weight * (rest % digit.extent);
+                    rest /= digit.extent;
+                }
+                at_axis[axis] = of_lane.add_constant(at[axis])?;
+            }
+            let [m, n, k] = &at_axis;
+            let mut subscripts = Vec::new();
+            for Subscript { factors, rest } in &over {
+                let rest = analysis.canonical(&rest.substitute_one(&used.axes[2], k)?)?;
+                subscripts.push(rest.add(&m.scale(factors[0])?)?.add(&n.scale(factors[1])?)?);
+            }
+            elements.push(subscripts);
+        }
+        let is_own = |lane: &&Name| elements.iter().flatten().any(|s| s.mentions(lane));
+        let lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
+        let bytes = i64::try_from(known(&array.dtype, &access.array)?.bytes()).unwrap_or(WORD);
+        let word = (WORD / bytes).max(1);
+        let word = if word > 1 && self.are_words(array, &elements, word, place)? { word } else { 1 };
+        Ok(Fragment { lanes, array: access.array.clone(), elements, word })
+    }
+
+    /// Whether elements come in groups of neighbours, each group aligned to its size.
+    fn are_words(
+        &self,
+        array: &Array,
+        elements: &[Vec<Aff>],
+        word: i64,
+        place: &Place,
+    ) -> Result<bool, Diagnostic> {
+        if array.axes.iter().any(|axis| axis.stride.is_some()) {
+            return Ok(false);
+        }
+        let order = storage_order(array);
+        let Some((dense, outer)) = order.split_last() else { return Ok(false) };
+        for group in elements.chunks(usize::try_from(word).unwrap_or(1)) {
+            let Some(first) = group.first() else { continue };
+            for (number, other) in (0..).zip(group) {
+                let apart = other[*dense].sub(&first[*dense])?.as_constant();
+                if apart != Some(number) || outer.iter().any(|axis| other[*axis] != first[*axis]) {
+                    return Ok(false);
+                }
+            }
+            if !self.is_aligned(array, first, word, place)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The part of an axis's coordinate that follows from a lane's number.
+fn coordinates(digits: &[Digit], lane: &Aff, axis: usize) -> Result<(Aff, i64), Diagnostic> {
+    let mut sum = Aff::constant(0);
+    let mut below = 1;
+    for (number, digit) in digits.iter().enumerate() {
+        if digit.axis == axis {
+            let mut value = lane.floor_div(below)?;
+            // The most significant digit needs no remainder.
+            if number + 1 < digits.len() {
+                value = value.modulo(digit.extent)?;
+            }
+            sum = sum.add(&value.scale(digit.weight)?)?;
+        }
+        below *= digit.extent;
+    }
+    Ok((sum, below))
+}

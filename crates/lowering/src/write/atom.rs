@@ -1,0 +1,99 @@
+//! Updates that an atom does: the statements that it stands for, the loads of its fragments, and
+//! the product.
+
+use loopwright_atom::Operand;
+use loopwright_kernel_ir::{Access, Aff, Diagnostic, Expr, Name};
+
+use crate::{
+    analyse::arrays::known,
+    program::{LocalArray, MemRef, Memory, Note, Stmt},
+    schedule::{AtomPlan, Fragment},
+    write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
+};
+
+impl Emitter<'_, '_> {
+    /// Both forms of the updates.
+    pub fn atom(&mut self, plan: &AtomPlan, env: &Env) -> Result<Stmt, Diagnostic> {
+        let contract = self.nodes(&plan.contract, env)?;
+        let mut body = Vec::new();
+        let mut arrays = Vec::new();
+        for fragment in &plan.fragments {
+            let (array, loads) = self.fragment(fragment, &plan.inside, env)?;
+            arrays.push(array);
+            body.extend(loads);
+        }
+        let info = plan.of.info(self.analysis);
+        let part = info.execution.part.clone();
+        body.extend(self.lane_loops(&plan.lanes, env, &mut |this, env| {
+            let info = plan.of.info(this.analysis);
+            let mut d = Vec::new();
+            for element in 0..plan.atom.operand(Operand::D).elements() {
+                let mut own = env.clone();
+                let mut rest = element;
+                for (register, digit) in plan.registers.iter().zip(&plan.atom.operand(Operand::D).element) {
+                    own.set(register.clone(), this.index_int(rest % digit.extent));
+                    rest /= digit.extent;
+                }
+                let cells = this.cells(info.instruction, 0, &own)?;
+                let [(Cell::Element(cell), _)] = cells.as_slice() else {
+                    return Err(Diagnostic::new("internal", "an accumulator that is not an array"));
+                };
+                d.push(cell.clone());
+            }
+            let row = |this: &mut Self, number: usize| -> Result<MemRef, Diagnostic> {
+                let mut subscripts = this.lane_values(&plan.fragments[number].lanes, env)?;
+                subscripts.push(this.index_int(0));
+                Ok(this.local_element(Memory::Private(arrays[number]), subscripts))
+            };
+            let (a, b) = (row(this, 0)?, row(this, 1)?);
+            Ok(vec![Stmt::Mma { atom: Name::new(plan.atom.name()), d, a, b }])
+        })?);
+        let note = Note::new(format!("{} does {part} for a warp", plan.atom.name()));
+        Ok(Stmt::Atom { contract, body, note })
+    }
+
+    /// The array of a fragment, and its loads.
+    fn fragment(
+        &mut self,
+        fragment: &Fragment,
+        inside: &crate::schedule::place::Place,
+        env: &Env,
+    ) -> Result<(usize, Vec<Stmt>), Diagnostic> {
+        let array = self.analysis.lookup.array(&fragment.array).ok_or_else(|| {
+            Diagnostic::new("unknown-name", format!("there is no array `{}`", fragment.array))
+        })?;
+        let dtype = known(&array.dtype, &fragment.array)?;
+        let name = self.unique(&format!("{}_frag", fragment.array.trim_end_matches("_tile")));
+        let mut dims = self.analysis.lane_lengths(&fragment.lanes);
+        dims.push(fragment.elements.len() as u64);
+        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        let number = self.private.len() - 1;
+        let word = usize::try_from(fragment.word).unwrap_or(1);
+        let loads = self.lane_loops(&fragment.lanes, env, &mut |this, env| {
+            let mut env = env.clone();
+            env.place = inside.clone();
+            let mut stmts = Vec::new();
+            for (k, subscripts) in fragment.elements.iter().enumerate().step_by(word) {
+                let from = this.element_at(&fragment.array, subscripts, &env)?;
+                let mut own = this.lane_values(&fragment.lanes, &env)?;
+                own.push(this.index_int(k as i64));
+                let to = this.local_element(Memory::Private(number), own);
+                stmts.push(match u8::try_from(word) {
+                    Ok(lanes @ 2..) => Stmt::VectorCopy { to, from, lanes, leaf: None },
+                    _ => Stmt::Store { to, value: this.load(from, dtype), leaf: None },
+                });
+            }
+            Ok(stmts)
+        })?;
+        Ok((number, loads))
+    }
+
+    /// The element with these subscripts over canonical names.
+    fn element_at(&mut self, array: &Name, subscripts: &[Aff], env: &Env) -> Result<MemRef, Diagnostic> {
+        let index = subscripts.iter().map(Expr::from_aff).collect();
+        match self.element(&Access { array: array.clone(), index }, env)? {
+            Target::Element(element, _) => Ok(element),
+            Target::Var(_) => Err(Diagnostic::new("internal", "a fragment of a scalar")),
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Whether the body of an atom does what its contract says.
+//!
+//! The contract is the statement `d = d + x * y` in loops over lanes of the thread and over `k`. The
+//! body loads fragments and multiplies them by one instruction ([`Stmt::Mma`]), of which is known
+//! what an [`Atom`] says: where each lane holds which element of `a`, `b` and `d`, and that each
+//! element of `d` gets the products of its row and its column. So the body is right if for each
+//! lane, each element of `d` in it, and each `k`, the element of the left factor that the contract
+//! reads is the one that every holder of this row and `k` has loaded, and likewise for the right
+//! factor. Lanes, elements and `k` are enumerated; loops around and the other loops of the contract
+//! stay names, over which subscripts have to be the same functions.
+//!
+//! Invariants of what is accepted:
+//!
+//! * the lanes of a warp are the threads of the block's x axis, and all of them run it (`uniform`);
+//! * the loops of the contract go from 0 to a constant; one of them, that over `k`, has the atom's
+//!   extent and occurs in no subscript of `d`, each of the others is a subscript of `d`;
+//! * the body consists of loads into private arrays, each element once, and then of one product in
+//!   loops; nothing but names stands between them, so that nothing changes what was loaded.
+
+use std::collections::BTreeMap;
+
+use loopwright_atom::{Atom, Operand, WARP};
+use loopwright_kernel_ir::{Aff, DType, Diagnostic, Dim, HardwareAxis, Name};
+use loopwright_poly::Result;
+
+use super::reading::{AtomText, Reading, TouchId, lane_of, name_of_loop};
+use crate::{BinOp, MemRef, Memory, Step, Stmt, Value, ValueKind, VarId};
+
+/// The loops around a statement, outermost first, with their numbers of iterations.
+type Loops = Vec<(VarId, i64)>;
+
+/// An element of shared or global memory.
+type Cell = (Memory, Vec<Aff>);
+
+/// The statement of the contract.
+struct Contract<'p> {
+    loops: Loops,
+    to: &'p MemRef,
+    factors: [TouchId; 2],
+    types: [DType; 2],
+}
+
+/// A load of one element of a fragment.
+struct Load {
+    loops: Loops,
+    /// The subscripts of the private array but the last one: variables of loops.
+    rows: Vec<VarId>,
+    touch: TouchId,
+    /// The element's number in a vector, if it is loaded by one.
+    lane: Option<i64>,
+}
+
+/// The product.
+struct Product<'p> {
+    loops: Loops,
+    atom: &'static Atom,
+    d: &'p [MemRef],
+    a: &'p MemRef,
+    b: &'p MemRef,
+}
+
+/// The first thing in a kernel's atoms that is not what the contract says.
+pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
+    let mut inside = 0;
+    for text in &reading.atoms {
+        inside += count(text.body) + count(text.contract);
+        if let Some(why) = wrong(reading, text)? {
+            let message =
+                format!("an atom in `{}` may not compute what its contract says", reading.kernel.name);
+            return Ok(Some(Diagnostic::new("wrong-atom", message).witness(why)));
+        }
+    }
+    if inside != count(&reading.kernel.body) {
+        let message = format!("`{}` multiplies fragments without a contract", reading.kernel.name);
+        return Ok(Some(Diagnostic::new("wrong-atom", message)));
+    }
+    Ok(None)
+}
+
+/// The number of products in a body.
+fn count(body: &[Stmt]) -> usize {
+    let mut found = 0;
+    Stmt::visit(body, &mut |stmt| found += usize::from(matches!(stmt, Stmt::Mma { .. })));
+    found
+}
+
+fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
+    let kernel = reading.kernel;
+    if i64::from(*Dim::X.of(&kernel.block)) != WARP || i64::from(reading.program.target.warp_size) != WARP {
+        return Ok(Some(format!("the x axis of the block is not the {WARP} lanes of a warp")));
+    }
+    let contract = match contract(reading, text) {
+        Ok(contract) => contract,
+        Err(why) => return Ok(Some(why)),
+    };
+    let (loads, product) = match body(reading, text) {
+        Ok(body) => body,
+        Err(why) => return Ok(Some(why)),
+    };
+    let places = match places(&contract, &product) {
+        Ok(places) => places,
+        Err(why) => return Ok(Some(why)),
+    };
+    let types = [Operand::A, Operand::B, Operand::D].map(|o| product.atom.operand(o).dtype);
+    let of_array = |element: &MemRef| match element.memory {
+        Memory::Private(p) => kernel.private.get(p).map(|array| array.dtype),
+        _ => None,
+    };
+    let own = [product.a, product.b, contract.to].map(of_array);
+    if own != types.map(Some) || contract.types != [types[0], types[1]] {
+        return Ok(Some(format!("`{}` takes elements of other types", product.atom.name())));
+    }
+    let mut fragments = Vec::new();
+    for (operand, element) in [(Operand::A, product.a), (Operand::B, product.b)] {
+        match fragment(reading, &loads, &product, operand, element) {
+            Ok(fragment) => fragments.push(fragment),
+            Err(why) => return Ok(Some(why)),
+        }
+    }
+    if loads.len() != fragments.iter().map(BTreeMap::len).sum::<usize>() {
+        return Ok(Some("something is loaded that is no element of a fragment".into()));
+    }
+    let check = Check { reading, product: &product, places: &places };
+    // Factors commute.
+    let Some(first) = check.operands(&fragments, contract.factors)? else { return Ok(None) };
+    let [x, y] = contract.factors;
+    Ok(check.operands(&fragments, [y, x])?.map(|_| first))
+}
+
+/// The loops around the only statement of a body that is more than a name.
+fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> std::result::Result<&'p Stmt, String> {
+    let names = |stmt: &&Stmt| !matches!(stmt, Stmt::Let { leaf: None, .. });
+    let mut statements = body.iter().filter(names);
+    let (Some(stmt), None) = (statements.next(), statements.next()) else {
+        return Err("a loop has not one statement".into());
+    };
+    match stmt {
+        Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
+            let (Some(0), Some(end @ 1..)) = (lower.as_int(), upper.as_int()) else {
+                return Err("a loop does not go from 0 to a constant".into());
+            };
+            loops.push((*var, end));
+            only(body, loops)
+        }
+        stmt => Ok(stmt),
+    }
+}
+
+/// The element that a value reads, through conversions to the type of the product.
+fn read<'v>(value: &'v Value, to: DType) -> Option<(&'v MemRef, DType)> {
+    match &value.kind {
+        ValueKind::Load(element) => Some((element, value.dtype)),
+        ValueKind::Cast(inner) if value.dtype == to => read(inner, to),
+        _ => None,
+    }
+}
+
+fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> std::result::Result<Contract<'p>, String> {
+    let mut loops = Vec::new();
+    let stmt = only(text.contract, &mut loops)?;
+    let other = || "its statement does not add a product to an accumulator".to_string();
+    let Stmt::Store { to, value, .. } = stmt else { return Err(other()) };
+    let dtype = value.dtype;
+    let ValueKind::Binary(BinOp::Add, own, product) = &value.kind else { return Err(other()) };
+    let ValueKind::Binary(BinOp::Mul, x, y) = &product.kind else { return Err(other()) };
+    let is_own = matches!(&own.kind, ValueKind::Load(from) if from == to);
+    let (Some((x, of_x)), Some((y, of_y)), true) = (read(x, dtype), read(y, dtype), is_own) else {
+        return Err(other());
+    };
+    let touches: Vec<TouchId> = text.read.clone().collect();
+    let factors = <[TouchId; 2]>::try_from(touches).map_err(|_| other())?;
+    if factors.map(|t| reading.touches[t].memory) != [x.memory, y.memory] {
+        return Err("a factor is not read from shared or global memory".into());
+    }
+    Ok(Contract { loops, to, factors, types: [of_x, of_y] })
+}
+
+fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
+    let variable = |s: &Value| match s.kind {
+        ValueKind::Var(var) => Some(var),
+        _ => None,
+    };
+    subscripts.iter().map(variable).collect()
+}
+
+/// The loads of a body by the private array and the element that they fill, and its product.
+#[allow(clippy::type_complexity)]
+fn body<'p>(
+    reading: &Reading<'_>,
+    text: &AtomText<'p>,
+) -> std::result::Result<(BTreeMap<(Memory, i64), Load>, Product<'p>), String> {
+    let mut loads: BTreeMap<(Memory, i64), Load> = BTreeMap::new();
+    let mut touches = text.loaded.clone();
+    let Some((last, before)) = text.body.split_last() else { return Err("it does nothing".into()) };
+    fn walk(
+        stmts: &[Stmt],
+        loops: &mut Loops,
+        found: &mut dyn FnMut(&Stmt, &Loops) -> std::result::Result<(), String>,
+    ) -> std::result::Result<(), String> {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Let { leaf: None, .. } => {}
+                Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
+                    let (Some(0), Some(end @ 1..)) = (lower.as_int(), upper.as_int()) else {
+                        return Err("a loop does not go from 0 to a constant".into());
+                    };
+                    loops.push((*var, end));
+                    walk(body, loops, found)?;
+                    loops.pop();
+                }
+                stmt => found(stmt, loops)?,
+            }
+        }
+        Ok(())
+    }
+    walk(before, &mut Vec::new(), &mut |stmt, loops| {
+        let (to, from, lanes) = match stmt {
+            Stmt::VectorCopy { to, from, lanes, .. } => (to, from, Some(i64::from(*lanes))),
+            Stmt::Store { to, value, .. } => match &value.kind {
+                ValueKind::Load(from) => (to, from, None),
+                _ => return Err("a fragment is not loaded but computed".into()),
+            },
+            _ => return Err("it does more than load fragments and multiply them".into()),
+        };
+        let Some(touch) = touches.next().filter(|t| {
+            let touch = &reading.touches[*t];
+            touch.memory == from.memory && !touch.write
+        }) else {
+            return Err("a fragment is not loaded from shared or global memory".into());
+        };
+        let Some((last, rows)) = to.subscripts.split_last() else {
+            return Err("a fragment has no elements".into());
+        };
+        let (Some(first), Some(rows)) = (last.as_int(), variables(rows)) else {
+            return Err("the elements of a fragment are not numbered by constants".into());
+        };
+        for k in 0..lanes.unwrap_or(1) {
+            let load =
+                Load { loops: loops.clone(), rows: rows.clone(), touch, lane: lanes.is_some().then_some(k) };
+            if loads.insert((to.memory, first + k), load).is_some() {
+                return Err("an element of a fragment is loaded twice".into());
+            }
+        }
+        Ok(())
+    })?;
+    if touches.next().is_some() {
+        return Err("it reads memory beside its loads".into());
+    }
+    let mut loops = Vec::new();
+    let Stmt::Mma { atom, d, a, b } = only(std::slice::from_ref(last), &mut loops)? else {
+        return Err("it does not end with a product".into());
+    };
+    let Some(atom) = Atom::named(atom) else { return Err(format!("there is no atom `{atom}`")) };
+    Ok((loads, Product { loops, atom, d, a, b }))
+}
+
+/// For each element of `d` that a lane holds, the values of the contract's loops but that over `k`:
+/// a constant, or a variable of the product's loops.
+struct Places {
+    k: VarId,
+    of_element: Vec<Vec<(VarId, Aff)>>,
+}
+
+fn places(contract: &Contract<'_>, product: &Product<'_>) -> std::result::Result<Places, String> {
+    let Some(own) = variables(&contract.to.subscripts) else {
+        return Err("the accumulator is not that of the loops around".into());
+    };
+    let mut others = contract.loops.iter().filter(|(var, _)| !own.contains(var));
+    let (Some((k, extent)), None) = (others.next(), others.next()) else {
+        return Err("not one of the loops is that over k".into());
+    };
+    let distinct = own.iter().enumerate().all(|(n, var)| !own[..n].contains(var));
+    if *extent != product.atom.shape()[2] || !distinct || own.len() + 1 != contract.loops.len() {
+        return Err(format!("its loops are not those of `{}`", product.atom.name()));
+    }
+    let extents: Vec<i64> = own
+        .iter()
+        .filter_map(|var| contract.loops.iter().find(|(v, _)| v == var).map(|(_, extent)| *extent))
+        .collect();
+    let other = || "the elements of the accumulator are not those that the contract updates".to_string();
+    let mut of_element = Vec::new();
+    let mut seen: Vec<Vec<i64>> = Vec::new();
+    let mut running: Option<Vec<usize>> = None;
+    for element in product.d {
+        if element.memory != contract.to.memory || element.subscripts.len() != own.len() {
+            return Err(other());
+        }
+        let (mut values, mut constants, mut loops) = (Vec::new(), Vec::new(), Vec::new());
+        for (axis, subscript) in element.subscripts.iter().enumerate() {
+            let value = match &subscript.kind {
+                ValueKind::Var(var) => {
+                    let number = product.loops.iter().position(|(v, _)| v == var).ok_or_else(other)?;
+                    if product.loops[number].1 != extents[axis] || loops.contains(&number) {
+                        return Err(other());
+                    }
+                    loops.push(number);
+                    Aff::var(Name::new(format!("loop {number}")))
+                }
+                _ => {
+                    let value = subscript.as_int().filter(|v| (0..extents[axis]).contains(v));
+                    let value = value.ok_or_else(other)?;
+                    constants.push(value);
+                    Aff::constant(value)
+                }
+            };
+            values.push((own[axis], value));
+        }
+        if *running.get_or_insert_with(|| loops.clone()) != loops || seen.contains(&constants) {
+            return Err(other());
+        }
+        seen.push(constants);
+        of_element.push(values);
+    }
+    // Loops and constants together are all values of the contract's loops, each once.
+    let all: i64 = extents.iter().product();
+    let running = running.unwrap_or_default();
+    let in_loops: i64 = running.iter().map(|n| product.loops[*n].1).product();
+    let covered = in_loops.saturating_mul(i64::try_from(seen.len()).unwrap_or(i64::MAX));
+    let elements = product.atom.operand(Operand::D).elements();
+    if covered != all
+        || running.len() != product.loops.len()
+        || i64::try_from(product.d.len()).ok() != Some(elements)
+    {
+        return Err(other());
+    }
+    Ok(Places { k: *k, of_element })
+}
+
+/// What the elements of a fragment have been loaded from, over the coordinates, the names around
+/// and the numbers of the product's loops.
+fn fragment(
+    reading: &Reading<'_>,
+    loads: &BTreeMap<(Memory, i64), Load>,
+    product: &Product<'_>,
+    operand: Operand,
+    element: &MemRef,
+) -> std::result::Result<BTreeMap<i64, Cell>, String> {
+    let name = operand.name();
+    let other = || format!("the fragment `{name}` is not what is loaded");
+    let Some((first, rows)) = element.subscripts.split_last() else { return Err(other()) };
+    let (Some(0), Some(rows)) = (first.as_int(), variables(rows)) else { return Err(other()) };
+    let mut cells = BTreeMap::new();
+    for number in 0..product.atom.operand(operand).elements() {
+        let Some(load) = loads.get(&(element.memory, number)) else {
+            return Err(format!("element {number} of the fragment `{name}` is not loaded"));
+        };
+        // Each row of the fragment is loaded by a loop of the same length, and used in one.
+        let mut values: Vec<(Name, Aff)> = Vec::new();
+        if load.rows.len() != rows.len() || load.loops.len() != rows.len() {
+            return Err(other());
+        }
+        for (own, used) in load.rows.iter().zip(&rows) {
+            let own_length = load.loops.iter().find(|(var, _)| var == own).map(|(_, length)| *length);
+            let number = product.loops.iter().position(|(var, _)| var == used).ok_or_else(other)?;
+            if own_length != Some(product.loops[number].1) {
+                return Err(other());
+            }
+            values.push((loop_name(reading, *own), Aff::var(Name::new(format!("loop {number}")))));
+        }
+        if let Some(lane) = load.lane {
+            values.push((lane_of(load.touch), Aff::constant(lane)));
+        }
+        let touch = &reading.touches[load.touch];
+        let mut subscripts = Vec::new();
+        for s in &touch.cell {
+            let Some(s) = s else {
+                return Err(format!("a subscript of the fragment `{name}` is not affine"));
+            };
+            let of = |n: &Name| values.iter().find(|(own, _)| own == n).map(|(_, v)| v.clone());
+            subscripts.push(s.substitute(&of).map_err(|e| e.to_string())?);
+        }
+        cells.insert(number, (touch.memory, subscripts));
+    }
+    Ok(cells)
+}
+
+fn loop_name(reading: &Reading<'_>, var: VarId) -> Name {
+    let name = reading.kernel.vars.get(var.0).map_or_else(|| Name::new("?"), |v| v.name.clone());
+    name_of_loop(&name, var.0)
+}
+
+/// The comparison of what is loaded with what the contract reads.
+struct Check<'c, 'p> {
+    reading: &'c Reading<'p>,
+    product: &'c Product<'p>,
+    places: &'c Places,
+}
+
+impl Check<'_, '_> {
+    /// What differs, if these reads of the contract are the left and the right factor.
+    fn operands(&self, fragments: &[BTreeMap<i64, Cell>], factors: [TouchId; 2]) -> Result<Option<String>> {
+        let atom = self.product.atom;
+        let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
+        for ((operand, fragment), factor) in [Operand::A, Operand::B].into_iter().zip(fragments).zip(factors)
+        {
+            // What the holders of each position have loaded, which is the same for all of them.
+            let mut held: BTreeMap<(i64, i64), Cell> = BTreeMap::new();
+            for lane in 0..WARP {
+                let own = Aff::constant(lane);
+                for (number, (memory, subscripts)) in fragment {
+                    let of = |n: &Name| (*n == coordinate).then(|| own.clone());
+                    let cell: Vec<Aff> =
+                        subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
+                    let at = atom.position(operand, lane, *number);
+                    let cell = (*memory, cell);
+                    if held.get(&at).is_some_and(|other| *other != cell) {
+                        let name = operand.name();
+                        return Ok(Some(format!(
+                            "the holders of {at:?} of `{name}` hold different elements"
+                        )));
+                    }
+                    held.insert(at, cell);
+                }
+            }
+            let touch = &self.reading.touches[factor];
+            let Some(subscripts) = touch.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
+                return Ok(Some("a subscript of the contract is not affine".into()));
+            };
+            for lane in 0..WARP {
+                for (number, element) in (0..).zip(&self.places.of_element) {
+                    let (m, n) = atom.position(Operand::D, lane, number);
+                    for k in 0..atom.shape()[2] {
+                        let wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
+                        let at = if operand == Operand::A { (m, k) } else { (n, k) };
+                        let found = held.get(&at);
+                        if found.is_none_or(|(memory, cell)| *memory != touch.memory || *cell != wanted) {
+                            return Ok(Some(self.differs(
+                                operand,
+                                (lane, number, k),
+                                &wanted,
+                                found,
+                                factor,
+                            )));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The element that the contract reads for an element of `d` of a lane, and a value of `k`.
+    fn read(
+        &self,
+        subscripts: &[Aff],
+        (coordinate, lane): (&Name, i64),
+        element: &[(VarId, Aff)],
+        k: i64,
+    ) -> Result<Vec<Aff>> {
+        let mut values = vec![(coordinate.clone(), Aff::constant(lane))];
+        values.push((loop_name(self.reading, self.places.k), Aff::constant(k)));
+        values.extend(element.iter().map(|(var, value)| (loop_name(self.reading, *var), value.clone())));
+        let of = |n: &Name| values.iter().find(|(own, _)| own == n).map(|(_, v)| v.clone());
+        subscripts.iter().map(|s| s.substitute(&of)).collect()
+    }
+
+    fn differs(
+        &self,
+        operand: Operand,
+        (lane, number, k): (i64, i64, i64),
+        wanted: &[Aff],
+        found: Option<&Cell>,
+        factor: TouchId,
+    ) -> String {
+        let text = |memory: Memory, cell: &[Aff]| {
+            let cell: Vec<String> = cell.iter().map(Aff::to_string).collect();
+            format!("{}[{}]", self.reading.array_name(memory), cell.join(", "))
+        };
+        let wanted = text(self.reading.touches[factor].memory, wanted);
+        let found = found.map_or_else(|| "nothing".into(), |(memory, cell)| text(*memory, cell));
+        format!(
+            "element {number} of the accumulator of lane {lane} gets, for k = {k}, {found} as `{}`, where \
+             the contract reads {wanted}",
+            operand.name()
+        )
+    }
+}

@@ -1,0 +1,264 @@
+//! Gives the updates of a reduction to a hardware instruction.
+
+use loopwright_atom::{Atom, Digit, Operand, matching};
+use loopwright_kernel_ir::{
+    AtomUse, Diagnostic, KernelData, Kind, Lookup, LoopKernel, Name, Part, Tag, Term,
+};
+
+use crate::{
+    JoinInames, SplitIname, TagInames, Transform,
+    arguments::Args,
+    names,
+    rewrite::{fresh, require_iname, require_untagged, unknown_instruction},
+    step::TextForm,
+};
+
+step! {
+    /// `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`: the updates of a sum of
+    /// products are done by a hardware instruction (an *atom*), a box of `m`, `n` and `k` at a time.
+    ///
+    /// # Meaning
+    ///
+    /// `m` and `n` are loops of the lengths of the atom's box around the instruction, and `k` is a
+    /// loop of its reduction with the length of the box. The results are distributed over the lanes
+    /// of a warp and the registers of a lane as the atom's placement of `d` says: `m` and `n` are
+    /// split into digits, those of the lane's number are joined to an iname tagged `lane`, the
+    /// others are tagged `ilp`. The accumulator of a result lies in the lane that owns it, so that
+    /// it is initialised and used by ordinary statements of that lane. The instruction's option
+    /// `atom=NAME(m, n, k)` says that the loop over `k` and the lanes around it are run by the atom.
+    ///
+    /// Each lane loads its parts of the two factors from shared or global memory, by words of four
+    /// bytes where neighbouring elements of a fragment are neighbours in memory, and the warp
+    /// multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number the
+    /// warps (`warp` or `thread.y`).
+    ///
+    /// Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
+    /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k32_s8`,
+    /// `mma_m16n8k32_u8` (of bytes, in `i32`), `mma_m8n8k4_f64`; from sm_80 on.
+    ///
+    /// # Legality
+    ///
+    /// The instances stay what they are; their distribution over lanes and registers is judged as
+    /// that by `split_iname`, `join_inames` and `tag_inames` is. The order in which an atom adds
+    /// products is its own, as in any reassociation of a reduction. The step refuses an instruction
+    /// that is not the atom's product, with the equation that does not hold. Lowering refuses
+    /// updates under guards that may differ between the instances of a box: a partial tile has to
+    /// read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
+    /// element, that what is loaded and multiplied is what the instruction says.
+    ///
+    /// In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel tile(a: f64[8, 4], b: f64[4, 8], c: f64[8, 8])
+    /// domain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }
+    /// domain { [k] : 0 <= k < 4 }
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=product}
+    /// ")?;
+    /// let steps = Pipeline::parse("tensorize(product, mma_m8n8k4_f64, m=i, n=j, k=k)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel tile(a: f64[8, 4], b: f64[4, 8], c: f64[8, 8])
+    /// domain { [i, j] : 0 <= i <= 7 and 0 <= j <= 7 }
+    /// domain { [k] : 0 <= k <= 3 }
+    /// domain { [j_lane, j_reg] : 0 <= j_reg <= 1 }
+    /// domain { [lane] : 0 <= lane <= 31 }
+    /// let j = 2*j_lane + j_reg
+    /// let i = lane//4
+    /// let j_lane = lane - 4*(lane//4)
+    /// tag j_reg: ilp
+    /// tag lane: lane
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=product, inames=lane:j_reg, atom=mma_m8n8k4_f64(i, j, k)}
+    /// tree {
+    ///     product.init
+    ///     for k {
+    ///         product.update
+    ///     }
+    ///     product.finish
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Tensorize as "tensorize", by hand {
+        /// The instruction.
+        pub instruction: Name,
+        /// The atom's name.
+        pub atom: Name,
+        /// The loop over rows of the box.
+        pub m: Name,
+        /// The loop over columns of the box.
+        pub n: Name,
+        /// The loop of the reduction.
+        pub k: Name,
+    }
+    table: "tensorize(id, ATOM, m=i, n=j, k=k)" => "–",
+    methods: {
+        /// See [`Tensorize`].
+        fn tensorize(
+            &self,
+            instruction: &str,
+            atom: &str,
+            [m, n, k]: [&str; 3],
+        ) -> Result<Self, Diagnostic> {
+            self.step(Tensorize::new(instruction, atom, [m, n, k]))
+        }
+    }
+}
+
+impl Tensorize {
+    /// The updates of this instruction by this atom, whose `m`, `n` and `k` are these inames.
+    pub fn new<N: Into<Name>>(instruction: impl Into<Name>, atom: impl Into<Name>, axes: [N; 3]) -> Self {
+        let [m, n, k] = axes.map(Into::into);
+        Tensorize { instruction: instruction.into(), atom: atom.into(), m, n, k }
+    }
+}
+
+impl TextForm for Tensorize {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let (instruction, atom) = (args.next("the instruction")?, args.next("the atom")?);
+        let mut axis = |key: &'static str| -> Result<Name, Diagnostic> {
+            let given = args.option(key)?;
+            given.ok_or_else(|| {
+                args.error(format!("`tensorize` needs the iname of the atom's `{key}`, as `{key}=i_inner`"))
+            })
+        };
+        Ok(Tensorize { instruction, atom, m: axis("m")?, n: axis("n")?, k: axis("k")? })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let Tensorize { instruction, atom, m, n, k } = self;
+        vec![instruction.to_string(), atom.to_string(), format!("m={m}"), format!("n={n}"), format!("k={k}")]
+    }
+}
+
+/// Refuses an iname that does not run from 0 to this length.
+fn require_length(
+    data: &KernelData,
+    atom: &Atom,
+    axis: &str,
+    iname: &Name,
+    length: i64,
+) -> Result<(), Diagnostic> {
+    let (mut low, mut high) = (None, None);
+    for c in data.domains.iter().flat_map(|d| &d.constraints) {
+        let [(Term::Var(name), factor)] = c.aff.terms() else { continue };
+        if name != iname || c.kind != Kind::Ge {
+            continue;
+        }
+        match factor {
+            1 => low = low.max(Some(c.aff.constant_term().saturating_neg())),
+            -1 => high = Some(high.map_or(c.aff.constant_term(), |h: i64| h.min(c.aff.constant_term()))),
+            _ => {}
+        }
+    }
+    if low == Some(0) && high == Some(length - 1) {
+        return Ok(());
+    }
+    let message = format!("`{axis}` of `{}` goes from 0 to {length}, and `{iname}` does not", atom.name());
+    Err(Diagnostic::new("atom-length", message)
+        .help(format!("split it first, as split_iname({iname}, {length}), and give the inner iname")))
+}
+
+/// The kernel with an axis of the box split into its digits, least significant first, each with its
+/// iname.
+fn split_digits(
+    kernel: &LoopKernel,
+    iname: &Name,
+    digits: &[(Digit, bool)],
+) -> Result<(LoopKernel, Vec<Name>), Diagnostic> {
+    let stem = |is_lane: bool| if is_lane { "lane" } else { "reg" };
+    let mut kernel = kernel.clone();
+    let mut names = Vec::new();
+    let mut rest = iname.clone();
+    for (number, (digit, is_lane)) in digits.iter().enumerate() {
+        let last = number + 1 == digits.len();
+        if last {
+            names.push(rest.clone());
+            break;
+        }
+        let above = if number + 2 == digits.len() { stem(digits[number + 1].1) } else { "rest" };
+        let inner = fresh(&kernel, &format!("{iname}_{}", stem(*is_lane)));
+        let outer = fresh(&kernel, &format!("{iname}_{above}"));
+        kernel = SplitIname::new(&rest, digit.extent).named(outer.clone(), inner.clone()).apply(&kernel)?;
+        names.push(inner);
+        rest = outer;
+    }
+    Ok((kernel, names))
+}
+
+impl Transform for Tensorize {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let id = &self.instruction;
+        let Some(instruction) = kernel.instruction(id) else {
+            return Err(unknown_instruction(kernel, id));
+        };
+        let Some(atom) = Atom::named(&self.atom) else {
+            let mut error = Diagnostic::new("unknown-atom", format!("there is no atom `{}`", self.atom));
+            error.help = names::nearest(&self.atom, Atom::names())
+                .map(|near| format!("did you mean `{near}`?"))
+                .or_else(|| Some(format!("the atoms are {}", Atom::names().collect::<Vec<_>>().join(", "))));
+            return Err(error);
+        };
+        let axes = [&self.m, &self.n, &self.k];
+        for ((axis, iname), length) in ["m", "n", "k"].into_iter().zip(axes).zip(atom.shape()) {
+            require_iname(kernel, iname)?;
+            require_length(kernel, atom, axis, iname, length)?;
+        }
+        for iname in [&self.m, &self.n] {
+            require_untagged(kernel, iname, "distributed over lanes")?;
+        }
+        let lookup = Lookup::new(kernel);
+        let of_update = lookup.inames_of(instruction, Part::Update(0));
+        for iname in axes {
+            if !of_update.contains(iname) {
+                let message = format!("`{id}` does not run over `{iname}`, or it is split already");
+                return Err(Diagnostic::new("atom-iname", message)
+                    .help("give inames around the instruction, and one of its reduction"));
+            }
+        }
+        if instruction.within.contains(&self.k) || !matches!(kernel.tag(&self.k), Tag::Seq | Tag::Unroll) {
+            let message = format!("`{}` is not a sequential loop of the reduction of `{id}`", self.k);
+            return Err(Diagnostic::new("atom-iname", message)
+                .help("`k` is the innermost loop of the reduction, without a parallel tag"));
+        }
+        let used = AtomUse { name: self.atom.clone(), axes: axes.map(Clone::clone) };
+        matching(&lookup, instruction, atom, &used)?;
+        // The digits of both axes, each least significant first.
+        let placement = atom.operand(Operand::D);
+        let mut kernel = kernel.clone();
+        let mut of_digit: Vec<(Digit, bool, Name)> = Vec::new();
+        for (axis, iname) in [(0, &self.m), (1, &self.n)] {
+            let lanes = placement.lane.iter().map(|d| (*d, true));
+            let mut digits: Vec<(Digit, bool)> = lanes
+                .chain(placement.element.iter().map(|d| (*d, false)))
+                .filter(|(digit, _)| digit.axis == axis)
+                .collect();
+            digits.sort_by_key(|(digit, _)| digit.weight);
+            let (split, names) = split_digits(&kernel, iname, &digits)?;
+            kernel = split;
+            of_digit.extend(digits.into_iter().zip(names).map(|((d, is_lane), name)| (d, is_lane, name)));
+        }
+        let name_of = |digit: &Digit, lane: bool| {
+            of_digit.iter().find(|(d, l, _)| d == digit && *l == lane).map(|(_, _, name)| name.clone())
+        };
+        let registers: Vec<Name> = placement.element.iter().filter_map(|d| name_of(d, false)).collect();
+        for register in &registers {
+            kernel = TagInames { tags: vec![(register.clone(), Tag::Ilp)] }.apply(&kernel)?;
+        }
+        // The slowest digit first.
+        let lanes: Vec<Name> = placement.lane.iter().rev().filter_map(|d| name_of(d, true)).collect();
+        let lane = fresh(&kernel, "lane");
+        kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
+        kernel = TagInames { tags: vec![(lane, Tag::Lane)] }.apply(&kernel)?;
+        kernel.edit(|data| {
+            for instruction in data.instructions.iter_mut().filter(|i| i.id == *id) {
+                instruction.atom = Some(used.clone());
+            }
+            Ok(())
+        })
+    }
+}
