@@ -33,6 +33,52 @@ impl Context<'_> {
     }
 }
 
+impl Context<'_> {
+    /// The call that loads matrices.
+    pub(crate) fn load_matrices(&self, to: &MemRef, from: &MemRef, count: u8, transposed: bool) -> String {
+        let (_, dtype) = self.array(from.memory);
+        if !self.needs.dialect.ptx || dtype.bytes() != 2 || !matches!(count, 1 | 2 | 4) {
+            return self.needs.refuse("no-atom", format!("no instruction loads {count} matrices of {dtype}"));
+        }
+        self.needs.note(dtype);
+        self.needs.matrices.borrow_mut().insert((dtype, count, transposed));
+        let name = load_matrices(count, transposed);
+        format!("{name}(&{}, &{});", self.element(to), self.element(from))
+    }
+}
+
+/// The name of the function that loads matrices.
+fn load_matrices(count: u8, transposed: bool) -> String {
+    let transposed = if transposed { "_transposed" } else { "" };
+    format!("load_matrices_{count}{transposed}")
+}
+
+/// Its definition.
+pub(crate) fn matrices(dtype: DType, count: u8, transposed: bool, dialect: &Dialect) -> String {
+    let (name, t) = (load_matrices(count, transposed), type_of(dtype, dialect));
+    let trans = if transposed { ".trans" } else { "" };
+    let each = |text: &dyn Fn(u8) -> String| (0..count).map(text).collect::<Vec<_>>().join(", ");
+    let (registers, outputs) = (each(&|k| format!("%{k}")), each(&|k| format!("\"=r\"(words[{k}])")));
+    let what = if transposed { "of the transposed matrices" } else { "" };
+    let what = if what.is_empty() {
+        "two neighbours of a row of each.".into()
+    } else {
+        format!("two neighbours of a row of each, {what}.")
+    };
+    format!(
+        "// Loads {count} matrices of 8 x 8 elements for a warp: lane 8*i + r gives row r of matrix i, each lane gets\n\
+         // {what}\n\
+         __device__ __forceinline__ void {name}({t} *to, const {t} *row) {{\n    \
+             unsigned int *words = reinterpret_cast<unsigned int *>(to);\n    \
+             const unsigned int at = static_cast<unsigned int>(__cvta_generic_to_shared(row));\n    \
+             asm volatile(\"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{registers}}}, [%{count}];\"\n                 \
+                  : {outputs}\n                 \
+                  : \"r\"(at)\n                 \
+                  : \"memory\");\n\
+         }}"
+    )
+}
+
 /// The type of an element in this dialect.
 fn type_of(dtype: DType, dialect: &Dialect) -> &'static str {
     if dtype == DType::BF16 { dialect.bf16[0] } else { c_type(dtype) }

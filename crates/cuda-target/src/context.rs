@@ -29,6 +29,9 @@ pub(crate) struct Needs {
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
     /// Element types and vector lengths that are stored in waves.
     pub waves: RefCell<BTreeSet<(DType, u8)>>,
+    /// Loads of matrices that are called: the type of elements, the number of matrices, and
+    /// whether they are transposed.
+    pub matrices: RefCell<BTreeSet<(DType, u8, bool)>>,
     /// The atoms that are called.
     pub atoms: RefCell<BTreeSet<&'static str>>,
     /// Names of the user's device functions that are called.
@@ -48,6 +51,7 @@ impl Needs {
             helpers: RefCell::default(),
             waves: RefCell::default(),
             atoms: RefCell::default(),
+            matrices: RefCell::default(),
             functions: RefCell::default(),
             warp_barrier: Cell::default(),
             error: RefCell::default(),

@@ -120,7 +120,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waves, atoms, functions, error, warp_barrier, .. } = needs;
+    let Needs { headers, helpers, waves, atoms, matrices, functions, error, warp_barrier, .. } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -140,6 +140,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         if let Some(definition) = helpers::waves(dtype, lanes, program.index) {
             paragraph(&mut lines, definition.join("\n"));
         }
+    }
+    for (dtype, count, transposed) in matrices.into_inner() {
+        paragraph(&mut lines, atom::matrices(dtype, count, transposed, dialect));
     }
     for name in atoms.into_inner() {
         if let Some(definition) = atom::definition(name, dialect) {

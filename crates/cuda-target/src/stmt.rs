@@ -144,6 +144,9 @@ impl Context<'_> {
                 out.comment(&note.text, indent, None);
                 self.body(body, indent, out);
             }
+            Stmt::LoadMatrices { to, from, matrices, transposed } => {
+                out.push(&self.load_matrices(to, from, *matrices, *transposed), indent, None);
+            }
             Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
             Stmt::Collective { body, note, .. } => {
                 out.comment(&note.text, indent, None);
@@ -338,6 +341,12 @@ impl Context<'_> {
             match stmt {
                 Stmt::VectorCopy { to, from, lanes, .. } if to.memory == memory || from.memory == memory => {
                     most = most.max(*lanes);
+                }
+                Stmt::LoadMatrices { to, from, .. } => {
+                    let lanes = if from.memory == memory { Stmt::ROW } else { 2 };
+                    if to.memory == memory || from.memory == memory {
+                        most = most.max(lanes);
+                    }
                 }
                 // The elements of a fragment are passed by words.
                 Stmt::Mma { a, b, .. } if a.memory == memory || b.memory == memory => {

@@ -577,6 +577,25 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
+    /// The rows of eight narrow elements that begin where these lanes say.
+    pub fn rows(&mut self, warp: &mut Warp<W>, access: &Access, lanes: u64) -> Outcome<Vec<[u32; 8]>> {
+        let mut offset = warp.index(access.wide_index, access.offset);
+        self.check_bounds(warp, access, &offset, lanes, 8)?;
+        self.check_alignment(warp, access, &offset, 8)?;
+        self.account(access, &offset, lanes, 8 * access.dtype.bytes() as u64);
+        let mut rows = vec![[0; 8]; W];
+        for k in 0..8 {
+            self.check_cells(warp, access, &offset, lanes)?;
+            if let Words::Narrow(words) = self.fetch(warp, access, &offset, lanes) {
+                for (row, word) in rows.iter_mut().zip(words) {
+                    row[k] = word;
+                }
+            }
+            offset.iter_mut().for_each(|o| *o = o.wrapping_add(1));
+        }
+        Ok(rows)
+    }
+
     /// Arrays start at multiples of 16 bytes.
     fn check_alignment(
         &self,

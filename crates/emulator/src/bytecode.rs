@@ -237,6 +237,14 @@ pub(crate) enum Inst {
         from: u32,
         lanes: u8,
     },
+    /// Loads matrices of 8 x 8 elements of two bytes; see [`loopwright_program::Stmt`].
+    Matrices {
+        to: u32,
+        from: u32,
+        count: u8,
+        transposed: bool,
+        site: u32,
+    },
     /// The product of fragments of this number.
     Product {
         number: u32,

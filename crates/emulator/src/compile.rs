@@ -443,6 +443,9 @@ impl<'a> Compiler<'a> {
             }
             Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.body(body)?,
             Stmt::Mma { atom, d, a, b } => self.mma(atom, d, a, b)?,
+            Stmt::LoadMatrices { to, from, matrices, transposed } => {
+                self.matrices(to, from, *matrices, *transposed)?;
+            }
         }
         Ok(())
     }
@@ -484,7 +487,9 @@ fn values_of(stmt: &Stmt) -> Vec<&Value> {
     match stmt {
         Stmt::Let { value, .. } | Stmt::Set { value, .. } => vec![value],
         Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => of(to).chain([value]).collect(),
-        Stmt::VectorCopy { to, from, .. } => of(to).chain(of(from)).collect(),
+        Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
+            of(to).chain(of(from)).collect()
+        }
         Stmt::For { lower, upper, .. } => vec![lower, upper],
         Stmt::If { cond, .. } => vec![cond],
         Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).flat_map(of).collect(),

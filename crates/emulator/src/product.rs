@@ -52,6 +52,39 @@ impl<'a> Compiler<'a> {
     }
 }
 
+impl<'a> Compiler<'a> {
+    /// The load of matrices from shared to private memory.
+    pub fn matrices(
+        &mut self,
+        to: &'a MemRef,
+        from: &'a MemRef,
+        count: u8,
+        transposed: bool,
+    ) -> Result<(), Fault> {
+        self.speak_of(None, "a load of matrices")?;
+        let dtype = match from.memory {
+            Memory::Shared(n) => self.kernel.shared.get(n).map(|array| array.dtype),
+            _ => None,
+        };
+        let Some(dtype) = dtype.filter(|t| t.bytes() == 2 && matches!(count, 1 | 2 | 4)) else {
+            return self
+                .invalid(format!("a load of {count} matrices that are not of two bytes in shared memory"));
+        };
+        if !matches!(to.memory, Memory::Private(_)) || i64::from(self.program.target.warp_size) != WARP {
+            return self.invalid("matrices are not loaded into the private memory of a warp");
+        }
+        let from = self.access(from, dtype, false)?;
+        let to = self.access(to, dtype, true)?;
+        for access in [from, to] {
+            // Its other elements follow that offset.
+            self.code.accesses[access as usize].constant = None;
+        }
+        let site = self.own_site();
+        self.emit(Inst::Matrices { to, from, count, transposed, site });
+        Ok(())
+    }
+}
+
 /// A number in which products are added up.
 trait Sum: Copy + Default {
     fn of(number: Number) -> Self;
@@ -152,6 +185,44 @@ impl<const W: usize> Block<'_, W> {
                 match array.wide.get_mut(cell) {
                     Some(wide) => wide[lane] = sum.bits(),
                     None => array.narrow[cell][lane] = sum.bits() as u32,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads matrices: the rows whose addresses lanes give, and what each lane gets of them.
+    pub fn matrices(
+        &mut self,
+        warp: &mut Warp<W>,
+        (to, from): (u32, u32),
+        count: u8,
+        transposed: bool,
+        site: u32,
+    ) -> Outcome<()> {
+        if warp.mask != warp.exists || warp.mask != lowest_lanes(WARP as usize) {
+            return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
+        }
+        let code = self.launch.code;
+        let (to, from) = (&code.accesses[to as usize], &code.accesses[from as usize]);
+        let rows = self.rows(warp, from, lowest_lanes(8 * usize::from(count)))?;
+        let offset = warp.index(to.wide_index, to.offset);
+        let Memory::Private(array) = to.memory else { return Ok(()) };
+        for k in 0..2 * usize::from(count) {
+            for (lane, first) in offset.iter().enumerate().take(WARP as usize) {
+                let (mut row, mut column) = (lane / 4, lane % 4 * 2 + k % 2);
+                if transposed {
+                    (row, column) = (column, row);
+                }
+                let value = rows[8 * (k / 2) + row][column];
+                let at = first.wrapping_add(k as i64);
+                let elements = &mut warp.private[array];
+                match usize::try_from(at).ok().filter(|cell| *cell < elements.narrow.len()) {
+                    Some(cell) => {
+                        elements.narrow[cell][lane] = value;
+                        elements.valued[cell] |= 1 << lane;
+                    }
+                    None => return Err(self.access_failure(FaultKind::OutOfBounds, warp, to, lane, at)),
                 }
             }
         }

@@ -16,6 +16,9 @@ pub struct Accessed<'a> {
 }
 
 impl Stmt {
+    /// The elements of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
+    pub const ROW: u8 = 8;
+
     /// The bodies of the statement: both sides of a choice, both forms of an atom's statements.
     pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
         let (first, second) = match self {
@@ -46,34 +49,51 @@ impl Stmt {
         }
     }
 
+    /// Calls `f` on each element that the statement itself names, not those inside of values; of
+    /// several neighbours on the first.
+    pub fn each_element<'a>(&'a self, f: &mut dyn FnMut(&'a MemRef)) {
+        match self {
+            Stmt::Store { to, .. } | Stmt::Update { to, .. } => f(to),
+            Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
+                f(to);
+                f(from);
+            }
+            Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).for_each(f),
+            Stmt::Let { .. }
+            | Stmt::Set { .. }
+            | Stmt::Declare(_)
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::Collective { .. } => {}
+        }
+    }
+
     /// Calls `f` on each value that the statement evaluates: subscripts and offsets of its
     /// accesses, bounds, conditions, stored values.
     pub fn each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
-        let address = |element: &'a MemRef, f: &mut dyn FnMut(&'a Value)| {
+        self.each_element(&mut |element| {
             element.subscripts.iter().for_each(&mut *f);
             f(&element.offset);
-        };
+        });
         match self {
-            Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
-            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
-                address(to, f);
-                f(value);
-            }
-            Stmt::VectorCopy { to, from, .. } => {
-                address(to, f);
-                address(from, f);
-            }
+            Stmt::Let { value, .. }
+            | Stmt::Set { value, .. }
+            | Stmt::Store { value, .. }
+            | Stmt::Update { value, .. } => f(value),
             Stmt::For { lower, upper, .. } => {
                 f(lower);
                 f(upper);
             }
             Stmt::If { cond, .. } => f(cond),
-            Stmt::Mma { d, a, b, .. } => {
-                for element in d.iter().chain([a, b]) {
-                    address(element, f);
-                }
-            }
-            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => {}
+            Stmt::Declare(_)
+            | Stmt::VectorCopy { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Collective { .. }
+            | Stmt::Atom { .. } => {}
         }
     }
 
@@ -88,6 +108,9 @@ impl Stmt {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
             Stmt::VectorCopy { to, lanes, .. } => Some(Accessed { element: to, lanes: *lanes }),
+            Stmt::LoadMatrices { to, matrices, .. } => {
+                Some(Accessed { element: to, lanes: matrices.saturating_mul(2) })
+            }
             _ => None,
         }
     }
@@ -97,6 +120,9 @@ impl Stmt {
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
         if let Stmt::VectorCopy { from, lanes, .. } = self {
             f(Accessed { element: from, lanes: *lanes });
+        }
+        if let Stmt::LoadMatrices { from, .. } = self {
+            f(Accessed { element: from, lanes: Stmt::ROW });
         }
         if let Stmt::Mma { d, a, b, .. } = self {
             for element in d.iter().chain([a, b]) {

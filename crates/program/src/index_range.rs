@@ -423,8 +423,11 @@ impl<'a> Checker<'a> {
                     self.body(contract);
                     self.body(body);
                 }
-                Stmt::Mma { d, a, b, .. } => {
-                    d.iter().chain([a, b]).for_each(|element| self.element(element));
+                Stmt::Mma { .. } => stmt.each_element(&mut |element| self.element(element)),
+                Stmt::LoadMatrices { to, from, .. } => {
+                    self.element(to);
+                    self.element(from);
+                    self.hold(to.memory, None);
                 }
             }
         }

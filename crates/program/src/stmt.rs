@@ -239,6 +239,20 @@ pub enum Stmt {
         /// The reason that comments of the printed text give.
         note: Note,
     },
+    /// Loads matrices of 8 x 8 elements of two bytes from shared memory, by a whole warp: lane
+    /// `8*i + r` gives the address of row `r` of matrix `i`, which is aligned to its 16 bytes, and
+    /// lane `l` gets of each matrix the elements `2*(l mod 4)` and `2*(l mod 4) + 1` of row
+    /// `l div 4`; of the transposed matrix, if so asked. Addresses of further lanes are not used.
+    LoadMatrices {
+        /// The first of the elements that a thread gets, in private memory; two for each matrix.
+        to: MemRef,
+        /// The first element of the row whose address the thread gives.
+        from: MemRef,
+        /// The number of matrices: 1, 2 or 4.
+        matrices: u8,
+        /// Whether lanes get elements of the transposed matrices.
+        transposed: bool,
+    },
     /// A product of matrices whose operands a warp holds in private arrays, as the atom's
     /// placements say: `d += a * b`. Stands only in the body of [`Stmt::Atom`].
     Mma {

@@ -63,7 +63,7 @@ fn synchronises(kernel: &DeviceKernel) -> bool {
             look(upper);
         }
         Stmt::If { cond, .. } => look(cond),
-        Stmt::Mma { .. } => found = true,
+        Stmt::Mma { .. } | Stmt::LoadMatrices { .. } => barrier = true,
         Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => {}
     });
     found || barrier

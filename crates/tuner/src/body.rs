@@ -26,6 +26,7 @@ fn statements(body: &[Stmt]) -> usize {
         Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => statements(body),
         Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
         Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Mma { .. } => 1,
+        Stmt::LoadMatrices { .. } => 1,
     };
     body.iter().map(of).fold(0, usize::saturating_add)
 }

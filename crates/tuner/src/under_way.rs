@@ -126,7 +126,7 @@ impl Rounds<'_> {
                 | Stmt::Store { value, .. }
                 | Stmt::Update { value, .. } => self.loaded(value),
                 Stmt::VectorCopy { from, lanes, .. } => f64::from(*lanes) * self.element(from),
-                Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Mma { .. } => 0.0,
+                Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Mma { .. } | Stmt::LoadMatrices { .. } => 0.0,
             };
         }
         bytes

@@ -5,16 +5,17 @@
 //! (the *contract*: what would be written without it), the lanes that are numbers of registers, and
 //! what each lane loads of the two factors. The subscripts of a fragment's element are those of the
 //! factor, with `m` or `n`, and `k`, as functions of the lane by the atom's placement. Elements that
-//! are neighbours in memory are loaded by words of four bytes.
+//! are neighbours in memory are loaded by words of four bytes; a factor of two-byte elements in
+//! shared memory, of which rows of eight are aligned neighbours, by matrices of 8 x 8.
 //!
 //! All instances of a box run together, so that no guard may be left that the place does not imply.
 
-use loopwright_atom::{Atom, Digit, Factors, Operand, Subscript, matching};
+use loopwright_atom::{Atom, Digit, Factors, Operand, Placement, Subscript, matching};
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, AtomUse, Constraint, Diagnostic, Dim, HardwareAxis, Name, Part, Tag,
 };
 
-use super::{AtomPlan, Counter, Fragment, Loop, Node, Which, place::Place, planner::Planner};
+use super::{AtomPlan, Counter, Fragment, FragmentLoads, Loop, Node, Which, place::Place, planner::Planner};
 use crate::{
     analyse::{
         analysis::PartInfo,
@@ -247,12 +248,92 @@ impl Planner<'_, '_> {
             }
             elements.push(subscripts);
         }
-        let is_own = |lane: &&Name| elements.iter().flatten().any(|s| s.mentions(lane));
+        let is_own = |lane: &&Name| elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
         let lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
+        let name = access.array.clone();
+        if let Some(loads) = self.matrices(operand, placement, array, (&over, used), place)? {
+            return Ok(Fragment { lanes, array: name, elements: placement.elements(), loads });
+        }
         let bytes = i64::try_from(known(&array.dtype, &access.array)?.bytes()).unwrap_or(WORD);
         let word = (WORD / bytes).max(1);
         let word = if word > 1 && self.are_words(array, &elements, word, place)? { word } else { 1 };
-        Ok(Fragment { lanes, array: access.array.clone(), elements, word })
+        let loads = FragmentLoads::Words(elements, word);
+        Ok(Fragment { lanes, array: name, elements: placement.elements(), loads })
+    }
+
+    /// The load of a fragment by matrices of 8 x 8 elements, if its placement is made of such.
+    ///
+    /// Lanes hold two neighbours of the rows of a matrix: the lane's digits are 4 along one axis, by
+    /// twos, and 8 along the other; further digits of an element's number are numbers of matrices.
+    /// Lane `8*i + r` gives the address of row `r` of matrix `i`.
+    fn matrices(
+        &self,
+        operand: Operand,
+        placement: &Placement,
+        array: &Array,
+        (over, used): (&[Subscript], &AtomUse),
+        place: &Place,
+    ) -> Result<Option<FragmentLoads>, Diagnostic> {
+        let [row, column] = operand.axes();
+        let lanes = [Digit { extent: 4, axis: column, weight: 2 }, Digit { extent: 8, axis: row, weight: 1 }];
+        let pair = Digit { extent: 2, axis: column, weight: 1 };
+        let fits = array.space == AddressSpace::Shared
+            && array.axes.iter().all(|axis| axis.stride.is_none())
+            && placement.dtype.bytes() == 2
+            && placement.lane == lanes
+            && placement.element.first() == Some(&pair)
+            && [2, 4, 8].contains(&placement.elements());
+        let Some(dense) = storage_order(array).last().copied().filter(|_| fits) else { return Ok(None) };
+        for (transposed, along, across) in [(false, column, row), (true, row, column)] {
+            // The rows of matrices lie along this axis.
+            let mut digits = vec![Digit { extent: 8, axis: across, weight: 1 }];
+            digits.extend(&placement.element[1..]);
+            let subscripts = self.addressed(&digits, over, used)?;
+            let first: Vec<Aff> = subscripts.clone();
+            let is_row = over.iter().enumerate().all(|(axis, subscript)| {
+                let factor = match along {
+                    2 => subscript.rest.coefficient(&used.axes[2]),
+                    other => subscript.factors[other],
+                };
+                factor == i64::from(axis == dense)
+                    && (along != 2 || {
+                        let k = &used.axes[2];
+                        let constant = Aff::constant(0);
+                        let without = subscript.rest.substitute_one(k, &constant);
+                        let other = Aff::var(k).scale(factor).and_then(|own| subscript.rest.sub(&own));
+                        without.ok() == other.ok()
+                    })
+            });
+            if is_row && self.is_aligned(array, &first, 8, place)? {
+                return Ok(Some(FragmentLoads::Matrices { row: subscripts, transposed }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Subscripts at the coordinates that a lane's number has by these digits, least significant
+    /// first.
+    fn addressed(
+        &self,
+        digits: &[Digit],
+        over: &[Subscript],
+        used: &AtomUse,
+    ) -> Result<Vec<Aff>, Diagnostic> {
+        let x = HardwareAxis::Block(Dim::X).position();
+        let whole: i64 = digits.iter().map(|d| d.extent).product();
+        // Lanes behind the last address repeat the others.
+        let mut digits = digits.to_vec();
+        if whole < loopwright_atom::WARP {
+            digits.push(Digit { extent: loopwright_atom::WARP / whole, axis: 0, weight: 0 });
+        }
+        let [m, n, k] = [0, 1, 2].map(|axis| coordinates(&digits, &x, axis).map(|(sum, _)| sum));
+        let (m, n, k) = (m?, n?, k?);
+        let mut subscripts = Vec::new();
+        for Subscript { factors, rest } in over {
+            let rest = self.analysis.canonical(&rest.substitute_one(&used.axes[2], &k)?)?;
+            subscripts.push(rest.add(&m.scale(factors[0])?)?.add(&n.scale(factors[1])?)?);
+        }
+        Ok(subscripts)
     }
 
     /// Whether elements come in groups of neighbours, each group aligned to its size.

@@ -275,10 +275,19 @@ pub(crate) struct Fragment {
     /// The lanes of the thread for whose values there are separate fragments.
     pub lanes: Vec<Name>,
     pub array: Name,
-    /// The subscripts of each element, over canonical names.
-    pub elements: Vec<Vec<Aff>>,
-    /// How many neighbouring elements are loaded at once.
-    pub word: i64,
+    /// The number of its elements.
+    pub elements: i64,
+    pub loads: FragmentLoads,
+}
+
+/// How a fragment is loaded.
+pub(crate) enum FragmentLoads {
+    /// Each lane loads its own elements, so many neighbours at once. The subscripts of each, over
+    /// canonical names.
+    Words(Vec<Vec<Aff>>, i64),
+    /// The warp loads matrices of 8 x 8 elements. The subscripts of the row whose address a lane
+    /// gives.
+    Matrices { row: Vec<Aff>, transposed: bool },
 }
 
 /// A condition for partial vectors: one of `fails` does not hold, and all of `holds` do.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce};
 
 use super::{
-    AtomPlan, Body, Counter, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow, Loop, Node,
-    Schedule, Statement, counters::converges, storage::Home,
+    AtomPlan, Body, Counter, FragmentLoads, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow,
+    Loop, Node, Schedule, Statement, counters::converges, storage::Home,
 };
 use crate::{
     analyse::analysis::{Analysis, Guard, reduction},
@@ -191,11 +191,13 @@ impl Text<'_, '_> {
     fn atom(&mut self, plan: &AtomPlan, depth: usize) {
         for fragment in &plan.fragments {
             let each = fragment.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
-            let words = match fragment.word {
-                1 => "one by one".to_string(),
-                word => format!("by words of {word}"),
+            let words = match &fragment.loads {
+                FragmentLoads::Words(_, 1) => "one by one".to_string(),
+                FragmentLoads::Words(_, word) => format!("by words of {word}"),
+                FragmentLoads::Matrices { transposed: false, .. } => "by matrices of 8 x 8".to_string(),
+                FragmentLoads::Matrices { .. } => "by transposed matrices of 8 x 8".to_string(),
             };
-            let count = fragment.elements.len();
+            let count = fragment.elements;
             self.plain(depth, &format!("load {count} elements of {}{each}, {words}", fragment.array));
         }
         let part = &plan.of.info(self.analysis).execution.part;

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{Access, Aff, Diagnostic, Expr, Name};
 use crate::{
     analyse::arrays::known,
     program::{LocalArray, MemRef, Memory, Note, Stmt},
-    schedule::{AtomPlan, Fragment},
+    schedule::{AtomPlan, Fragment, FragmentLoads},
     write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
 };
 
@@ -65,15 +65,25 @@ impl Emitter<'_, '_> {
         let dtype = known(&array.dtype, &fragment.array)?;
         let name = self.unique(&format!("{}_frag", fragment.array.trim_end_matches("_tile")));
         let mut dims = self.analysis.lane_lengths(&fragment.lanes);
-        dims.push(fragment.elements.len() as u64);
+        dims.push(u64::try_from(fragment.elements).unwrap_or(1));
         self.private.push(LocalArray { name, dtype, dims, note: String::new() });
         let number = self.private.len() - 1;
-        let word = usize::try_from(fragment.word).unwrap_or(1);
         let loads = self.lane_loops(&fragment.lanes, env, &mut |this, env| {
             let mut env = env.clone();
             env.place = inside.clone();
             let mut stmts = Vec::new();
-            for (k, subscripts) in fragment.elements.iter().enumerate().step_by(word) {
+            let (elements, word) = match &fragment.loads {
+                FragmentLoads::Words(elements, word) => (elements, usize::try_from(*word).unwrap_or(1)),
+                FragmentLoads::Matrices { row, transposed } => {
+                    let from = this.element_at(&fragment.array, row, &env)?;
+                    let mut own = this.lane_values(&fragment.lanes, &env)?;
+                    own.push(this.index_int(0));
+                    let to = this.local_element(Memory::Private(number), own);
+                    let matrices = u8::try_from(fragment.elements / 2).unwrap_or(1);
+                    return Ok(vec![Stmt::LoadMatrices { to, from, matrices, transposed: *transposed }]);
+                }
+            };
+            for (k, subscripts) in elements.iter().enumerate().step_by(word) {
                 let from = this.element_at(&fragment.array, subscripts, &env)?;
                 let mut own = this.lane_values(&fragment.lanes, &env)?;
                 own.push(this.index_int(k as i64));

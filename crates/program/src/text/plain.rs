@@ -49,6 +49,7 @@ fn body(stmts: &mut [Stmt]) {
             | Stmt::Store { .. }
             | Stmt::Update { .. }
             | Stmt::VectorCopy { .. }
+            | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. } => {}
         }
         stmt.bodies_mut().for_each(|inside| body(inside));

@@ -85,6 +85,11 @@ impl StmtPrinter<'_> {
                 self.body(out, body, indent + 4);
                 writeln!(out, "{space}}}")
             }
+            Stmt::LoadMatrices { to, from, matrices, transposed } => {
+                let (to, from) = (values.element(to), values.element(from));
+                let transposed = if *transposed { " transposed" } else { "" };
+                writeln!(out, "{space}matrices {matrices}{transposed} {to} = {from}")
+            }
             Stmt::Mma { atom, d, a, b } => {
                 let d: Vec<String> = d.iter().map(|element| values.element(element)).collect();
                 let (d, a, b) = (d.join(", "), values.element(a), values.element(b));

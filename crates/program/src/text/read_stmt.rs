@@ -20,6 +20,7 @@ const STATEMENTS: &[&str] = &[
     "if",
     "barrier",
     "collective",
+    "matrices",
     "atom",
     "mma",
 ];
@@ -103,6 +104,13 @@ impl Reader {
             let contract = self.body()?;
             self.keyword("by")?;
             return Ok(Stmt::Atom { contract, body: self.body()?, note });
+        }
+        if self.p.eat_word("matrices") {
+            let matrices = self.number("a number of matrices")?;
+            let transposed = self.p.eat_word("transposed");
+            let to = self.element()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::LoadMatrices { to, from: self.element()?, matrices, transposed });
         }
         if self.p.eat_word("mma") {
             let atom = self.p.name("an atom")?;

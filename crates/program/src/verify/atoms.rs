@@ -32,6 +32,9 @@ type Loops = Vec<(VarId, i64)>;
 /// An element of shared or global memory.
 type Cell = (Memory, Vec<Aff>);
 
+/// For each element of a fragment what is touched, where in it it is, and the name of that place.
+type Fragment = BTreeMap<i64, (Cell, Source, Name)>;
+
 /// The statement of the contract.
 struct Contract<'p> {
     loops: Loops,
@@ -46,8 +49,33 @@ struct Load {
     /// The subscripts of the private array but the last one: variables of loops.
     rows: Vec<VarId>,
     touch: TouchId,
-    /// The element's number in a vector, if it is loaded by one.
-    lane: Option<i64>,
+    source: Source,
+}
+
+/// Where a lane's element comes from, relative to what is touched.
+#[derive(Clone, Copy)]
+enum Source {
+    /// It is what the lane touches.
+    Own,
+    /// It is the element of this number of the vector that the lane touches.
+    Vector(i64),
+    /// It is this one of two elements of a row of a matrix; lanes give the addresses of rows.
+    Matrix { number: i64, second: i64, transposed: bool },
+}
+
+impl Source {
+    /// The lane whose address the element of a lane is found at, and by how much behind it.
+    fn of_lane(self, lane: i64) -> (i64, i64) {
+        match self {
+            Source::Own => (lane, 0),
+            Source::Vector(number) => (lane, number),
+            Source::Matrix { number, second, transposed } => {
+                let (row, column) = (lane / 4, lane % 4 * 2 + second);
+                let (row, column) = if transposed { (column, row) } else { (row, column) };
+                (8 * number + row, column)
+            }
+        }
+    }
 }
 
 /// The product.
@@ -214,12 +242,18 @@ fn body<'p>(
         Ok(())
     }
     walk(before, &mut Vec::new(), &mut |stmt, loops| {
-        let (to, from, lanes) = match stmt {
-            Stmt::VectorCopy { to, from, lanes, .. } => (to, from, Some(i64::from(*lanes))),
+        let (to, from, sources) = match stmt {
+            Stmt::VectorCopy { to, from, lanes, .. } => {
+                (to, from, (0..i64::from(*lanes)).map(Source::Vector).collect())
+            }
             Stmt::Store { to, value, .. } => match &value.kind {
-                ValueKind::Load(from) => (to, from, None),
+                ValueKind::Load(from) => (to, from, vec![Source::Own]),
                 _ => return Err("a fragment is not loaded but computed".into()),
             },
+            Stmt::LoadMatrices { to, from, matrices: count @ (1 | 2 | 4), transposed } => {
+                let of = |k: i64| Source::Matrix { number: k / 2, second: k % 2, transposed: *transposed };
+                (to, from, (0..2 * i64::from(*count)).map(of).collect())
+            }
             _ => return Err("it does more than load fragments and multiply them".into()),
         };
         let Some(touch) = touches.next().filter(|t| {
@@ -234,9 +268,8 @@ fn body<'p>(
         let (Some(first), Some(rows)) = (last.as_int(), variables(rows)) else {
             return Err("the elements of a fragment are not numbered by constants".into());
         };
-        for k in 0..lanes.unwrap_or(1) {
-            let load =
-                Load { loops: loops.clone(), rows: rows.clone(), touch, lane: lanes.is_some().then_some(k) };
+        for (k, source) in (0..).zip(sources) {
+            let load = Load { loops: loops.clone(), rows: rows.clone(), touch, source };
             if loads.insert((to.memory, first + k), load).is_some() {
                 return Err("an element of a fragment is loaded twice".into());
             }
@@ -326,15 +359,15 @@ fn places(contract: &Contract<'_>, product: &Product<'_>) -> std::result::Result
     Ok(Places { k: *k, of_element })
 }
 
-/// What the elements of a fragment have been loaded from, over the coordinates, the names around
-/// and the numbers of the product's loops.
+/// What is touched for the elements of a fragment, over the coordinates, the names around, the
+/// numbers of the product's loops and the name of a vector's elements; and where in it they are.
 fn fragment(
     reading: &Reading<'_>,
     loads: &BTreeMap<(Memory, i64), Load>,
     product: &Product<'_>,
     operand: Operand,
     element: &MemRef,
-) -> std::result::Result<BTreeMap<i64, Cell>, String> {
+) -> std::result::Result<Fragment, String> {
     let name = operand.name();
     let other = || format!("the fragment `{name}` is not what is loaded");
     let Some((first, rows)) = element.subscripts.split_last() else { return Err(other()) };
@@ -357,9 +390,6 @@ fn fragment(
             }
             values.push((loop_name(reading, *own), Aff::var(Name::new(format!("loop {number}")))));
         }
-        if let Some(lane) = load.lane {
-            values.push((lane_of(load.touch), Aff::constant(lane)));
-        }
         let touch = &reading.touches[load.touch];
         let mut subscripts = Vec::new();
         for s in &touch.cell {
@@ -369,7 +399,7 @@ fn fragment(
             let of = |n: &Name| values.iter().find(|(own, _)| own == n).map(|(_, v)| v.clone());
             subscripts.push(s.substitute(&of).map_err(|e| e.to_string())?);
         }
-        cells.insert(number, (touch.memory, subscripts));
+        cells.insert(number, ((touch.memory, subscripts), load.source, lane_of(load.touch)));
     }
     Ok(cells)
 }
@@ -388,7 +418,7 @@ struct Check<'c, 'p> {
 
 impl Check<'_, '_> {
     /// What differs, if these reads of the contract are the left and the right factor.
-    fn operands(&self, fragments: &[BTreeMap<i64, Cell>], factors: [TouchId; 2]) -> Result<Option<String>> {
+    fn operands(&self, fragments: &[Fragment], factors: [TouchId; 2]) -> Result<Option<String>> {
         let atom = self.product.atom;
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         for ((operand, fragment), factor) in [Operand::A, Operand::B].into_iter().zip(fragments).zip(factors)
@@ -396,9 +426,13 @@ impl Check<'_, '_> {
             // What the holders of each position have loaded, which is the same for all of them.
             let mut held: BTreeMap<(i64, i64), Cell> = BTreeMap::new();
             for lane in 0..WARP {
-                let own = Aff::constant(lane);
-                for (number, (memory, subscripts)) in fragment {
-                    let of = |n: &Name| (*n == coordinate).then(|| own.clone());
+                for (number, ((memory, subscripts), source, place)) in fragment {
+                    let (at, behind) = source.of_lane(lane);
+                    let of = |n: &Name| match n {
+                        n if *n == coordinate => Some(Aff::constant(at)),
+                        n if n == place => Some(Aff::constant(behind)),
+                        _ => None,
+                    };
                     let cell: Vec<Aff> =
                         subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
                     let at = atom.position(operand, lane, *number);

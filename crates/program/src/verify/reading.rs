@@ -509,6 +509,13 @@ impl<'p> Reading<'p> {
                 }
                 // What its elements are is said by the contract around it.
                 Stmt::Mma { .. } => {}
+                Stmt::LoadMatrices { to, from, .. } => {
+                    let mut found = Vec::new();
+                    self.subscripts(from, &mut found, None)?;
+                    self.subscripts(to, &mut found, None)?;
+                    self.touch(from, false, Stmt::ROW, None, &mut found)?;
+                    nodes.push(Node::Touches(found));
+                }
                 Stmt::If { cond, body, otherwise, note } => {
                     nodes.push(self.statement(&[cond], None, None)?);
                     let mut sides = Vec::new();

@@ -97,6 +97,7 @@ impl<'p> Varying<'p> {
                 | Stmt::Store { .. }
                 | Stmt::Update { .. }
                 | Stmt::VectorCopy { .. }
+                | Stmt::LoadMatrices { .. }
                 | Stmt::Mma { .. }
                 | Stmt::Sync { .. } => {}
             }

@@ -121,14 +121,12 @@ impl Check<'_> {
             if found.is_some() {
                 return;
             }
-            found = match stmt {
-                Stmt::For { lower, upper, .. } => self
+            if let Stmt::For { lower, upper, .. } = stmt {
+                found = self
                     .index(lower, "the bound of a loop")
-                    .or_else(|| self.index(upper, "the bound of a loop")),
-                Stmt::Store { to, .. } | Stmt::Update { to, .. } => self.element(to),
-                Stmt::VectorCopy { to, from, .. } => self.element(to).or_else(|| self.element(from)),
-                _ => None,
-            };
+                    .or_else(|| self.index(upper, "the bound of a loop"));
+            }
+            stmt.each_element(&mut |element| found = found.take().or_else(|| self.element(element)));
             stmt.visit_values(&mut |value| {
                 if let (ValueKind::Load(element), None) = (&value.kind, &found) {
                     found = self.element(element);

@@ -374,6 +374,7 @@ impl<'p> Run<'p> {
             Stmt::Update { .. }
             | Stmt::VectorCopy { .. }
             | Stmt::Collective { .. }
+            | Stmt::LoadMatrices { .. }
             | Stmt::Atom { .. }
             | Stmt::Mma { .. } => Err(Stop::NotFollowed),
         }

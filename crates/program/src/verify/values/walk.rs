@@ -170,6 +170,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.body(body)?;
             }
             Stmt::Mma { .. } => {}
+            Stmt::LoadMatrices { to, .. } => {
+                if let Memory::Private(array) = to.memory {
+                    self.buffers.forget(array);
+                }
+            }
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);

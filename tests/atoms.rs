@@ -1,0 +1,231 @@
+//! Products by hardware instructions: each kind of type as declared, and programs whose fragments
+//! are spoilt by hand, which the final check refuses and the emulator catches.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_lowering::{
+    LowerOptions, lower,
+    program::Program,
+    verify::{Finding, verify_kernel},
+};
+use loopwright_testing::check;
+use loopwright_transforms::Pipeline;
+
+/// A tile of one warp, from global memory.
+const TILE: &str = "\
+kernel tile(a: bf16[16, 16], b: bf16[8, 16], c: f32[16, 8])
+domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k])) {id=product}
+";
+
+const TENSORIZE: &str = "tensorize(product, mma_m16n8k16_bf16, m=i, n=j, k=k)";
+
+fn parse(kernel: &str) -> LoopKernel {
+    LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{kernel}\n{d}"))
+}
+
+fn transformed(declared: &LoopKernel, pipeline: &str) -> LoopKernel {
+    Pipeline::parse(pipeline).and_then(|p| p.apply(declared)).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn program(kernel: &LoopKernel) -> Program {
+    lower(kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn sizes(values: &[(&str, i64)]) -> BTreeMap<Name, i64> {
+    values.iter().map(|(name, value)| (Name::new(*name), *value)).collect()
+}
+
+/// Two warps, whole tiles and partial ones, factors copied to shared memory by vectors.
+fn shared(types: (&str, &str), atom: &str, [m, n, k]: [i64; 3]) -> (String, String) {
+    let (of_factors, of_sums) = types;
+    let factor = |access: &str| match of_factors == of_sums {
+        true => access.to_string(),
+        false => format!("cast({of_sums}, {access})"),
+    };
+    let kernel = format!(
+        "\
+kernel product(a: {of_factors}[m, l], b: {of_factors}[n, l], c: {of_sums}[m, n], m: i32, n: i32, l: i32)
+assume 0 <= m and 0 <= n and 0 <= l
+domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}
+domain {{ [k] : 0 <= k < l }}
+c[i, j] = sum(k, {} * {}) {{id=product}}
+",
+        factor("a[i, k]"),
+        factor("b[j, k]")
+    );
+    let pipeline = format!(
+        "\
+split_iname(i, {m}, outer=i_block, inner=i_box)
+split_iname(j, {}, outer=j_block, inner=j_inner)
+split_iname(j_inner, {n}, outer=j_warp, inner=j_box)
+split_iname(k, {k}, outer=k_outer, inner=k_box)
+tag_inames(i_block: block.y, j_block: block.x, j_warp: thread.y)
+tensorize(product, {atom}, m=i_box, n=j_box, k=k_box)
+add_prefetch(a, [{}lane, k_box])
+add_prefetch(b, [j_warp, j_box_reg, lane, k_box])
+",
+        2 * n,
+        // Eight rows are as many as the lanes have.
+        if m == 8 { "" } else { "i_box_reg, " }
+    );
+    (kernel, pipeline)
+}
+
+#[test]
+fn each_atom_computes_what_is_declared() {
+    for name in loopwright_atom::Atom::names() {
+        let atom = loopwright_atom::Atom::named(name).expect("it has a name");
+        let dtype = |operand| atom.operand(operand).dtype.to_string();
+        let (of_factors, of_sums) = (dtype(loopwright_atom::Operand::A), dtype(loopwright_atom::Operand::D));
+        let (kernel, pipeline) = shared((&of_factors, &of_sums), name, atom.shape());
+        let declared = parse(&kernel);
+        let program = program(&transformed(&declared, &pipeline));
+        assert!(program.to_text().contains(&format!("mma {name}(")), "{name}: the atom is called");
+        for (m, n, l) in [(1, 1, 1), (16, 16, 32), (17, 33, 41), (5, 40, 0), (40, 9, 16)] {
+            check::run(&declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
+                .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));
+        }
+    }
+}
+
+/// The final check's refusal of a program.
+fn refusal(kernel: &LoopKernel, program: &Program) -> String {
+    match verify_kernel(kernel, program) {
+        Finding::Proved { .. } => panic!("it is proved"),
+        Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+    }
+}
+
+/// What is spoilt: the text before and after, a part of the refusal, and whether a run shows it.
+const SPOILT: [(&str, &str, &str, bool); 14] = [
+    // Another row, another column, another element of the word, another array.
+    (
+        "a_frag[2] = a[lane quo 4 + 8,",
+        "a_frag[2] = a[lane quo 4,",
+        "element 2 of the accumulator of lane 0",
+        true,
+    ),
+    ("a_frag[4] = a[lane quo 4, j_lane * 2 + 8]", "a_frag[4] = a[lane quo 4, j_lane * 2]", "for k = 8", true),
+    ("b_frag[0] = b[lane quo 4,", "b_frag[0] = b[lane quo 8,", "as `b`", true),
+    ("b_frag[2] = b[", "b_frag[2] = a[", "as `b`", true),
+    // The left factor's fragment as one of the right factor's lanes would have it.
+    (
+        "a_frag[0] = a[lane quo 4, j_lane * 2]",
+        "a_frag[0] = a[lane quo 4, j_lane * 2 quo 4 * 4]",
+        "as `a`",
+        true,
+    ),
+    // Elements that are missing, loaded twice, or of a place where there are none.
+    (
+        "        copy 2 b_frag[2] = b[lane quo 4, j_lane * 2 + 8]\n",
+        "",
+        "element 2 of the fragment `b` is not loaded",
+        true,
+    ),
+    ("copy 2 b_frag[2]", "copy 2 b_frag[0]", "loaded twice", true),
+    // Accumulators: two exchanged, one twice.
+    ("acc[0, 1], acc[1, 0]", "acc[1, 0], acc[0, 1]", "element 1 of the accumulator", true),
+    ("acc[0, 1], acc[1, 0]", "acc[0, 1], acc[0, 1]", "not those that the contract updates", true),
+    // Fragments exchanged.
+    ("+= a_frag[0] * b_frag[0]", "+= b_frag[0] * a_frag[0]", "wrong-atom", true),
+    // Another atom, with other numbers of elements.
+    ("mma mma_m16n8k16_bf16(", "mma mma_m16n8k8_bf16(", "wrong-atom", true),
+    ("mma mma_m16n8k16_bf16(", "mma mma_m16n8k16_f16(", "takes elements of other types", true),
+    // A product that only some lanes run. The final check names the lanes; in a run they wait.
+    ("    atom \"", "    if threadIdx.x < 16 {\n    atom \"", "not all threads", true),
+    // More than loads: what the warp multiplies is changed behind the loads.
+    ("        mma mma", "        store acc[0, 0] = 1.0f32\n        mma mma", "not loaded but computed", true),
+];
+
+#[test]
+fn spoilt_fragments_are_refused_and_run_wrong() {
+    let declared = parse(TILE);
+    let kernel = transformed(&declared, TENSORIZE);
+    let text = program(&kernel).to_text();
+    let again = Program::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+    assert!(matches!(verify_kernel(&kernel, &again), Finding::Proved { .. }));
+    check::run(&declared, &again, &sizes(&[])).unwrap_or_else(|f| panic!("{}: {}", f.kind, f.text));
+    for (from, to, part, shows) in SPOILT {
+        let mut spoilt = text.replacen(from, to, 1);
+        assert_ne!(spoilt, text, "{from}");
+        if to.contains("if threadIdx") {
+            spoilt = spoilt.replacen("    for i_reg.2", "    }\n    for i_reg.2", 1);
+        }
+        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
+        let refused = refusal(&kernel, &spoilt);
+        assert!(refused.contains(part), "{from} -> {to}\n{refused}");
+        let run = check::run(&declared, &spoilt, &sizes(&[]));
+        assert_eq!(run.is_err(), shows, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn a_product_without_its_contract_is_refused() {
+    let kernel = transformed(&parse(TILE), TENSORIZE);
+    let text = program(&kernel).to_text();
+    // The product once more, behind the atom.
+    let (before, after) = text.split_once("    for i_reg.2").expect("the results are stored");
+    let product =
+        "    mma mma_m16n8k16_bf16(acc[0, 0], acc[0, 1], acc[1, 0], acc[1, 1]) += a_frag[0] * b_frag[0]\n";
+    let twice = format!("{before}{product}    for i_reg.2{after}");
+    let refused = refusal(&kernel, &Program::parse(&twice).unwrap_or_else(|d| panic!("{d}")));
+    assert!(refused.contains("without a contract"), "{refused}");
+}
+
+/// What a step or lowering refuses, with a part of the refusal.
+#[test]
+fn what_is_no_product_of_the_atom_is_refused() {
+    let cases = [
+        (TILE.replace("* cast", "+ cast"), TENSORIZE, "the term is not the product of two elements"),
+        (TILE.replace("sum(", "max("), TENSORIZE, "`max` is the operator of the reduction"),
+        (TILE.replace("a: bf16", "a: f16"), TENSORIZE, "it takes bf16 for `a[i, k]`, which is f16"),
+        (TILE.replace("b[j, k]", "a[i, k]"), TENSORIZE, "the right factor `a[i, k]` depends on `i`"),
+        (
+            TILE.replace("0 <= k < 16", "0 <= k < 15"),
+            TENSORIZE,
+            "`k` of `mma_m16n8k16_bf16` goes from 0 to 16",
+        ),
+        (
+            TILE.to_string(),
+            "tensorize(product, mma_m16n8k16_bf61, m=i, n=j, k=k)",
+            "did you mean `mma_m16n8k16_bf16`?",
+        ),
+        (TILE.to_string(), "tensorize(product, mma_m16n8k16_bf16, m=i, n=j)", "`k=i_inner`"),
+        (
+            TILE.to_string(),
+            "tensorize(product, mma_m16n8k16_bf16, m=k, n=j, k=i)",
+            "is not a sequential loop of the reduction",
+        ),
+        (
+            TILE.replace("{id=product}", "{id=product} ")
+                .replace("] = sum", "] = sum")
+                .replace("a[i, k]", "a[i*i, k]"),
+            TENSORIZE,
+            "",
+        ),
+    ];
+    for (kernel, pipeline, part) in cases {
+        let refused = LoopKernel::parse(&kernel)
+            .map_err(|d| d.to_string())
+            .and_then(|k| Pipeline::parse(pipeline).and_then(|p| p.apply(&k)).map_err(|d| d.to_string()));
+        let refused = refused.expect_err(pipeline);
+        assert!(refused.contains(part), "{kernel}{pipeline}\n{refused}");
+    }
+}
+
+#[test]
+fn boxes_that_a_guard_may_cut_are_refused_when_lowered() {
+    let (kernel, pipeline) = shared(("bf16", "f32"), "mma_m16n8k16_bf16", [16, 8, 16]);
+    // Without copies, nothing fills partial tiles.
+    let steps: String =
+        pipeline.lines().filter(|l| !l.starts_with("add_prefetch")).map(|l| format!("{l}\n")).collect();
+    let refused =
+        lower(&transformed(&parse(&kernel), &steps), LowerOptions::default()).expect_err("it is cut");
+    assert_eq!(refused.code, "atom-guard", "{refused}");
+    // A statement beside the updates in the loop over k.
+    let steps = format!("{pipeline}split_iname(k_outer, 2, outer=ko, inner=ki)\n");
+    lower(&transformed(&parse(&kernel), &steps), LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+}
