@@ -302,7 +302,10 @@ impl Expr {
     /// The expression of a quasi-affine function: positive terms first, greater coefficients first.
     pub fn from_aff(aff: &Aff) -> Expr {
         let mut sum: Option<Expr> = None;
-        let (mut positive, mut negative): (Vec<_>, Vec<_>) = aff.terms().iter().partition(|(_, c)| *c > 0);
+        let remainders = remainders(aff);
+        let is_taken = |term: &Term| remainders.iter().any(|(_, subtracted, _)| *subtracted == term);
+        let (mut positive, mut negative): (Vec<_>, Vec<_>) =
+            aff.terms().iter().filter(|(term, _)| !is_taken(term)).partition(|(_, c)| *c > 0);
         positive.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
         negative.sort_by_key(|(_, c)| *c);
         // `255 - i` rather than `-i + 255`.
@@ -318,6 +321,10 @@ impl Expr {
                     let FloorDiv { numerator, denominator } = &**div;
                     Expr::binary(BinaryOp::FloorDiv, Expr::from_aff(numerator), Expr::Int(*denominator))
                 }
+            };
+            let value = match remainders.iter().find(|(own, ..)| *own == term) {
+                Some((_, _, divisor)) => Expr::binary(BinaryOp::Mod, value, Expr::Int(*divisor)),
+                None => value,
             };
             let scaled = |k: i64, value: Expr| match k {
                 1 => value,
@@ -336,4 +343,32 @@ impl Expr {
             (Some(s), c) => Expr::binary(BinaryOp::Add, s, Expr::Int(c)),
         }
     }
+}
+
+/// The terms of which a function has the remainder only: a positive multiple of `x`, the term that
+/// takes the multiple of the divisor away, and the divisor. `x - 4*floor(x/4)` is `x mod 4`, and
+/// `floor(x/2) - 4*floor(x/8)` is `floor(x/2) mod 4`.
+fn remainders(aff: &Aff) -> Vec<(&Term, &Term, i64)> {
+    let mut found = Vec::new();
+    for (term, c) in aff.terms().iter().filter(|(_, c)| *c > 0) {
+        let whole = aff.terms().iter().find_map(|(other, k)| {
+            let Term::Div(other_div) = other else { return None };
+            let divisor = match term {
+                Term::Var(name) if other_div.numerator.as_var() == Some(name) => other_div.denominator,
+                Term::Div(own)
+                    if own.numerator == other_div.numerator
+                        && other_div.denominator % own.denominator == 0 =>
+                {
+                    other_div.denominator / own.denominator
+                }
+                _ => return None,
+            };
+            let is_whole = divisor > 1 && c.checked_mul(divisor).and_then(i64::checked_neg) == Some(*k);
+            is_whole.then_some((other, divisor))
+        });
+        if let Some((other, divisor)) = whole {
+            found.push((term, other, divisor));
+        }
+    }
+    found
 }

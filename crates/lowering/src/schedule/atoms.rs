@@ -374,7 +374,7 @@ fn coordinates(digits: &[Digit], lane: &Aff, axis: usize) -> Result<(Aff, i64), 
             let mut value = lane.floor_div(below)?;
             // The most significant digit needs no remainder.
             if number + 1 < digits.len() {
-                value = value.modulo(digit.extent)?;
+                value = value.sub(&lane.floor_div(below * digit.extent)?.scale(digit.extent)?)?;
             }
             sum = sum.add(&value.scale(digit.weight)?)?;
         }
