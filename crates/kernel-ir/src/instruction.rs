@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce};
+use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, Via};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -138,6 +138,9 @@ pub struct Instruction {
     /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
+    /// How a copy moves its elements.
+    #[serde(default, skip_serializing_if = "Via::is_plain")]
+    pub via: Via,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text
     /// has to agree.
     pub after: Vec<Name>,
@@ -166,6 +169,7 @@ impl Instruction {
             map: BTreeMap::new(),
             scan: None,
             atomic: false,
+            via: Via::Plain,
             after: Vec::new(),
             made_by: None,
         }

@@ -225,6 +225,9 @@ impl Printer<'_> {
         if i.atomic {
             text.push_str(", join=atomic");
         }
+        if !i.via.is_plain() {
+            let _ = write!(text, ", via={}", i.via.word());
+        }
         match &i.role {
             Role::Does(id) if *id == i.id => {}
             Role::Does(id) => {

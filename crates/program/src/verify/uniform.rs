@@ -93,6 +93,7 @@ impl<'p> Varying<'p> {
                 | Stmt::Store { .. }
                 | Stmt::Update { .. }
                 | Stmt::VectorCopy { .. }
+                | Stmt::Async(_)
                 | Stmt::Sync { .. } => {}
             }
         }
@@ -142,8 +143,10 @@ impl Reading<'_> {
         fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<Barrier<'p>>) {
             for node in nodes {
                 match node {
-                    Node::Barrier(b) if b.among == SyncScope::Block => found.push(b.clone()),
-                    Node::Barrier(_) => {}
+                    Node::Barrier(b) | Node::Commit(b) | Node::Wait(_, b) if b.among == SyncScope::Block => {
+                        found.push(b.clone());
+                    }
+                    Node::Barrier(_) | Node::Commit(_) | Node::Wait(..) => {}
                     Node::Loop(_, body) => barriers(body, found),
                     Node::Choice(body, otherwise) => {
                         barriers(body, found);

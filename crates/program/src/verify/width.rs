@@ -12,7 +12,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use loopwright_kernel_ir::{DType, Dim, Name};
 
-use crate::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
+use crate::{Async, BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
 
 /// A place whose index is not of the program's type, or whose offset is not that of its subscripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +127,7 @@ impl Check<'_> {
                     .or_else(|| self.index(upper, "the bound of a loop")),
                 Stmt::Store { to, .. } | Stmt::Update { to, .. } => self.element(to),
                 Stmt::VectorCopy { to, from, .. } => self.element(to).or_else(|| self.element(from)),
+                Stmt::Async(Async::Copy(copy)) => self.element(&copy.to).or_else(|| self.element(&copy.from)),
                 _ => None,
             };
             stmt.visit_values(&mut |value| {

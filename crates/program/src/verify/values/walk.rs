@@ -18,7 +18,7 @@ use super::{
     spec::{At, Spec, Versions, version},
 };
 use crate::{
-    BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
     verify::reading::{Reading, ScopeId},
 };
 
@@ -135,7 +135,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     /// What is known behind a statement.
     fn statement(&mut self, stmt: &'k Stmt, scope: Option<ScopeId>) -> Result<(), WrongValue> {
         match stmt {
-            Stmt::Declare(_) | Stmt::Sync { .. } => {}
+            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
+            // That nothing sees it too early is shown elsewhere (`flights`).
+            Stmt::Async(Async::Copy(AsyncCopy { to, .. })) => self.wrote(to, None),
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 if self.holders.contains_key(&Local::Var(*var)) {
                     self.wrote_local(Local::Var(*var));
@@ -347,6 +349,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.forms.to_aff(form, &mut |_| None)
             })
             .collect()
+    }
+
+    /// The form of a single element.
+    pub fn element_of(&mut self, from: &'k MemRef) -> Form {
+        let subscripts = from.subscripts.iter().map(|s| self.value(s)).collect();
+        self.element(from.memory, subscripts, self.dtype(from.memory))
     }
 
     /// The element of a vector at this lane.
