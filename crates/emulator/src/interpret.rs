@@ -176,6 +176,10 @@ impl<const W: usize> Block<'_, W> {
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,
                 Inst::VectorCopy { to, from, lanes } => self.vector_copy(warp, to, from, lanes)?,
+                Inst::AsyncCopy { to, from, lanes } => self.issue(warp, to, Some(from), lanes)?,
+                Inst::AsyncZeros { to, lanes } => self.issue(warp, to, None, lanes)?,
+                Inst::Commit => self.commit(warp),
+                Inst::Wait { pending } => self.wait(warp, pending)?,
                 Inst::Defined { slot, site } => {
                     let without = warp.mask & !warp.defined[slot as usize];
                     if without != 0 {
@@ -267,6 +271,7 @@ impl<const W: usize> Block<'_, W> {
                     }
                 }
                 Inst::End => {
+                    self.ends(warp)?;
                     warp.state = State::Ended;
                     break;
                 }

@@ -44,6 +44,7 @@ mod compile_value;
 mod counters;
 mod exchange;
 mod fault;
+mod flights;
 mod interpret;
 mod lanes;
 mod machine;
@@ -63,4 +64,4 @@ pub use counters::{
 };
 pub use fault::{Act, Fault, FaultKind, Instance};
 pub use machine::{Emulator, run};
-pub use options::{Checks, DeviceClosure, Options};
+pub use options::{Asynchrony, Checks, DeviceClosure, Options};
