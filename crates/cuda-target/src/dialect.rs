@@ -26,6 +26,8 @@ pub struct Dialect {
     /// Whether it has CUDA's hints, which change no value: cache hints, the least number of blocks
     /// per multiprocessor, and launches that may start before the preceding one has ended.
     pub hints: bool,
+    /// Whether it has copies from global to shared memory that go on while their thread does.
+    pub async_copies: bool,
 }
 
 impl Dialect {
@@ -40,5 +42,6 @@ impl Dialect {
         warp_barrier: "__syncwarp();",
         warp_barrier_definition: "",
         hints: true,
+        async_copies: true,
     };
 }

@@ -20,6 +20,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod asynchronous;
 mod binary;
 mod bounds;
 mod context;
@@ -119,7 +120,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waves, functions, error, warp_barrier, .. } = needs;
+    let Needs { headers, helpers, waves, async_copies, functions, error, warp_barrier, .. } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -139,6 +140,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         if let Some(definition) = helpers::waves(dtype, lanes, program.index) {
             paragraph(&mut lines, definition.join("\n"));
         }
+    }
+    for definition in asynchronous::definitions(&async_copies.into_inner()) {
+        paragraph(&mut lines, definition);
     }
     if warp_barrier.into_inner() && !dialect.warp_barrier_definition.is_empty() {
         paragraph(&mut lines, dialect.warp_barrier_definition.into());

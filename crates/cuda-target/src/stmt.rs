@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{DType, Role, Waves};
 use loopwright_program::{
-    Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
@@ -87,6 +87,7 @@ impl Context<'_> {
                 Stmt::Store { value: Value { kind: ValueKind::Select(_, _, filling), .. }, .. } => {
                     format!(", {} outside", self.converted(filling))
                 }
+                Stmt::Async(Async::Copy(AsyncCopy { when: Some(_), .. })) => ", 0 outside".into(),
                 _ => String::new(),
             };
             out.comment(&format!("{} copies {source}{step}{filling}", copy.part), indent, leaf);
@@ -125,6 +126,7 @@ impl Context<'_> {
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 out.push(&self.vector_copy(to, from, *lanes), indent, *leaf)
             }
+            Stmt::Async(stmt) => self.asynchronous(stmt, indent, out),
             Stmt::For { .. } => self.for_loop(stmt, indent, out),
             Stmt::If { .. } => self.guard(stmt, indent, out),
             Stmt::Sync { scope, note } => {
@@ -330,7 +332,8 @@ impl Context<'_> {
     pub(crate) fn alignment(&self, memory: Memory) -> String {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
-            if let Stmt::VectorCopy { to, from, lanes, .. } = stmt
+            if let Stmt::VectorCopy { to, from, lanes, .. }
+            | Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes, .. })) = stmt
                 && (to.memory == memory || from.memory == memory)
             {
                 most = most.max(*lanes);

@@ -37,6 +37,7 @@ __device__ __forceinline__ void order_warp() {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }"#,
     hints: false,
+    async_copies: false,
 };
 
 /// The program as HIP C++. Refuses names that HIP C++ does not allow, and programs lowered for

@@ -63,7 +63,7 @@ fn synchronises(kernel: &DeviceKernel) -> bool {
             look(upper);
         }
         Stmt::If { cond, .. } => look(cond),
-        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } => {}
+        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Async(_) | Stmt::Collective { .. } => {}
     });
     found || barrier
 }

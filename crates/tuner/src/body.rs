@@ -25,7 +25,7 @@ fn statements(body: &[Stmt]) -> usize {
         }
         Stmt::Collective { body, .. } => statements(body),
         Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
-        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } => 1,
+        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Async(_) => 1,
     };
     body.iter().map(of).fold(0, usize::saturating_add)
 }

@@ -106,6 +106,11 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let split = split(analysis, &info.guards, &fixed)?;
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
+    // Asynchronous copies fill with zeros only.
+    let zero = filling.value == Expr::Int(0);
+    if !zero && sources.iter().any(|s| analysis.instruction(&analysis.parts[s.number]).via.is_asynchronous()) {
+        return Ok(None);
+    }
     let mut kept = split.kept;
     let mut dropped = false;
     for guard in split.mixed {
