@@ -200,8 +200,8 @@ fn launch<'p>(
     let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
     if let Some(divergence) = reading.divergence(&context, questions)? {
         let barrier = match divergence.barrier.as_str() {
-            "" => "a barrier".to_string(),
-            note => format!("the barrier of `{note}`"),
+            "" => format!("a {}", divergence.what),
+            note => format!("the {} of `{note}`", divergence.what),
         };
         let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
         let found = Diagnostic::new("divergent-barrier", message);

@@ -484,7 +484,7 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Touches(found));
                 }
                 Stmt::Async(Async::Copy(copy)) => nodes.push(self.async_copy(copy)?),
-                Stmt::Async(Async::Commit) => nodes.push(Node::Commit(self.barrier("a group of copies"))),
+                Stmt::Async(Async::Commit) => nodes.push(Node::Commit(self.barrier(""))),
                 Stmt::Async(Async::Wait { pending, note }) => {
                     nodes.push(Node::Wait(*pending, self.barrier(&note.text)));
                 }
