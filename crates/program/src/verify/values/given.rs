@@ -106,7 +106,7 @@ impl<'k> Walk<'_, 'k, '_> {
             self.under_predicate(&text, &at, part, scope)?;
         }
         let filling = self.is_wanted((place, subscripts, value), &wanted, leaf, scope)?;
-        self.fillings.entry(wanted.place).and_modify(|f| *f = None).or_insert(filling);
+        self.fillings.entry(wanted.place).or_default().push(filling);
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
         self.truncates(Some(scope))

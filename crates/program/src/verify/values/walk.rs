@@ -53,8 +53,10 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// Loops around, by their numbers, with the names that they count.
     pub path: Vec<(usize, Vec<Name>)>,
     loops: usize,
-    /// The copies that fill a place, if one does and nothing else writes it.
-    pub fillings: HashMap<Place, Option<Filling>>,
+    /// Of loops that have been met, whether what they count grows from one iteration to the next.
+    pub rising: HashSet<usize>,
+    /// What writes a place so far: for each statement the copy that fills it, if it is one.
+    pub fillings: HashMap<Place, Vec<Option<Filling>>>,
 }
 
 /// Statements of one execution of a part.
@@ -103,6 +105,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             range: None,
             path: Vec::new(),
             loops: 0,
+            rising: HashSet::new(),
             fillings: HashMap::new(),
         }
     }
@@ -237,6 +240,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         let known = self.lanes.len();
         self.loops += 1;
         let counted: Vec<Name> = meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
+        if let ([name], Step::Add(1..), Some(meaning)) = (counted.as_slice(), step, &meaning)
+            && meaning.coefficient(name) > 0
+            && meaning.is_affine()
+        {
+            self.rising.insert(self.loops);
+        }
         self.path.push((self.loops, counted));
         for name in meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)) {
             let range = constant.filter(|_| lane.as_ref() == Some(&name));
