@@ -11,6 +11,7 @@ use loopwright_program::{
 };
 
 use crate::{
+    asynchronous::Function,
     dialect::Dialect,
     types::{c_type, vector_type},
 };
@@ -36,6 +37,8 @@ pub(crate) struct Needs {
     pub atoms: RefCell<BTreeSet<&'static str>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
+    /// Functions for asynchronous copies.
+    pub async_copies: RefCell<BTreeSet<Function>>,
     /// Whether a warp has a barrier.
     pub warp_barrier: Cell<bool>,
     /// The first error found.
@@ -52,6 +55,7 @@ impl Needs {
             waves: RefCell::default(),
             atoms: RefCell::default(),
             matrices: RefCell::default(),
+            async_copies: RefCell::default(),
             functions: RefCell::default(),
             warp_barrier: Cell::default(),
             error: RefCell::default(),
@@ -62,6 +66,11 @@ impl Needs {
     pub(crate) fn refuse(&self, code: &'static str, message: impl Into<String>) -> String {
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new(code, message));
         String::new()
+    }
+
+    /// Records an error with a remedy.
+    pub(crate) fn refuse_with(&self, code: &'static str, message: String, help: &str) {
+        self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new(code, message).help(help));
     }
 
     /// Records that a name is not valid in the language.

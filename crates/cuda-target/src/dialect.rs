@@ -28,6 +28,8 @@ pub struct Dialect {
     pub hints: bool,
     /// Whether it has inline PTX, by which atoms are printed.
     pub ptx: bool,
+    /// Whether it has copies from global to shared memory that go on while their thread does.
+    pub async_copies: bool,
 }
 
 impl Dialect {
@@ -43,5 +45,6 @@ impl Dialect {
         warp_barrier_definition: "",
         hints: true,
         ptx: true,
+        async_copies: true,
     };
 }

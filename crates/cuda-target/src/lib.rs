@@ -20,6 +20,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod asynchronous;
 mod atom;
 mod binary;
 mod bounds;
@@ -120,7 +121,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waves, atoms, matrices, functions, error, warp_barrier, .. } = needs;
+    let Needs {
+        headers, helpers, waves, atoms, matrices, async_copies, functions, error, warp_barrier, ..
+    } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -148,6 +151,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         if let Some(definition) = atom::definition(name, dialect) {
             paragraph(&mut lines, definition);
         }
+    }
+    for definition in asynchronous::definitions(&async_copies.into_inner()) {
+        paragraph(&mut lines, definition);
     }
     if warp_barrier.into_inner() && !dialect.warp_barrier_definition.is_empty() {
         paragraph(&mut lines, dialect.warp_barrier_definition.into());

@@ -2,7 +2,8 @@
 
 use loopwright_kernel_ir::{DType, Role, Waves};
 use loopwright_program::{
-    Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind,
+    VarId,
 };
 
 use crate::{
@@ -87,6 +88,7 @@ impl Context<'_> {
                 Stmt::Store { value: Value { kind: ValueKind::Select(_, _, filling), .. }, .. } => {
                     format!(", {} outside", self.converted(filling))
                 }
+                Stmt::Async(Async::Copy(AsyncCopy { when: Some(_), .. })) => ", 0 outside".into(),
                 _ => String::new(),
             };
             out.comment(&format!("{} copies {source}{step}{filling}", copy.part), indent, leaf);
@@ -125,6 +127,7 @@ impl Context<'_> {
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 out.push(&self.vector_copy(to, from, *lanes), indent, *leaf)
             }
+            Stmt::Async(stmt) => self.asynchronous(stmt, indent, out),
             Stmt::For { .. } => self.for_loop(stmt, indent, out),
             Stmt::If { .. } => self.guard(stmt, indent, out),
             Stmt::Sync { scope, note } => {
@@ -339,7 +342,10 @@ impl Context<'_> {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
             match stmt {
-                Stmt::VectorCopy { to, from, lanes, .. } if to.memory == memory || from.memory == memory => {
+                Stmt::VectorCopy { to, from, lanes, .. }
+                | Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes, .. }))
+                    if to.memory == memory || from.memory == memory =>
+                {
                     most = most.max(*lanes);
                 }
                 Stmt::LoadMatrices { to, from, .. } => {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use loopwright_kernel_ir::Name;
 use loopwright_program::Memory;
 
 use crate::{
@@ -110,6 +111,22 @@ impl<const W: usize> Block<'_, W> {
         lanes_of(&bad) & mask == 0
     }
 
+    pub fn array_name(&self, memory: Memory) -> Name {
+        match memory {
+            Memory::Global(n) => self.launch.globals[n].name.clone(),
+            Memory::Shared(n) => self.launch.kernel.shared[n].name.clone(),
+            Memory::Private(n) => self.launch.kernel.private[n].name.clone(),
+        }
+    }
+
+    /// The register word of a lane's element.
+    pub fn word(&self, warp: &Warp<W>, access: &Access, offset: &Offsets<W>, lane: usize) -> u64 {
+        match self.fetch(warp, access, offset, 1 << lane) {
+            Words::Narrow(words) => words[lane].into(),
+            Words::Wide(words) => words[lane],
+        }
+    }
+
     /// A fault of one access. The cell is identified by its subscripts if they are known, otherwise
     /// by its offset.
     pub fn access_failure(
@@ -122,11 +139,7 @@ impl<const W: usize> Block<'_, W> {
     ) -> Box<Failure> {
         let act = if access.write { Act::Write } else { Act::Read };
         let mut failure = self.failure(kind, warp, lane, access.site, act);
-        failure.fault.array = Some(match access.memory {
-            Memory::Global(n) => self.launch.globals[n].name.clone(),
-            Memory::Shared(n) => self.launch.kernel.shared[n].name.clone(),
-            Memory::Private(n) => self.launch.kernel.private[n].name.clone(),
-        });
+        failure.fault.array = Some(self.array_name(access.memory));
         let own = warp.index(access.wide_index, access.offset)[lane];
         failure.fault.cell = if access.subscripts.is_empty() {
             vec![own]
@@ -143,7 +156,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Faults if the `lanes` elements from an active lane's offset are not all in the array.
-    fn check_bounds(
+    pub fn check_bounds(
         &self,
         warp: &Warp<W>,
         access: &Access,
@@ -195,7 +208,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Counts the access and observes the watched cell, if any. `bytes` is per lane.
-    fn account(&mut self, access: &Access, offset: &Offsets<W>, mask: u64, bytes: u64) {
+    pub fn account(&mut self, access: &Access, offset: &Offsets<W>, mask: u64, bytes: u64) {
         if !self.launch.options.count {
             return;
         }
@@ -262,7 +275,7 @@ impl<const W: usize> Block<'_, W> {
         result
     }
 
-    fn race(
+    pub fn race(
         &self,
         conflict: Conflict,
         warp: &Warp<W>,
@@ -280,13 +293,14 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Checks for races and reads of unwritten values. Offsets<W> must be in bounds.
-    fn check_cells(
+    pub fn check_cells(
         &mut self,
         warp: &mut Warp<W>,
         access: &Access,
         offset: &Offsets<W>,
         mask: u64,
     ) -> Outcome<()> {
+        self.check_under_way(warp, access, offset, mask)?;
         self.watch(warp, access, offset, mask)?;
         let mut checks = self.launch.options.checks;
         // A cell is watched to learn more about a known fault: a missing value may be one that a
@@ -597,7 +611,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Arrays start at multiples of 16 bytes.
-    fn check_alignment(
+    pub fn check_alignment(
         &self,
         warp: &Warp<W>,
         access: &Access,

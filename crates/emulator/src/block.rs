@@ -13,6 +13,7 @@ use crate::{
     bytecode::{CLASSES, Class, Code, Preset, Reg, is_wide},
     counters::{AccessTraffic, Counters, Operations},
     fault::{Act, Fault, FaultKind, Instance},
+    flights::UnderWay,
     lanes,
     memory::GlobalArray,
     options::{DeviceClosure, Options},
@@ -71,6 +72,8 @@ pub(crate) struct Block<'a, const W: usize> {
     pub issued: [u64; CLASSES],
     pub steps: u64,
     pub trace: Option<Trace>,
+    /// Asynchronous copies.
+    pub under_way: UnderWay,
 }
 
 impl<'a, const W: usize> Block<'a, W> {
@@ -93,6 +96,7 @@ impl<'a, const W: usize> Block<'a, W> {
             issued: [0; CLASSES],
             steps: 0,
             trace,
+            under_way: UnderWay::default(),
         };
         for ((preset, dtype, reg), bits) in code.presets.iter().zip(&launch.params) {
             for warp in 0..block.warps.len() {
@@ -142,6 +146,7 @@ impl<'a, const W: usize> Block<'a, W> {
         }
         self.warps.iter_mut().for_each(Warp::restart);
         self.shared.iter_mut().for_each(SharedArray::restart);
+        self.under_way.restart();
         self.counters.blocks += 1;
         loop {
             for n in 0..self.warps.len() {

@@ -249,6 +249,23 @@ pub(crate) enum Inst {
     Product {
         number: u32,
     },
+    /// Issues asynchronous copies of this number of elements.
+    AsyncCopy {
+        to: u32,
+        from: u32,
+        lanes: u8,
+    },
+    /// Issues asynchronous copies of zeros.
+    AsyncZeros {
+        to: u32,
+        lanes: u8,
+    },
+    /// Ends a group of asynchronous copies.
+    Commit,
+    /// Waits until this number of groups are under way.
+    Wait {
+        pending: u32,
+    },
     /// Faults if the variable has no value in an active lane.
     Defined {
         slot: u32,

@@ -9,7 +9,8 @@
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind,
+    VarId,
 };
 
 use crate::{
@@ -366,6 +367,16 @@ impl<'a> Compiler<'a> {
                 self.speak_of(*leaf, "a vector copy")?;
                 self.vector_copy(to, from, *lanes)?;
             }
+            Stmt::Async(Async::Copy(copy)) => {
+                self.speak_of(copy.leaf, "an asynchronous copy")?;
+                self.async_copy(copy)?;
+            }
+            Stmt::Async(Async::Commit) => {
+                self.emit(Inst::Commit);
+            }
+            Stmt::Async(Async::Wait { pending, .. }) => {
+                self.emit(Inst::Wait { pending: *pending });
+            }
             Stmt::For { var, lower, upper, step, body, .. } => {
                 self.speak_of(None, "the bounds of a loop")?;
                 let (place, dtype) = self.place(*var)?;
@@ -493,6 +504,13 @@ fn values_of(stmt: &Stmt) -> Vec<&Value> {
         Stmt::For { lower, upper, .. } => vec![lower, upper],
         Stmt::If { cond, .. } => vec![cond],
         Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).flat_map(of).collect(),
-        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => Vec::new(),
+        Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
+            of(to).chain(of(from)).chain(when).collect()
+        }
+        Stmt::Declare(_)
+        | Stmt::Sync { .. }
+        | Stmt::Async(_)
+        | Stmt::Collective { .. }
+        | Stmt::Atom { .. } => Vec::new(),
     }
 }

@@ -6,7 +6,7 @@
 //! lanes are marked, since the interpreter has faster paths for them.
 
 use loopwright_kernel_ir::DType;
-use loopwright_program::{MemRef, Memory};
+use loopwright_program::{AsyncCopy, MemRef, Memory};
 
 use crate::{
     bytecode::{Access, Inst, is_wide},
@@ -32,6 +32,43 @@ impl<'a> Compiler<'a> {
             self.code.accesses[access as usize].constant = None;
         }
         self.emit(Inst::VectorCopy { to, from, lanes });
+        Ok(())
+    }
+
+    pub fn async_copy(&mut self, copy: &'a AsyncCopy) -> Result<(), Fault> {
+        let AsyncCopy { to, from, lanes, when, .. } = copy;
+        if !matches!((to.memory, from.memory), (Memory::Shared(_), Memory::Global(_))) {
+            return self.invalid("an asynchronous copy is from global to shared memory");
+        }
+        let (dtype, _) = self.array(from.memory)?;
+        if !AsyncCopy::BYTES.contains(&(usize::from(*lanes) * dtype.bytes())) {
+            return self.invalid(format!("an asynchronous copy of {lanes} elements of {dtype}"));
+        }
+        let lanes = *lanes;
+        let Some(when) = when else { return self.issue(to, from, dtype, lanes) };
+        self.index = true;
+        let cond = self.typed(when, DType::Bool, None)?;
+        self.index = false;
+        let slot = self.enter();
+        let begin = self.emit(Inst::If { cond, slot, other: 0 });
+        self.issue(to, from, dtype, lanes)?;
+        let zeros = |this: &mut Self| {
+            let to = this.access(to, dtype, true)?;
+            this.emit(Inst::AsyncZeros { to, lanes });
+            Ok(())
+        };
+        self.otherwise(begin, slot, zeros, true)?;
+        self.leave();
+        Ok(())
+    }
+
+    fn issue(&mut self, to: &'a MemRef, from: &'a MemRef, dtype: DType, lanes: u8) -> Result<(), Fault> {
+        let from = self.access(from, dtype, false)?;
+        let to = self.access(to, dtype, true)?;
+        for access in [from, to] {
+            self.code.accesses[access as usize].constant = None;
+        }
+        self.emit(Inst::AsyncCopy { to, from, lanes });
         Ok(())
     }
 

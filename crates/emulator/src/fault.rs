@@ -25,6 +25,9 @@ pub enum FaultKind {
     Race,
     /// Two blocks of one launch access the same cell, at least one of them writing.
     RaceBetweenBlocks,
+    /// An access of a cell that an asynchronous copy writes, or a write of one that it reads, while it
+    /// is under way; or a kernel that ends while a copy is under way.
+    UnderWay,
     /// A read of a cell or variable that was never written.
     Uninitialised,
     /// A barrier that some threads of its scope do not reach.
@@ -53,6 +56,7 @@ impl FaultKind {
             FaultKind::Misaligned => "misaligned",
             FaultKind::Race => "race",
             FaultKind::RaceBetweenBlocks => "race-between-blocks",
+            FaultKind::UnderWay => "under-way",
             FaultKind::Uninitialised => "uninitialised-read",
             FaultKind::DivergentBarrier(_) => "divergent-barrier",
             FaultKind::DivergentShuffle => "divergent-shuffle",
@@ -90,6 +94,7 @@ impl FaultKind {
             | FaultKind::Misaligned
             | FaultKind::Race
             | FaultKind::RaceBetweenBlocks
+            | FaultKind::UnderWay
             | FaultKind::DivergentBarrier(_)
             | FaultKind::DivergentShuffle
             | FaultKind::IndexOverflow => return None,
@@ -107,6 +112,7 @@ impl FaultKind {
             FaultKind::Misaligned => "misaligned vector access",
             FaultKind::Race => "race between threads of a block",
             FaultKind::RaceBetweenBlocks => "race between blocks",
+            FaultKind::UnderWay => "an asynchronous copy is under way",
             FaultKind::Uninitialised => "read of what was never written",
             FaultKind::DivergentBarrier(Scope::Block) => "divergent barrier of a block",
             FaultKind::DivergentBarrier(Scope::Warp) => "divergent synchronisation of a warp",

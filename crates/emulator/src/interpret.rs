@@ -180,6 +180,10 @@ impl<const W: usize> Block<'_, W> {
                 }
                 Inst::Product { number } => self.product(warp, number)?,
                 Inst::VectorCopy { to, from, lanes } => self.vector_copy(warp, to, from, lanes)?,
+                Inst::AsyncCopy { to, from, lanes } => self.issue(warp, to, Some(from), lanes)?,
+                Inst::AsyncZeros { to, lanes } => self.issue(warp, to, None, lanes)?,
+                Inst::Commit => self.commit(warp),
+                Inst::Wait { pending } => self.wait(warp, pending)?,
                 Inst::Defined { slot, site } => {
                     let without = warp.mask & !warp.defined[slot as usize];
                     if without != 0 {
@@ -271,6 +275,7 @@ impl<const W: usize> Block<'_, W> {
                     }
                 }
                 Inst::End => {
+                    self.ends(warp)?;
                     warp.state = State::Ended;
                     break;
                 }

@@ -45,6 +45,7 @@ mod compile_value;
 mod counters;
 mod exchange;
 mod fault;
+mod flights;
 mod interpret;
 mod lanes;
 mod machine;
@@ -65,4 +66,4 @@ pub use counters::{
 };
 pub use fault::{Act, Fault, FaultKind, Instance};
 pub use machine::{Emulator, run};
-pub use options::{Checks, DeviceClosure, Options};
+pub use options::{Asynchrony, Checks, DeviceClosure, Options};

@@ -40,6 +40,24 @@ impl Default for Checks {
     }
 }
 
+/// When asynchronous copies take effect, between their issue and the wait that covers them. A right
+/// program computes the same in each case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asynchrony {
+    /// When they are issued.
+    Early,
+    /// When they are waited for.
+    #[default]
+    Late,
+    /// Each at some time of these, chosen by this seed.
+    Random(u64),
+}
+
+impl Asynchrony {
+    /// One of each kind.
+    pub const ALL: [Asynchrony; 3] = [Asynchrony::Early, Asynchrony::Late, Asynchrony::Random(1)];
+}
+
 /// Options of a run.
 #[derive(Clone)]
 pub struct Options {
@@ -53,6 +71,8 @@ pub struct Options {
     /// By default a quarter of the memory available when the process first asked, and at most 64
     /// GiB.
     pub max_bytes: u64,
+    /// When asynchronous copies take effect.
+    pub asynchrony: Asynchrony,
     /// Number of blocks that run in parallel; `None` means one per core.
     pub threads: Option<usize>,
     /// User device functions by name.
@@ -66,6 +86,7 @@ impl Default for Options {
             count: true,
             max_steps: 1 << 34,
             max_bytes: crate::available::share(),
+            asynchrony: Asynchrony::default(),
             threads: None,
             functions: BTreeMap::new(),
         }
@@ -79,6 +100,7 @@ impl fmt::Debug for Options {
             .field("count", &self.count)
             .field("max_steps", &self.max_steps)
             .field("max_bytes", &self.max_bytes)
+            .field("asynchrony", &self.asynchrony)
             .field("threads", &self.threads)
             .field("functions", &self.functions.keys().collect::<Vec<_>>())
             .finish()

@@ -4,6 +4,7 @@ use loopwright_program::LocalArray;
 
 use crate::{
     bytecode::{Code, Pc, Reg, is_wide},
+    flights::Pending,
     words::{Narrow, Wide, lowest_lanes},
 };
 
@@ -46,6 +47,10 @@ pub(crate) struct Warp<const W: usize> {
     /// For each watched variable, the lanes in which it has a value.
     pub defined: Vec<u64>,
     pub private: Vec<PrivateArray<W>>,
+    /// Asynchronous copies of its lanes that are under way.
+    pub pending: Vec<Pending>,
+    /// For each lane, the number of groups of copies that it has committed.
+    pub commits: Vec<u32>,
 }
 
 impl<const W: usize> Warp<W> {
@@ -73,6 +78,7 @@ impl<const W: usize> Warp<W> {
             masks: vec![0; code.masks],
             defined: vec![0; code.watched],
             private,
+            commits: vec![0; W],
             ..Warp::default()
         }
     }
@@ -81,6 +87,8 @@ impl<const W: usize> Warp<W> {
     pub fn restart(&mut self) {
         (self.pc, self.mask, self.state, self.syncs) = (0, self.exists, State::Running, 0);
         self.defined.fill(0);
+        self.commits.fill(0);
+        self.pending.clear();
         for array in &mut self.private {
             array.valued.fill(0);
         }

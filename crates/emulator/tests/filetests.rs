@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use loopwright_emulator::{Arguments, Options, run};
+use loopwright_emulator::{Arguments, Asynchrony, Options, run};
 use loopwright_filetest::{Filetest, check};
 use loopwright_kernel_ir::{Buffer, DType, Number};
 use loopwright_program::{Program, ProgramArg};
@@ -51,10 +51,20 @@ fn shown(number: Number) -> String {
     number.as_i128().map_or_else(|| number.as_f64().to_string(), |i| i.to_string())
 }
 
+/// The outcome in each mode of asynchronous copies; told apart where they differ.
 fn outcome(test: &Filetest) -> String {
+    let modes = Asynchrony::ALL.map(|mode| (mode, outcome_in(test, mode)));
+    let [(_, first), ..] = &modes;
+    if modes.iter().all(|(_, outcome)| outcome == first) {
+        return first.clone();
+    }
+    modes.iter().map(|(mode, outcome)| format!("==== {mode:?}\n{outcome}")).collect()
+}
+
+fn outcome_in(test: &Filetest, asynchrony: Asynchrony) -> String {
     let program = Program::parse_named(&test.name, &test.text).unwrap_or_else(|d| panic!("{}", d.render()));
     let mut arguments = arguments(test.input("inputs"));
-    if let Err(fault) = run(&program, &mut arguments, &Options::default()) {
+    if let Err(fault) = run(&program, &mut arguments, &Options { asynchrony, ..Options::default() }) {
         return format!("==== fault\n{}\n", fault.diagnostic().render());
     }
     let mut text = String::from("==== values\n");
@@ -73,4 +83,5 @@ fn outcome(test: &Filetest) -> String {
 fn filetests() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
     check(&folder, "lwp", &["inputs"], outcome);
+    check(&folder.join("async"), "lwp", &["inputs"], outcome);
 }

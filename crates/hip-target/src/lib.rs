@@ -38,6 +38,7 @@ __device__ __forceinline__ void order_warp() {
 }"#,
     hints: false,
     ptx: false,
+    async_copies: false,
 };
 
 /// The program as HIP C++. Refuses names that HIP C++ does not allow, and programs lowered for

@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce};
+use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, Via};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -143,6 +143,9 @@ pub struct Instruction {
     /// itself and stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atom: Option<AtomUse>,
+    /// How a copy moves its elements.
+    #[serde(default, skip_serializing_if = "Via::is_plain")]
+    pub via: Via,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text
     /// has to agree.
     pub after: Vec<Name>,
@@ -188,6 +191,7 @@ impl Instruction {
             scan: None,
             atomic: false,
             atom: None,
+            via: Via::Plain,
             after: Vec::new(),
             made_by: None,
         }

@@ -59,6 +59,7 @@ mod type_table;
 mod typed;
 mod types;
 mod validate;
+mod via;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use axis::{AxisSet, Dim, HardwareAxis, PerAxis};
@@ -86,3 +87,4 @@ pub use type_table::TypeTable;
 pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};
 pub use types::{ValueType, computing_type, promote, state_type};
 pub use validate::check_name;
+pub use via::Via;

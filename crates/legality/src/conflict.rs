@@ -19,6 +19,8 @@ pub enum Meeting {
     Threads,
     /// Different blocks.
     Blocks,
+    /// Any two executions of one block, whether or not in the same thread.
+    Block,
     /// Different lanes of one thread.
     Lanes,
     /// Any two executions, whether or not in the same thread.
@@ -118,6 +120,12 @@ pub fn meeting_pairs(
     };
     let coordinate = |axis: &HardwareAxis| Name::new(axis.coordinate());
     let differ: Vec<Name> = match query.meeting {
+        Meeting::Block => {
+            for axis in HardwareAxis::OF_GRID {
+                same(&mut rows, &coordinate(axis))?;
+            }
+            Vec::new()
+        }
         Meeting::Threads => {
             for axis in HardwareAxis::OF_GRID {
                 same(&mut rows, &coordinate(axis))?;
@@ -148,7 +156,7 @@ pub fn meeting_pairs(
         let arguments = load.arguments.iter().map(prime).collect::<Result<_>>()?;
         loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
     }
-    if query.meeting == Meeting::Any {
+    if matches!(query.meeting, Meeting::Any | Meeting::Block) {
         let mut case = base;
         return Ok((!add_facts(&mut case, &loads, query.facts)?).then_some(case));
     }

@@ -4,7 +4,7 @@
 //! [`Stmt::visit`] visits all of them. A new kind of statement is described here, and passes that
 //! need only these answers pick it up.
 
-use crate::{MemRef, Scope, Stmt, Value, ValueKind, VarId};
+use crate::{Async, AsyncCopy, MemRef, Scope, Stmt, Value, ValueKind, VarId};
 
 /// Contiguous elements that a statement touches in one access.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,9 @@ impl Stmt {
     pub fn each_element<'a>(&'a self, f: &mut dyn FnMut(&'a MemRef)) {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => f(to),
-            Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
+            Stmt::VectorCopy { to, from, .. }
+            | Stmt::LoadMatrices { to, from, .. }
+            | Stmt::Async(Async::Copy(AsyncCopy { to, from, .. })) => {
                 f(to);
                 f(from);
             }
@@ -65,6 +67,7 @@ impl Stmt {
             | Stmt::For { .. }
             | Stmt::If { .. }
             | Stmt::Sync { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
             | Stmt::Atom { .. }
             | Stmt::Collective { .. } => {}
         }
@@ -87,11 +90,13 @@ impl Stmt {
                 f(upper);
             }
             Stmt::If { cond, .. } => f(cond),
+            Stmt::Async(Async::Copy(AsyncCopy { when, .. })) => when.iter().for_each(f),
             Stmt::Declare(_)
             | Stmt::VectorCopy { .. }
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Sync { .. }
+            | Stmt::Async(_)
             | Stmt::Collective { .. }
             | Stmt::Atom { .. } => {}
         }
@@ -107,7 +112,9 @@ impl Stmt {
     pub fn written(&self) -> Option<Accessed<'_>> {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
-            Stmt::VectorCopy { to, lanes, .. } => Some(Accessed { element: to, lanes: *lanes }),
+            Stmt::VectorCopy { to, lanes, .. } | Stmt::Async(Async::Copy(AsyncCopy { to, lanes, .. })) => {
+                Some(Accessed { element: to, lanes: *lanes })
+            }
             Stmt::LoadMatrices { to, matrices, .. } => {
                 Some(Accessed { element: to, lanes: matrices.saturating_mul(2) })
             }
@@ -118,7 +125,9 @@ impl Stmt {
     /// Calls `f` on each array access that the statement reads, including those in values and
     /// subscripts.
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
-        if let Stmt::VectorCopy { from, lanes, .. } = self {
+        if let Stmt::VectorCopy { from, lanes, .. }
+        | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) = self
+        {
             f(Accessed { element: from, lanes: *lanes });
         }
         if let Stmt::LoadMatrices { from, .. } = self {
@@ -150,6 +159,21 @@ impl Stmt {
             Stmt::Let { var, .. } | Stmt::For { var, .. } | Stmt::Declare(var) => Some(*var),
             _ => None,
         }
+    }
+
+    /// The asynchronous copy that the statement issues, if it does.
+    pub fn async_copy(&self) -> Option<&AsyncCopy> {
+        match self {
+            Stmt::Async(Async::Copy(copy)) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// Whether asynchronous copies occur in a body.
+    pub fn copies_asynchronously(body: &[Stmt]) -> bool {
+        let mut found = false;
+        Stmt::visit(body, &mut |stmt| found |= matches!(stmt, Stmt::Async(_)));
+        found
     }
 
     /// The scope of the statement as a barrier, if it is one.

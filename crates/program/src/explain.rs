@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt};
 
 use loopwright_kernel_ir::{Part, PartRef, Role, syntax::text_of_constraints};
 
-use super::{HostStmt, Leaf, LeafId, Note, Program, Reason, Scope, Stmt};
+use super::{Async, HostStmt, Leaf, LeafId, Note, Program, Reason, Scope, Stmt};
 
 /// The kind of construct that is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum Place {
     Boundary,
     /// A barrier among the threads of a block, or of a warp.
     Barrier,
+    /// A wait for asynchronous copies.
+    Wait,
     /// A condition around statements.
     Guard,
     /// A copy that a step introduced.
@@ -87,6 +89,10 @@ impl ProgramExplanation {
                 };
                 self.note(Place::Barrier, Some(number), &Note { text, ..note.clone() });
             }
+            Stmt::Async(Async::Wait { note, .. }) if !note.text.is_empty() => {
+                let text = format!("for asynchronous copies: {}", note.text);
+                self.note(Place::Wait, Some(number), &Note { text, ..note.clone() });
+            }
             Stmt::If { note, .. } if !note.text.is_empty() => self.note(Place::Guard, Some(number), note),
             stmt => {
                 let Some(leaf) = stmt.leaf().filter(|id| copied.insert(*id)) else { return };
@@ -147,6 +153,7 @@ impl fmt::Display for Place {
             Place::HostLoop => "host loop",
             Place::Boundary => "kernel boundary",
             Place::Barrier => "barrier",
+            Place::Wait => "wait",
             Place::Guard => "guard",
             Place::Copy => "copy",
             Place::Claim => "claim",

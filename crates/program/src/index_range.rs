@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name};
 
 use crate::{
-    BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
-    VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value,
+    ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -378,6 +378,15 @@ impl<'a> Checker<'a> {
                     self.element(from);
                     self.hold(to.memory, None);
                 }
+                Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
+                    if let Some(when) = when {
+                        self.index(when, "a condition");
+                    }
+                    self.element(to);
+                    self.element(from);
+                    self.hold(to.memory, None);
+                }
+                Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     let low = self.index(lower, "the lower bound of a loop");
                     let high = self.index(upper, "the upper bound of a loop");

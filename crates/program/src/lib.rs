@@ -11,7 +11,8 @@
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
 //! in the same or an enclosing body; names of arrays and kernels are unique, names of variables are
 //! unique in their scope, and all are valid in the language of [`Program::target`]; a block-scope
-//! [`Stmt::Sync`] or a shuffle occurs only under control flow that is uniform over its scope;
+//! [`Stmt::Sync`] or a shuffle occurs only under control flow that is uniform over its scope, and so
+//! do commits of asynchronous copies and waits for them ([`Async`]), over the block;
 //! bodies of [`Stmt::Collective`] consist of the other statements.
 
 #![cfg_attr(
@@ -19,6 +20,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod asynchronous;
 mod effects;
 mod explain;
 #[doc = include_str!("../grammar.md")]
@@ -33,6 +35,7 @@ mod text;
 mod value;
 pub mod verify;
 
+pub use asynchronous::{Async, AsyncCopy};
 pub use effects::Accessed;
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;

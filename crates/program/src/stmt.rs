@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, has_update};
 use loopwright_legality::Executor;
 
-use crate::{MemRef, Note, Value, VarId};
+use crate::{Async, AsyncCopy, MemRef, Note, Value, VarId};
 
 /// The number of a [`Leaf`] in [`crate::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -265,6 +265,8 @@ pub enum Stmt {
         /// The same of the right factor.
         b: MemRef,
     },
+    /// Issues an asynchronous copy, or commits or waits for those that have been issued.
+    Async(Async),
     /// A cooperation of threads, with a contract that the body fulfils.
     Collective {
         /// The contract.
@@ -284,7 +286,8 @@ impl Stmt {
             | Stmt::Set { leaf, .. }
             | Stmt::Store { leaf, .. }
             | Stmt::Update { leaf, .. }
-            | Stmt::VectorCopy { leaf, .. } => *leaf,
+            | Stmt::VectorCopy { leaf, .. }
+            | Stmt::Async(Async::Copy(AsyncCopy { leaf, .. })) => *leaf,
             _ => None,
         }
     }

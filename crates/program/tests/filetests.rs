@@ -29,7 +29,7 @@ fn outcome(test: &Filetest) -> String {
 #[test]
 fn filetests() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    for kind in ["check", "text"] {
+    for kind in ["check", "async", "text"] {
         check(&folder.join(kind), "lwp", &[], outcome);
     }
 }

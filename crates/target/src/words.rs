@@ -147,6 +147,13 @@ pub(crate) const KEYWORDS: &[&str] = &[
 /// Names that the printed text defines before its kernels. Sorted.
 pub(crate) const HELPERS: &[&str] = &[
     "absolute",
+    "commit_copies",
+    "copy_async_16",
+    "copy_async_16_or_zero",
+    "copy_async_4",
+    "copy_async_4_or_zero",
+    "copy_async_8",
+    "copy_async_8_or_zero",
     "floor_div",
     "floor_mod",
     "shared_memory",
@@ -161,6 +168,7 @@ pub(crate) const HELPERS: &[&str] = &[
     "to_unsigned_char",
     "to_unsigned_long",
     "to_unsigned_short",
+    "wait_copies",
     "wait_for_launch_ahead",
 ];
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 44] = [
+pub const KINDS: [(&str, usize); 45] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -46,6 +46,7 @@ pub const KINDS: [(&str, usize); 44] = [
     ("alias_temporaries", 12),
     ("chunk_iname", 5),
     ("double_buffer", 30),
+    ("pipeline", 20),
     ("buffer_array", 12),
     ("realize_scan", 10),
     ("save_reload", 8),
@@ -174,6 +175,8 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let mut text = format!("add_prefetch({array}, [{}]", comma(&over));
             if rng.chance(30) {
                 text += ", space=private";
+            } else if rng.chance(35) {
+                text += ", via=cp_async";
             }
             if rng.chance(15) {
                 text += ", pad=1";
@@ -388,7 +391,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("save_reload({})", any(rng, &temporaries(kernel, local))?)
         }
         "chunk_iname" => format!("chunk_iname({}, {})", any(rng, &free)?, rng.pick(&[2, 2, 3])),
-        "double_buffer" => {
+        "double_buffer" | "pipeline" => {
             let copies: Vec<&Instruction> = kernel
                 .instructions
                 .iter()
@@ -404,7 +407,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 .filter(|i| copy.within.contains(i))
                 .cloned()
                 .collect();
-            format!("double_buffer({}, {})", copy.targets[0].array, any(rng, &around)?)
+            let (buffer, around) = (&copy.targets[0].array, any(rng, &around)?);
+            match kind {
+                "pipeline" => format!("pipeline({around}, [{buffer}], stages={})", rng.pick(&[2, 3, 3, 4])),
+                _ => format!("double_buffer({buffer}, {around})"),
+            }
         }
         "buffer_array" => {
             let written: Vec<Name> = kernel

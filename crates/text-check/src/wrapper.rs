@@ -64,7 +64,11 @@ fn synchronises(kernel: &DeviceKernel) -> bool {
         }
         Stmt::If { cond, .. } => look(cond),
         Stmt::Mma { .. } | Stmt::LoadMatrices { .. } => barrier = true,
-        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } | Stmt::Atom { .. } => {}
+        Stmt::Declare(_)
+        | Stmt::VectorCopy { .. }
+        | Stmt::Async(_)
+        | Stmt::Collective { .. }
+        | Stmt::Atom { .. } => {}
     });
     found || barrier
 }

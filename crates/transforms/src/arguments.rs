@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, ops::Range};
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Via};
 
 use crate::{
     Number,
@@ -100,6 +100,21 @@ impl Argument for AddressSpace {
 
     fn text(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Argument for Via {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let word = unquoted(&piece.value);
+        Via::of_word(word).ok_or_else(|| {
+            let words = Via::WORDS.map(|(_, word)| format!("`{word}`")).join(" or ");
+            args.error_at(piece, format!("a copy does not go by way of `{word}`"))
+                .help(format!("it is {words}"))
+        })
+    }
+
+    fn text(&self) -> String {
+        self.word().to_string()
     }
 }
 

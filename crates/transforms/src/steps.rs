@@ -59,6 +59,7 @@ mod copies {
     pub(super) mod add_prefetch;
     pub(super) mod buffer_array;
     pub(super) mod double_buffer;
+    pub(super) mod pipeline;
     pub(super) mod precompute;
     pub(super) mod save_reload;
 }
@@ -111,6 +112,7 @@ steps! {
     storage::alias_temporaries::AliasTemporaries,
     loops::chunk_iname::ChunkIname,
     copies::double_buffer::DoubleBuffer,
+    copies::pipeline::Pipelined,
     copies::buffer_array::BufferArray,
     storage::map_array::MapArray,
     loops::fuse_maximal::FuseMaximal,

@@ -25,8 +25,8 @@ fn statements(body: &[Stmt]) -> usize {
         }
         Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => statements(body),
         Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
-        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Mma { .. } => 1,
-        Stmt::LoadMatrices { .. } => 1,
+        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Async(_) => 1,
+        Stmt::LoadMatrices { .. } | Stmt::Mma { .. } => 1,
     };
     body.iter().map(of).fold(0, usize::saturating_add)
 }

@@ -15,7 +15,7 @@
 use std::ops::AddAssign;
 
 use loopwright_emulator::Report;
-use loopwright_program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+use loopwright_program::{Async, MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
 
 use crate::body::trips;
 
@@ -126,7 +126,12 @@ impl Rounds<'_> {
                 | Stmt::Store { value, .. }
                 | Stmt::Update { value, .. } => self.loaded(value),
                 Stmt::VectorCopy { from, lanes, .. } => f64::from(*lanes) * self.element(from),
-                Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Mma { .. } | Stmt::LoadMatrices { .. } => 0.0,
+                Stmt::Async(Async::Copy(copy)) => f64::from(copy.lanes) * self.element(&copy.from),
+                Stmt::Declare(_)
+                | Stmt::Sync { .. }
+                | Stmt::Async(_)
+                | Stmt::Mma { .. }
+                | Stmt::LoadMatrices { .. } => 0.0,
             };
         }
         bytes

@@ -1,7 +1,7 @@
 //! Instructions and their options.
 
 use crate::{
-    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type,
+    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, Via,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -135,8 +135,8 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 11] =
-                ["id", "dep", "inames", "if", "scan", "join", "atom", "does", "copies", "by", "map"];
+            const OURS: [&str; 12] =
+                ["id", "dep", "inames", "if", "scan", "join", "atom", "via", "does", "copies", "by", "map"];
             if !OURS.contains(&key.as_str()) && Share::of_word(&key).is_none() {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
@@ -203,6 +203,19 @@ impl Parser {
                     let k = self.name("the iname of `k`")?;
                     self.close(")")?;
                     instruction.atom = Some(AtomUse { name, axes: [m, n, k] });
+                }
+                "via" => {
+                    let span = self.span();
+                    let word = self.name("`cp_async`")?;
+                    instruction.via = match Via::of_word(&word) {
+                        Some(via) => via,
+                        None => {
+                            let words = Via::WORDS.map(|(_, word)| word).join(" and ");
+                            let message = format!("a copy does not go by way of `{word}`");
+                            let error = self.diagnostic(span, "syntax", message);
+                            return Err(error.help(format!("the ways are {words}")).into());
+                        }
+                    };
                 }
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },

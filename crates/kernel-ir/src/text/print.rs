@@ -228,6 +228,9 @@ impl Printer<'_> {
         if let Some(atom) = &i.atom {
             let _ = write!(text, ", atom={atom}");
         }
+        if !i.via.is_plain() {
+            let _ = write!(text, ", via={}", i.via.word());
+        }
         match &i.role {
             Role::Does(id) if *id == i.id => {}
             Role::Does(id) => {

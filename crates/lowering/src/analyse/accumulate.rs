@@ -10,6 +10,9 @@
 //!   update reads is filling, and the resulting term is the operator's neutral element (`0 * 0` for
 //!   a sum).
 //!
+//! A buffer with slots, which copies fill for later iterations of a loop, is read like one that is
+//! filled in each iteration ([`ring`]).
+//!
 //! To this end a copy writes its whole buffer: the array's cells where they exist and are needed,
 //! filling elsewhere. A guard is dropped only if it is proved that everything read without it was
 //! written before, in the same iteration of the loops around both, and that only filling is read
@@ -22,6 +25,8 @@ use loopwright_kernel_ir::{
     Name, Part, Reduce, ReductionOp, Role, UnaryOp,
 };
 use loopwright_poly::System;
+
+mod ring;
 
 use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
@@ -64,9 +69,12 @@ struct Plan {
     copies: Vec<(usize, Vec<Guard>, Filling)>,
 }
 
-/// The copy that fills the buffer of one of the update's reads.
+/// A copy that fills the buffer of one of the update's reads.
 struct Source {
     number: usize,
+    /// In which iterations of the update it is the one: always, unless the buffer has slots that
+    /// several copies fill.
+    case: Vec<Constraint>,
     /// Guards that stay around the copy.
     kept: Vec<Guard>,
     /// Guards that decide between the source's cell and the filling.
@@ -79,6 +87,8 @@ struct Source {
     copied: System,
     /// The update's subscripts.
     read: Vec<Aff>,
+    /// The loops around both the copy, if it stood in the iteration that reads it, and the update.
+    around: Vec<Name>,
 }
 
 fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnostic> {
@@ -98,7 +108,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     }
     let Some(sources) = sources(analysis, update)? else { return Ok(None) };
     // The loops around both the update and the copies.
-    let around: BTreeSet<&Name> = match sources.iter().map(|s| outer_loops(analysis, s.number).len()).min() {
+    let around: BTreeSet<&Name> = match sources.iter().map(|s| s.around.len()).min() {
         Some(depth) => info.execution.loops[..depth].iter().collect(),
         None => return Ok(None),
     };
@@ -106,6 +116,12 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let split = split(analysis, &info.guards, &fixed)?;
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
+    // Asynchronous copies fill with zeros only.
+    let zero = filling.value == Expr::Int(0);
+    if !zero && sources.iter().any(|s| analysis.instruction(&analysis.parts[s.number]).via.is_asynchronous())
+    {
+        return Ok(None);
+    }
     let mut kept = split.kept;
     let mut dropped = false;
     for guard in split.mixed {
@@ -204,8 +220,12 @@ fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>
         let Some(buffer) = analysis.lookup.array(&access.array) else { continue };
         let read: Option<Vec<Aff>> = access.subscripts.iter().cloned().collect();
         let (AddressSpace::Shared, Some(read)) = (buffer.space, read) else { return Ok(None) };
-        match source(analysis, update, buffer, read)? {
-            Some(source) => sources.push(source),
+        if let Some(source) = source(analysis, update, buffer, read.clone())? {
+            sources.push(source);
+            continue;
+        }
+        match ring::sources(analysis, update, buffer, &read)? {
+            Some(several) => sources.extend(several),
             None => return Ok(None),
         }
     }
@@ -270,7 +290,8 @@ fn source(
     if !written.exact {
         return Ok(None);
     }
-    Ok(Some(Source { number, kept, moved, cell, written: written.system, copied, read }))
+    let (case, around) = (Vec::new(), outer.to_vec());
+    Ok(Some(Source { number, case, kept, moved, cell, written: written.system, copied, read, around }))
 }
 
 fn is_copy(instruction: &Instruction) -> bool {
@@ -293,8 +314,8 @@ fn reads_what_is_written(
     guards: &[Guard],
     sources: &[Source],
 ) -> Result<bool, Diagnostic> {
-    let known = system(analysis, guards.iter().map(|g| &g.canonical))?;
     for source in sources {
+        let known = system(analysis, guards.iter().map(|g| &g.canonical).chain(&source.case))?;
         for c in source.written.constraints() {
             if !known.implies(&source.of_read(c)?)? {
                 return Ok(false);
@@ -312,9 +333,9 @@ fn reads_filling(
     sources: &[Source],
 ) -> Result<bool, Diagnostic> {
     let fails = Constraint::lt(&guard.aff, &Aff::constant(0))?;
-    let outside = system(analysis, kept.iter().map(|g| &g.canonical).chain([&fails]))?;
     for source in sources {
-        let mut copied = outside.clone();
+        let case = source.case.iter().chain([&fails]);
+        let mut copied = system(analysis, kept.iter().map(|g| &g.canonical).chain(case))?;
         for c in source.copied.constraints() {
             copied.add(&source.of_read(c)?)?;
         }

@@ -13,3 +13,4 @@ pub(crate) mod private;
 pub(crate) mod race;
 pub(crate) mod ranges;
 pub(crate) mod scan_order;
+pub(crate) mod via;

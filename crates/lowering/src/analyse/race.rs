@@ -16,6 +16,7 @@ impl Conflicts<'_, '_> {
             Meeting::Threads => "threads of a block",
             Meeting::Blocks => "blocks",
             Meeting::Lanes => "lanes of a thread",
+            Meeting::Block => "executions of a block",
             Meeting::Any => "launches",
         };
         let parallel: Vec<String> = analysis.parts[p]
@@ -27,7 +28,7 @@ impl Conflicts<'_, '_> {
                     Meeting::Threads => tag.is_in_block(),
                     Meeting::Blocks => tag.is_over_blocks(),
                     Meeting::Lanes => tag.is_jam(),
-                    Meeting::Any => false,
+                    Meeting::Any | Meeting::Block => false,
                 }
             })
             .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))

@@ -262,7 +262,7 @@ fn sum(
 pub(crate) fn converges(nodes: &[Node]) -> bool {
     let mut found = false;
     Node::visit(nodes, &mut |node| match node {
-        Node::Sync(_) => found = true,
+        Node::Sync(_) | Node::Commit | Node::Wait(..) => found = true,
         Node::Join { join, .. } => found |= !join.axes().is_empty(),
         _ => {}
     });
@@ -372,6 +372,7 @@ fn can_write(
             // Its fragments are addressed by the inames themselves.
             Node::Atom(_) => false,
             Node::Join { .. } | Node::Start(_) | Node::Sync(_) | Node::Known(_) => true,
+            Node::Commit | Node::Wait(..) => true,
         };
         if !written {
             return Ok(false);

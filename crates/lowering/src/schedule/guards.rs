@@ -73,6 +73,8 @@ impl Planner<'_, '_> {
     fn item(&mut self, item: &Item, place: &mut Place) -> Result<Vec<Node>, Diagnostic> {
         match item {
             Item::Sync(note) => Ok(vec![Node::Sync(note.clone())]),
+            Item::Commit => Ok(vec![Node::Commit]),
+            Item::Wait(pending, note) => Ok(vec![Node::Wait(*pending, note.clone())]),
             Item::Leaf(part) => self.leaf(*part, place),
             Item::Join(join) => self.join(join),
             Item::Start(join) => Ok(vec![Node::Start(join.clone())]),
@@ -112,7 +114,7 @@ impl Planner<'_, '_> {
             .into_iter()
             .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
             .collect();
-        if matches!(item, Item::Sync(_) | Item::Join(_) | Item::Start(_)) {
+        if !matches!(item, Item::Leaf(_) | Item::Loop { .. }) {
             return Ok(Vec::new());
         }
         let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };

@@ -18,7 +18,7 @@ use loopwright_target::Target;
 
 use super::{
     Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, place::Place,
-    planner::Planner, spoken::Spoken,
+    planner::Planner, spoken::Spoken, waits,
 };
 use crate::{
     Hazards,
@@ -372,6 +372,7 @@ impl Host<'_, '_> {
         let warp = self.target.warp_size;
         let depth = around.around.len();
         let items = conflicts.place_barriers(items, depth, false, &|j| uses_shared(block, j, warp))?;
+        let items = waits::place(&conflicts, items)?;
         let (place, grid) = self.begin(&parts, block, around)?;
         self.check_homes(&parts)?;
         let mut planner = Planner {

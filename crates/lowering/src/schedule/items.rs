@@ -22,6 +22,10 @@ pub(crate) enum Item {
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),
+    /// The asynchronous copies so far are a group.
+    Commit,
+    /// A wait for all but this number of the youngest groups.
+    Wait(u32, Note),
 }
 
 /// A join of partial results.
@@ -76,7 +80,7 @@ impl Item {
     /// Whether all threads of a block have to reach this item together.
     pub fn converges(&self) -> bool {
         match self {
-            Item::Sync(_) => true,
+            Item::Sync(_) | Item::Commit | Item::Wait(..) => true,
             Item::Join(join) => !join.axes().is_empty(),
             Item::Leaf(_) | Item::Start(_) => false,
             Item::Loop { body, .. } => body.iter().any(Item::converges),

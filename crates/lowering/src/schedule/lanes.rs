@@ -13,7 +13,7 @@ use super::{
     place::Place,
     planner::Planner,
 };
-use crate::analyse::{analysis::PartInfo, scan_order};
+use crate::analyse::{analysis::PartInfo, scan_order, via};
 
 /// The contents of the loops over lanes.
 type Inside<'f, P> = &'f mut dyn FnMut(&mut P, &Place) -> Result<Vec<Node>, Diagnostic>;
@@ -98,6 +98,7 @@ impl Planner<'_, '_> {
         place: &Place,
     ) -> Result<Vec<Node>, Diagnostic> {
         let Some((lane, rest)) = lanes.split_first() else {
+            via::check_width(self.analysis, self.analysis.instruction(of.info(self.analysis)), 1)?;
             return Ok(vec![Node::Statement(self.statement(of, &context.loaded, place)?)]);
         };
         if rest.is_empty()

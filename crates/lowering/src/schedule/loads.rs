@@ -111,7 +111,8 @@ impl Planner<'_, '_> {
     ) -> Result<Option<Vec<Node>>, Diagnostic> {
         let analysis = self.analysis;
         let info = of.info(analysis);
-        if lanes.is_empty() || matches!(info.execution.part.part, Part::Init(_)) {
+        let is_asynchronous = analysis.instruction(info).via.is_asynchronous();
+        if lanes.is_empty() || is_asynchronous || matches!(info.execution.part.part, Part::Init(_)) {
             return Ok(None);
         }
         let written = &analysis.instruction(info).targets;

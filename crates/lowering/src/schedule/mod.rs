@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`host`] | launches: where a kernel ends, loops of the host, grids and blocks |
 //! | [`crate::schedule::items`], [`crate::schedule::sync`] | order, joins before what uses them, barriers |
+//! | [`waits`] | groups of asynchronous copies, and waits for them |
 //! | [`guards`] | which guards are placed around which parts |
 //! | [`loops`] | bounds of loops, loops of one iteration |
 //! | [`pieces`] | loops over vectors of which some are partial |
@@ -56,6 +57,7 @@ pub(crate) mod spoken;
 pub(crate) mod storage;
 pub(crate) mod sync;
 pub(crate) mod vectors;
+pub(crate) mod waits;
 
 use place::Place;
 
@@ -155,6 +157,10 @@ pub(crate) enum Node {
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),
+    /// The asynchronous copies so far are a group.
+    Commit,
+    /// A wait for all but this number of the youngest groups.
+    Wait(u32, Note),
     /// From here on these facts are known: the ranges of loaded values.
     Known(Place),
 }
@@ -331,6 +337,8 @@ impl Node {
             | Node::Join { .. }
             | Node::Start(_)
             | Node::Sync(_)
+            | Node::Commit
+            | Node::Wait(..)
             | Node::Known(_) => Vec::new(),
         }
     }

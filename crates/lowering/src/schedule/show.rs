@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Ki
 
 use super::{
     AtomPlan, Body, Counter, FragmentLoads, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow,
-    Loop, Node, Schedule, Statement, counters::converges, storage::Home,
+    Loop, Node, Schedule, Statement, Which, counters::converges, storage::Home,
 };
 use crate::{
     analyse::analysis::{Analysis, Guard, reduction},
@@ -160,6 +160,9 @@ impl Text<'_, '_> {
                     let moves: Vec<String> = reads.chain(write).collect();
                     let moves = match moves.as_slice() {
                         [] => ", loaded above".to_string(),
+                        [load, store] if self.is_asynchronous(&v.of) => {
+                            format!(", asynchronously: {load}, {store}")
+                        }
                         moves => format!(": {}", moves.join(", ")),
                     };
                     let filling = filling_text(&v.filling);
@@ -181,6 +184,12 @@ impl Text<'_, '_> {
                     self.plain(depth, &format!("reset the accumulator of {}", self.owner(join)));
                 }
                 Node::Sync(note) => self.line(depth, "barrier", note),
+                Node::Commit => self.plain(depth, "commit the copies so far as a group"),
+                Node::Wait(0, note) => self.line(depth, "wait for all groups", note),
+                Node::Wait(1, note) => self.line(depth, "wait for all groups but the youngest", note),
+                Node::Wait(left, note) => {
+                    self.line(depth, &format!("wait for all groups but the {left} youngest"), note);
+                }
                 Node::Known(_) => {}
             }
         }
@@ -211,7 +220,12 @@ impl Text<'_, '_> {
         for access in &s.repeated {
             self.plain(depth, &format!("load {access} once"));
         }
-        self.plain(depth, &format!("{part}{}", filling_text(&s.filling)));
+        let how = if self.is_asynchronous(&s.of) { ", asynchronously" } else { "" };
+        self.plain(depth, &format!("{part}{how}{}", filling_text(&s.filling)));
+    }
+
+    fn is_asynchronous(&self, of: &Which) -> bool {
+        self.analysis.instruction(of.info(self.analysis)).via.is_asynchronous()
     }
 
     fn owner(&self, join: &Join) -> Name {

@@ -69,7 +69,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
                 let Some(array) = analysis.lookup.array(&access.array) else { continue };
                 let relevant = match meeting {
-                    Meeting::Threads => is_common_to(array.space, HardwareAxis::OF_BLOCK),
+                    Meeting::Threads | Meeting::Block => is_common_to(array.space, HardwareAxis::OF_BLOCK),
                     Meeting::Blocks | Meeting::Any => is_common_to(array.space, HardwareAxis::OF_GRID),
                     Meeting::Lanes => true,
                 };
@@ -81,7 +81,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let mut conflicts = Conflicts { analysis, block, meeting, hazards, accesses: HashMap::new() };
         for (array, touches) in touches {
             let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
-            if !written || conflicts.disjoint(&touches)? {
+            if !written || !conflicts.copied_asynchronously(&touches) && conflicts.disjoint(&touches)? {
                 continue;
             }
             for (p, k) in touches {
@@ -141,6 +141,16 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     /// The arrays through which different threads may pass values to each other.
     pub fn arrays(&self) -> BTreeSet<Name> {
         self.accesses.values().flat_map(|a| a.keys().cloned()).collect()
+    }
+
+    /// Whether one of these parts copies asynchronously.
+    fn copied_asynchronously(&self, touches: &[(usize, usize)]) -> bool {
+        self.meeting == Meeting::Threads && touches.iter().any(|(p, _)| self.is_asynchronous(*p))
+    }
+
+    /// Whether a part copies asynchronously.
+    pub fn is_asynchronous(&self, part: usize) -> bool {
+        self.analysis.instruction(&self.analysis.parts[part]).via.is_asynchronous()
     }
 
     /// Whether different threads (blocks) touch different cells in all of these accesses: all have
@@ -250,7 +260,28 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     }
 
     /// Whether executions of two parts may conflict at the given relation of their times.
-    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
+    pub fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
+        self.meet_where(p, q, time, &|_| Ok(true))
+    }
+
+    /// The first pair of accesses that may conflict, of whose executions something holds. What an
+    /// asynchronous copy accesses is in no order with other accesses of its thread either.
+    pub fn meet_where(
+        &self,
+        p: usize,
+        q: usize,
+        time: Time,
+        holds: &dyn Fn(&System) -> Result<bool, Diagnostic>,
+    ) -> Result<Option<Met>, Diagnostic> {
+        let meeting = match self.meeting {
+            Meeting::Threads
+                if !(p == q && time == Time::Same)
+                    && (self.is_asynchronous(p) || self.is_asynchronous(q)) =>
+            {
+                Meeting::Block
+            }
+            other => other,
+        };
         let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
             return Ok(None);
         };
@@ -274,14 +305,21 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     if p == q && time == Time::Same && self.is_vouched_for(p, [x, y]) {
                         continue;
                     }
-                    let query = self.query(time, &shared);
-                    if let Some(pairs) = meeting_pairs(a, x, b, y, &query)? {
+                    let query = Query { meeting, ..self.query(time, &shared) };
+                    if let Some(pairs) = meeting_pairs(a, x, b, y, &query)?
+                        && holds(&pairs)?
+                    {
                         return Ok(Some(Met { array: array.clone(), accesses: [*k, *l], pairs }));
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// A dependence of the second of two parts on the first.
+    pub fn dependence_of(&self, parts: [usize; 2], met: Met, time: Time) -> Result<Dependence, Diagnostic> {
+        self.dependence(parts, met, time)
     }
 
     /// The first pair of a part of `first` and a part of `second` that may conflict.

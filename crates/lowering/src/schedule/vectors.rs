@@ -32,6 +32,7 @@ use crate::{
     analyse::{
         analysis::{Guard, PartInfo},
         arrays::{known, storage_order, widest},
+        via,
     },
 };
 
@@ -145,6 +146,19 @@ impl Planner<'_, '_> {
         let Some(guards) = self.guards_of_first(&info.guards, lane, length, place)? else {
             return Ok(None);
         };
+        // An asynchronous copy moves a vector from memory to memory, or single elements.
+        let is_whole = vectors.len() == 1 && write.is_some();
+        if instruction.via.is_asynchronous() && unaligned.is_none() {
+            if !is_whole {
+                return Ok(None);
+            }
+            let dtype = write.as_ref().and_then(|w| analysis.lookup.array(&w.array)).map(|a| &a.dtype);
+            let most = match (dtype, &write) {
+                (Some(dtype), Some(write)) => widest(known(dtype, &write.array)?, self.target),
+                _ => length,
+            };
+            via::check_width(analysis, instruction, length.min(most))?;
+        }
         if let Some(refusal) = unaligned {
             return Err(refusal);
         }

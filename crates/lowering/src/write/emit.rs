@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Na
 
 use crate::{
     analyse::arrays::{known, storage_order, widest},
-    program::{BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
+    program::{Async, BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
     schedule::{
         Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, loop_bounds::Side, place::Place,
         spoken::fails,
@@ -35,6 +35,10 @@ impl Emitter<'_, '_> {
                 }
                 Node::Sync(note) => vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }],
                 Node::Atom(plan) => vec![self.atom(plan, &env)?],
+                Node::Commit => vec![Stmt::Async(Async::Commit)],
+                Node::Wait(pending, note) => {
+                    vec![Stmt::Async(Async::Wait { pending: *pending, note: note.clone() })]
+                }
                 Node::Join { join, plan } if join.scan => self.scan(join, *plan, &env)?,
                 Node::Join { join, plan } => self.join(join, *plan, &env)?,
                 Node::Start(join) => self.start(join, &env)?,
@@ -230,6 +234,13 @@ impl Emitter<'_, '_> {
     fn vector(&mut self, vector: &Vector, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Vector { of, lane, length, reads, write, first, inside, statement, .. } = vector;
         let leaf = self.leaf(of.number, env);
+        if let ([from], Some(to)) = (reads.as_slice(), write)
+            && self.analysis.instruction(of.info(self.analysis)).via.is_asynchronous()
+        {
+            let (mut stmts, first) = self.first_lane(lane, first, env)?;
+            stmts.extend(self.async_vector(to, from, vector, &first, leaf)?);
+            return Ok(stmts);
+        }
         let (mut stmts, first) = self.first_lane(lane, first, env)?;
         let mut inner = env.inside(inside);
         let mut buffers: Vec<(&Access, usize)> = Vec::new();
@@ -441,7 +452,7 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    fn dense_axis(&self, access: &Access) -> Option<usize> {
+    pub fn dense_axis(&self, access: &Access) -> Option<usize> {
         let array = self.analysis.lookup.array(&access.array)?;
         storage_order(array).last().copied()
     }

@@ -3,6 +3,7 @@
 //! Nothing is decided here. Each node has one form in the program; variables get their places and
 //! names at the end (`declare`), once everything that uses them is written.
 
+pub(crate) mod asynchronous;
 pub(crate) mod atom;
 pub(crate) mod bounds;
 pub(crate) mod cell;

@@ -53,6 +53,11 @@ impl Emitter<'_, '_> {
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
+        if let ([to], Expr::Subscript(from), true) =
+            (instruction.targets.as_slice(), &instruction.value, instruction.via.is_asynchronous())
+        {
+            return Ok(vec![self.async_element(info, (to, from), filling, leaf, env)?]);
+        }
         let results = self.results(info, env)?;
         let scope = Scope { env, local: None, results: Some(&results.first) };
         let mut stmts = Vec::new();

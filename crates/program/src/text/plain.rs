@@ -1,6 +1,6 @@
 //! The part of a program that its text represents.
 
-use crate::{HostStmt, Note, Program, Reason, Stmt, Target};
+use crate::{Async, HostStmt, Note, Program, Reason, Stmt, Target};
 
 impl Program {
     /// The program as its text represents it: notes keep their lines, but not the systems of
@@ -41,6 +41,7 @@ fn body(stmts: &mut [Stmt]) {
             Stmt::For { note: why, .. }
             | Stmt::If { note: why, .. }
             | Stmt::Sync { note: why, .. }
+            | Stmt::Async(Async::Wait { note: why, .. })
             | Stmt::Collective { note: why, .. }
             | Stmt::Atom { note: why, .. } => note(why),
             Stmt::Let { .. }
@@ -50,7 +51,8 @@ fn body(stmts: &mut [Stmt]) {
             | Stmt::Update { .. }
             | Stmt::VectorCopy { .. }
             | Stmt::LoadMatrices { .. }
-            | Stmt::Mma { .. } => {}
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Copy(_) | Async::Commit) => {}
         }
         stmt.bodies_mut().for_each(|inside| body(inside));
     }

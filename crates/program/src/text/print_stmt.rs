@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{note, print_value::ValuePrinter};
-use crate::{Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
+use crate::{Async, AsyncCopy, Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
 
 /// The names of atomic updates.
 pub(super) const UPDATES: [(Atomic, &str); 3] =
@@ -94,6 +94,15 @@ impl StmtPrinter<'_> {
                 let d: Vec<String> = d.iter().map(|element| values.element(element)).collect();
                 let (d, a, b) = (d.join(", "), values.element(a), values.element(b));
                 writeln!(out, "{space}mma {atom}({d}) += {a} * {b}")
+            }
+            Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes, when, leaf })) => {
+                let (to, from, leaf) = (values.element(to), values.element(from), self.leaf(*leaf));
+                let when = when.as_ref().map_or_else(String::new, |w| format!(" when {}", values.text(w)));
+                writeln!(out, "{space}copy_async {lanes} {to} = {from}{when}{leaf}")
+            }
+            Stmt::Async(Async::Commit) => writeln!(out, "{space}commit"),
+            Stmt::Async(Async::Wait { pending, note }) => {
+                writeln!(out, "{space}wait {pending}{}", note::text_of(note))
             }
             Stmt::Collective { join, body, note } => {
                 let _ = writeln!(out, "{space}collective {}{} {{", self.join(join), note::text_of(note));

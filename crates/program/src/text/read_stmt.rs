@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use super::{note, print_stmt::UPDATES, read::Reader};
-use crate::{Join, LeafId, Scope, Step, Stmt, VarId};
+use crate::{Async, AsyncCopy, Join, LeafId, Scope, Step, Stmt, VarId};
 
 /// The keywords of statements.
 const STATEMENTS: &[&str] = &[
@@ -16,6 +16,9 @@ const STATEMENTS: &[&str] = &[
     "store",
     "update",
     "copy",
+    "copy_async",
+    "commit",
+    "wait",
     "for",
     "if",
     "barrier",
@@ -83,6 +86,16 @@ impl Reader {
             self.p.expect("=")?;
             return Ok(Stmt::VectorCopy { to, from: self.element()?, lanes, leaf: self.leaf()? });
         }
+        if self.p.eat_word("copy_async") {
+            return Ok(Stmt::Async(Async::Copy(self.async_copy()?)));
+        }
+        if self.p.eat_word("commit") {
+            return Ok(Stmt::Async(Async::Commit));
+        }
+        if self.p.eat_word("wait") {
+            let pending = self.number("a number of groups")?;
+            return Ok(Stmt::Async(Async::Wait { pending, note: note::read(&mut self.p)? }));
+        }
         if self.p.eat_word("for") {
             return self.for_loop();
         }
@@ -139,6 +152,16 @@ impl Reader {
         let mut error = self.p.unexpected("a statement");
         error.help = self.suggestion(STATEMENTS);
         Err(error)
+    }
+
+    /// `4 a_tile[i, j] = a[i, j] when i < n`, after the keyword.
+    fn async_copy(&mut self) -> Parse<AsyncCopy> {
+        let lanes = self.number("a number of elements")?;
+        let to = self.element()?;
+        self.p.expect("=")?;
+        let from = self.element()?;
+        let when = if self.p.eat_word("when") { Some(self.value()?) } else { None };
+        Ok(AsyncCopy { to, from, lanes, when, leaf: self.leaf()? })
     }
 
     /// `k: i32 = 0 to n step 4 unroll { ... }`

@@ -12,6 +12,8 @@
 //!    different threads, at least one of them a write, are separated by a barrier if the threads
 //!    belong to one block, and by a kernel boundary otherwise. The accesses of joins of partial
 //!    results and of vector copies count too.
+//!    Asynchronous copies take effect by the time at which their thread has waited for them; until a
+//!    barrier behind that wait nothing else may touch their elements (`flights`).
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
@@ -27,6 +29,7 @@
 mod affine;
 mod atoms;
 mod claims;
+mod flights;
 mod given;
 mod instances;
 mod integers;
@@ -200,8 +203,8 @@ fn launch<'p>(
     let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
     if let Some(divergence) = reading.divergence(&context, questions)? {
         let barrier = match divergence.barrier.as_str() {
-            "" => "a barrier".to_string(),
-            note => format!("the barrier of `{note}`"),
+            "" => format!("a {}", divergence.what),
+            note => format!("the {} of `{note}`", divergence.what),
         };
         let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
         let found = Diagnostic::new("divergent-barrier", message);
@@ -236,7 +239,10 @@ fn launch<'p>(
     let mut order = Order::new(&reading, &context);
     let meeting = order.check()?;
     *questions += order.questions;
-    meeting.map(|m| describe(&reading, &m)).transpose()
+    if let Some(meeting) = meeting {
+        return describe(&reading, &meeting).map(Some);
+    }
+    flights::check(&reading, &context, questions)
 }
 
 /// The first part that has instances, and no statement in any kernel for one of its values.

@@ -65,7 +65,7 @@ struct Ends {
 }
 
 /// Whether a name has a value of its own in each execution.
-fn is_own(name: &Name) -> bool {
+pub(super) fn is_own(name: &Name) -> bool {
     is_coordinate(name) || name.contains(['#', '[', ' '])
 }
 
@@ -298,6 +298,8 @@ impl<'r, 'p> Order<'r, 'p> {
                 Ok(Ends { certain: counts, ..Ends::default() })
             }
             Node::Together(_) => Ok(Ends::default()),
+            // Those order nothing between threads by themselves: see `flights`.
+            Node::Commit(_) | Node::Wait(..) => Ok(Ends::default()),
             Node::Touches(touches) => {
                 let own: Vec<TouchId> = touches
                     .iter()

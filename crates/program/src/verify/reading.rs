@@ -20,8 +20,8 @@ use loopwright_poly::{Result, Table};
 
 use super::integers::Asked;
 use crate::{
-    Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt,
-    Value, ValueKind,
+    Async, AsyncCopy, Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope,
+    Step, Stmt, Value, ValueKind,
 };
 
 /// The name, in constraints, of the elements of a vector that is touched.
@@ -137,10 +137,14 @@ pub(super) struct Loop {
     pub name: Name,
     /// How it goes on.
     pub step: Step,
+    /// Where it starts, and the value that it ends before, if these are functions.
+    pub ends: [Option<Aff>; 2],
     /// Whether it contains a barrier of the block.
     pub synchronises: bool,
     /// Whether it contains a barrier of the block or of single warps.
     pub joins_lanes: bool,
+    /// Whether it contains a barrier of the block, or a commit of asynchronous copies or a wait.
+    pub has_events: bool,
 }
 
 /// What holds at a place of the text.
@@ -167,6 +171,8 @@ pub(super) struct Touch {
     pub write: bool,
     /// The kind of atomic update that it is, if it is one.
     pub atomic: Option<Atomic>,
+    /// Whether it is that of an asynchronous copy: it happens after it has been issued.
+    pub asynchronous: bool,
     /// Its subscripts; `None` where one is not affine.
     pub cell: Vec<Option<Aff>>,
     pub scope: ScopeId,
@@ -180,6 +186,10 @@ pub(super) enum Node<'p> {
     Touches(Vec<TouchId>),
     /// A barrier of the block, or of each warp.
     Barrier(Barrier<'p>),
+    /// The asynchronous copies so far are a group.
+    Commit(Barrier<'p>),
+    /// A wait for all but this number of the youngest groups.
+    Wait(u32, Barrier<'p>),
     Loop(usize, Vec<Node<'p>>),
     /// Threads that have to run the next statement together, though they need not wait.
     Together(Barrier<'p>),
@@ -275,6 +285,13 @@ fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
 fn synchronises(body: &[Stmt], among: &[SyncScope]) -> bool {
     let mut found = false;
     Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope, .. } if among.contains(scope)));
+    found
+}
+
+/// Whether the body contains a barrier of the block, or a commit of asynchronous copies or a wait.
+fn has_events(body: &[Stmt]) -> bool {
+    let mut found = synchronises(body, &[SyncScope::Block]);
+    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Async(Async::Commit | Async::Wait { .. })));
     found
 }
 
@@ -492,6 +509,11 @@ impl<'p> Reading<'p> {
                     self.touch(to, true, *lanes, *leaf, &mut found)?;
                     nodes.push(Node::Touches(found));
                 }
+                Stmt::Async(Async::Copy(copy)) => nodes.push(self.async_copy(copy)?),
+                Stmt::Async(Async::Commit) => nodes.push(Node::Commit(self.barrier(""))),
+                Stmt::Async(Async::Wait { pending, note }) => {
+                    nodes.push(Node::Wait(*pending, self.barrier(&note.text)));
+                }
                 Stmt::Sync { scope, note } => {
                     let (note, around) = (note.text.as_str(), self.around.clone());
                     nodes.push(Node::Barrier(Barrier { note, among: *scope, around }));
@@ -537,11 +559,14 @@ impl<'p> Reading<'p> {
                     let Some(variable) = self.kernel.vars.get(var.0) else { continue };
                     let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
+                    let ends = [self.aff(lower)?, self.aff(upper)?];
                     self.loops.push(Loop {
                         name: name.clone(),
                         step: *step,
+                        ends,
                         synchronises: synchronises(body, &[SyncScope::Block]),
                         joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
+                        has_events: has_events(body),
                     });
                     let counter = match (&variable.meaning, self.terms) {
                         (Some(meaning), Terms::Instances) => meaning.clone(),
@@ -645,6 +670,32 @@ impl<'p> Reading<'p> {
         Ok(Node::Touches(found))
     }
 
+    /// What all threads of a block have to reach, at this place.
+    fn barrier(&self, note: &'p str) -> Barrier<'p> {
+        Barrier { note, among: SyncScope::Block, around: self.around.clone() }
+    }
+
+    /// The accesses of an asynchronous copy, which reads only under its condition.
+    fn async_copy(&mut self, copy: &'p AsyncCopy) -> Result<Node<'p>> {
+        let AsyncCopy { to, from, lanes, when, leaf } = copy;
+        let mut found = Vec::new();
+        self.subscripts(to, &mut found, *leaf)?;
+        let before = self.scope;
+        if let Some(when) = when {
+            self.reads(when, *leaf, &mut found)?;
+            let mut rows = Rows::default();
+            let exact = self.condition(when, true, Asked::All, &mut rows)?;
+            self.enter(rows, exact);
+        }
+        self.subscripts(from, &mut found, *leaf)?;
+        let first = self.touches.len();
+        self.touch(from, false, *lanes, *leaf, &mut found)?;
+        self.scope = before;
+        self.touch(to, true, *lanes, *leaf, &mut found)?;
+        self.touches[first..].iter_mut().for_each(|touch| touch.asynchronous = true);
+        Ok(Node::Touches(found))
+    }
+
     fn subscripts(&mut self, element: &MemRef, found: &mut Vec<TouchId>, leaf: Option<LeafId>) -> Result<()> {
         // The offset says the same once more.
         element.subscripts.iter().try_for_each(|s| self.reads(s, leaf, found))
@@ -728,7 +779,8 @@ impl<'p> Reading<'p> {
             self.scopes.push(own);
             scope = self.scopes.len() - 1;
         }
-        self.touches.push(Touch { memory: element.memory, write, atomic: None, cell, scope, leaf });
+        let (memory, atomic, asynchronous) = (element.memory, None, false);
+        self.touches.push(Touch { memory, write, atomic, asynchronous, cell, scope, leaf });
         found.push(self.touches.len() - 1);
         Ok(())
     }

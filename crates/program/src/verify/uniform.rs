@@ -20,6 +20,8 @@ use crate::{
 /// A barrier to which some threads may come and others not.
 #[derive(Clone, Debug)]
 pub(super) struct Divergence {
+    /// What it is: a barrier, the commit of a group of asynchronous copies, or a wait.
+    pub what: &'static str,
     /// What the barrier says of itself.
     pub barrier: String,
     /// Two threads that differ, the second one's coordinates primed; `None` where that is not
@@ -99,6 +101,7 @@ impl<'p> Varying<'p> {
                 | Stmt::VectorCopy { .. }
                 | Stmt::LoadMatrices { .. }
                 | Stmt::Mma { .. }
+                | Stmt::Async(_)
                 | Stmt::Sync { .. } => {}
             }
         }
@@ -145,12 +148,14 @@ impl Reading<'_> {
         context: &[Constraint],
         questions: &mut usize,
     ) -> Result<Option<Divergence>> {
-        fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<Barrier<'p>>) {
+        fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<(&'static str, Barrier<'p>)>) {
             for node in nodes {
                 match node {
-                    Node::Barrier(b) if b.among == SyncScope::Block => found.push(b.clone()),
+                    Node::Barrier(b) if b.among == SyncScope::Block => found.push(("barrier", b.clone())),
+                    Node::Commit(b) => found.push(("commit", b.clone())),
+                    Node::Wait(_, b) => found.push(("wait", b.clone())),
                     // What is the same for the whole block is so for each warp.
-                    Node::Together(b) => found.push(b.clone()),
+                    Node::Together(b) => found.push(("atom", b.clone())),
                     Node::Barrier(_) => {}
                     Node::Loop(_, body) => barriers(body, found),
                     Node::Choice(body, otherwise) => {
@@ -163,18 +168,18 @@ impl Reading<'_> {
         }
         let mut found = Vec::new();
         barriers(&self.body, &mut found);
-        if found.iter().all(|b| b.around.is_empty()) {
+        if found.iter().all(|(_, b)| b.around.is_empty()) {
             return Ok(None);
         }
         let varying = Varying::new(self.program, self.kernel, SyncScope::Block);
         let mut asked: Vec<(ScopeId, Decision<'_>)> = Vec::new();
-        for barrier in found {
+        for (what, barrier) in found {
             for (scope, decision) in barrier.around {
                 if !varying.decision(&decision) || asked.contains(&(scope, decision)) {
                     continue;
                 }
                 if let Some(case) = self.differs(scope, decision, context, questions)? {
-                    return Ok(Some(Divergence { barrier: barrier.note.to_string(), case }));
+                    return Ok(Some(Divergence { what, barrier: barrier.note.to_string(), case }));
                 }
                 asked.push((scope, decision));
             }

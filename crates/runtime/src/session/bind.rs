@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
-use loopwright_program::{DeviceKernel, Memory, Owner, Program, Stmt, index_range};
+use loopwright_program::{Async, AsyncCopy, DeviceKernel, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
@@ -228,7 +228,8 @@ fn alignment(program: &Program, number: usize) -> u64 {
     let mut lanes = 1;
     for kernel in &program.kernels {
         Stmt::visit(&kernel.body, &mut |stmt| {
-            if let Stmt::VectorCopy { to, from, lanes: wide, .. } = stmt
+            if let Stmt::VectorCopy { to, from, lanes: wide, .. }
+            | Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes: wide, .. })) = stmt
                 && [to.memory, from.memory].contains(&Memory::Global(number))
             {
                 lanes = lanes.max(*wide);

@@ -312,6 +312,7 @@ impl<'p> Run<'p> {
     fn statement(&mut self, stmt: &Stmt, active: &[bool]) -> Result<(), Stop> {
         match stmt {
             Stmt::Declare(_) | Stmt::Sync { .. } => Ok(()),
+            Stmt::Async(_) => Err(Stop::NotFollowed),
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 self.assign(&Cell::Var(*var), value, active)
             }

@@ -11,9 +11,9 @@
 //! * It is none on reduced inames, and the part that uses the result has it too: what is
 //!   accumulated there belongs to no result.
 //! * Where it fails, each element that the term reads has been filled, and the term is the neutral
-//!   element: the buffer has one writer, a copy before the update in the same loops; the element is
-//!   among those that the copy writes in this iteration of the loops around both, and is none of an
-//!   instance of the copy.
+//!   element: copies that fill are all that writes the buffer. One of them has written the element,
+//!   in this iteration of the loops around both, some iterations before, or before the loop; and
+//!   since then no instance of a copy has.
 
 use loopwright_kernel_ir::{
     Aff, BinaryOp, Constraint, Diagnostic, HardwareAxis, Name, Number, Part, PartRef, Role, arithmetic,
@@ -28,7 +28,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    Leaf,
+    Leaf, Stmt,
     verify::{instances::Coverage, reading::ScopeId},
 };
 
@@ -148,14 +148,21 @@ impl Walk<'_, '_, '_> {
         for (term, _) in &terms {
             self.forms.elements(*term, &mut read);
         }
-        let mut fillings: Vec<(Place, Filling)> = Vec::new();
+        let mut fillings: Vec<(Place, Vec<Filling>)> = Vec::new();
         for (place, _) in &read {
-            match self.fillings.get(place) {
-                Some(Some(filling)) => fillings.push((place.clone(), filling.clone())),
+            // Nothing else writes it, here or later in the text.
+            let known = self.fillings.get(place).map(Vec::as_slice).unwrap_or_default();
+            let all: Option<Vec<Filling>> = known.iter().cloned().collect();
+            let Some(all) = all.filter(|all| all.len() == self.writers_of(place)) else { return Ok(false) };
+            match all.first().map(|f| f.number) {
+                Some(number) if all.iter().all(|f| f.number == number) => fillings.push((place.clone(), all)),
                 _ => return Ok(false),
             }
         }
-        let filled = |place: &Place| fillings.iter().find(|(p, _)| p == place).map(|(_, f)| f.number);
+        let filled = |place: &Place| {
+            let (_, of) = fillings.iter().find(|(p, _)| p == place)?;
+            of.first().map(|f| f.number)
+        };
         let neutral = terms.iter().all(|(term, neutral)| {
             let (Some(term), Some(neutral)) =
                 (self.forms.evaluated(*term, &filled), self.forms.as_number(*neutral))
@@ -168,13 +175,16 @@ impl Walk<'_, '_, '_> {
             return Ok(false);
         }
         for not in c.negations().map_err(Diagnostic::from)? {
-            for ((_, subscripts), (_, filling)) in read.iter().zip(&fillings) {
+            for ((_, subscripts), (_, of)) in read.iter().zip(&fillings) {
                 let cell: Option<Vec<Aff>> =
                     subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
-                let Some(cell) = cell.filter(|cell| cell.len() == filling.cell.len()) else {
+                let Some(cell) = cell.filter(|cell| of.iter().all(|f| f.cell.len() == cell.len())) else {
                     return Ok(false);
                 };
-                if !self.is_of_filling(scope, &not, &cell, filling).map_err(Diagnostic::from)? {
+                let mut outside = self.reading.context.to_vec();
+                outside.extend(self.reading.scope(scope).rows.iter().cloned());
+                outside.push(not.clone());
+                if !self.is_filling(&outside, &cell, of).map_err(Diagnostic::from)? {
                     return Ok(false);
                 }
             }
@@ -182,56 +192,181 @@ impl Walk<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Whether an element that is read is one that a copy fills, in the same iteration of the loops
-    /// around both.
-    fn is_of_filling(
-        &mut self,
-        scope: ScopeId,
-        not: &Constraint,
+    /// The number of statements that write a place.
+    fn writers_of(&self, place: &Place) -> usize {
+        let mut count = 0;
+        Stmt::visit(&self.kernel.body, &mut |stmt| {
+            let written = stmt.written().and_then(|to| self.place(to.element.memory));
+            count += usize::from(written.as_ref() == Some(place));
+        });
+        count
+    }
+
+    /// Whether an element that is read holds filling, at all places where these rows hold: see
+    /// [`Ring`].
+    fn is_filling(
+        &self,
+        outside: &[Constraint],
         read: &[Aff],
-        filling: &Filling,
+        fillings: &[Filling],
     ) -> loopwright_poly::Result<bool> {
-        let around = self.path.iter().zip(&filling.path).take_while(|((a, _), (b, _))| a == b);
-        let around: Vec<Name> = around.flat_map(|((_, names), _)| names.clone()).collect();
-        let is_common = |n: &Name| {
-            around.contains(n)
-                || self.spec.lookup.is_scalar(n)
-                || HardwareAxis::of_coordinate(n).is_some_and(|axis| !axis.is_in_block())
-        };
-        let rows = |scope: ScopeId| [self.reading.context, &self.reading.scope(scope).rows].concat();
-        let mut outside = rows(scope);
-        outside.push(not.clone());
-        // It is none of an instance.
-        let other = |n: &Name| (!is_common(n)).then(|| Name::new(format!("{n}'")));
-        let mut copied = outside.clone();
-        for c in &filling.instances {
-            copied.push(c.rename(&other)?);
+        let Some(ring) = Ring::of(self, outside, read, fillings) else { return Ok(false) };
+        let mut regions = Vec::new();
+        let inside = || fillings.iter().filter(|f| ring.is_inside(f));
+        for filling in inside() {
+            regions.extend(ring.filled_by(filling, 0)?);
         }
-        let mut written = rows(filling.scope);
-        written.extend(filling.lanes.iter().cloned());
-        for (k, (own, read)) in filling.cell.iter().zip(read).enumerate() {
-            copied.push(Constraint::equal(&own.rename(&other)?, read)?);
-            written.push(Constraint::equal(&Aff::var(Name::new(format!("cell {k}"))), own)?);
+        let outside = System::new(outside)?;
+        if covered(&outside, &regions)? {
+            return Ok(true);
         }
-        if !System::new(&copied)?.is_empty()? {
-            return Ok(false);
+        for filling in fillings.iter().filter(|f| !ring.is_inside(f)) {
+            regions.extend(ring.filled_by(filling, 0)?);
         }
-        // It is written.
-        if !self.reading.scope(filling.scope).exact {
-            return Ok(false);
+        if ring.iname.is_some() {
+            for before in 1..MOST_BEFORE {
+                for filling in inside() {
+                    regions.extend(ring.filled_by(filling, before)?);
+                }
+            }
         }
-        let is_cell = |n: &Name| (0..read.len()).find(|k| **n == *format!("cell {k}"));
-        let written = System::new(&written)?.keep_only(&|n| is_cell(n).is_some() || is_common(n))?;
-        if !written.exact {
-            return Ok(false);
-        }
-        let outside = System::new(&outside)?;
-        for c in written.system.constraints() {
-            if !outside.implies(&c.substitute(&|n| is_cell(n).map(|k| read[k].clone()))?)? {
+        covered(&outside, &regions)
+    }
+}
+
+/// The iterations that a copy may be ahead of those that read it.
+const MOST_BEFORE: i64 = 16;
+
+/// Whether wherever a system holds, all constraints of some region hold.
+fn covered(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Result<bool> {
+    if system.is_empty()? {
+        return Ok(true);
+    }
+    let Some((first, rest)) = regions.split_first() else { return Ok(false) };
+    for c in first {
+        for not in c.negations()? {
+            if !covered(&system.with(&[not])?, rest)? {
                 return Ok(false);
             }
         }
-        Ok(true)
+    }
+    Ok(true)
+}
+
+/// An element that is read where an update has no instance, and the copies that write its buffer.
+///
+/// The innermost loop around the update and some copy is the *ring's*. A copy stands in it or right
+/// before it, and has written the element for a given iteration: the same one, or so many before. If
+/// from then on until the read no instance of a copy writes the element, it holds filling.
+struct Ring<'r, 'w, 'k, 'p> {
+    walk: &'r Walk<'w, 'k, 'p>,
+    outside: &'r [Constraint],
+    read: &'r [Aff],
+    fillings: &'r [Filling],
+    /// The number of loops around the update and the copies in the ring's loop.
+    depth: usize,
+    /// What the ring's loop counts, if that grows from one iteration to the next.
+    iname: Option<Name>,
+}
+
+impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
+    /// `None` if copies stand elsewhere.
+    fn of(
+        walk: &'r Walk<'w, 'k, 'p>,
+        outside: &'r [Constraint],
+        read: &'r [Aff],
+        fillings: &'r [Filling],
+    ) -> Option<Self> {
+        let common =
+            |f: &Filling| walk.path.iter().zip(&f.path).take_while(|((a, _), (b, _))| a == b).count();
+        let depth = fillings.iter().map(common).max()?;
+        if fillings.iter().any(|f| common(f) != depth && common(f) + 1 != depth) {
+            return None;
+        }
+        let iname = depth.checked_sub(1).map(|last| &walk.path[last]).and_then(|(number, names)| {
+            let rising = walk.rising.contains(number);
+            names.first().filter(|_| rising && names.len() == 1).cloned()
+        });
+        let ring = Ring { walk, outside, read, fillings, depth, iname };
+        // Those before the loop are told from those in it by what it counts.
+        (ring.iname.is_some() || fillings.iter().all(|f| ring.is_inside(f))).then_some(ring)
+    }
+
+    fn is_inside(&self, filling: &Filling) -> bool {
+        let around = self.walk.path.iter().zip(&filling.path);
+        around.take_while(|((a, _), (b, _))| a == b).count() == self.depth
+    }
+
+    /// Whether the update and a copy have a name in common, where they are in the same iteration of
+    /// these loops.
+    fn is_common(&self, name: &Name, loops: usize) -> bool {
+        self.walk.path[..loops].iter().any(|(_, names)| names.contains(name))
+            || self.walk.spec.lookup.is_scalar(name)
+            || HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
+    }
+
+    /// Where a copy has surely written the element, so many iterations before the read if it is in
+    /// the loop, and no instance of a copy has written it since; `None` if that is not known.
+    fn filled_by(&self, by: &Filling, before: i64) -> loopwright_poly::Result<Option<Vec<Constraint>>> {
+        let walk = self.walk;
+        if !walk.reading.scope(by.scope).exact {
+            return Ok(None);
+        }
+        let loops = if self.is_inside(by) { self.depth } else { self.depth - 1 };
+        let rows = |scope: ScopeId| [walk.reading.context, &walk.reading.scope(scope).rows].concat();
+        let mut written = rows(by.scope);
+        written.extend(by.lanes.iter().cloned());
+        for (k, own) in by.cell.iter().enumerate() {
+            written.push(Constraint::equal(&Aff::var(Name::new(format!("cell {k}"))), own)?);
+        }
+        let is_cell = |n: &Name| (0..self.read.len()).find(|k| **n == *format!("cell {k}"));
+        let written =
+            System::new(&written)?.keep_only(&|n| is_cell(n).is_some() || self.is_common(n, loops))?;
+        if !written.exact {
+            return Ok(None);
+        }
+        let earlier = match &self.iname {
+            Some(iname) => Some((iname, Aff::var(iname).add_constant(-before)?)),
+            None => None,
+        };
+        let mut region = Vec::new();
+        for c in written.system.constraints() {
+            region.push(c.substitute(&|n| {
+                let then = earlier.as_ref().filter(|(iname, _)| *iname == n).map(|(_, then)| then.clone());
+                is_cell(n).map(|k| self.read[k].clone()).or(then)
+            })?);
+        }
+        let here = [self.outside, &region].concat();
+        if System::new(&here)?.is_empty()? {
+            return Ok(None);
+        }
+        for other in self.fillings {
+            // What stands before the loop has happened before what is in it.
+            if self.is_inside(by) && !self.is_inside(other) {
+                continue;
+            }
+            let mut since = here.clone();
+            let same_iteration = self.is_inside(by) && before == 0;
+            let loops = if same_iteration { self.depth } else { self.depth - 1 };
+            let rename = |n: &Name| (!self.is_common(n, loops)).then(|| Name::new(format!("{n}'")));
+            for c in &other.instances {
+                since.push(c.rename(&rename)?);
+            }
+            for (own, read) in other.cell.iter().zip(self.read) {
+                since.push(Constraint::equal(&own.rename(&rename)?, read)?);
+            }
+            if let (Some((iname, then)), true, false) = (&earlier, self.is_inside(other), same_iteration) {
+                let at = Aff::var(Name::new(format!("{iname}'")));
+                since.push(Constraint::le(&at, &Aff::var(*iname))?);
+                if self.is_inside(by) {
+                    since.push(Constraint::le(then, &at)?);
+                }
+            }
+            if !System::new(&since)?.is_empty()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(region))
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, PartRef};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Number, Part, PartRef};
 
 use super::{
     Local, WrongValue,
     filling::Filling,
-    forms::{Form, Place},
+    forms::{Form, Forms, Place, Version},
     local,
     spec::{At, Text, Wanted},
     walk::{Group, Walk},
 };
-use crate::{Leaf, Stmt, verify::reading::ScopeId};
+use crate::{Async, AsyncCopy, Leaf, Stmt, verify::reading::ScopeId};
 
 impl<'k> Walk<'_, 'k, '_> {
     /// Compares a statement that gives a value with what the kernel says.
@@ -80,6 +80,7 @@ impl<'k> Walk<'_, 'k, '_> {
                 let value = self.element_of_vector(from, &lane);
                 (self.place(to.memory), subscripts, value)
             }
+            Stmt::Async(Async::Copy(copy)) => self.async_copy(copy, leaf, number, before, &mut only)?,
             _ => return Ok(()),
         };
         let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
@@ -105,10 +106,94 @@ impl<'k> Walk<'_, 'k, '_> {
             self.under_predicate(&text, &at, part, scope)?;
         }
         let filling = self.is_wanted((place, subscripts, value), &wanted, leaf, scope)?;
-        self.fillings.entry(wanted.place).and_modify(|f| *f = None).or_insert(filling);
+        self.fillings.entry(wanted.place).or_default().push(filling);
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
         self.truncates(Some(scope))
+    }
+
+    /// The element that an asynchronous copy writes, and its value: that of a lane, if it copies
+    /// several.
+    fn async_copy(
+        &mut self,
+        copy: &'k AsyncCopy,
+        leaf: &'k Leaf,
+        number: u8,
+        before: Version,
+        only: &mut HashMap<Name, Aff>,
+    ) -> Result<(Option<Place>, Vec<Form>, Form), WrongValue> {
+        let lane = self.buffers.parameter();
+        let mut subscripts: Vec<Form> = copy.to.subscripts.iter().map(|s| self.value(s)).collect();
+        let value = match copy.lanes {
+            1 => self.element_of(&copy.from),
+            lanes => {
+                self.range = Some((lane.clone(), i64::from(lanes)));
+                let dense = self.dense(&copy.to);
+                self.move_subscript(&mut subscripts, dense, &lane);
+                if let Some((name, first)) =
+                    self.lane_of_copy(&subscripts, dense, (&lane, lanes), leaf, number, before, only)?
+                {
+                    let own = Aff::var(&lane).add(&first).map_err(Diagnostic::from)?;
+                    let back = Aff::var(&name).sub(&first).map_err(Diagnostic::from)?;
+                    self.lane = Some((name.clone(), HashMap::from([(lane.clone(), back)])));
+                    only.insert(name, own);
+                }
+                self.element_of_vector(&copy.from, &lane)
+            }
+        };
+        let value = match &copy.when {
+            None => value,
+            Some(when) => {
+                let when = self.value(when);
+                let dtype = self.forms.dtype(value);
+                let zero = self.forms.number(Number::I64(0).cast(dtype));
+                self.forms.select(dtype, when, value, zero)
+            }
+        };
+        Ok((self.place(copy.to.memory), subscripts, value))
+    }
+
+    /// The lane of the kernel that the elements of a copy are, and the value that it has at the first
+    /// of them: the one for which the kernel's target is the element that is written. All of the
+    /// copy's elements have to be in the lane's range.
+    #[allow(clippy::too_many_arguments)]
+    fn lane_of_copy(
+        &mut self,
+        subscripts: &[Form],
+        dense: usize,
+        (lane, lanes): (&Name, u8),
+        leaf: &'k Leaf,
+        number: u8,
+        before: Version,
+        only: &HashMap<Name, Aff>,
+    ) -> Result<Option<(Name, Aff)>, WrongValue> {
+        let free = |l: &&Name| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l);
+        let vector: Vec<Name> = leaf.instances.iter().flat_map(|i| &i.lanes).filter(free).cloned().collect();
+        let [name] = vector.as_slice() else { return Ok(None) };
+        let mut with: HashMap<Name, Aff> = only.clone();
+        with.insert(name.clone(), Aff::var(lane));
+        let known: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
+        let versions = self.versions.clone();
+        let at = At {
+            only: &with,
+            has_lane: &|name| with.contains_key(name) || known.contains(name),
+            versions: &versions,
+            time: before,
+        };
+        let wanted = self.spec.wanted(self.forms, &leaf.part, number, false, &at)?;
+        let (Some(wanted), Some(found)) = (wanted, subscripts.get(dense)) else { return Ok(None) };
+        let Some(own) = wanted.subscripts.get(dense) else { return Ok(None) };
+        let of = |forms: &Forms, form: Form| forms.to_aff(form, &mut |_| None);
+        let (Some(found), Some(own)) = (of(self.forms, *found), of(self.forms, *own)) else {
+            return Ok(None);
+        };
+        let Some(first) = found.sub(&own).ok().and_then(|d| d.as_constant()) else { return Ok(None) };
+        let last = first.saturating_add(i64::from(lanes) - 1);
+        let instances = leaf.instances.iter().flat_map(|i| &i.constraints);
+        let mut of_lane = instances.filter(|c| c.names().iter().all(|n| n == name));
+        let within = |v: i64| move |c: &Constraint| c.holds(&|_| Some(v)) == Some(true);
+        let inside = of_lane.all(|c| within(first)(c) && within(last)(c));
+        Ok(inside.then(|| (name.clone(), Aff::constant(first))))
     }
 
     /// Whether a statement that has a predicate in the kernel stands under it.

@@ -18,7 +18,7 @@ use super::{
     spec::{At, Spec, Versions, version},
 };
 use crate::{
-    BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
     verify::reading::{Reading, ScopeId},
 };
 
@@ -53,8 +53,10 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// Loops around, by their numbers, with the names that they count.
     pub path: Vec<(usize, Vec<Name>)>,
     loops: usize,
-    /// The copies that fill a place, if one does and nothing else writes it.
-    pub fillings: HashMap<Place, Option<Filling>>,
+    /// Of loops that have been met, whether what they count grows from one iteration to the next.
+    pub rising: HashSet<usize>,
+    /// What writes a place so far: for each statement the copy that fills it, if it is one.
+    pub fillings: HashMap<Place, Vec<Option<Filling>>>,
 }
 
 /// Statements of one execution of a part.
@@ -103,6 +105,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             range: None,
             path: Vec::new(),
             loops: 0,
+            rising: HashSet::new(),
             fillings: HashMap::new(),
         }
     }
@@ -135,7 +138,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     /// What is known behind a statement.
     fn statement(&mut self, stmt: &'k Stmt, scope: Option<ScopeId>) -> Result<(), WrongValue> {
         match stmt {
-            Stmt::Declare(_) | Stmt::Sync { .. } => {}
+            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
+            // That nothing sees it too early is shown elsewhere (`flights`).
+            Stmt::Async(Async::Copy(AsyncCopy { to, .. })) => self.wrote(to, None),
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 if self.holders.contains_key(&Local::Var(*var)) {
                     self.wrote_local(Local::Var(*var));
@@ -246,6 +251,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         let known = self.lanes.len();
         self.loops += 1;
         let counted: Vec<Name> = meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
+        if let ([name], Step::Add(1..), Some(meaning)) = (counted.as_slice(), step, &meaning)
+            && meaning.coefficient(name) > 0
+            && meaning.is_affine()
+        {
+            self.rising.insert(self.loops);
+        }
         self.path.push((self.loops, counted));
         for name in meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)) {
             let range = constant.filter(|_| lane.as_ref() == Some(&name));
@@ -358,6 +369,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.forms.to_aff(form, &mut |_| None)
             })
             .collect()
+    }
+
+    /// The form of a single element.
+    pub fn element_of(&mut self, from: &'k MemRef) -> Form {
+        let subscripts = from.subscripts.iter().map(|s| self.value(s)).collect();
+        self.element(from.memory, subscripts, self.dtype(from.memory))
     }
 
     /// The element of a vector at this lane.

@@ -1,7 +1,7 @@
 //! Prefetches the elements of an array that a sweep reads into a buffer.
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role,
+    Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role, Via,
 };
 
 use crate::{
@@ -42,7 +42,9 @@ step! {
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
     /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread moves
     /// four neighbours of a row of `a` at once, where lowering can show that rows consist of whole
-    /// vectors; `explain --lowered` says where it cannot).
+    /// vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on while their
+    /// threads do, which wait for them before the barrier that stands before the readers; 4, 8 or 16
+    /// bytes at once, from global to shared memory, on sm_80 and later).
     ///
     /// # Before and after
     ///
@@ -120,6 +122,9 @@ step! {
         /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.
         #[serde(default = "single", skip_serializing_if = "is_single")]
         pub vec: Number = option(single()),
+        /// How the elements are moved.
+        #[serde(default, skip_serializing_if = "Via::is_plain")]
+        pub via: Via = option(),
     }
     table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \
         \"k_inner\"])`",
@@ -159,6 +164,7 @@ impl AddPrefetch {
             inames: Vec::new(),
             readers: Vec::new(),
             vec: single(),
+            via: Via::Plain,
         }
     }
 
@@ -189,6 +195,12 @@ impl AddPrefetch {
     /// Moves so many neighbours at once.
     pub fn by_vectors(mut self, of: impl Into<Number>) -> Self {
         self.vec = of.into();
+        self
+    }
+
+    /// Lets the copies go on while their threads do.
+    pub fn asynchronous(mut self) -> Self {
+        self.via = Via::CpAsync;
         self
     }
 
@@ -272,6 +284,39 @@ impl AddPrefetch {
     }
 }
 
+impl AddPrefetch {
+    /// Whether such elements can be copied asynchronously, so many at once.
+    fn check_via(&self, source: &Array, vector: i64) -> Result<(), Diagnostic> {
+        if !self.via.is_asynchronous() {
+            return Ok(());
+        }
+        let array = &self.array;
+        let refuse = |why: String, help: String| {
+            let message = format!("`{array}` cannot be copied asynchronously: {why}");
+            Err(Diagnostic::new("prefetch-via", message).help(help))
+        };
+        if source.space != AddressSpace::Global {
+            let why = format!("it is in {} memory", source.space);
+            return refuse(why, "asynchronous copies are from global memory; leave out `via`".into());
+        }
+        if self.space != AddressSpace::Shared {
+            let why = format!("its buffer is in {} memory", self.space);
+            return refuse(why, "leave out `space`, so that the buffer is in shared memory, or `via`".into());
+        }
+        let Some(dtype) = source.dtype.known() else { return Ok(()) };
+        let one = i64::try_from(dtype.bytes()).unwrap_or(i64::MAX);
+        let bytes = one.saturating_mul(vector);
+        if bytes >= 16 || bytes == 4 || bytes == 8 {
+            return Ok(());
+        }
+        let why = match vector {
+            1 => format!("one element has {bytes} byte{}, not 4, 8 or 16", if bytes == 1 { "" } else { "s" }),
+            _ => format!("{vector} elements have {bytes} bytes, not 4, 8 or 16"),
+        };
+        refuse(why, format!("copy several neighbours at once: `vec={}`", 16 / one))
+    }
+}
+
 impl Transform for AddPrefetch {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         self.check(kernel)?;
@@ -290,6 +335,7 @@ impl Transform for AddPrefetch {
         let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
         let vector = self.vector(&source, &spans)?;
+        self.check_via(&source, vector)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let inames = fetch_names(kernel, &self.inames, &self.array, kept.len())?;
@@ -336,6 +382,7 @@ impl Transform for AddPrefetch {
             let copy = Instruction {
                 within: site.within.iter().chain(&inames).cloned().collect(),
                 made_by: Some(Name::new("add_prefetch")),
+                via: self.via,
                 ..Instruction::new(&id, vec![target], value, role)
             };
             add_instruction(data, copy, &inames, constraints, &site)

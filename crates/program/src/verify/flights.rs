@@ -1,0 +1,558 @@
+//! Whether anything touches the elements of an asynchronous copy while it is under way.
+//!
+//! Commits, waits and barriers are reached by all threads of a block alike (`uniform`), so that all
+//! threads have one sequence of these events, and each access has a place between two of them. A
+//! copy takes effect somewhere between its issue and the first wait that covers it: one that leaves
+//! fewer groups under way than have been committed since the issue. Only behind a barrier after
+//! that wait is the copy ordered before other accesses, of its own thread too. An access is ordered
+//! before a copy by a barrier between the two.
+//!
+//! The walk follows the text with the *flights*: the accesses of copies, and of what shares memory
+//! with them, that the last barrier has not ordered before what comes next. A flight knows its
+//! state, and how its loops relate to the place that the walk has reached:
+//!
+//! * a loop around both has gone on by so many iterations;
+//! * a loop around the access has been left so many iterations later;
+//! * a loop that has been entered since is in its first, second, ... iteration.
+//!
+//! Of loops without an event all iterations count as one place. Around a loop the walk goes until
+//! it finds no new flights; where ways of different length meet, the worse state counts. From
+//! `MOST` iterations on a relation means "or more". Each access that meets a flight of the same
+//! array is a question about integer sets: whether the two touch one element.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_legality::primed;
+use loopwright_poly::{Result, System, Table};
+
+use super::{
+    Finding,
+    order::is_own,
+    reading::{Node, Reading, Touch, TouchId},
+    rest, thread,
+};
+use crate::{Memory, Scope, Step};
+
+/// The iterations that are told apart.
+const MOST: u32 = 12;
+
+/// The flights that are followed at one place.
+const MOST_FLIGHTS: usize = 2000;
+
+/// How far an access is from being ordered before what follows; the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// Under way, with so many commits since its issue.
+    UnderWay(u32),
+    /// Done; other threads may not see it yet.
+    Done,
+}
+
+/// The relation of a loop to an access and to the place reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    /// Around both: so many iterations have passed since the access.
+    Around(usize, u32),
+    /// Around the access: left so many iterations after it.
+    Left(usize, u32),
+    /// Around the place: so many iterations have passed since it was entered.
+    Entered(usize, u32),
+}
+
+#[derive(Clone, Debug)]
+struct Flight {
+    touch: TouchId,
+    state: State,
+    relations: Vec<Relation>,
+    /// What holds of parameters on this way.
+    also: Vec<Constraint>,
+}
+
+/// An access that meets a flight.
+struct Met {
+    flight: Flight,
+    /// `None` at the end of the kernel.
+    by: Option<TouchId>,
+    case: System,
+    exact: bool,
+}
+
+struct Walk<'r, 'p> {
+    reading: &'r Reading<'p>,
+    context: &'r [Constraint],
+    /// The greatest number that a wait leaves, and one more.
+    most_commits: u32,
+    arrays: Vec<Memory>,
+    asked: Table<Vec<Constraint>, bool>,
+    questions: usize,
+    found: Option<Met>,
+    too_many: bool,
+}
+
+/// The first access that may meet an asynchronous copy under way, or a copy that is under way when
+/// the kernel ends.
+pub(super) fn check(
+    reading: &Reading<'_>,
+    context: &[Constraint],
+    questions: &mut usize,
+) -> Result<Option<Finding>> {
+    let touches = &reading.touches;
+    if !touches.iter().any(|t| t.asynchronous) {
+        return Ok(None);
+    }
+    let shared_with = |t: &Touch| touches.iter().any(|u| u.memory == t.memory && (t.write || u.write));
+    let mut arrays: Vec<Memory> = Vec::new();
+    for touch in touches.iter().filter(|t| t.asynchronous && shared_with(t)) {
+        if !arrays.contains(&touch.memory) {
+            arrays.push(touch.memory);
+        }
+    }
+    let mut walk = Walk {
+        reading,
+        context,
+        most_commits: most_pending(&reading.body) + 1,
+        arrays,
+        asked: Table::default(),
+        questions: 0,
+        found: None,
+        too_many: false,
+    };
+    let left = walk.body(&reading.body, Vec::new())?;
+    if walk.found.is_none() {
+        walk.ends(&left)?;
+    }
+    *questions += walk.questions;
+    if walk.too_many && walk.found.is_none() {
+        let message = format!("the asynchronous copies of `{}` are too many to follow", reading.kernel.name);
+        return Ok(Some(Finding::Unknown(Box::new(Diagnostic::new("under-way", message)))));
+    }
+    walk.found.map(|met| describe(reading, &met)).transpose()
+}
+
+/// The greatest number of groups that a wait leaves under way.
+fn most_pending(nodes: &[Node<'_>]) -> u32 {
+    let of = |node: &Node<'_>| match node {
+        Node::Wait(pending, _) => *pending,
+        Node::Loop(_, body) => most_pending(body),
+        Node::Choice(body, otherwise) => most_pending(body).max(most_pending(otherwise)),
+        Node::Touches(_) | Node::Together(_) | Node::Barrier(_) | Node::Commit(_) => 0,
+    };
+    nodes.iter().map(of).max().unwrap_or(0)
+}
+
+/// Whether a commit, a wait or a barrier of the block stands in a body.
+fn has_events(nodes: &[Node<'_>]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Barrier(b) => b.among == Scope::Block,
+        Node::Commit(_) | Node::Wait(..) => true,
+        Node::Loop(_, body) => has_events(body),
+        Node::Choice(body, otherwise) => has_events(body) || has_events(otherwise),
+        Node::Touches(_) | Node::Together(_) => false,
+    })
+}
+
+/// Adds flights; whether any is new, or in a worse state than known.
+fn join(known: &mut Vec<Flight>, more: Vec<Flight>) -> bool {
+    let mut changed = false;
+    for flight in more {
+        let same = |f: &&mut Flight| {
+            f.touch == flight.touch && f.relations == flight.relations && f.also == flight.also
+        };
+        match known.iter_mut().find(same) {
+            Some(old) if old.state <= flight.state => {}
+            Some(old) => {
+                old.state = flight.state;
+                changed = true;
+            }
+            None => {
+                known.push(flight);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// The values of `name` and of `other` where the one has gone on by these iterations since.
+fn gone_on(from: &Aff, to: &Aff, step: Step, by: u32) -> Result<Option<Constraint>> {
+    let Step::Add(step) = step else {
+        return Ok(if by == 0 { Some(Constraint::equal(to, from)?) } else { None });
+    };
+    let reached = from.add_constant(step.saturating_mul(by.into()))?;
+    Ok(Some(match by < MOST {
+        true => Constraint::equal(to, &reached)?,
+        false => Constraint::le(&reached, to)?,
+    }))
+}
+
+impl<'r, 'p> Walk<'r, 'p> {
+    fn touch(&self, id: TouchId) -> &'r Touch {
+        &self.reading.touches[id]
+    }
+
+    fn body(&mut self, nodes: &[Node<'p>], mut flights: Vec<Flight>) -> Result<Vec<Flight>> {
+        for node in nodes {
+            if self.found.is_some() || self.too_many {
+                break;
+            }
+            flights = self.node(node, flights)?;
+            self.too_many |= flights.len() > MOST_FLIGHTS;
+        }
+        Ok(flights)
+    }
+
+    fn node(&mut self, node: &Node<'p>, mut flights: Vec<Flight>) -> Result<Vec<Flight>> {
+        match node {
+            Node::Barrier(b) => {
+                if b.among == Scope::Block {
+                    flights.retain(|f| f.state != State::Done);
+                }
+                Ok(flights)
+            }
+            Node::Commit(_) => {
+                for flight in &mut flights {
+                    if let State::UnderWay(commits) = &mut flight.state {
+                        *commits = (*commits + 1).min(self.most_commits);
+                    }
+                }
+                Ok(flights)
+            }
+            Node::Wait(pending, _) => {
+                for flight in &mut flights {
+                    if matches!(flight.state, State::UnderWay(commits) if commits > *pending) {
+                        flight.state = State::Done;
+                    }
+                }
+                Ok(flights)
+            }
+            Node::Together(_) => Ok(flights),
+            Node::Touches(touches) => {
+                let own = touches.iter().filter(|t| self.arrays.contains(&self.touch(**t).memory));
+                let own: Vec<TouchId> = own.copied().collect();
+                for id in &own {
+                    for flight in &flights {
+                        self.meet(flight, *id)?;
+                    }
+                    self.again(*id)?;
+                }
+                for id in own {
+                    let touch = self.touch(id);
+                    let around = self.reading.scope(touch.scope).loops.iter();
+                    let relations = around.filter(|l| self.reading.loops[**l].has_events);
+                    let relations = relations.map(|l| Relation::Around(*l, 0)).collect();
+                    let state = if touch.asynchronous { State::UnderWay(0) } else { State::Done };
+                    join(&mut flights, vec![Flight { touch: id, state, relations, also: Vec::new() }]);
+                }
+                Ok(flights)
+            }
+            Node::Choice(body, otherwise) => {
+                // Without an event, different threads may go different ways.
+                if !has_events(body) && !has_events(otherwise) {
+                    let flights = self.body(body, flights)?;
+                    return self.body(otherwise, flights);
+                }
+                let mut one = self.body(body, flights.clone())?;
+                let other = self.body(otherwise, flights)?;
+                join(&mut one, other);
+                Ok(one)
+            }
+            Node::Loop(number, body) => match has_events(body) {
+                true => self.loop_of(*number, body, flights),
+                false => self.body(body, flights),
+            },
+        }
+    }
+
+    fn loop_of(&mut self, number: usize, body: &[Node<'p>], before: Vec<Flight>) -> Result<Vec<Flight>> {
+        let mut passed = Vec::new();
+        let mut known: Vec<Flight> = Vec::new();
+        let mut arriving = Vec::new();
+        for flight in before {
+            let mut skips = flight.clone();
+            skips.also.extend(self.ends_after(number, 0)?);
+            passed.push(skips);
+            let mut enters = flight;
+            enters.relations.push(Relation::Entered(number, 0));
+            arriving.push(enters);
+        }
+        loop {
+            // Even if nothing is under way, the first iteration is walked.
+            let first = known.is_empty() && arriving.is_empty();
+            if !join(&mut known, std::mem::take(&mut arriving)) && !first {
+                return Ok(passed);
+            }
+            let end = self.body(body, known.clone())?;
+            if self.found.is_some() || self.too_many {
+                return Ok(end);
+            }
+            for flight in end {
+                let mut next = flight.clone();
+                for relation in &mut next.relations {
+                    match relation {
+                        Relation::Around(l, by) | Relation::Entered(l, by) if *l == number => {
+                            *by = (*by + 1).min(MOST);
+                        }
+                        _ => {}
+                    }
+                }
+                join(&mut arriving, vec![next]);
+                let left = self.left(flight, number)?;
+                join(&mut passed, vec![left]);
+            }
+            if first && arriving.is_empty() {
+                return Ok(passed);
+            }
+        }
+    }
+
+    /// A flight behind a loop.
+    fn left(&self, mut flight: Flight, number: usize) -> Result<Flight> {
+        let mut since = None;
+        for relation in &mut flight.relations {
+            match *relation {
+                Relation::Around(l, by) if l == number => *relation = Relation::Left(l, by),
+                Relation::Entered(l, by) if l == number => since = Some(by),
+                _ => {}
+            }
+        }
+        if let Some(by) = since {
+            flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
+            if by < MOST
+                && let Some(c) = self.ends_after(number, by + 1)?
+                && !flight.also.contains(&c)
+            {
+                flight.also.push(c);
+            }
+        }
+        Ok(flight)
+    }
+
+    /// What holds of parameters if a loop has no more than so many iterations.
+    fn ends_after(&self, number: usize, iterations: u32) -> Result<Option<Constraint>> {
+        let of = &self.reading.loops[number];
+        let (Step::Add(step), [Some(lower), Some(upper)]) = (of.step, &of.ends) else { return Ok(None) };
+        let is_common =
+            |n: &Name| !is_own(n) || HardwareAxis::of_coordinate(n).is_some_and(|axis| !axis.is_in_block());
+        if !lower.names().iter().chain(&upper.names()).all(is_common) {
+            return Ok(None);
+        }
+        let reached = lower.add_constant(step.saturating_mul(iterations.into()))?;
+        Ok(Some(Constraint::le(upper, &reached)?))
+    }
+
+    /// The constraints on a flight by itself.
+    fn rows_of(&self, flight: &Flight) -> Result<Vec<Constraint>> {
+        let scope = self.reading.scope(self.touch(flight.touch).scope);
+        let mut rows: Vec<Constraint> = self.context.to_vec();
+        rows.extend(scope.rows.iter().cloned());
+        rows.extend(flight.also.iter().cloned());
+        for relation in &flight.relations {
+            let Relation::Left(l, by) = *relation else { continue };
+            let of = &self.reading.loops[l];
+            let (Step::Add(step), Some(upper)) = (of.step, &of.ends[1]) else { continue };
+            let last = Aff::var(&of.name).add_constant(step.saturating_mul(by.into()))?;
+            rows.push(Constraint::lt(&last, upper)?);
+            if by < MOST {
+                rows.push(Constraint::le(upper, &last.add_constant(step)?)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Whether relations are exactly what holds of each pair.
+    fn is_exact(&self, flight: &Flight) -> bool {
+        let known = |r: &Relation| match *r {
+            Relation::Around(l, by) => by < MOST && matches!(self.reading.loops[l].step, Step::Add(_)),
+            Relation::Left(l, by) => by < MOST && self.reading.loops[l].ends[1].is_some(),
+            Relation::Entered(l, by) => by < MOST && self.reading.loops[l].ends[0].is_some(),
+        };
+        flight.relations.iter().all(known)
+    }
+
+    fn is_empty(&mut self, rows: &[Constraint]) -> Result<bool> {
+        if let Some(known) = self.asked.get(rows) {
+            return Ok(*known);
+        }
+        self.questions += 1;
+        let empty = System::new(rows)?.is_empty()?;
+        self.asked.insert(rows.to_vec(), empty);
+        Ok(empty)
+    }
+
+    /// Asks whether an access touches an element of a flight.
+    fn meet(&mut self, flight: &Flight, by: TouchId) -> Result<()> {
+        let (first, second) = (self.touch(flight.touch), self.touch(by));
+        if self.found.is_some()
+            || first.memory != second.memory
+            || !(first.write || second.write)
+            || !(first.asynchronous || second.asynchronous)
+        {
+            return Ok(());
+        }
+        let Some(mut rows) = self.pair(flight, by)? else { return Ok(()) };
+        let mut exact = self.is_exact(flight);
+        for relation in &flight.relations {
+            let (from, l, passed) = match *relation {
+                Relation::Around(l, passed) => (Some(Aff::var(&self.reading.loops[l].name)), l, passed),
+                Relation::Entered(l, passed) => match &self.reading.loops[l].ends[0] {
+                    Some(lower) => (Some(lower.rename(&other)?), l, passed),
+                    None => (None, l, passed),
+                },
+                Relation::Left(..) => continue,
+            };
+            let of = &self.reading.loops[l];
+            let to = Aff::var(primed(&of.name));
+            match from.map(|from| gone_on(&from, &to, of.step, passed)).transpose()?.flatten() {
+                Some(c) => rows.push(c),
+                None => exact = false,
+            }
+        }
+        self.note(flight, by, rows, exact)
+    }
+
+    /// Asks whether two executions of a copy, in different iterations of a loop without events,
+    /// write one element.
+    fn again(&mut self, id: TouchId) -> Result<()> {
+        let touch = self.touch(id);
+        if !(touch.asynchronous && touch.write) {
+            return Ok(());
+        }
+        let loops = &self.reading.scope(touch.scope).loops;
+        let (with, without): (Vec<usize>, Vec<usize>) =
+            loops.iter().partition(|l| self.reading.loops[**l].has_events);
+        let relations = with.into_iter().map(|l| Relation::Around(l, 0)).collect();
+        let flight = Flight { touch: id, state: State::UnderWay(0), relations, also: Vec::new() };
+        for free in without {
+            let Some(mut rows) = self.pair(&flight, id)? else { return Ok(()) };
+            for relation in &flight.relations {
+                let Relation::Around(l, _) = *relation else { continue };
+                let name = &self.reading.loops[l].name;
+                rows.push(Constraint::equal(&Aff::var(name), &Aff::var(primed(name)))?);
+            }
+            let name = &self.reading.loops[free].name;
+            rows.push(Constraint::lt(&Aff::var(name), &Aff::var(primed(name)))?);
+            self.note(&flight, id, rows, true)?;
+        }
+        Ok(())
+    }
+
+    /// What holds of a flight and an access of the same element, without the relations of loops;
+    /// `None` if that is plainly nothing.
+    fn pair(&self, flight: &Flight, by: TouchId) -> Result<Option<Vec<Constraint>>> {
+        let (first, second) = (self.touch(flight.touch), self.touch(by));
+        let mut rows = self.rows_of(flight)?;
+        for (s, t) in first.cell.iter().zip(&second.cell) {
+            if let (Some(s), Some(t)) = (s, t) {
+                let c = Constraint::equal(s, &t.rename(&other)?)?;
+                if c.aff.as_constant().is_some_and(|k| k != 0) {
+                    return Ok(None);
+                }
+                rows.push(c);
+            }
+        }
+        for c in &self.reading.scope(second.scope).rows {
+            let c = Constraint { kind: c.kind, aff: c.aff.rename(&other)? };
+            if !rows.contains(&c) {
+                rows.push(c);
+            }
+        }
+        Ok(Some(rows))
+    }
+
+    fn note(&mut self, flight: &Flight, by: TouchId, rows: Vec<Constraint>, exact: bool) -> Result<()> {
+        if self.found.is_some() || self.is_empty(&rows)? {
+            return Ok(());
+        }
+        let (first, second) = (self.touch(flight.touch), self.touch(by));
+        let whole = |t: &Touch| self.reading.scope(t.scope).exact && t.cell.iter().all(Option::is_some);
+        let exact = exact && whole(first) && whole(second);
+        let case = System::new(&rows)?;
+        self.found = Some(Met { flight: flight.clone(), by: Some(by), case, exact });
+        Ok(())
+    }
+
+    /// Asks which copies are under way at the end.
+    fn ends(&mut self, left: &[Flight]) -> Result<()> {
+        for flight in left.iter().filter(|f| f.state != State::Done) {
+            let rows = self.rows_of(flight)?;
+            if !self.is_empty(&rows)? {
+                let exact = self.reading.scope(self.touch(flight.touch).scope).exact && self.is_exact(flight);
+                let case = System::new(&rows)?;
+                self.found = Some(Met { flight: flight.clone(), by: None, case, exact });
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names of the second of two executions: those that the two have not in common are primed.
+fn other(name: &Name) -> Option<Name> {
+    let of_grid = HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block());
+    (is_own(name) && !of_grid).then(|| primed(name))
+}
+
+fn describe(reading: &Reading<'_>, met: &Met) -> Result<Finding> {
+    let first = &reading.touches[met.flight.touch];
+    let array = reading.array_name(first.memory);
+    let kernel = &reading.kernel.name;
+    let part = |id: TouchId| match reading.touches[id].leaf {
+        Some(leaf) => reading.program.leaves.get(leaf.0).map_or_else(String::new, |l| l.part.to_string()),
+        None => "a statement of its own".to_string(),
+    };
+    let verb = |touch: &Touch| match (touch.asynchronous, touch.write) {
+        (true, true) => "copies to",
+        (true, false) => "copies from",
+        (false, true) => "writes",
+        (false, false) => "reads",
+    };
+    let one = part(met.flight.touch);
+    let message = match met.by {
+        None => format!("`{kernel}` may end while {one} is under way: no wait covers its last group"),
+        Some(by) => {
+            let second = &reading.touches[by];
+            let why = match (met.flight.state, first.asynchronous) {
+                (State::UnderWay(_), _) => "no wait that covers the copy is between them",
+                (State::Done, true) => "no barrier is between them, after the wait for the copy",
+                (State::Done, false) => "no barrier is between them",
+            };
+            format!(
+                "an asynchronous copy may meet another access of one element of `{array}` in `{kernel}`: \
+                 {one} {} it, {} {} it, and {why}",
+                verb(first),
+                part(by),
+                verb(second)
+            )
+        }
+    };
+    let found = Diagnostic::new("under-way", message);
+    let point = match met.exact {
+        true => met.case.sample(&BTreeMap::new())?,
+        false => None,
+    };
+    let Some(point) = point else { return Ok(Finding::Unknown(Box::new(found))) };
+    let execution = |id: TouchId, prime: &str| {
+        let mut text = format!("thread {} in {}", thread(&point, prime, "threadIdx"), part(id));
+        let loops = reading.scope(reading.touches[id].scope).loops.iter().filter_map(|l| {
+            let name = &reading.loops[*l].name;
+            let value = point.get(&Name::new(format!("{name}{prime}")))?;
+            Some(format!("{}={value}", name.split('#').next().unwrap_or_default()))
+        });
+        let loops: Vec<String> = loops.collect();
+        if !loops.is_empty() {
+            text.push_str(&format!(" at {}", loops.join(", ")));
+        }
+        text
+    };
+    let own = |n: &Name| point.get(n).copied().or(Some(0));
+    let cell = first.cell.iter().map(|s| s.as_ref().and_then(|s| s.eval(&own)));
+    let cell: Vec<String> = cell.map(|v| v.map_or("?".into(), |v| v.to_string())).collect();
+    let cell = format!("{array}[{}]", cell.join(", "));
+    let mut witness = format!("{} {} {cell}", execution(met.flight.touch, ""), verb(first));
+    if let Some(by) = met.by {
+        witness += &format!(", {} {} it", execution(by, "'"), verb(&reading.touches[by]));
+    }
+    witness += &format!("; {}", rest(&point, true));
+    Ok(Finding::Refuted(Box::new(found.witness(witness))))
+}

@@ -1,0 +1,110 @@
+//! Pipelines of copies: fetches several iterations ahead of the one that computes.
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+
+use crate::{
+    Number, Transform,
+    rewrite::ahead::{self, Words},
+};
+
+step! {
+    /// `pipeline(k_outer, [a_tile, b_tile], stages=3)`: fetches tiles several iterations ahead, into
+    /// slots of their buffers that are not in use.
+    ///
+    /// # Meaning
+    ///
+    /// Each temporary is written by one copy in the loop. It gets `stages` slots (an axis in front), of
+    /// which iteration `k` reads the one with the number `(k - lo) mod stages`. The copies are moved
+    /// `stages - 1` iterations ahead: those for the first iterations stand before the loop, and those
+    /// in the loop fetch for `k + stages - 1`, if there is such an iteration. One barrier per iteration
+    /// suffices. If the copies are asynchronous (`add_prefetch(..., via=cp_async)`), they go on during
+    /// the computation: each iteration waits only for the copies that the next one reads. Two stages
+    /// are [`double_buffer`](crate::DoubleBuffer).
+    ///
+    /// # Legality
+    ///
+    /// One plain instruction writes each temporary, inside the sequential loop and in loops that
+    /// contain nothing else, and all accesses are inside the loop. The first value of the iname is a
+    /// single function of outer loops and parameters. The step is legal if the cells that a copy reads
+    /// keep their values for so many iterations, and if iteration k reads only what was fetched for it.
+    ///
+    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`; at least two stages.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
+    /// assume 1 <= m
+    /// domain { [k, i] : 0 <= k < m and 0 <= i < 32 }
+    /// y[k, i] = x[k, 31 - i] {id=turn}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_inames(i: thread.x)
+    /// add_prefetch(x, [i], inames=[f], via=cp_async)
+    /// pipeline(k, [x_tile], stages=3)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Pipelined as "pipeline" {
+        /// The iname of the loop.
+        pub iname: Name = next("the iname of the loop"),
+        /// The temporaries.
+        pub temporaries: Vec<Name> = next("the temporaries, as `[a_tile, b_tile]`"),
+        /// The number of slots: the copies are one less iterations ahead.
+        pub stages: Number = shown(Number::Known(2)),
+    }
+    table: "pipeline(k_outer, [a_tile, b_tile], stages=3)" => "–",
+    methods: {
+        /// See [`Pipelined`].
+        fn pipeline_copies(
+            &self,
+            iname: &str,
+            temporaries: impl IntoNames,
+            stages: impl Into<Number>,
+        ) -> Result<Self, Diagnostic> {
+            self.step(Pipelined::new(iname, temporaries.into_names(), stages))
+        }
+    }
+}
+
+/// The most slots of a buffer.
+const MOST_STAGES: i64 = 16;
+
+impl Pipelined {
+    /// So many slots of temporaries, used in turn by the iterations of a loop.
+    pub fn new<N: Into<Name>>(
+        iname: impl Into<Name>,
+        temporaries: impl IntoIterator<Item = N>,
+        stages: impl Into<Number>,
+    ) -> Self {
+        let temporaries = temporaries.into_iter().map(Into::into).collect();
+        Pipelined { iname: iname.into(), temporaries, stages: stages.into() }
+    }
+}
+
+impl Transform for Pipelined {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let stages = self.stages.at_least(2, "the number of stages")?;
+        if stages > MOST_STAGES {
+            let message = format!("{stages} stages are more than the {MOST_STAGES} that a pipeline can have");
+            return Err(Diagnostic::new("pipeline", message)
+                .help("a few stages suffice: as many copies as can be under way at once"));
+        }
+        let repeated = self.temporaries.iter().enumerate().find(|(k, t)| self.temporaries[..*k].contains(t));
+        if let Some((_, t)) = repeated {
+            return Err(Diagnostic::new("pipeline", format!("`{t}` is named twice")));
+        }
+        if self.temporaries.is_empty() {
+            return Err(Diagnostic::new("pipeline", "no buffer is named")
+                .help("name the buffers that copies fill, as `[a_tile, b_tile]`"));
+        }
+        let words = Words { code: "pipeline", slots: "several slots" };
+        ahead::copies(kernel, &self.temporaries, &self.iname, stages, &words)
+    }
+}
