@@ -32,14 +32,16 @@ __device__ __forceinline__ void commit_copies() {
 #endif
 }"#
             .into(),
-            Function::Wait => r#"// Waits until at most this number of the thread's youngest groups are under way.
+            Function::Wait => {
+                r#"// Waits until at most this number of the thread's youngest groups are under way.
 template <int groups>
 __device__ __forceinline__ void wait_copies() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory");
 #endif
 }"#
-            .into(),
+                .into()
+            }
         }
     }
 }
@@ -140,7 +142,10 @@ impl Context<'_> {
                 // The address of an element that does not exist is not computed.
                 let cond = self.condition(when);
                 let holds = cond.within(crate::printed::prec::TERNARY);
-                format!("copy_async_{bytes}_or_zero(&{target}, {holds} ? &{source} : {array}, {});", cond.text)
+                format!(
+                    "copy_async_{bytes}_or_zero(&{target}, {holds} ? &{source} : {array}, {});",
+                    cond.text
+                )
             }
         }
     }

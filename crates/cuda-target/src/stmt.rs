@@ -2,7 +2,8 @@
 
 use loopwright_kernel_ir::{DType, Role, Waves};
 use loopwright_program::{
-    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind,
+    VarId,
 };
 
 use crate::{

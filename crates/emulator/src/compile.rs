@@ -9,7 +9,8 @@
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    Async, AsyncCopy, DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind,
+    VarId,
 };
 
 use crate::{
@@ -496,7 +497,9 @@ fn values_of(stmt: &Stmt) -> Vec<&Value> {
         Stmt::VectorCopy { to, from, .. } => of(to).chain(of(from)).collect(),
         Stmt::For { lower, upper, .. } => vec![lower, upper],
         Stmt::If { cond, .. } => vec![cond],
-        Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => of(to).chain(of(from)).chain(when).collect(),
+        Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
+            of(to).chain(of(from)).chain(when).collect()
+        }
         Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Async(_) | Stmt::Collective { .. } => Vec::new(),
     }
 }

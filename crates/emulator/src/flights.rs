@@ -294,7 +294,8 @@ impl<const W: usize> Block<'_, W> {
         let mut failure = self.failure(FaultKind::UnderWay, warp, copy.lane, access.site, Act::Write);
         failure.fault.array = Some(self.array_name(access.memory));
         let axes = access.axes.iter();
-        failure.fault.cell = axes.map(|(length, stride)| copy.to.1 / stride.max(&1) % length.max(&1)).collect();
+        failure.fault.cell =
+            axes.map(|(length, stride)| copy.to.1 / stride.max(&1) % length.max(&1)).collect();
         // Its loops have been left.
         failure.fault.second.iter_mut().for_each(|instance| instance.values.clear());
         failure.fault.detail = "the kernel ends before it is waited for".to_owned();

@@ -94,8 +94,8 @@ impl Stmt {
     /// Calls `f` on each array access that the statement reads, including those in values and
     /// subscripts.
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
-        if let Stmt::VectorCopy { from, lanes, .. } | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) =
-            self
+        if let Stmt::VectorCopy { from, lanes, .. }
+        | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) = self
         {
             f(Accessed { element: from, lanes: *lanes });
         }

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name};
 
 use crate::{
-    Async, AsyncCopy, BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
-    VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value,
+    ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.

@@ -48,7 +48,10 @@ pub(crate) fn check_width(analysis: &Analysis<'_>, i: &Instruction, lanes: i64) 
         return Ok(());
     }
     let what = match lanes {
-        1 => format!("single elements of {dtype}, which have {bytes} byte{}", if bytes == 1 { "" } else { "s" }),
+        1 => format!(
+            "single elements of {dtype}, which have {bytes} byte{}",
+            if bytes == 1 { "" } else { "s" }
+        ),
         _ => format!("{lanes} elements of {dtype} at once, which have {bytes} bytes"),
     };
     let message = format!("`{}` cannot copy asynchronously: it moves {what}, not 4, 8 or 16", i.id);

@@ -275,7 +275,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     ) -> Result<Option<Met>, Diagnostic> {
         let meeting = match self.meeting {
             Meeting::Threads
-                if !(p == q && time == Time::Same) && (self.is_asynchronous(p) || self.is_asynchronous(q)) =>
+                if !(p == q && time == Time::Same)
+                    && (self.is_asynchronous(p) || self.is_asynchronous(q)) =>
             {
                 Meeting::Block
             }

@@ -9,8 +9,21 @@ use super::{note, print_stmt::UPDATES, read::Reader};
 use crate::{Async, AsyncCopy, Join, LeafId, Scope, Step, Stmt, VarId};
 
 /// The keywords of statements.
-const STATEMENTS: &[&str] =
-    &["let", "declare", "set", "store", "update", "copy", "copy_async", "commit", "wait", "for", "if", "barrier", "collective"];
+const STATEMENTS: &[&str] = &[
+    "let",
+    "declare",
+    "set",
+    "store",
+    "update",
+    "copy",
+    "copy_async",
+    "commit",
+    "wait",
+    "for",
+    "if",
+    "barrier",
+    "collective",
+];
 
 impl Reader {
     /// The statements of a body, between braces.

@@ -476,8 +476,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         for flight in left.iter().filter(|f| f.state != State::Done) {
             let rows = self.rows_of(flight)?;
             if !self.is_empty(&rows)? {
-                let exact =
-                    self.reading.scope(self.touch(flight.touch).scope).exact && self.is_exact(flight);
+                let exact = self.reading.scope(self.touch(flight.touch).scope).exact && self.is_exact(flight);
                 let case = System::new(&rows)?;
                 self.found = Some(Met { flight: flight.clone(), by: None, case, exact });
                 return Ok(());

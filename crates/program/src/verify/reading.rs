@@ -20,8 +20,8 @@ use loopwright_poly::{Result, Table};
 
 use super::integers::Asked;
 use crate::{
-    Async, AsyncCopy, Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt,
-    Value, ValueKind,
+    Async, AsyncCopy, Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope,
+    Step, Stmt, Value, ValueKind,
 };
 
 /// The number of a [`Scope`] in [`Reading::scopes`].

@@ -176,11 +176,11 @@ fn set_iname(
     Ok(())
 }
 
-
 /// What is moved, where it stands and for which iterations it runs.
 fn planned(kernel: &LoopKernel, t: &Name, k: &Name, words: &Words) -> Result<Moved, Diagnostic> {
     require_temporary(kernel, t)?;
-    let Some(path) = path_to(&kernel.tree, k).filter(|_| matches!(kernel.tag(k), Tag::Seq | Tag::Host)) else {
+    let Some(path) = path_to(&kernel.tree, k).filter(|_| matches!(kernel.tag(k), Tag::Seq | Tag::Host))
+    else {
         return Err(Diagnostic::new("not-nested", format!("`{k}` is not a sequential loop")));
     };
     let copy = copy_of(kernel, t, k, words)?.clone();
@@ -293,8 +293,11 @@ impl Moved {
         running.extend(moved(&outside, &values_next)?);
         for (number, d) in of_copy.into_iter().enumerate() {
             let domain = &mut data.domains[d];
-            domain.constraints =
-                domain.constraints.iter().map(|c| c.substitute(&of(&values_next))).collect::<Result<_, _>>()?;
+            domain.constraints = domain
+                .constraints
+                .iter()
+                .map(|c| c.substitute(&of(&values_next)))
+                .collect::<Result<_, _>>()?;
             if number == 0 {
                 for c in &running {
                     if !domain.constraints.contains(c) {

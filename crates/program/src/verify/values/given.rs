@@ -184,7 +184,9 @@ impl<'k> Walk<'_, 'k, '_> {
         let (Some(wanted), Some(found)) = (wanted, subscripts.get(dense)) else { return Ok(None) };
         let Some(own) = wanted.subscripts.get(dense) else { return Ok(None) };
         let of = |forms: &Forms, form: Form| forms.to_aff(form, &mut |_| None);
-        let (Some(found), Some(own)) = (of(self.forms, *found), of(self.forms, *own)) else { return Ok(None) };
+        let (Some(found), Some(own)) = (of(self.forms, *found), of(self.forms, *own)) else {
+            return Ok(None);
+        };
         let Some(first) = found.sub(&own).ok().and_then(|d| d.as_constant()) else { return Ok(None) };
         let last = first.saturating_add(i64::from(lanes) - 1);
         let instances = leaf.instances.iter().flat_map(|i| &i.constraints);
