@@ -220,14 +220,18 @@ impl Walk<'_, '_, '_> {
         if covered(&outside, &regions)? {
             return Ok(true);
         }
-        for filling in fillings.iter().filter(|f| !ring.is_inside(f)) {
-            regions.extend(ring.filled_by(filling, 0)?);
-        }
         if ring.iname.is_some() {
             for before in 1..MOST_BEFORE {
                 for filling in inside() {
                     regions.extend(ring.filled_by(filling, before)?);
                 }
+            }
+        }
+        // Those before the loop are read in the first iterations.
+        let before: Vec<&Filling> = fillings.iter().filter(|f| !ring.is_inside(f)).collect();
+        for iteration in (0..).take(before.len()) {
+            for filling in &before {
+                regions.extend(ring.filled_by(filling, iteration)?);
             }
         }
         covered(&outside, &regions)
@@ -256,8 +260,9 @@ fn covered(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Res
 /// An element that is read where an update has no instance, and the copies that write its buffer.
 ///
 /// The innermost loop around the update and some copy is the *ring's*. A copy stands in it or right
-/// before it, and has written the element for a given iteration: the same one, or so many before. If
-/// from then on until the read no instance of a copy writes the element, it holds filling.
+/// before it. It has written the element in the same iteration, or so many before, or before the
+/// loop, for a read in one of the first iterations. If from then on until the read no instance of a
+/// copy writes the element, it holds filling.
 struct Ring<'r, 'w, 'k, 'p> {
     walk: &'r Walk<'w, 'k, 'p>,
     outside: &'r [Constraint],
@@ -265,8 +270,10 @@ struct Ring<'r, 'w, 'k, 'p> {
     fillings: &'r [Filling],
     /// The number of loops around the update and the copies in the ring's loop.
     depth: usize,
-    /// What the ring's loop counts, if that grows from one iteration to the next.
+    /// The iname of the ring's loop, if what the loop counts grows with it.
     iname: Option<Name>,
+    /// What the ring's loop counts, its first value, and by how much it grows.
+    counts: Option<&'r (Aff, Aff, i64)>,
 }
 
 impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
@@ -283,11 +290,10 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
         if fillings.iter().any(|f| common(f) != depth && common(f) + 1 != depth) {
             return None;
         }
-        let iname = depth.checked_sub(1).map(|last| &walk.path[last]).and_then(|(number, names)| {
-            let rising = walk.rising.contains(number);
-            names.first().filter(|_| rising && names.len() == 1).cloned()
-        });
-        let ring = Ring { walk, outside, read, fillings, depth, iname };
+        let last = depth.checked_sub(1).map(|last| &walk.path[last]);
+        let counts = last.and_then(|(number, _)| walk.rising.get(number));
+        let iname = last.and_then(|(_, names)| names.first()).filter(|_| counts.is_some()).cloned();
+        let ring = Ring { walk, outside, read, fillings, depth, iname, counts };
         // Those before the loop are told from those in it by what it counts.
         (ring.iname.is_some() || fillings.iter().all(|f| ring.is_inside(f))).then_some(ring)
     }
@@ -305,8 +311,9 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
             || HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
     }
 
-    /// Where a copy has surely written the element, so many iterations before the read if it is in
-    /// the loop, and no instance of a copy has written it since; `None` if that is not known.
+    /// Where a copy has surely written the element, and no instance of a copy has written it since;
+    /// `None` if that is not known. Of a copy in the loop, so many iterations before the read; of one
+    /// before the loop, for a read that many iterations after the first.
     fn filled_by(&self, by: &Filling, before: i64) -> loopwright_poly::Result<Option<Vec<Constraint>>> {
         let walk = self.walk;
         if !walk.reading.scope(by.scope).exact {
@@ -326,8 +333,8 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
             return Ok(None);
         }
         let earlier = match &self.iname {
-            Some(iname) => Some((iname, Aff::var(iname).add_constant(-before)?)),
-            None => None,
+            Some(iname) if self.is_inside(by) => Some((iname, Aff::var(iname).add_constant(-before)?)),
+            _ => None,
         };
         let mut region = Vec::new();
         for c in written.system.constraints() {
@@ -335,6 +342,10 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
                 let then = earlier.as_ref().filter(|(iname, _)| *iname == n).map(|(_, then)| then.clone());
                 is_cell(n).map(|k| self.read[k].clone()).or(then)
             })?);
+        }
+        if let (false, Some((counts, first, step))) = (self.is_inside(by), self.counts) {
+            let at = first.add_constant(step.saturating_mul(before))?;
+            region.push(Constraint::equal(counts, &at)?);
         }
         let here = [self.outside, &region].concat();
         if System::new(&here)?.is_empty()? {
@@ -355,10 +366,10 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
             for (own, read) in other.cell.iter().zip(self.read) {
                 since.push(Constraint::equal(&own.rename(&rename)?, read)?);
             }
-            if let (Some((iname, then)), true, false) = (&earlier, self.is_inside(other), same_iteration) {
+            if let (Some(iname), true, false) = (&self.iname, self.is_inside(other), same_iteration) {
                 let at = Aff::var(Name::new(format!("{iname}'")));
-                since.push(Constraint::le(&at, &Aff::var(*iname))?);
-                if self.is_inside(by) {
+                since.push(Constraint::le(&at, &Aff::var(iname))?);
+                if let Some((_, then)) = &earlier {
                     since.push(Constraint::le(then, &at)?);
                 }
             }

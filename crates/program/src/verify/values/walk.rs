@@ -53,8 +53,9 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// Loops around, by their numbers, with the names that they count.
     pub path: Vec<(usize, Vec<Name>)>,
     loops: usize,
-    /// Of loops that have been met, whether what they count grows from one iteration to the next.
-    pub rising: HashSet<usize>,
+    /// Of loops that have been met, by their numbers: what they count, if that grows with an iname
+    /// from one iteration to the next, its value in the first iteration, and by how much it grows.
+    pub rising: HashMap<usize, (Aff, Aff, i64)>,
     /// What writes a place so far: for each statement the copy that fills it, if it is one.
     pub fillings: HashMap<Place, Vec<Option<Filling>>>,
 }
@@ -105,7 +106,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             range: None,
             path: Vec::new(),
             loops: 0,
-            rising: HashSet::new(),
+            rising: HashMap::new(),
             fillings: HashMap::new(),
         }
     }
@@ -226,10 +227,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     fn loop_of(
         &mut self,
         var: VarId,
-        (lower, upper, step): (&Value, &Value, Step),
+        (lower, upper, step): (&'k Value, &'k Value, Step),
         body: &'k [Stmt],
     ) -> Result<(), WrongValue> {
         let written = self.written(body);
+        let first = self.value(lower);
+        let first = self.forms.to_aff(first, &mut |_| None);
         let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.clone());
         let lane = meaning.as_ref().and_then(|m| m.as_var()).filter(|n| !is_coordinate(n)).cloned();
         let constant = match (lower.as_int(), upper.as_int(), step) {
@@ -251,11 +254,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         let known = self.lanes.len();
         self.loops += 1;
         let counted: Vec<Name> = meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();
-        if let ([name], Step::Add(1..), Some(meaning)) = (counted.as_slice(), step, &meaning)
+        if let ([name], Step::Add(step @ 1..), Some(meaning)) = (counted.as_slice(), step, &meaning)
             && meaning.coefficient(name) > 0
             && meaning.is_affine()
+            && let Some(first) = first
         {
-            self.rising.insert(self.loops);
+            self.rising.insert(self.loops, (meaning.clone(), first, step));
         }
         self.path.push((self.loops, counted));
         for name in meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)) {
