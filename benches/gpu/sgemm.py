@@ -29,6 +29,25 @@ def shape(size):
     return parts if len(parts) == 3 else parts * 3
 
 
+def alternate(kernels, rounds, before):
+    """Milliseconds of each kernel in each round; `before` is called before each launch."""
+    for launch in kernels.values():
+        for _ in range(2):
+            launch()
+    times = {name: [] for name in kernels}
+    for _ in range(rounds):
+        order = list(kernels)
+        random.shuffle(order)
+        events = {}
+        for name in order:
+            before()
+            events[name] = timed(kernels[name])
+        torch.cuda.synchronize()
+        for name, (start, end) in events.items():
+            times[name].append(start.elapsed_time(end))
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -66,20 +85,7 @@ def main():
             kernels[folder.name] = ours
             about[folder.name] = {"error": own, **ours.resources()}
         del expected
-        for launch in kernels.values():
-            for _ in range(2):
-                launch()
-        times = {name: [] for name in kernels}
-        for _ in range(given.rounds):
-            order = list(kernels)
-            random.shuffle(order)
-            events = {}
-            for name in order:
-                flush.zero_()
-                events[name] = timed(kernels[name])
-            torch.cuda.synchronize()
-            for name, (start, end) in events.items():
-                times[name].append(start.elapsed_time(end))
+        times = alternate(kernels, given.rounds, flush.zero_)
         for name, own in times.items():
             ratio = statistics.median(t / o for t, o in zip(times["cuBLAS"], own))
             time = statistics.median(own)

@@ -67,7 +67,7 @@ def loads_ahead(binary, kernel):
             continue
         operation, registers = instruction[0], re.findall(r"\bR(\d+)", " ".join(instruction[1:]))
         used = {int(r) for r in registers}
-        if operation.startswith("LDG"):
+        if operation.split(".")[0] == "LDG":
             width = 16 if ".128" in operation else 8 if ".64" in operation else 4
             first = int(registers[0])
             if awaited & {int(r) for r in registers[1:]}:
