@@ -435,6 +435,13 @@ const MATMUL: &[Case] = &[
         &[("m", 130), ("n", 136), ("l", 40)],
         [130 * 5 * 2 + 40 * 17 * 2, 4 * 130 * 17, 2 * 16 * 8 * 4 * 2],
     ),
+    // The same sectors. Tiles of 16 steps of k are half as long: 8 requests of each warp for each of
+    // both tiles, in 3 steps, with the same conflicts; copies of zeros are part of the request.
+    case(
+        "pipelines/matmul/register_tile_async",
+        &[("m", 130), ("n", 136), ("l", 40)],
+        [130 * 5 * 2 + 40 * 17 * 2, 4 * 130 * 17, 2 * 8 * 8 * 4 * 3],
+    ),
     // Tiles of 64 by 64 and steps of 8: rows of 3 sectors for two tiles, rows of 9. In a's tile,
     // the 8 lanes of two rows are 4 banks apart. Those in b's tile are 64 words apart: a conflict
     // for each of 4 requests of 4 warps, 2 blocks, 3 steps.

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use loopwright_emulator::{Arguments, Options, run};
+use loopwright_emulator::{Arguments, Asynchrony, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
 use loopwright_lowering::{
     LowerOptions, lower,
@@ -25,6 +25,7 @@ const STEPS: &[(&str, usize)] = &[
     ("map_array", 5),
     ("map_domain", 2),
     ("peel", 3),
+    ("pipeline", 3),
     ("privatize", 2),
     ("reverse", 2),
     ("tile", 2),
@@ -84,12 +85,15 @@ fn kernels_of_the_filetests_after_their_steps() {
                 if !program.assumptions.iter().all(fits) {
                     continue;
                 }
-                let mut arguments = arguments(&program, size);
-                let expected = expected(&declared, &arguments);
-                run(&program, &mut arguments, &Options::default())
-                    .unwrap_or_else(|fault| panic!("{} {size}: {}", file.display(), fault.diagnostic()));
-                for (name, buffer) in &expected {
-                    assert_eq!(arguments.buffer(name), Some(buffer), "{} {size}: {name}", file.display());
+                let given = arguments(&program, size);
+                let expected = expected(&declared, &given);
+                for asynchrony in Asynchrony::ALL {
+                    let mut arguments = given.clone();
+                    run(&program, &mut arguments, &Options { asynchrony, ..Options::default() })
+                        .unwrap_or_else(|fault| panic!("{} {size}: {}", file.display(), fault.diagnostic()));
+                    for (name, buffer) in &expected {
+                        assert_eq!(arguments.buffer(name), Some(buffer), "{} {size}: {name}", file.display());
+                    }
                 }
             }
             count += 1;

@@ -249,16 +249,13 @@ pub(crate) enum Inst {
     Product {
         number: u32,
     },
-    /// Issues asynchronous copies of this number of elements.
+    /// Issues asynchronous copies of this number of elements, of zeros in lanes in which `when` does
+    /// not hold.
     AsyncCopy {
         to: u32,
         from: u32,
         lanes: u8,
-    },
-    /// Issues asynchronous copies of zeros.
-    AsyncZeros {
-        to: u32,
-        lanes: u8,
+        when: Option<Reg>,
     },
     /// Ends a group of asynchronous copies.
     Commit,

@@ -44,31 +44,27 @@ impl<'a> Compiler<'a> {
         if !AsyncCopy::BYTES.contains(&(usize::from(*lanes) * dtype.bytes())) {
             return self.invalid(format!("an asynchronous copy of {lanes} elements of {dtype}"));
         }
-        let lanes = *lanes;
-        let Some(when) = when else { return self.issue(to, from, dtype, lanes) };
-        self.index = true;
-        let cond = self.typed(when, DType::Bool, None)?;
-        self.index = false;
-        let slot = self.enter();
-        let begin = self.emit(Inst::If { cond, slot, other: 0 });
-        self.issue(to, from, dtype, lanes)?;
-        let zeros = |this: &mut Self| {
-            let to = this.access(to, dtype, true)?;
-            this.emit(Inst::AsyncZeros { to, lanes });
-            Ok(())
-        };
-        self.otherwise(begin, slot, zeros, true)?;
-        self.leave();
-        Ok(())
-    }
-
-    fn issue(&mut self, to: &'a MemRef, from: &'a MemRef, dtype: DType, lanes: u8) -> Result<(), Fault> {
-        let from = self.access(from, dtype, false)?;
         let to = self.access(to, dtype, true)?;
+        // The address of an element that is not read is not computed.
+        let (from, when) = match when {
+            None => (self.access(from, dtype, false)?, None),
+            Some(when) => {
+                self.index = true;
+                let cond = self.typed(when, DType::Bool, None)?;
+                self.index = false;
+                let slot = self.enter();
+                let begin = self.emit(Inst::If { cond, slot, other: 0 });
+                let from = self.access(from, dtype, false)?;
+                self.otherwise(begin, slot, |_| Ok(()), false)?;
+                self.leave();
+                (from, Some(cond))
+            }
+        };
         for access in [from, to] {
+            // Its other elements follow that offset.
             self.code.accesses[access as usize].constant = None;
         }
-        self.emit(Inst::AsyncCopy { to, from, lanes });
+        self.emit(Inst::AsyncCopy { to, from, lanes: *lanes, when });
         Ok(())
     }
 

@@ -129,27 +129,38 @@ impl<const W: usize> Block<'_, W> {
         Err(failure)
     }
 
-    /// Issues the copies of the active lanes, of zeros if there is nothing to read.
-    pub fn issue(&mut self, warp: &mut Warp<W>, to: u32, from: Option<u32>, count: u8) -> Outcome<()> {
+    /// Issues the copies of the active lanes, of zeros in those that are not `copied`.
+    pub fn issue(
+        &mut self,
+        warp: &mut Warp<W>,
+        (to, from): (u32, u32),
+        copied: u64,
+        count: u8,
+    ) -> Outcome<()> {
         let code = self.launch.code;
         let mask = warp.mask;
         let access = |number: u32| &code.accesses[number as usize];
-        let accesses = from.into_iter().chain([to]);
-        let mut starts = Vec::new();
-        for number in accesses {
+        let mut starts = [[0; W]; 2];
+        for ((number, mask), start) in [(from, copied), (to, mask)].into_iter().zip(&mut starts) {
             let access = access(number);
             let offset = warp.index(access.wide_index, access.offset);
-            self.check_bounds(warp, access, &offset, mask, count.into())?;
-            self.check_alignment(warp, access, &offset, count.into())?;
-            self.account(access, &offset, mask, access.dtype.bytes() as u64 * u64::from(count));
+            let within = std::mem::replace(&mut warp.mask, mask);
+            let checked = self
+                .check_bounds(warp, access, &offset, mask, count.into())
+                .and_then(|()| self.check_alignment(warp, access, &offset, count.into()));
+            warp.mask = within;
+            checked?;
+            if mask != 0 {
+                self.account(access, &offset, mask, access.dtype.bytes() as u64 * u64::from(count));
+            }
             let mut each = offset;
             for _ in 0..count {
                 self.check_cells(warp, access, &each, mask)?;
                 each.iter_mut().for_each(|o| *o = o.wrapping_add(1));
             }
-            starts.push((number, offset));
+            *start = offset;
         }
-        let (Some((to, written)), first) = (starts.pop(), starts.pop()) else { return Ok(()) };
+        let [read, written] = starts;
         for lane in active(mask) {
             self.under_way.issued += 1;
             let when = match self.launch.options.asynchrony {
@@ -164,7 +175,7 @@ impl<const W: usize> Block<'_, W> {
                     }
                 }
             };
-            let from = first.as_ref().map(|(number, offset)| (*number, offset[lane]));
+            let from = (copied >> lane & 1 != 0).then_some((from, read[lane]));
             let copy =
                 Pending { lane, group: warp.commits[lane], to: (to, written[lane]), from, count, when };
             if when == When::Already {

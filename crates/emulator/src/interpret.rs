@@ -180,8 +180,10 @@ impl<const W: usize> Block<'_, W> {
                 }
                 Inst::Product { number } => self.product(warp, number)?,
                 Inst::VectorCopy { to, from, lanes } => self.vector_copy(warp, to, from, lanes)?,
-                Inst::AsyncCopy { to, from, lanes } => self.issue(warp, to, Some(from), lanes)?,
-                Inst::AsyncZeros { to, lanes } => self.issue(warp, to, None, lanes)?,
+                Inst::AsyncCopy { to, from, lanes, when } => {
+                    let copied = when.map_or(warp.mask, |when| lanes_of(&warp.narrow[when as usize]));
+                    self.issue(warp, (to, from), copied & warp.mask, lanes)?;
+                }
                 Inst::Commit => self.commit(warp),
                 Inst::Wait { pending } => self.wait(warp, pending)?,
                 Inst::Defined { slot, site } => {

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The default budget of a query, in operations of isl (pivots of its simplex tableaus). One takes
 /// between a microsecond and, with long numbers, a fraction of a millisecond; a query about a loop
 /// nest takes some hundreds.
-pub const DEFAULT_BUDGET: u64 = 1_000_000;
+pub const DEFAULT_BUDGET: u64 = 3_000_000;
 
 thread_local! {
     static CONTEXT: Rc<Context> = Rc::new(Context::new());

@@ -48,6 +48,29 @@ step! {
     /// pipeline(k, [x_tile], stages=3)
     /// ")?;
     /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
+    /// assume 1 <= m
+    /// domain { [k, i] : 0 <= k < m and 0 <= i <= 31 }
+    /// domain { [f] : 0 <= f <= 31 and 0 <= k + 2 and k <= m - 3 and 0 <= k < m }
+    /// domain { [f_first] : 0 <= f_first <= 31 and 1 <= m }
+    /// domain { [f_ahead1] : 0 <= f_ahead1 <= 31 and 2 <= m }
+    /// temp x_tile: f32[3, 32] shared
+    /// tag f: thread.x
+    /// tag f_ahead1: thread.x
+    /// tag f_first: thread.x
+    /// tag i: thread.x
+    /// x_tile[0, f_first] = x[0, f_first] {id=x_fetch_first, inames=f_first, via=cp_async, copies=x, by=add_prefetch}
+    /// x_tile[1, f_ahead1] = x[1, f_ahead1] {id=x_fetch_ahead1, inames=f_ahead1, via=cp_async, copies=x, by=add_prefetch}
+    /// x_tile[(k + 2) % 3, f] = x[k + 2, f] {id=x_fetch, inames=k:f, via=cp_async, copies=x, by=add_prefetch}
+    /// y[k, i] = x_tile[k % 3, 31 - i] {id=turn, inames=k:i}
+    /// tree {
+    ///     x_fetch_first
+    ///     x_fetch_ahead1
+    ///     for k {
+    ///         x_fetch
+    ///         turn
+    ///     }
+    /// }
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
