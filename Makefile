@@ -4,6 +4,7 @@
 # make bench   the benchmarks
 # make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
 # make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
+# make machine-code  instructions in the inner loops of the examples' products, registers and spills; ARGS="ARCH KERNEL/PIPELINE..."
 # make setup   installs what is missing (the others do it first)
 
 CARGO ?= cargo
@@ -11,7 +12,7 @@ ARGS ?=
 MUTANTS ?= 0/100
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test values bench sweep mutants setup lint doc external
+.PHONY: demo test values bench sweep mutants machine-code setup lint doc external
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
@@ -43,6 +44,9 @@ mutants: setup
 
 sweep: setup
 	$(CARGO) run -p loopwright-testing --example sweep -- $(if $(ARGS),$(ARGS),200 0 540)
+
+machine-code: setup
+	@scripts/machine_code.py $(ARGS)
 
 setup:
 	@scripts/setup.sh
