@@ -131,3 +131,34 @@ fn limits(dtype: DType) -> (i64, i64) {
         DType::I64 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => (-i64::MAX, i64::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_contains_those_whose_values_it_has() {
+        let within = [
+            (DType::I64, DType::I32),
+            (DType::I64, DType::U32),
+            (DType::I32, DType::U16),
+            (DType::U8, DType::Bool),
+            (DType::U64, DType::U64),
+        ];
+        for (wide, narrow) in within {
+            assert!(contains(wide, narrow), "{wide} has all values of {narrow}");
+        }
+        let beyond = [
+            (DType::I32, DType::I64),
+            (DType::I32, DType::U32),
+            (DType::U32, DType::I32),
+            (DType::I64, DType::U64),
+            (DType::U64, DType::I8),
+            (DType::I64, DType::F32),
+            (DType::F32, DType::F32),
+        ];
+        for (wide, narrow) in beyond {
+            assert!(!contains(wide, narrow), "{wide} does not have all values of {narrow}");
+        }
+    }
+}
