@@ -142,7 +142,6 @@ mod tests {
             (DType::I64, DType::I32),
             (DType::I64, DType::U32),
             (DType::I32, DType::U16),
-            (DType::U8, DType::Bool),
             (DType::U64, DType::U64),
         ];
         for (wide, narrow) in within {
