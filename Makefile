@@ -33,13 +33,17 @@ mutate = $(CARGO) mutants --in-place --sharding round-robin --shard $(MUTANTS) -
 mutants: export INSTA_UPDATE = no
 mutants: setup
 	@$(CARGO) mutants --version || { echo "install it: cargo install cargo-mutants --locked"; exit 1; }
-	@mkdir -p target/mutants/poly target/mutants/legality target/mutants/runtime target/mutants/emulator
+	@mkdir -p target/mutants/poly target/mutants/legality target/mutants/runtime target/mutants/emulator \
+		target/mutants/program target/mutants/cuda-target
 	@missed=0; \
 	$(mutate)/poly -p loopwright-poly || missed=1; \
 	$(mutate)/legality -p loopwright-legality \
 		--test-package loopwright-legality,loopwright-transforms,loopwright-testing || missed=1; \
 	$(mutate)/runtime -p loopwright-runtime || missed=1; \
 	$(mutate)/emulator -p loopwright-emulator || missed=1; \
+	$(mutate)/program -p loopwright-program --test-package loopwright-program,loopwright || missed=1; \
+	$(mutate)/cuda-target -p loopwright-cuda-target \
+		--test-package loopwright-cuda-target,loopwright-text-check,loopwright || missed=1; \
 	exit $$missed
 
 sweep: setup

@@ -476,3 +476,43 @@ y[i, k] = sum(j, x[i, j]) {id=sums}
         Some("error[wrong-join]: `k`: the scan of `sums` has `k_thread` in another order than the kernel")
     );
 }
+
+/// What the check says of a program in whose text something is replaced.
+fn replaced(kernel: &str, pipeline: &str, changes: &[(&str, &str)]) -> String {
+    let kernel = Pipeline::parse(pipeline).unwrap().apply(&LoopKernel::parse(kernel).unwrap()).unwrap();
+    let mut text = lower(&kernel, LowerOptions::default()).unwrap().to_text();
+    let right = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    assert_eq!(verify_kernel(&kernel, &right).refusal(), None);
+    for (from, to) in changes {
+        assert!(text.contains(from), "no `{from}` in\n{text}");
+        text = text.replace(from, to);
+    }
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    verify_kernel(&kernel, &program).refusal().map(|d| d.code.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_sum_that_is_converted_is_not_the_sum_of_what_is_converted() {
+    let kernel = "\
+kernel k(x: i32[n], w: i32[n], y: i64[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = cast(i64, x[i] + w[i]) {id=put}
+";
+    let apart = ("cast(i64, x[i] + w[i])", "cast(i64, x[i]) + cast(i64, w[i])");
+    assert_eq!(replaced(kernel, "", &[apart]), "wrong-value");
+}
+
+#[test]
+fn a_scalar_that_other_blocks_read_is_not_set_by_the_first_alone() {
+    let kernel = "\
+kernel k(x: f32[1], y: f32[n], n: i32)
+assume 1 <= n
+domain { [i] : 0 <= i < n }
+temp t: f32 private
+t = 2.0 * x[0] {id=set}
+y[i] = t {id=put, inames=i}
+";
+    let elected = ("blocks replicated, elected, elected", "blocks elected, elected, elected");
+    assert_ne!(replaced(kernel, "tag_inames(i: block.x)", &[elected]), "");
+}

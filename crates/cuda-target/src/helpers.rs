@@ -163,3 +163,21 @@ fn conversion(name: &str, from: DType) -> Vec<String> {
         body,
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_in_waves_moves_as_many_bytes_as_its_elements_have() {
+        let stored = |dtype, lanes| {
+            let lines = waves(dtype, lanes, DType::I32)?;
+            let kind = ["b16", "v4.b32", "b32", "b64"].into_iter();
+            kind.into_iter().find(|kind| lines.iter().any(|l| l.contains(&format!(".{kind} "))))
+        };
+        assert_eq!([1, 2, 4].map(|n| stored(DType::F32, n)), ["b32", "b64", "v4.b32"].map(Some));
+        assert_eq!([1, 2, 4, 8].map(|n| stored(DType::F16, n)), ["b16", "b32", "b64", "v4.b32"].map(Some));
+        assert_eq!([1, 2].map(|n| stored(DType::F64, n)), ["b64", "v4.b32"].map(Some));
+        assert_eq!(stored(DType::I8, 1), None);
+    }
+}

@@ -44,6 +44,7 @@ mod tests {
         assert_eq!(integer(DType::U64, -1), "18446744073709551615ULL");
         assert_eq!(integer(DType::U32, -1), "4294967295u");
         assert_eq!(integer(DType::I64, -5), "-5LL");
+        assert_eq!([0, 1, 2].map(|v| integer(DType::Bool, v)), ["false", "true", "true"]);
     }
 
     #[test]

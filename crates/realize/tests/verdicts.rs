@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Reduce,
-    Role, Share, Tag, Tree,
+    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, KernelData, LoopKernel, Name,
+    Reduce, Role, Share, Tag, Tree,
 };
 use loopwright_legality::{Verdict, judge_realization};
 use loopwright_realize::{Realized, Wanted, realize};
@@ -501,4 +501,21 @@ fn rows_that_have_to_stay() {
         Ok::<(), Diagnostic>(())
     });
     assert_eq!(realize(&scalar.unwrap(), &Target::default(), Wanted::All).unwrap().steps().len(), 0);
+}
+
+#[test]
+fn what_the_caller_sees_stays() {
+    let (before, after) = realized("two_stages", SUM, BLOCKS);
+    let reason = "an argument, an assumption or a fact has changed";
+    let changes: [Change; 4] = [
+        ("another name", &|data| data.name = Name::new("other"), reason),
+        ("arguments in another order", &|data| data.args.swap(3, 4), reason),
+        (
+            "another assumption",
+            &|data| data.assumptions.push(Constraint::nonneg(Aff::var("n").add_constant(-5).unwrap())),
+            reason,
+        ),
+        ("another fact", &|data| data.facts.push(Fact::Monotone(Name::new("x"))), reason),
+    ];
+    each_is_noticed(&before, &after, &changes);
 }

@@ -3,20 +3,24 @@
 //!
 //! A subscript is checked if it is affine. A violation is reported with the values that show it,
 //! unless it depends on what is not known here: values read from data (facts about them are used)
-//! and conditions that are not affine. Those are checked by the launch or the emulator, but refused
-//! where a condition around a reduction tests the data that its subscripts depend on, and so seems
-//! to guard the read: the reduction runs all the same.
+//! and conditions on them. Those are checked by the launch or the emulator, but refused where a
+//! condition around a reduction tests the data that its subscripts depend on, and so seems to guard
+//! the read: the reduction runs all the same. A condition that reads no data has to prove what it
+//! guards ([`super::scope`]).
 //! Only declared kernels are checked: transforms preserve the bounds.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_poly::System;
 
 use crate::{
-    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name, Standing,
-    UnaryOp,
+    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name,
     text::{source_map::Item, text_of_constraints},
-    validate::{Check, domains::is_integer},
+    validate::{
+        Check,
+        domains::is_integer,
+        scope::{Scope, integer},
+    },
 };
 
 pub(crate) fn check(check: &mut Check<'_>) {
@@ -41,15 +45,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     let mut asked =
         Asked { context, parameters: parameters(data), systems: HashMap::new(), proved: HashSet::new() };
     for (k, i) in data.instructions.iter().enumerate() {
-        let mut scope = Scope {
-            inames: i.within.clone(),
-            guards: Vec::new(),
-            wrapping: Vec::new(),
-            opaque: false,
-            hoisted: false,
-            tested: BTreeSet::new(),
-            outside: None,
-        };
+        let mut scope = Scope::new(&i.within);
         if let Some(p) = &i.predicate {
             visit(check, &mut asked, k, p, &scope);
             scope.assume(check.lookup, p);
@@ -111,135 +107,9 @@ struct Asked {
     context: Vec<Constraint>,
     parameters: Vec<Name>,
     /// The system of each scope, by its inames.
-    systems: HashMap<Vec<Name>, Option<System>>,
+    systems: HashMap<Vec<Name>, System>,
     /// Queries without guards that have been answered.
     proved: HashSet<(Vec<Name>, Constraint)>,
-}
-
-/// The context of an expression.
-#[derive(Clone)]
-struct Scope {
-    inames: Vec<Name>,
-    guards: Vec<Constraint>,
-    /// Comparisons that hold if their integers do not wrap, and their texts.
-    wrapping: Vec<(Constraint, String)>,
-    /// It is also guarded by a condition that is not affine.
-    opaque: bool,
-    /// It is in a reduction under a condition.
-    hoisted: bool,
-    /// The arrays and scalars that conditions inside the value read. Those around a reduction do
-    /// not guard what it reads.
-    tested: BTreeSet<Name>,
-    /// The scope before any condition inside the value.
-    outside: Option<Box<Scope>>,
-}
-
-impl Scope {
-    /// Enters a condition.
-    fn assume(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
-        match condition {
-            Expr::Binary(BinaryOp::And, a, b) => {
-                self.assume(lookup, a);
-                self.assume(lookup, b);
-            }
-            _ => self.compare(lookup, condition, true),
-        }
-    }
-
-    /// Enters the place where a condition is false.
-    fn assume_not(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
-        match condition {
-            Expr::Binary(BinaryOp::Or, a, b) => {
-                self.assume_not(lookup, a);
-                self.assume_not(lookup, b);
-            }
-            Expr::Unary(UnaryOp::Not, a) => self.assume(lookup, a),
-            _ => self.compare(lookup, condition, false),
-        }
-    }
-
-    /// Enters the place where a comparison holds, or does not.
-    fn compare(&mut self, lookup: &Lookup<'_>, condition: &Expr, holds: bool) {
-        self.tested.extend(data_of(lookup, condition));
-        let side = |c: Constraint| match holds {
-            true => Some(c),
-            false if c.kind == crate::Kind::Ge => {
-                Some(Constraint::nonneg(c.aff.neg().and_then(|a| a.add_constant(-1)).ok()?))
-            }
-            false => None,
-        };
-        let standing = Standing::new(lookup, &self.inames).given(&self.guards);
-        let proved = standing.constraints(condition).and_then(|all| match &all[..] {
-            [c] => side(c.clone()),
-            _ => None,
-        });
-        match (proved, comparison(lookup, condition).and_then(side)) {
-            (Some(c), _) => self.guards.push(c),
-            (None, Some(c)) => self.wrapping.push((c, condition.to_string())),
-            (None, None) => self.opaque = true,
-        }
-    }
-
-    /// The scope in which the reductions inside run: before the instruction, under its predicate
-    /// alone.
-    fn of_reductions(&self) -> Scope {
-        let Some(outside) = self.outside.as_deref() else { return self.clone() };
-        let conditional = self.guards.len() > outside.guards.len()
-            || self.wrapping.len() > outside.wrapping.len()
-            || self.opaque && !outside.opaque;
-        Scope {
-            inames: self.inames.clone(),
-            hoisted: self.hoisted || conditional,
-            tested: self.tested.clone(),
-            ..outside.clone()
-        }
-    }
-
-    /// Whether a condition around the reduction seems to guard this subscript, because both depend
-    /// on the same data; it does not.
-    fn seems_guarded(&self, lookup: &Lookup<'_>, index: &Expr) -> bool {
-        self.hoisted && data_of(lookup, index).iter().any(|name| self.tested.contains(name))
-    }
-}
-
-/// The arrays and the scalar temporaries that an expression reads.
-fn data_of(lookup: &Lookup<'_>, e: &Expr) -> BTreeSet<Name> {
-    let mut found = BTreeSet::new();
-    e.visit(&mut |e| match e {
-        Expr::Subscript(access) => {
-            found.insert(access.array.clone());
-        }
-        Expr::Name(name) if lookup.temporary(name).is_some() => {
-            found.insert(name.clone());
-        }
-        _ => {}
-    });
-    found
-}
-
-/// The affine form of a comparison of integers, ignoring types.
-fn comparison(lookup: &Lookup<'_>, condition: &Expr) -> Option<Constraint> {
-    let Expr::Binary(op, a, b) = condition else { return None };
-    let (a, b) = (integer(lookup, a)?, integer(lookup, b)?);
-    match op {
-        BinaryOp::Lt => Constraint::lt(&a, &b).ok(),
-        BinaryOp::Le => Constraint::le(&a, &b).ok(),
-        BinaryOp::Gt => Constraint::lt(&b, &a).ok(),
-        BinaryOp::Ge => Constraint::le(&b, &a).ok(),
-        BinaryOp::Eq => Constraint::equal(&a, &b).ok(),
-        _ => None,
-    }
-}
-
-/// The affine form of an expression all of whose names are integers.
-fn integer(lookup: &Lookup<'_>, e: &Expr) -> Option<Aff> {
-    let aff = e.to_aff()?;
-    let foreign = aff.mentions_any(&|name| {
-        !lookup.is_iname(name)
-            && !lookup.scalar(name).is_some_and(|s| is_integer(&s.dtype))
-            && !lookup.temporary(name).is_some_and(|t| is_integer(&t.dtype))
-    });
-    (!foreign).then_some(aff)
 }
 
 fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &Scope) {
@@ -293,21 +163,38 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
             }
             continue;
         };
-        let Ok(below_length) = Constraint::lt(&index, &length) else { continue };
+        let below_length = match Constraint::lt(&index, &length) {
+            Ok(below_length) => below_length,
+            Err(e) => {
+                check.add(Item::Instruction(k), &access.to_string(), undecided(access, &e));
+                break;
+            }
+        };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
-            let point = match violation(lookup, asked, scope, &wanted) {
-                None => continue,
-                Some(Violation::Wraps(condition)) => {
+            let violation = match violation(lookup, asked, scope, &wanted) {
+                Ok(None) => continue,
+                Ok(Some(violation)) => violation,
+                Err(e) => {
+                    check.add(Item::Instruction(k), &access.to_string(), undecided(access, &e));
+                    break;
+                }
+            };
+            let point = match violation {
+                Violation::Wraps(condition) => {
                     check.add(Item::Instruction(k), &access.to_string(), wraps(access, &condition));
                     break;
                 }
-                Some(Violation::ByData) if unguarded_by_data => {
+                Violation::ByData if unguarded_by_data => {
                     check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
                     break;
                 }
+                Violation::Unclear(condition) => {
+                    check.add(Item::Instruction(k), &access.to_string(), unclear(access, &condition));
+                    break;
+                }
                 // Data decide, which the launch or the emulator checks.
-                Some(Violation::ByData) => continue,
-                Some(Violation::At(point)) => point,
+                Violation::ByData => continue,
+                Violation::At(point) => point,
             };
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
             let size =
@@ -375,52 +262,82 @@ fn wraps(access: &Access, condition: &str) -> Diagnostic {
     )
 }
 
+/// The refusal for a condition that proves nothing, but may be meant to guard an access.
+fn unclear(access: &Access, condition: &str) -> Diagnostic {
+    Diagnostic::new("unclear-condition", format!("`{condition}` does not prove that `{access}` is in bounds"))
+        .help(
+            "proofs use comparisons of sums and multiples of inames and integer scalars, joined by \
+             `and`, `or` and `not`: write the condition that way, or add one",
+        )
+}
+
+/// The refusal where a query leaves 64 bits.
+fn undecided(access: &Access, error: &loopwright_poly::Error) -> Diagnostic {
+    Diagnostic::new("undecided-bounds", format!("whether `{access}` is in bounds cannot be decided: {error}"))
+        .help("use smaller numbers in its subscripts, in the shape of the array and in the domains")
+}
+
 /// Why a subscript is not known to be in bounds.
 enum Violation {
     /// It is out of bounds at this point.
     At(BTreeMap<Name, i64>),
     /// It would be if this condition could not wrap.
     Wraps(String),
-    /// Values read from data decide, or conditions that are not affine.
+    /// It is out of bounds unless this condition, which proves nothing, prevents it.
+    Unclear(String),
+    /// Values read from data decide.
     ByData,
 }
 
-/// How a required constraint is violated, or `None` if it is proved or cannot be decided here.
+/// How a required constraint is violated, or `None` if it is proved.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked,
     scope: &Scope,
     wanted: &Constraint,
-) -> Option<Violation> {
+) -> loopwright_poly::Result<Option<Violation>> {
     let question = (scope.inames.clone(), wanted.clone());
     if asked.proved.contains(&question) {
-        return None;
+        return Ok(None);
     }
-    let context = &asked.context;
-    let base = asked.systems.entry(scope.inames.clone()).or_insert_with(|| {
-        let instances = lookup.instances(&scope.inames);
-        System::new(&context.iter().cloned().chain(instances).collect::<Vec<_>>()).ok()
-    });
-    let base = base.as_ref()?;
-    let system = base.with(&scope.guards).ok()?;
-    if system.implies(wanted).ok()? {
+    let base = match asked.systems.get(&scope.inames) {
+        Some(base) => base,
+        None => {
+            let instances = lookup.instances(&scope.inames);
+            let system = System::new(&asked.context.iter().cloned().chain(instances).collect::<Vec<_>>())?;
+            asked.systems.entry(scope.inames.clone()).or_insert(system)
+        }
+    };
+    let guarded = base.with(&scope.guards)?;
+    if guarded.implies(wanted)? {
         if scope.guards.is_empty() {
             asked.proved.insert(question);
         }
-        return None;
+        return Ok(None);
     }
-    let mut system = system;
-    for (c, text) in &scope.wrapping {
-        system = system.with(std::slice::from_ref(c)).ok()?;
-        if system.implies(wanted).ok()? {
-            return Some(Violation::Wraps(text.clone()));
+    let mut open = None;
+    for case in scope.cases() {
+        let system = guarded.with(&case)?;
+        if !system.implies(wanted)? {
+            open = Some(system);
+            break;
         }
     }
-    let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
-    let outside = system.with(&[negated]).ok()?;
+    let Some(mut system) = open else { return Ok(None) };
+    for (c, text) in &scope.wrapping {
+        system = system.with(std::slice::from_ref(c))?;
+        if system.implies(wanted)? {
+            return Ok(Some(Violation::Wraps(text.clone())));
+        }
+    }
+    let negated = Constraint::nonneg(wanted.aff.neg()?.add_constant(-1)?);
+    let outside = system.with(&[negated])?;
     // A value read from data need not be one that violates the constraint.
     if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
-        return (outside.is_empty() == Ok(false)).then_some(Violation::ByData);
+        return Ok((!outside.is_empty()?).then_some(Violation::ByData));
     }
-    outside.sample_in_order(&BTreeMap::new(), &asked.parameters).ok()?.map(Violation::At)
+    if let Some(condition) = scope.unclear.first() {
+        return Ok((!outside.is_empty()?).then(|| Violation::Unclear(condition.clone())));
+    }
+    Ok(outside.sample_in_order(&BTreeMap::new(), &asked.parameters)?.map(Violation::At))
 }

@@ -11,6 +11,7 @@ mod instructions;
 mod names;
 mod operators;
 mod order;
+mod scope;
 
 pub use names::check_name;
 

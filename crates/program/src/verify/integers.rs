@@ -7,10 +7,13 @@
 //! condition is trusted.
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, FAR_SCALAR, Name};
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Error, Result, System};
 
 use super::reading::{Reading, Rows};
 use crate::{BinOp, UnOp, Value, ValueKind};
+
+/// The greatest magnitude of a 64-bit value that queries are asked about.
+const FAR: i64 = i64::MAX >> 1;
 
 /// Which arithmetic of a condition is checked at launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +60,9 @@ impl Reading<'_> {
 
     /// Whether the rows keep a function within the type of the value that it is.
     fn stays_within(&mut self, aff: &Aff, value: &Value, rows: &Rows) -> Result<bool> {
+        // Queries use 64 bits themselves: of the widest types they are asked for less than the limits.
         let (low, high) = limits(value.dtype);
+        let (low, high) = (low.max(-FAR), high.min(FAR));
         let mut premises = self.context.to_vec();
         premises.extend(self.scope_rows().iter().chain(&rows.all).cloned());
         let mut typed: Vec<(Name, DType)> = Vec::new();
@@ -82,8 +87,13 @@ impl Reading<'_> {
             premises.push(Constraint::le(&Aff::var(&name), &Aff::constant(high))?);
         }
         let system = System::new(&premises)?;
-        Ok(system.implies(&Constraint::le(&Aff::constant(low), aff)?)?
-            && system.implies(&Constraint::le(aff, &Aff::constant(high))?)?)
+        // A query that leaves 64 bits shows nothing.
+        let implied = |c: Constraint| match system.implies(&c) {
+            Err(Error::Overflow) => Ok(false),
+            answer => answer,
+        };
+        Ok(implied(Constraint::le(&Aff::constant(low), aff)?)?
+            && implied(Constraint::le(aff, &Aff::constant(high))?)?)
     }
 
     /// Whether what is read from memory, or is no known function of indices, has a part in a value.
@@ -119,5 +129,35 @@ fn limits(dtype: DType) -> (i64, i64) {
         DType::U32 => (0, u32::MAX.into()),
         DType::U64 => (0, i64::MAX),
         DType::I64 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => (-i64::MAX, i64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_contains_those_whose_values_it_has() {
+        let within = [
+            (DType::I64, DType::I32),
+            (DType::I64, DType::U32),
+            (DType::I32, DType::U16),
+            (DType::U64, DType::U64),
+        ];
+        for (wide, narrow) in within {
+            assert!(contains(wide, narrow), "{wide} has all values of {narrow}");
+        }
+        let beyond = [
+            (DType::I32, DType::I64),
+            (DType::I32, DType::U32),
+            (DType::U32, DType::I32),
+            (DType::I64, DType::U64),
+            (DType::U64, DType::I8),
+            (DType::I64, DType::F32),
+            (DType::F32, DType::F32),
+        ];
+        for (wide, narrow) in beyond {
+            assert!(!contains(wide, narrow), "{wide} does not have all values of {narrow}");
+        }
     }
 }

@@ -94,3 +94,19 @@ fn element(array: &Name, data: &Tensor, number: usize) -> String {
     subscripts.reverse();
     format!("{array}[{}]", subscripts.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use loopwright_kernel_ir::DType;
+
+    use super::*;
+
+    #[test]
+    fn an_element_is_named_by_its_subscripts() {
+        let data = Tensor::zeros(&[2, 3, 4], DType::I32).unwrap();
+        let name = Name::new("idx");
+        assert_eq!(element(&name, &data, 0), "idx[0, 0, 0]");
+        assert_eq!(element(&name, &data, 7), "idx[0, 1, 3]");
+        assert_eq!(element(&name, &data, 23), "idx[1, 2, 3]");
+    }
+}

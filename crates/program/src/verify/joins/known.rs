@@ -95,3 +95,20 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_known_where_every_rounding_agrees() {
+        for op in [BinOp::FloorDiv, BinOp::TruncDiv] {
+            assert_eq!([computed(op, 7, 2), computed(op, 0, 3)], [Some(3), Some(0)]);
+            assert_eq!([computed(op, 7, 0), computed(op, -7, 2), computed(op, 7, -2)], [None; 3]);
+        }
+        for op in [BinOp::FloorMod, BinOp::TruncRem] {
+            assert_eq!([computed(op, 7, 2), computed(op, 6, 3)], [Some(1), Some(0)]);
+            assert_eq!([computed(op, 7, 0), computed(op, -7, 2), computed(op, 7, -2)], [None; 3]);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Values whose printed text is right only if C's rules for mixed signs and for overflow are minded.
+
+use loopwright_cuda_target::cuda_source;
+use loopwright_program::Program;
+
+/// The CUDA C of a statement of the kernel, in a program with this index type.
+fn printed(index: &str, statement: &str) -> String {
+    let text = format!(
+        "program k(y, z, f, h, n: i32) index {index}\nglobal y: i32[8] written\nglobal z: i32[n] read \
+         written\nglobal f: f32[8] written\nglobal h: f64[8] read\nleaf set \"y[0] = ...\"\nleaf set same \
+         gives 0\nhost {{\n launch k\n}}\nkernel k(y written, z written, f written, h, n: i32) {{\n \
+         grid(1, 1, 1)\n block(64, 1, 1)\n var v: i32 mutable\n\n let v: i32 = y[0]\n {statement} \
+         {{set[1]}}\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    let source = cuda_source(&program).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+    let first = lines.iter().position(|l| l.contains("v = y[0]")).unwrap() + 1;
+    lines[first..lines.len() - 1].join(" ")
+}
+
+#[test]
+fn sums_of_lengths_wrap_unless_the_launch_checks_them() {
+    // In the type of indices a launch sees that they fit; in another nothing does.
+    assert_eq!(printed("i32", "store y[0] = n + n"), "y[0] = n + n;");
+    assert_eq!(printed("i64", "store y[0] = n + n"), "y[0] = (unsigned int)n + n;");
+}
+
+#[test]
+fn great_multiples_of_an_index_wrap() {
+    assert_eq!(printed("i32", "store y[0] = n * 2"), "y[0] = n * 2;");
+    assert_eq!(printed("i32", "store y[0] = n * 65536"), "y[0] = n * 65536;");
+    assert_eq!(printed("i32", "store y[0] = n * 65537"), "y[0] = (unsigned int)n * 65537;");
+    assert_eq!(printed("i32", "store y[0] = n * 131072"), "y[0] = (unsigned int)n * 131072;");
+    assert_eq!(printed("i32", "store y[0] = -n"), "y[0] = -n;");
+}
+
+#[test]
+fn a_quotient_by_a_difference_of_threads_is_signed() {
+    // `threadIdx.x` is unsigned: the difference is a great number below 0 unless it is converted.
+    let quotient = printed("i32", "set v = v quo (threadIdx.x - 5)");
+    assert_eq!(quotient, "v /= (int)(threadIdx.x - 5);");
+}
+
+#[test]
+fn a_literal_has_the_bits_of_its_type() {
+    assert_eq!(printed("i64", "store y[0] = 4294967295i32"), "y[0] = -1;");
+}

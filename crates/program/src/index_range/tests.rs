@@ -1,0 +1,229 @@
+//! Ranges of operations against all values of small operands; programs at the ends of their index
+//! type.
+
+use loopwright_kernel_ir::{DType, FAR_SCALAR, Name};
+
+use super::{
+    TooWide, check,
+    range::{Range, binary},
+};
+use crate::{BinOp, Program};
+
+const SMALL: std::ops::RangeInclusive<i128> = -5..=5;
+
+fn ranges() -> impl Iterator<Item = (i128, i128)> {
+    SMALL.flat_map(|low| (low..=*SMALL.end()).map(move |high| (low, high)))
+}
+
+/// What the operation computes; `None` where it has no value.
+fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
+    Some(match op {
+        BinOp::Add => x + y,
+        BinOp::Sub => x - y,
+        BinOp::Mul => x * y,
+        BinOp::Min => x.min(y),
+        BinOp::Max => x.max(y),
+        BinOp::TruncDiv => x.checked_div(y)?,
+        BinOp::TruncRem => x.checked_rem(y)?,
+        // Rounded down: one less where the division leaves a remainder of the other sign.
+        BinOp::FloorDiv => x.checked_div(y)? - i128::from(x % y != 0 && (x < 0) != (y < 0)),
+        BinOp::FloorMod => x - y * exact(BinOp::FloorDiv, x, y)?,
+        BinOp::BitAnd => x & y,
+        BinOp::BitOr => x | y,
+        BinOp::BitXor => x ^ y,
+        BinOp::Shl if y >= 0 => x << y,
+        BinOp::Shr if y >= 0 => x >> y,
+        _ => return None,
+    })
+}
+
+/// The range that `binary` finds and the values that there are, for all operands in small ranges.
+fn asked(op: BinOp, mut f: impl FnMut((i128, i128), (i128, i128), Range, &[i128])) {
+    for (a, b) in ranges().flat_map(|a| ranges().map(move |b| (a, b))) {
+        let found = binary(op, Range::new(a.0, a.1), Range::new(b.0, b.1), DType::I32).unwrap();
+        let values: Vec<i128> =
+            (a.0..=a.1).flat_map(|x| (b.0..=b.1).filter_map(move |y| exact(op, x, y))).collect();
+        f(a, b, found, &values);
+    }
+}
+
+#[test]
+fn every_value_of_an_operation_is_in_its_range() {
+    use BinOp::{
+        Add, BitAnd, BitOr, BitXor, FloorDiv, FloorMod, Max, Min, Mul, Shl, Shr, Sub, TruncDiv, TruncRem,
+    };
+    for op in
+        [Add, Sub, Mul, Min, Max, TruncDiv, TruncRem, FloorDiv, FloorMod, BitAnd, BitOr, BitXor, Shl, Shr]
+    {
+        asked(op, |a, b, found, values| {
+            for v in values {
+                assert!(found.is_within((i64::MIN.into(), i64::MAX.into())), "{op:?} {a:?} {b:?}");
+                assert!((found.low..=found.high).contains(v), "{op:?} {a:?} {b:?}: {v} is not in {found:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn ranges_of_monotone_operations_have_no_other_ends() {
+    use BinOp::{Add, FloorDiv, Max, Min, Mul, Shl, Shr, Sub, TruncDiv};
+    for op in [Add, Sub, Mul, Min, Max, FloorDiv, TruncDiv, Shl, Shr] {
+        let (divides, shifts) = (matches!(op, FloorDiv | TruncDiv), matches!(op, Shl | Shr));
+        asked(op, |a, b, found, values| {
+            if divides && b.0 <= 0 || shifts && b.0 < 0 {
+                return;
+            }
+            let ends = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+            assert_eq!((found.low, found.high), ends, "{op:?} {a:?} {b:?}");
+            assert!(!found.data, "{op:?} of what is no data");
+        });
+    }
+}
+
+#[test]
+fn remainders_are_below_the_divisor() {
+    asked(BinOp::FloorMod, |a, b, found, values| {
+        if b.0 <= 0 {
+            return;
+        }
+        assert!(found.low >= 0 && found.high < b.1, "{a:?} {b:?}: {found:?}");
+        if b.0 == b.1 && a.0 >= 0 && a.1 < b.0 {
+            let ends = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+            assert_eq!((found.low, found.high), ends, "the remainder of {a:?} by {b:?} is the dividend");
+        }
+    });
+    asked(BinOp::TruncRem, |a, b, found, _| {
+        if b.0 > 0 && a.0 >= 0 {
+            assert_eq!((found.low, found.high), (0, a.1.min(b.1 - 1)), "{a:?} {b:?}");
+        }
+    });
+}
+
+#[test]
+fn bits_of_natural_numbers_are_bits_of_an_operand() {
+    asked(BinOp::BitAnd, |a, b, found, _| {
+        if a.0 >= 0 && b.0 >= 0 {
+            assert_eq!((found.low, found.high), (0, a.1.min(b.1)), "{a:?} {b:?}");
+        }
+    });
+    for op in [BinOp::BitOr, BinOp::BitXor] {
+        asked(op, |a, b, found, _| {
+            if a.0 >= 0 && b.0 >= 0 {
+                let all_bits = [0, 1, 3, 3, 7, 7][a.1.max(b.1) as usize];
+                assert_eq!((found.low, found.high), (0, all_bits), "{op:?} {a:?} {b:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn shifts_beyond_64_bits_are_not_computed() {
+    for op in [BinOp::Shl, BinOp::Shr] {
+        let by = |n: i128| binary(op, Range::new(1, 1), Range::new(n, n), DType::I32).unwrap();
+        assert!(!by(63).data);
+        assert_eq!(by(64), Range::of_type(DType::I32).unwrap());
+    }
+}
+
+#[test]
+fn a_type_has_its_limits() {
+    let of = |t| Range::of_type(t).map(|r| (r.low, r.high, r.data));
+    assert_eq!(of(DType::I8), Some((-128, 127, true)));
+    assert_eq!(of(DType::U64), Some((0, u64::MAX.into(), true)));
+    assert_eq!(of(DType::F32), None);
+}
+
+#[test]
+fn the_farther_end_is_named() {
+    let far = |low, high| TooWide { place: String::new(), range: (low, high), index: DType::I32 }.farthest();
+    assert_eq!([far(-9, 8), far(-8, 9), far(-9, -10), far(2, 3)], [-9, 9, -10, 3]);
+}
+
+/// The check of a program of one thread, for `n` and `m`; its place and range if it does not fit.
+fn outcome(head: &str, body: &str, n: i64, m: i64) -> Option<(String, (i128, i128))> {
+    let text = format!(
+        "program k(x, idx, n: i32, m: i64) index i32\n{head}\nglobal x: f32[n] written\nglobal idx: \
+         i32[n] read\nhost {{\n launch k\n}}\nkernel k(x written, idx, n: i32, m: i64) {{\n \
+         grid(1, 1, 1)\n block(1, 1, 1)\n var i: i32\n var v: i32 mutable\n\n{body}\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    let scalars = |name: &Name| match &**name {
+        "n" => Some(n),
+        "m" => Some(m),
+        _ => None,
+    };
+    check(&program, &scalars).err().map(|wide| (wide.place, wide.range))
+}
+
+const MOST: i64 = i32::MAX as i64;
+
+#[test]
+fn a_fact_about_data_bounds_subscripts_made_of_them() {
+    let fits = |last| outcome("fact 0 <= idx < n", &format!("store x[idx[0] + {last}] = 0.0f32"), 10, 0);
+    // The greatest element is 9.
+    assert_eq!(fits(MOST - 9), None);
+    let (place, range) = fits(MOST - 8).unwrap();
+    assert_eq!(place, "a subscript of `x` in kernel `k`");
+    assert_eq!(range, (i128::from(MOST) - 8, i128::from(MOST) + 1));
+}
+
+#[test]
+fn a_counter_that_doubles_stays_below_its_bound() {
+    let up_to = |add: i64| {
+        let body = format!("for i: i32 = 1 to n step double {{\n store x[i + {add}] = 0.0f32\n}}");
+        outcome("", &body, 100, 0)
+    };
+    // It is at most 99.
+    assert_eq!(up_to(MOST - 99), None);
+    assert_eq!(up_to(MOST - 98).unwrap().1, (i128::from(MOST) - 97, i128::from(MOST) + 1));
+}
+
+#[test]
+fn a_loop_whose_counter_would_leave_the_type_is_reported() {
+    let to = |n| outcome("", "for i: i32 = 0 to n step 64 {\n store x[0] = 0.0f32\n}", n, 0);
+    // The last value is below the bound, and the counter goes 64 beyond.
+    assert_eq!(to(MOST - 63), None);
+    assert_eq!(
+        to(MOST - 62),
+        Some(("the counter of a loop in kernel `k`".into(), (0, i128::from(MOST) + 1)))
+    );
+}
+
+#[test]
+fn a_variable_that_grows_in_a_loop_has_no_range_but_its_type() {
+    let body = "let v: i32 = 0\nfor i: i32 = 0 to n {\n set v = v + 1\n}\nstore x[v + 5] = 0.0f32";
+    let (place, range) = outcome("", body, 100, 0).unwrap();
+    assert_eq!(place, "a subscript of `x` in kernel `k`");
+    assert!(range.1 > MOST.into(), "{range:?}");
+    let body = "let v: i32 = 0\nfor i: i32 = 0 to n {\n set v = i\n}\nstore x[v + 5] = 0.0f32";
+    assert_eq!(outcome("", body, 100, 0), None, "its ranges converge");
+}
+
+#[test]
+fn a_negated_range_is_turned_round() {
+    let minus = |add: i64| {
+        let body = format!("for i: i32 = 10 to n {{\n store x[{add} - i + (-i)] = 0.0f32\n}}");
+        outcome("", &body, 100, 0)
+    };
+    assert_eq!(minus(MOST), None);
+    let body = "for i: i32 = 10 to n {\n store x[-i - 2147483638] = 0.0f32\n}";
+    assert_eq!(outcome("", body, 12, 0).unwrap().1, (-2147483649, -2147483648));
+}
+
+#[test]
+fn scalars_in_conditions_are_within_what_proofs_assume() {
+    let body = "if m < 5i64 predicate {\n store x[0] = 0.0f32\n}";
+    for (m, fits) in
+        [(FAR_SCALAR, true), (FAR_SCALAR + 1, false), (-FAR_SCALAR, true), (-FAR_SCALAR - 1, false)]
+    {
+        let expected = (!fits).then(|| ("`m` in a condition in kernel `k`".into(), (m.into(), m.into())));
+        assert_eq!(outcome("", body, 1, m), expected, "m = {m}");
+    }
+}
+
+#[test]
+fn conditions_fit_and_so_do_indices_in_them() {
+    let body = "if n + 1 > 0 {\n store x[0] = 0.0f32\n}";
+    assert_eq!(outcome("", body, MOST - 1, 0), None);
+    assert_eq!(outcome("", body, MOST, 0).unwrap().0, "a condition in kernel `k`");
+}
