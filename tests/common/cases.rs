@@ -36,6 +36,10 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "matmul" => [(40, 36, 40), (16, 16, 16), (65, 3, 20), (17, 20, 0), (130, 137, 18)]
             .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
             .to_vec(),
+        // Rows of both factors have whole vectors of eight elements.
+        "matmul_bf16" => [(130, 140, 72), (16, 16, 16), (1, 3, 8), (17, 20, 0)]
+            .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
+            .to_vec(),
         "scalars" => vec![vec![("n", 200)]],
         "loops" => vec![vec![("n", 150), ("m", 3)]],
         "shared" => vec![vec![("n", 2)]],
@@ -60,6 +64,12 @@ fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
         }
         (_, DType::F32) => {
             let values: Vec<f32> = (0..len).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect();
+            Buffer::from_slice(&values)
+        }
+        // The same, which are exact in bf16.
+        (_, DType::BF16) => {
+            let values: Vec<half::bf16> =
+                (0..len).map(|k| half::bf16::from_f32(((k * 7 + k / 5) % 23) as f32 - 9.0)).collect();
             Buffer::from_slice(&values)
         }
         _ => panic!("no contents for `{name}`"),
