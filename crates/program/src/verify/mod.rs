@@ -30,6 +30,7 @@ mod integers;
 mod joins;
 mod order;
 mod reading;
+mod sequence;
 mod uniform;
 mod values;
 mod width;
@@ -43,11 +44,13 @@ use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name, ReductionOp
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
-use crate::{HostStmt, LeafId, Program, Value};
+use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
 use joins::WrongJoin;
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
+use sequence::Sequence;
+use uniform::Divergence;
 use values::{Values, WrongValue};
 
 /// What the final check found.
@@ -120,8 +123,7 @@ impl Operators<'_> {
     }
 }
 
-fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
-    let mut questions = 0;
+fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     if let Some(wrong) = width::wrong_index(program) {
         let found = match wrong {
             width::WrongIndex::Type(place, dtype) => Diagnostic::new(
@@ -144,112 +146,145 @@ fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
         Some(WrongJoin::NotFollowed(found)) => return Finding::Unknown(found),
         None => {}
     }
-    let mut seen = HashSet::new();
-    let mut values = operators.kernel.map(|kernel| Values::new(kernel, program));
-    let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen, &mut values)
-        .and_then(|found| if found.is_some() { Ok(found) } else { forgotten(program, &seen) });
-    match found {
-        Ok(None) => Finding::Proved { questions },
+    let values = operators.kernel.map(|kernel| Values::new(kernel, program));
+    let sequence = Sequence::new(program);
+    let mut check = Check { program, questions: 0, seen: HashSet::new(), values, sequence };
+    match check.all(operators.kernel) {
+        Ok(None) => Finding::Proved { questions: check.questions + check.sequence.questions },
         Ok(Some(finding)) => finding,
-        Err(e) => Finding::Unknown(Box::new(e.into())),
+        Err(e) => Finding::Unknown(Box::new(e)),
     }
 }
 
-/// The first thing that is wrong in the launches of a host body.
-fn launches<'p>(
+/// What is found on the way through the launches.
+struct Check<'p> {
     program: &'p Program,
-    body: &'p [HostStmt],
-    around: &mut Vec<HostLoop<'p>>,
-    questions: &mut usize,
-    seen: &mut HashSet<(LeafId, u8)>,
-    values: &mut Option<Values<'p>>,
-) -> Result<Option<Finding>> {
-    for stmt in body {
-        let found = match stmt {
-            HostStmt::For { var, lower, upper, body, .. } => {
-                around.push((var.clone(), lower, upper));
-                let found = launches(program, body, around, questions, seen, values)?;
-                around.pop();
-                found
-            }
-            HostStmt::Launch(number) => match program.kernels.get(*number) {
-                Some(_) => launch(program, *number, around, questions, seen, values)?,
-                None => None,
-            },
-        };
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+    questions: usize,
+    /// The values of parts that are given somewhere.
+    seen: HashSet<(LeafId, u8)>,
+    values: Option<Values<'p>>,
+    sequence: Sequence<'p>,
 }
 
-fn launch<'p>(
-    program: &'p Program,
-    number: usize,
-    around: &[HostLoop<'_>],
-    questions: &mut usize,
-    seen: &mut HashSet<(LeafId, u8)>,
-    values: &mut Option<Values<'p>>,
-) -> Result<Option<Finding>> {
-    let kernel = &program.kernels[number];
-    let context = context(program)?;
-    let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
-    if let Some(divergence) = reading.divergence(&context, questions)? {
-        let barrier = match divergence.barrier.as_str() {
-            "" => "a barrier".to_string(),
-            note => format!("the barrier of `{note}`"),
-        };
-        let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
-        let found = Diagnostic::new("divergent-barrier", message);
-        return Ok(Some(match divergence.case.map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten() {
-            Some(point) => {
-                let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
-                let rest = rest(&point, true);
-                Finding::Refuted(Box::new(found.witness(format!(
-                    "thread {one} does and thread {other} does not, or not as often; {rest}"
-                ))))
+impl<'p> Check<'p> {
+    fn all(
+        &mut self,
+        kernel: Option<&'p LoopKernel>,
+    ) -> std::result::Result<Option<Finding>, Diagnostic> {
+        if let Some(found) = self.launches(&self.program.host, &mut Vec::new())? {
+            return Ok(Some(found));
+        }
+        if let Some(found) = self.forgotten()? {
+            return Ok(Some(found));
+        }
+        let context = context(self.program)?;
+        if let Some(found) = self.sequence.repeated(&context)? {
+            return Ok(Some(found));
+        }
+        match kernel {
+            Some(kernel) => self.sequence.turned(kernel, &context),
+            None => Ok(None),
+        }
+    }
+
+    /// The first thing that is wrong in the launches of a host body.
+    fn launches(
+        &mut self,
+        body: &'p [HostStmt],
+        around: &mut Vec<HostLoop<'p>>,
+    ) -> Result<Option<Finding>> {
+        for (number, stmt) in body.iter().enumerate() {
+            self.sequence.enter(number);
+            let found = match stmt {
+                HostStmt::For { var, lower, upper, body, .. } => {
+                    around.push((var.clone(), lower, upper));
+                    self.sequence.enter_loop(var);
+                    let found = self.launches(body, around)?;
+                    self.sequence.leave();
+                    around.pop();
+                    found
+                }
+                HostStmt::Launch(number) => match self.program.kernels.get(*number) {
+                    Some(kernel) => self.launch(kernel, around)?,
+                    None => None,
+                },
+            };
+            self.sequence.leave();
+            if found.is_some() {
+                return Ok(found);
             }
-            None => {
-                Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
+        }
+        Ok(None)
+    }
+
+    fn launch(&mut self, kernel: &'p DeviceKernel, around: &[HostLoop<'_>]) -> Result<Option<Finding>> {
+        let program = self.program;
+        let context = context(program)?;
+        let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
+        if let Some(divergence) = reading.divergence(&context, &mut self.questions)? {
+            return diverges(kernel, &divergence).map(Some);
+        }
+        let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
+        let mut coverage = Coverage::new(&in_inames, &context);
+        let misfit = coverage.check(&mut self.seen)?;
+        self.questions += coverage.questions;
+        if let Some(misfit) = misfit {
+            return Ok(Some(misfits(program, &kernel.name, &misfit)?));
+        }
+        match self.values.as_mut().map(|values| values.check(kernel, &in_inames)) {
+            Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
+            Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
+            Some(Ok(())) | None => {}
+        }
+        self.sequence.launch(&in_inames)?;
+        let mut order = Order::new(&reading, &context);
+        let meeting = order.check()?;
+        self.questions += order.questions;
+        meeting.map(|m| describe(&reading, &m)).transpose()
+    }
+
+    /// The first part that has instances, and no statement in any kernel for one of its values.
+    fn forgotten(&self) -> Result<Option<Finding>> {
+        let (program, seen) = (self.program, &self.seen);
+        let context = context(program)?;
+        let first = instances::first_of_part(program);
+        for (k, leaf) in program.leaves.iter().enumerate() {
+            let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
+            // The leaves of a part say the same.
+            if first[k] != LeafId(k)
+                || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value)))
+            {
+                continue;
             }
-        }));
+            let case = System::new(&Coverage::instances(instances, &context, None)?)?;
+            if !case.is_empty()? {
+                let misfit = Misfit { flaw: Flaw::Lost(LeafId(k)), case, exact: true };
+                return Ok(Some(misfits(program, &program.name, &misfit)?));
+            }
+        }
+        Ok(None)
     }
-    let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
-    let mut coverage = Coverage::new(&in_inames, &context);
-    let misfit = coverage.check(seen)?;
-    *questions += coverage.questions;
-    if let Some(misfit) = misfit {
-        return Ok(Some(misfits(program, &kernel.name, &misfit)?));
-    }
-    match values.as_mut().map(|values| values.check(kernel, &in_inames)) {
-        Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
-        Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
-        Some(Ok(())) | None => {}
-    }
-    let mut order = Order::new(&reading, &context);
-    let meeting = order.check()?;
-    *questions += order.questions;
-    meeting.map(|m| describe(&reading, &m)).transpose()
 }
 
-/// The first part that has instances, and no statement in any kernel for one of its values.
-fn forgotten(program: &Program, seen: &HashSet<(LeafId, u8)>) -> Result<Option<Finding>> {
-    let context = context(program)?;
-    let first = instances::first_of_part(program);
-    for (k, leaf) in program.leaves.iter().enumerate() {
-        let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
-        // The leaves of a part say the same.
-        if first[k] != LeafId(k) || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value))) {
-            continue;
+/// What a divergence says: two threads of which one comes to a barrier and the other does not.
+fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
+    let barrier = match divergence.barrier.as_str() {
+        "" => "a barrier".to_string(),
+        note => format!("the barrier of `{note}`"),
+    };
+    let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
+    let found = Diagnostic::new("divergent-barrier", message);
+    let case = divergence.case.as_ref().map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten();
+    Ok(match case {
+        Some(point) => {
+            let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
+            let rest = rest(&point, true);
+            Finding::Refuted(Box::new(found.witness(format!(
+                "thread {one} does and thread {other} does not, or not as often; {rest}"
+            ))))
         }
-        let case = System::new(&Coverage::instances(instances, &context, None)?)?;
-        if !case.is_empty()? {
-            let misfit = Misfit { flaw: Flaw::Lost(LeafId(k)), case, exact: true };
-            return Ok(Some(misfits(program, &program.name, &misfit)?));
-        }
-    }
-    Ok(None)
+        None => Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads"))),
+    })
 }
 
 /// What a misfit says: the instance that is lost or extra, where it runs or should.

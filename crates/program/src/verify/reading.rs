@@ -72,6 +72,19 @@ pub(super) struct Done {
     pub scope: ScopeId,
     /// What it gives.
     pub gives: Given,
+    /// Where it stands.
+    pub path: Vec<Turn>,
+}
+
+/// One turn on the way from the beginning of a text to a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// To the statement with this number of a body.
+    Nth(usize),
+    /// Into the loop with this number in [`Reading::loops`].
+    Loop(usize),
+    /// Into a side of a choice.
+    Side(bool),
 }
 
 /// What a statement of a part gives.
@@ -131,6 +144,12 @@ pub(super) struct Loop {
     pub synchronises: bool,
     /// Whether it contains a barrier of the block or of single warps.
     pub joins_lanes: bool,
+    /// What it counts, if that is known.
+    pub counter: Option<Aff>,
+    /// Where it starts.
+    pub lower: Option<Aff>,
+    /// The inames that it counts and no loop around it does.
+    pub inames: Vec<Name>,
 }
 
 /// What holds at a place of the text.
@@ -224,6 +243,8 @@ pub(super) struct Reading<'p> {
     assigned: Vec<usize>,
     scope: ScopeId,
     around: Vec<(ScopeId, Decision<'p>)>,
+    /// Where the statement stands that is being read.
+    path: Vec<Turn>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
 }
@@ -290,6 +311,7 @@ impl<'p> Reading<'p> {
             assigned,
             scope: 0,
             around: Vec::new(),
+            path: Vec::new(),
             loads: Table::default(),
         };
         for (name, lower, upper) in host {
@@ -414,10 +436,11 @@ impl<'p> Reading<'p> {
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {
         let mut nodes = Vec::new();
-        for stmt in body {
+        for (number, stmt) in body.iter().enumerate() {
+            self.path.push(Turn::Nth(number));
             if let Some(leaf) = stmt.leaf() {
-                let scope = self.scope_of(leaf)?;
-                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program) });
+                let (scope, path) = (self.scope_of(leaf)?, self.path.clone());
+                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program), path });
             }
             match stmt {
                 Stmt::Declare(_) => {}
@@ -480,7 +503,9 @@ impl<'p> Reading<'p> {
                         let exact = self.condition(cond, side, asked, &mut rows)?;
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = self.enter(rows, exact);
+                        self.path.push(Turn::Side(side));
                         sides.push(self.nodes(body)?);
+                        self.path.pop();
                         self.scope = before;
                         self.around.pop();
                     }
@@ -489,7 +514,10 @@ impl<'p> Reading<'p> {
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     nodes.push(self.statement(&[lower, upper], None, None)?);
-                    let Some(variable) = self.kernel.vars.get(var.0) else { continue };
+                    let Some(variable) = self.kernel.vars.get(var.0) else {
+                        self.path.pop();
+                        continue;
+                    };
                     let name = Name::new(format!("{}#{}", variable.name, var.0));
                     let number = self.loops.len();
                     self.loops.push(Loop {
@@ -497,6 +525,9 @@ impl<'p> Reading<'p> {
                         step: *step,
                         synchronises: synchronises(body, &[SyncScope::Block]),
                         joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
+                        counter: None,
+                        lower: None,
+                        inames: Vec::new(),
                     });
                     let counter = match (&variable.meaning, self.terms) {
                         (Some(meaning), Terms::Instances) => meaning.clone(),
@@ -514,6 +545,9 @@ impl<'p> Reading<'p> {
                         let inames: Vec<Name> = meaning.names().into_iter().filter(is_new).collect();
                         self.bound.extend(inames.iter().cloned());
                         let lower = self.aff(lower)?;
+                        let own = &mut self.loops[number];
+                        (own.counter, own.lower) = (Some(meaning.clone()), lower.clone());
+                        own.inames.clone_from(&inames);
                         let (name, scope, meaning) = (variable.name.clone(), self.scope, meaning.clone());
                         self.named.push(Named::Loop { name, scope, lower, step: *step, meaning, inames });
                     }
@@ -552,13 +586,16 @@ impl<'p> Reading<'p> {
                     if let Some(slot) = self.values.get_mut(var.0) {
                         *slot = Some((counter, self.scopes[self.scope].loops.clone()));
                     }
+                    self.path.push(Turn::Loop(number));
                     let inside = self.nodes(body)?;
+                    self.path.pop();
                     self.scope = before;
                     self.bound.truncate(bound);
                     self.around.pop();
                     nodes.push(Node::Loop(number, inside));
                 }
             }
+            self.path.pop();
         }
         Ok(nodes)
     }

@@ -1,0 +1,572 @@
+//! Whether each execution comes once, and dependent executions in the order of the kernel.
+//!
+//! The loop tree of the kernel gives each execution of a part a time ([`Model`]), and so does the
+//! text of the program: launches and host loops, then statements and loops of the kernel, whose
+//! counters are functions of inames. Two executions *depend on* each other if they access one cell,
+//! one of them writes it, and they do not both update an accumulator whose updates commute. Asked
+//! is:
+//!
+//! 1. No two statements give one value of a part for one execution. (That a single statement does
+//!    not is asked of its loops, in `instances`.)
+//! 2. There are no dependent executions `x` and `y` such that `x` comes first in the kernel, and
+//!    `y` in the text. That holds without a query where the loops around both statements count the
+//!    same inames as the loops around both parts, in the same order, and the statements stand as
+//!    the parts do.
+//!
+//! The order of the text is that in which one thread runs, and that of phases where barriers or
+//! launches separate different threads; `order` shows that these do. An execution reads where its
+//! statement stands: a value that was loaded before counts only if nothing has written its array
+//! since (`values`).
+//!
+//! An accumulator is one cell for each lane: the one place that holds it is used again for each
+//! first value, so executions of all first values depend on each other. The loops around its first
+//! value have to be around its updates and its use as well.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap},
+};
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, LoopKernel, Name, PartRef};
+use loopwright_legality::{
+    Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nest, is_coordinate, owner, primed,
+};
+use loopwright_poly::{Result, System};
+
+use super::{
+    Finding,
+    reading::{Reading, Turn},
+};
+use crate::{LeafId, Program, Step};
+
+/// A statement that gives a value of a part.
+struct Placed {
+    leaf: LeafId,
+    number: u8,
+    by_data: bool,
+    /// From the beginning of the program; loops by their numbers in [`Sequence::loops`].
+    path: Vec<Turn>,
+    launch: usize,
+    /// What holds there, over coordinates, inames, parameters and data.
+    rows: Vec<Constraint>,
+    either: Vec<Vec<Constraint>>,
+    loads: Vec<Load>,
+    exact: bool,
+    /// The values of inames that no loop counts.
+    only: Vec<(Name, Aff)>,
+}
+
+/// A loop of the host or of a kernel.
+struct Counted {
+    /// A function of the names of an execution that increases from one iteration to the next.
+    time: Option<Aff>,
+    /// The iname that increases with it, if the others in `time` have one value for what is
+    /// compared.
+    iname: Option<Name>,
+}
+
+/// How one iname's values in two executions compare.
+type Relation = (Name, Ordering);
+
+/// A case of an order: relations of inames, and constraints.
+#[derive(Clone, Default)]
+struct Way {
+    relations: Vec<Relation>,
+    rows: Vec<Constraint>,
+}
+
+impl Way {
+    fn and(&self, other: &Way) -> Way {
+        let (mut relations, mut rows) = (self.relations.clone(), self.rows.clone());
+        relations.extend(other.relations.iter().cloned());
+        rows.extend(other.rows.iter().cloned());
+        Way { relations, rows }
+    }
+
+    /// Whether no iname has two relations.
+    fn is_possible(&self) -> bool {
+        let clash = |(k, (name, relation)): (usize, &Relation)| {
+            self.relations[..k].iter().any(|(n, r)| n == name && r != relation)
+        };
+        !self.relations.iter().enumerate().any(clash)
+    }
+}
+
+/// The statements of a program, in their order.
+pub(super) struct Sequence<'p> {
+    program: &'p Program,
+    statements: Vec<Placed>,
+    loops: Vec<Counted>,
+    path: Vec<Turn>,
+    launches: usize,
+    pub questions: usize,
+}
+
+impl<'p> Sequence<'p> {
+    pub fn new(program: &'p Program) -> Self {
+        Sequence {
+            program,
+            statements: Vec::new(),
+            loops: Vec::new(),
+            path: Vec::new(),
+            launches: 0,
+            questions: 0,
+        }
+    }
+
+    /// Goes to a statement of the host, up to [`Sequence::leave`].
+    pub fn enter(&mut self, number: usize) {
+        self.path.push(Turn::Nth(number));
+    }
+
+    /// Goes into a loop of the host, up to [`Sequence::leave`].
+    pub fn enter_loop(&mut self, var: &Name) {
+        self.path.push(Turn::Loop(self.loops.len()));
+        self.loops.push(Counted { time: Some(Aff::var(var)), iname: Some(var.clone()) });
+    }
+
+    pub fn leave(&mut self) {
+        self.path.pop();
+    }
+
+    /// Adds the statements of a launch.
+    pub fn launch(&mut self, reading: &Reading<'_>) -> Result<()> {
+        let first = self.loops.len();
+        for of in &reading.loops {
+            let mut counted = Counted { time: None, iname: None };
+            if let (Some(counter), Step::Add(_) | Step::Double) = (&of.counter, of.step) {
+                // Threads that wait for each other are in iterations of one number.
+                counted.time = match (of.joins_lanes, &of.lower) {
+                    (false, _) => Some(counter.clone()),
+                    (true, Some(lower)) => Some(counter.sub(lower)?),
+                    (true, None) => None,
+                };
+                let is_own = |time: &Aff| !of.joins_lanes || !time.mentions_any(&|n| is_coordinate(n));
+                if let ([iname], Some(time)) = (of.inames.as_slice(), &counted.time)
+                    && time.coefficient(iname) > 0
+                    && is_own(time)
+                {
+                    counted.iname = Some(iname.clone());
+                }
+            }
+            self.loops.push(counted);
+        }
+        for done in &reading.done {
+            let Some(number) = done.gives.value() else { continue };
+            let leaf = &self.program.leaves[done.leaf.0];
+            let scope = reading.scope(done.scope);
+            let is_so = |name: &Name, value: &Aff| {
+                Constraint::equal(&Aff::var(name), value).is_ok_and(|c| scope.rows.contains(&c))
+            };
+            let mut path = self.path.clone();
+            path.extend(done.path.iter().map(|turn| match turn {
+                Turn::Loop(number) => Turn::Loop(first + number),
+                other => *other,
+            }));
+            self.statements.push(Placed {
+                leaf: done.leaf,
+                number,
+                by_data: leaf.decided_by_data,
+                path,
+                launch: self.launches,
+                rows: if leaf.decided_by_data { Vec::new() } else { scope.rows.clone() },
+                either: scope.either.clone(),
+                loads: scope.loads.clone(),
+                exact: scope.exact && !leaf.decided_by_data,
+                only: leaf.only.iter().filter(|(n, value)| is_so(n, value)).cloned().collect(),
+            });
+        }
+        self.launches += 1;
+        Ok(())
+    }
+
+    fn part(&self, of: &Placed) -> &'p PartRef {
+        &self.program.leaves[of.leaf.0].part
+    }
+
+    /// The loops around both statements, and how these stand to each other; `None` if on different
+    /// sides of a choice.
+    fn common(x: &Placed, y: &Placed) -> (Vec<usize>, Option<Ordering>) {
+        let mut loops = Vec::new();
+        for turns in x.path.iter().zip(&y.path) {
+            match turns {
+                (Turn::Nth(a), Turn::Nth(b)) if a != b => return (loops, Some(a.cmp(b))),
+                (Turn::Side(a), Turn::Side(b)) if a != b => return (loops, None),
+                (Turn::Loop(number), _) => loops.push(*number),
+                _ => {}
+            }
+        }
+        (loops, Some(Ordering::Equal))
+    }
+
+    /// The first two statements that may give one value for one execution.
+    pub fn repeated(&mut self, context: &[Constraint]) -> Result<Option<Finding>> {
+        let mut of_value: HashMap<(&PartRef, u8), Vec<&Placed>> = HashMap::new();
+        for placed in self.statements.iter().filter(|s| !s.by_data) {
+            let given = of_value.entry((self.part(placed), placed.number)).or_default();
+            for other in given.iter() {
+                let (_, position) = Self::common(other, placed);
+                // A first value may be given again: before any update, as it is dependent on these.
+                let is_first = matches!(self.part(placed).part, loopwright_kernel_ir::Part::Init(_));
+                if is_first && other.launch == placed.launch || position.is_none() {
+                    continue;
+                }
+                // Values that the text names are others in another launch.
+                let apart = placed.launch != other.launch;
+                let is_named = |n: &Name| apart && !is_coordinate(n) && n.contains(['#', '[', ' ']);
+                let renamed = |c: &Constraint| c.rename(&|n| is_named(n).then(|| primed(n)));
+                let mut rows = [context, &other.rows].concat();
+                for c in &placed.rows {
+                    rows.push(renamed(c)?);
+                }
+                let mut either = other.either.clone();
+                for list in &placed.either {
+                    either.push(list.iter().map(renamed).collect::<Result<_>>()?);
+                }
+                let system = System::new(&rows)?;
+                if let Some(case) = meets(&system, &either, &mut self.questions)? {
+                    let part = self.part(placed);
+                    let message = format!("{part} may run more than once for one of its instances");
+                    let found = Diagnostic::new("repeated-instance", message);
+                    let exact = placed.exact && other.exact;
+                    return Ok(Some(finding(found, &case, exact, |point| {
+                        format!("two statements run it where {}", values(point, ""))
+                    })?));
+                }
+            }
+            given.push(placed);
+        }
+        Ok(None)
+    }
+
+    /// The first two dependent executions in another order than the kernel's.
+    pub fn turned(
+        &mut self,
+        kernel: &LoopKernel,
+        context: &[Constraint],
+    ) -> std::result::Result<Option<Finding>, Diagnostic> {
+        let model = Model::new(kernel)?;
+        let mut of_part: Vec<Vec<usize>> = vec![Vec::new(); model.parts.len()];
+        for (number, placed) in self.statements.iter().enumerate() {
+            if let Some(part) = model.numbers.get(self.part(placed)) {
+                of_part[*part].push(number);
+            }
+        }
+        // Within a nest over segments the data decide.
+        let nests = kernel.flat.keys().filter_map(|iname| flat_nest(kernel, iname).ok());
+        let nests: Vec<Vec<PartRef>> = nests.map(|nest| nest.parts.into_iter().collect()).collect();
+        let nest = |part: &PartRef| nests.iter().position(|parts| parts.contains(part));
+        let mut known: HashMap<(usize, usize), bool> = HashMap::new();
+        for (array, touches) in &model.touches {
+            if touches.iter().all(|(p, k)| model.parts[*p].events[*k].touch == Touch::Read) {
+                continue;
+            }
+            for (p, e) in touches {
+                for (q, f) in touches {
+                    let (p, q) = ((&model.parts[*p], of_part[*p].as_slice()), (&model.parts[*q], &of_part[*q]));
+                    let events = (&p.0.events[*e], &q.0.events[*f]);
+                    if !depend(events.0, events.1) {
+                        continue;
+                    }
+                    for (x, y) in p.1.iter().flat_map(|x| q.1.iter().map(move |y| (*x, *y))) {
+                        let (a, b) = (&self.statements[x], &self.statements[y]);
+                        if a.by_data && b.by_data && nest(self.part(a)) == nest(self.part(b)) {
+                            continue;
+                        }
+                        let pair = Pair { model: &model, context, array, parts: (p.0, q.0), events, x, y };
+                        let aligned = match known.get(&(x, y)) {
+                            Some(aligned) => *aligned,
+                            None => self.is_aligned(&pair),
+                        };
+                        known.insert((x, y), aligned);
+                        if let Some(found) = self.pair(&pair, aligned)? {
+                            return Ok(Some(found));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the text orders all executions of two statements as the kernel does, by its loops.
+    fn is_aligned(&self, pair: &Pair<'_, '_>) -> bool {
+        let (x, y) = (&self.statements[pair.x], &self.statements[pair.y]);
+        let (p, q) = pair.parts;
+        let (inames, in_kernel) = loops_around(p, q);
+        let (loops, in_text) = Self::common(x, y);
+        let mut earlier: Vec<&Name> = Vec::new();
+        let mut counted: Vec<&Name> = Vec::new();
+        for iname in &inames {
+            let value = x.only.iter().find(|(n, _)| n == iname).filter(|own| y.only.contains(own));
+            let is_fixed = value.is_some_and(|(_, value)| {
+                !value.mentions_any(&|n| !pair.model.is_parameter(n) && !earlier.contains(&n))
+            });
+            if !is_fixed {
+                counted.push(iname);
+            }
+            earlier.push(iname);
+        }
+        let same = counted.len() == loops.len()
+            && loops.iter().zip(&counted).all(|(l, iname)| self.loops[*l].iname.as_ref() == Some(iname));
+        same && match in_kernel {
+            Ordering::Equal => true,
+            position => in_text.is_none_or(|other| other == position),
+        }
+    }
+
+    /// The cases in which the second of two statements runs before the first one.
+    fn turned_in_text(&self, pair: &Pair<'_, '_>) -> Result<Vec<Way>> {
+        let (loops, position) = Self::common(&self.statements[pair.x], &self.statements[pair.y]);
+        let (mut ways, mut equal) = (Vec::new(), Way::default());
+        for number in loops {
+            let Counted { time, iname } = &self.loops[number];
+            let mut less = equal.clone();
+            if let Some(time) = time {
+                let other = pair.second(time)?;
+                less.rows.push(Constraint::lt(&other, time)?);
+                equal.rows.push(Constraint::equal(&other, time)?);
+                // The other names in it are those of loops around, or of the thread.
+                if let (Some(iname), true) = (iname, time.as_var() == iname.as_ref()) {
+                    less.relations.push((iname.clone(), Ordering::Greater));
+                    equal.relations.push((iname.clone(), Ordering::Equal));
+                }
+            }
+            ways.push(less);
+        }
+        if position == Some(Ordering::Greater) {
+            ways.push(equal);
+        }
+        Ok(ways)
+    }
+
+    fn pair(&mut self, pair: &Pair<'_, '_>, aligned: bool) -> Result<Option<Finding>> {
+        let in_kernel = pair.before_in_kernel(aligned)?;
+        if in_kernel.is_empty() {
+            return Ok(None);
+        }
+        let in_text = self.turned_in_text(pair)?;
+        let cell = pair.one_cell()?;
+        let mut ways = in_kernel.iter().flat_map(|a| in_text.iter().map(move |b| a.and(b)));
+        let Some(first) = ways.find(|way| way.and(&cell).is_possible()) else { return Ok(None) };
+        let (x, y) = (&self.statements[pair.x], &self.statements[pair.y]);
+        let mut rows = [pair.context, &x.rows, &cell.rows].concat();
+        for c in &y.rows {
+            rows.push(pair.second_of(c)?);
+        }
+        let mut either = x.either.clone();
+        for list in &y.either {
+            either.push(list.iter().map(|c| pair.second_of(c)).collect::<Result<_>>()?);
+        }
+        let mut loads = x.loads.clone();
+        for load in &y.loads {
+            let arguments = load.arguments.iter().map(|aff| pair.second(aff)).collect::<Result<_>>()?;
+            loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+        }
+        let both = System::new(&rows)?;
+        for way in std::iter::once(first).chain(ways) {
+            if !way.and(&cell).is_possible() {
+                continue;
+            }
+            let Some(case) = meets(&both.with(&way.rows)?, &either, &mut self.questions)? else { continue };
+            if !loads.is_empty() && facts_exclude(&case, &loads, &self.program.facts)? {
+                continue;
+            }
+            let exact = x.exact && y.exact && pair.is_exact();
+            let (first, second) = (self.part(x), self.part(y));
+            let message = format!(
+                "{second} may run before {first}, which comes first in the kernel, and both access one \
+                 element of `{}`",
+                pair.array
+            );
+            let found = Diagnostic::new("wrong-order", message);
+            return Ok(Some(finding(found, &case, exact, |point| {
+                format!("{first} where {} runs after {second} where {}", values(point, ""), values(point, "'"))
+            })?));
+        }
+        Ok(None)
+    }
+}
+
+/// Two accesses, of two statements that may be one.
+struct Pair<'a, 'k> {
+    model: &'a Model<'k>,
+    context: &'a [Constraint],
+    array: &'a Name,
+    parts: (&'a ModelPart, &'a ModelPart),
+    events: (&'a Event, &'a Event),
+    x: usize,
+    y: usize,
+}
+
+impl Pair<'_, '_> {
+    fn second(&self, aff: &Aff) -> Result<Aff> {
+        self.model.second(aff)
+    }
+
+    fn second_of(&self, c: &Constraint) -> Result<Constraint> {
+        Ok(Constraint { kind: c.kind, aff: self.second(&c.aff)? })
+    }
+
+    fn is_accumulator(&self) -> bool {
+        self.model.is_accumulator(self.array)
+    }
+
+    /// Whether all that is known of the two cells is in [`Pair::one_cell`].
+    fn is_exact(&self) -> bool {
+        let is_plain = |e: &Event| e.under.is_empty() && e.cell.iter().all(Option::is_some);
+        is_plain(self.events.0) && is_plain(self.events.1)
+    }
+
+    /// The cases in which the first comes before the second; of those that run in one iteration of
+    /// all loops alone, if the text has the same loops.
+    fn before_in_kernel(&self, aligned: bool) -> Result<Vec<Way>> {
+        let (p, q) = self.parts;
+        let (loops, position) = loops_around(p, q);
+        let relate = |way: &mut Way, name: &Name, relation: Ordering| -> Result<()> {
+            let (own, other) = (Aff::var(name), Aff::var(primed(name)));
+            way.rows.push(match relation {
+                Ordering::Less => Constraint::lt(&own, &other)?,
+                _ => Constraint::equal(&own, &other)?,
+            });
+            way.relations.push((name.clone(), relation));
+            Ok(())
+        };
+        let (mut ways, mut equal) = (Vec::new(), Way::default());
+        for name in &loops {
+            let mut less = equal.clone();
+            relate(&mut less, name, Ordering::Less)?;
+            ways.push(less);
+            relate(&mut equal, name, Ordering::Equal)?;
+        }
+        if position == Ordering::Less {
+            ways.push(equal.clone());
+        }
+        if aligned {
+            ways.clear();
+        }
+        // Lanes of a thread read before they write, and write one after the other.
+        if position == Ordering::Equal && !self.is_accumulator() {
+            let coordinates = HardwareAxis::all().map(|axis| Name::new(axis.coordinate()));
+            coordinates.into_iter().try_for_each(|name| relate(&mut equal, &name, Ordering::Equal))?;
+            match (self.events.0.touch == Touch::Read, self.events.1.touch == Touch::Read) {
+                (true, false) if !p.lanes.is_empty() => ways.push(equal),
+                (false, false) => {
+                    for lane in &p.lanes {
+                        let mut less = equal.clone();
+                        relate(&mut less, lane, Ordering::Less)?;
+                        ways.push(less);
+                        relate(&mut equal, lane, Ordering::Equal)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(ways)
+    }
+
+    /// That both access one cell.
+    fn one_cell(&self) -> Result<Way> {
+        let mut way = Way::default();
+        let equal = |way: &mut Way, name: &Name| -> Result<()> {
+            way.rows.push(Constraint::equal(&Aff::var(name), &Aff::var(primed(name)))?);
+            way.relations.push((name.clone(), Ordering::Equal));
+            Ok(())
+        };
+        if self.is_accumulator() {
+            let is_lane = |name: &&Name| self.model.kernel.tag(name).is_jam();
+            for cell in self.events.0.cell.iter().flatten() {
+                cell.as_var().filter(is_lane).map_or(Ok(()), |lane| equal(&mut way, lane))?;
+            }
+            return Ok(way);
+        }
+        let space = self.model.space(self.array);
+        for axis in HardwareAxis::all().filter(|axis| owner(space).contains(*axis)) {
+            equal(&mut way, &Name::new(axis.coordinate()))?;
+        }
+        if space == AddressSpace::Private {
+            for lane in self.model.written_lanes(self.array) {
+                equal(&mut way, &lane)?;
+            }
+        }
+        for (s, t) in self.events.0.cell.iter().zip(&self.events.1.cell) {
+            if let (Some(s), Some(t)) = (s, t) {
+                let same = s == t && s.as_var().is_some_and(|n| self.model.lookup.is_iname(n));
+                let (s, t) = (self.of_text(s)?, self.of_text(t)?);
+                way.rows.push(Constraint::equal(&s, &self.second(&t)?)?);
+                way.relations.extend(s.as_var().filter(|_| same).map(|name| (name.clone(), Ordering::Equal)));
+            }
+        }
+        Ok(way)
+    }
+
+    /// A function of inames over coordinates, as the text has them.
+    fn of_text(&self, aff: &Aff) -> Result<Aff> {
+        aff.substitute(&|n| {
+            let axis = self.model.kernel.tag(n).axis()?;
+            let lower = self.model.lower(n).ok()??;
+            axis.position().add(&lower).ok()
+        })
+    }
+}
+
+/// The loops of the kernel around both parts, and the order of what is inside.
+fn loops_around(p: &ModelPart, q: &ModelPart) -> (Vec<Name>, Ordering) {
+    let mut loops = Vec::new();
+    for (a, b) in p.path.iter().zip(&q.path) {
+        match a.position.cmp(&b.position) {
+            Ordering::Equal => loops.extend(a.iname.clone()),
+            unequal => return (loops, unequal),
+        }
+    }
+    (loops, Ordering::Equal)
+}
+
+/// Whether the order of two accesses to one cell matters.
+fn depend(a: &Event, b: &Event) -> bool {
+    match (a.touch, b.touch) {
+        (Touch::Read, Touch::Read) | (Touch::Update, Touch::Update) => false,
+        (Touch::Read | Touch::Write | Touch::Update, Touch::Read | Touch::Write | Touch::Update) => true,
+    }
+}
+
+/// A case of a system in which of each list some constraint holds.
+fn meets(system: &System, either: &[Vec<Constraint>], questions: &mut usize) -> Result<Option<System>> {
+    *questions += 1;
+    if system.is_empty()? {
+        return Ok(None);
+    }
+    let Some((first, rest)) = either.split_first() else { return Ok(Some(system.clone())) };
+    for c in first {
+        if let Some(case) = meets(&system.with(std::slice::from_ref(c))?, rest, questions)? {
+            return Ok(Some(case));
+        }
+    }
+    Ok(None)
+}
+
+fn finding(
+    found: Diagnostic,
+    case: &System,
+    exact: bool,
+    witness: impl FnOnce(&BTreeMap<Name, i64>) -> String,
+) -> Result<Finding> {
+    let point = if exact { case.sample(&BTreeMap::new())? } else { None };
+    Ok(match point {
+        Some(point) => Finding::Refuted(Box::new(found.witness(witness(&point)))),
+        None => Finding::Unknown(Box::new(found)),
+    })
+}
+
+/// The values of one execution, and of the parameters.
+fn values(point: &BTreeMap<Name, i64>, prime: &str) -> String {
+    let of = |name: &Name| match prime {
+        "" => (!name.ends_with('\'')).then(|| name.to_string()),
+        prime => match name.strip_suffix(prime) {
+            Some(own) => Some(own.to_string()),
+            None => (!point.contains_key(&primed(name))).then(|| name.to_string()),
+        },
+    };
+    let found: Vec<String> = point.iter().filter_map(|(n, v)| Some(format!("{}={v}", of(n)?))).collect();
+    found.join(", ")
+}
