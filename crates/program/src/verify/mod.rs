@@ -167,10 +167,7 @@ struct Check<'p> {
 }
 
 impl<'p> Check<'p> {
-    fn all(
-        &mut self,
-        kernel: Option<&'p LoopKernel>,
-    ) -> std::result::Result<Option<Finding>, Diagnostic> {
+    fn all(&mut self, kernel: Option<&'p LoopKernel>) -> std::result::Result<Option<Finding>, Diagnostic> {
         if let Some(found) = self.launches(&self.program.host, &mut Vec::new())? {
             return Ok(Some(found));
         }
@@ -188,11 +185,7 @@ impl<'p> Check<'p> {
     }
 
     /// The first thing that is wrong in the launches of a host body.
-    fn launches(
-        &mut self,
-        body: &'p [HostStmt],
-        around: &mut Vec<HostLoop<'p>>,
-    ) -> Result<Option<Finding>> {
+    fn launches(&mut self, body: &'p [HostStmt], around: &mut Vec<HostLoop<'p>>) -> Result<Option<Finding>> {
         for (number, stmt) in body.iter().enumerate() {
             self.sequence.enter(number);
             let found = match stmt {
@@ -279,11 +272,15 @@ fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
         Some(point) => {
             let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
             let rest = rest(&point, true);
-            Finding::Refuted(Box::new(found.witness(format!(
-                "thread {one} does and thread {other} does not, or not as often; {rest}"
-            ))))
+            Finding::Refuted(Box::new(
+                found.witness(format!(
+                    "thread {one} does and thread {other} does not, or not as often; {rest}"
+                )),
+            ))
         }
-        None => Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads"))),
+        None => {
+            Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
+        }
     })
 }
 

@@ -146,8 +146,6 @@ pub(super) struct Loop {
     pub joins_lanes: bool,
     /// What it counts, if that is known.
     pub counter: Option<Aff>,
-    /// Where it starts.
-    pub lower: Option<Aff>,
     /// The inames that it counts and no loop around it does.
     pub inames: Vec<Name>,
 }
@@ -526,7 +524,6 @@ impl<'p> Reading<'p> {
                         synchronises: synchronises(body, &[SyncScope::Block]),
                         joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
                         counter: None,
-                        lower: None,
                         inames: Vec::new(),
                     });
                     let counter = match (&variable.meaning, self.terms) {
@@ -546,7 +543,7 @@ impl<'p> Reading<'p> {
                         self.bound.extend(inames.iter().cloned());
                         let lower = self.aff(lower)?;
                         let own = &mut self.loops[number];
-                        (own.counter, own.lower) = (Some(meaning.clone()), lower.clone());
+                        own.counter = Some(meaning.clone());
                         own.inames.clone_from(&inames);
                         let (name, scope, meaning) = (variable.name.clone(), self.scope, meaning.clone());
                         self.named.push(Named::Loop { name, scope, lower, step: *step, meaning, inames });

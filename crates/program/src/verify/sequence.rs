@@ -18,16 +18,17 @@
 //! statement stands: a value that was loaded before counts only if nothing has written its array
 //! since (`values`).
 //!
-//! An accumulator is one cell for each lane: the one place that holds it is used again for each
-//! first value, so executions of all first values depend on each other. The loops around its first
-//! value have to be around its updates and its use as well.
+//! An accumulator is one cell for each thread and lane of its first value: the place that holds it is
+//! used again in each iteration of the loops around, whose executions depend on each other.
 
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, HashMap},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, LoopKernel, Name, PartRef};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, LoopKernel, Name, Part, PartRef,
+};
 use loopwright_legality::{
     Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nest, is_coordinate, owner, primed,
 };
@@ -135,19 +136,15 @@ impl<'p> Sequence<'p> {
         for of in &reading.loops {
             let mut counted = Counted { time: None, iname: None };
             if let (Some(counter), Step::Add(_) | Step::Double) = (&of.counter, of.step) {
-                // Threads that wait for each other are in iterations of one number.
-                counted.time = match (of.joins_lanes, &of.lower) {
-                    (false, _) => Some(counter.clone()),
-                    (true, Some(lower)) => Some(counter.sub(lower)?),
-                    (true, None) => None,
-                };
-                let is_own = |time: &Aff| !of.joins_lanes || !time.mentions_any(&|n| is_coordinate(n));
-                if let ([iname], Some(time)) = (of.inames.as_slice(), &counted.time)
-                    && time.coefficient(iname) > 0
-                    && is_own(time)
+                // Threads that wait for each other begin a loop with one value (`uniform`).
+                let is_own = !of.joins_lanes || !counter.mentions_any(&|n| is_coordinate(n));
+                if let [iname] = of.inames.as_slice()
+                    && counter.coefficient(iname) > 0
+                    && is_own
                 {
                     counted.iname = Some(iname.clone());
                 }
+                counted.time = Some(counter.clone());
             }
             self.loops.push(counted);
         }
@@ -201,13 +198,14 @@ impl<'p> Sequence<'p> {
 
     /// The first two statements that may give one value for one execution.
     pub fn repeated(&mut self, context: &[Constraint]) -> Result<Option<Finding>> {
+        let program = self.program;
         let mut of_value: HashMap<(&PartRef, u8), Vec<&Placed>> = HashMap::new();
         for placed in self.statements.iter().filter(|s| !s.by_data) {
             let given = of_value.entry((self.part(placed), placed.number)).or_default();
             for other in given.iter() {
                 let (_, position) = Self::common(other, placed);
                 // A first value may be given again: before any update, as it is dependent on these.
-                let is_first = matches!(self.part(placed).part, loopwright_kernel_ir::Part::Init(_));
+                let is_first = matches!(self.part(placed).part, Part::Init(_));
                 if is_first && other.launch == placed.launch || position.is_none() {
                     continue;
                 }
@@ -230,7 +228,8 @@ impl<'p> Sequence<'p> {
                     let found = Diagnostic::new("repeated-instance", message);
                     let exact = placed.exact && other.exact;
                     return Ok(Some(finding(found, &case, exact, |point| {
-                        format!("two statements run it where {}", values(point, ""))
+                        let (at, rest) = (place(program, point, ""), parameters(program, point));
+                        format!("two statements run it{at}{rest}")
                     })?));
                 }
             }
@@ -263,7 +262,8 @@ impl<'p> Sequence<'p> {
             }
             for (p, e) in touches {
                 for (q, f) in touches {
-                    let (p, q) = ((&model.parts[*p], of_part[*p].as_slice()), (&model.parts[*q], &of_part[*q]));
+                    let (p, q) =
+                        ((&model.parts[*p], of_part[*p].as_slice()), (&model.parts[*q], &of_part[*q]));
                     let events = (&p.0.events[*e], &q.0.events[*f]);
                     if !depend(events.0, events.1) {
                         continue;
@@ -364,6 +364,7 @@ impl<'p> Sequence<'p> {
             loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
         }
         let both = System::new(&rows)?;
+        let program = self.program;
         for way in std::iter::once(first).chain(ways) {
             if !way.and(&cell).is_possible() {
                 continue;
@@ -374,14 +375,17 @@ impl<'p> Sequence<'p> {
             }
             let exact = x.exact && y.exact && pair.is_exact();
             let (first, second) = (self.part(x), self.part(y));
+            let cell = match pair.is_accumulator() {
+                true => format!("the accumulator of {}", pair.parts.0.part.instruction),
+                false => format!("one element of `{}`", pair.array),
+            };
             let message = format!(
-                "{second} may run before {first}, which comes first in the kernel, and both access one \
-                 element of `{}`",
-                pair.array
+                "{second} may run before {first}, which comes first in the kernel, and both access {cell}"
             );
             let found = Diagnostic::new("wrong-order", message);
             return Ok(Some(finding(found, &case, exact, |point| {
-                format!("{first} where {} runs after {second} where {}", values(point, ""), values(point, "'"))
+                let (at, other) = (place(program, point, ""), place(program, point, "'"));
+                format!("{first}{at} runs after {second}{other}{}", parameters(program, point))
             })?));
         }
         Ok(None)
@@ -474,10 +478,17 @@ impl Pair<'_, '_> {
             Ok(())
         };
         if self.is_accumulator() {
-            let is_lane = |name: &&Name| self.model.kernel.tag(name).is_jam();
-            for cell in self.events.0.cell.iter().flatten() {
-                cell.as_var().filter(is_lane).map_or(Ok(()), |lane| equal(&mut way, lane))?;
+            // Threads have accumulators of their own, of which those along the axes on which the
+            // first value is not are joined. No blocks are.
+            let mut axes: Vec<HardwareAxis> = HardwareAxis::OF_GRID.to_vec();
+            for name in self.events.0.cell.iter().flatten().filter_map(Aff::as_var) {
+                let tag = self.model.kernel.tag(name);
+                axes.extend(tag.axis());
+                if tag.is_jam() {
+                    equal(&mut way, name)?;
+                }
             }
+            axes.iter().try_for_each(|axis| equal(&mut way, &Name::new(axis.coordinate())))?;
             return Ok(way);
         }
         let space = self.model.space(self.array);
@@ -558,15 +569,28 @@ fn finding(
     })
 }
 
-/// The values of one execution, and of the parameters.
-fn values(point: &BTreeMap<Name, i64>, prime: &str) -> String {
-    let of = |name: &Name| match prime {
-        "" => (!name.ends_with('\'')).then(|| name.to_string()),
-        prime => match name.strip_suffix(prime) {
-            Some(own) => Some(own.to_string()),
-            None => (!point.contains_key(&primed(name))).then(|| name.to_string()),
-        },
-    };
-    let found: Vec<String> = point.iter().filter_map(|(n, v)| Some(format!("{}={v}", of(n)?))).collect();
-    found.join(", ")
+/// Where an execution runs: what its names are, without coordinates that are 0 and parameters. Names
+/// that have no second value are the same for both.
+fn place(program: &Program, point: &BTreeMap<Name, i64>, prime: &str) -> String {
+    let is_parameter = |name: &str| program.scalars().any(|s| *s.name == *name);
+    let mut found = Vec::new();
+    for (name, value) in point {
+        let own = match (prime, name.strip_suffix('\'')) {
+            ("", None) => name,
+            ("'", Some(own)) => own,
+            ("'", None) if !point.contains_key(&primed(name)) => name,
+            _ => continue,
+        };
+        if !is_parameter(own) && !(is_coordinate(own) && *value == 0) {
+            found.push(format!("{own}={value}"));
+        }
+    }
+    if found.is_empty() { String::new() } else { format!(" at {}", found.join(", ")) }
+}
+
+/// The parameters of a point.
+fn parameters(program: &Program, point: &BTreeMap<Name, i64>) -> String {
+    let known = program.scalars().filter_map(|s| Some(format!("{}={}", s.name, point.get(&s.name)?)));
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { String::new() } else { format!("; {}", known.join(", ")) }
 }

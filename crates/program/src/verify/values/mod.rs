@@ -19,6 +19,7 @@
 //!   what was there before the first of them.
 //! * Which variable or array of the thread holds which temporary or accumulator is learnt from the
 //!   statements that give values, one for each.
+//! * Statements that give no value write nothing that the kernel has (`stray`).
 //! * A condition on data has to be the instruction's predicate.
 //! * A copy that fills its whole buffer chooses between the value and a constant by a condition
 //!   that holds for the instances, and for nothing else that it runs for.
@@ -32,6 +33,7 @@ mod filling;
 mod forms;
 mod given;
 mod spec;
+mod stray;
 mod walk;
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! What the kernel says that a part computes, as forms.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     rc::Rc,
 };
 
@@ -9,7 +9,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
 };
-use loopwright_legality::{consumer, context};
+use loopwright_legality::{conditional_reads, consumer, context, flat_nest};
 use loopwright_poly::{System, Table};
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
@@ -37,6 +37,7 @@ pub(super) struct Spec<'k> {
     /// The lanes of the parts that write an array.
     of_writers: HashMap<Name, Vec<Name>>,
     lowers: Table<Name, i64>,
+    in_nests: Table<Name, Rc<HashSet<Name>>>,
 }
 
 /// The expressions of a part, with types.
@@ -124,6 +125,7 @@ impl<'k> Spec<'k> {
             lanes: Table::default(),
             of_writers,
             lowers: Table::default(),
+            in_nests: Table::default(),
         }
     }
 
@@ -450,6 +452,31 @@ impl<'k> Spec<'k> {
         let lanes = Rc::new(lanes);
         self.lanes.insert(place.clone(), lanes.clone());
         lanes
+    }
+
+    /// The arrays that the instructions of the nests over segments read that an instruction is in.
+    pub fn read_in_nests(&mut self, instruction: &Name) -> Rc<HashSet<Name>> {
+        if let Some(known) = self.in_nests.get(instruction) {
+            return known.clone();
+        }
+        let nests = self.kernel.flat.keys().filter_map(|iname| flat_nest(self.kernel, iname).ok());
+        let own = nests.filter(|nest| nest.parts.iter().any(|part| part.instruction == *instruction));
+        let mut found = HashSet::new();
+        for part in own.flat_map(|nest| nest.parts) {
+            let Some(i) = self.lookup.instruction(&part.instruction) else { continue };
+            let read = conditional_reads(&self.lookup, i, &part);
+            found.extend(read.into_iter().map(|(access, _)| access.array));
+        }
+        let found = Rc::new(found);
+        self.in_nests.insert(instruction.clone(), found.clone());
+        found
+    }
+
+    /// Whether the updates of a reduction are in lanes in which its first value is not.
+    pub fn joins_lanes(&self, instruction: &Name, n: usize) -> bool {
+        let inames = |part| self.lookup.part_inames(&PartRef { instruction: instruction.clone(), part });
+        let first = inames(Part::Init(n));
+        inames(Part::Update(n)).iter().any(|i| self.kernel.tag(i).is_jam() && !first.contains(i))
     }
 
     /// The number of a lane, from 0.

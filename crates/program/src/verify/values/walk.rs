@@ -14,7 +14,6 @@ use super::{
     buffers::{Buffers, Piece},
     filling::Filling,
     forms::{Form, Forms, Node, Op, Operation, Place, UnaryOp, Version},
-    local,
     spec::{At, Spec, Versions, version},
 };
 use crate::{
@@ -55,6 +54,10 @@ pub(super) struct Walk<'w, 'k, 'r> {
     loops: usize,
     /// The copies that fill a place, if one does and nothing else writes it.
     pub fillings: HashMap<Place, Option<Filling>>,
+    /// Whether a collective is around.
+    pub joining: bool,
+    /// Whether data decide which instances some statement runs.
+    pub has_nest: bool,
 }
 
 /// Statements of one execution of a part.
@@ -81,6 +84,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         forms: &'w mut Forms,
         holders: HashMap<Local, Place>,
     ) -> Self {
+        let mut has_nest = false;
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            let leaf = stmt.leaf().and_then(|id| program.leaves.get(id.0));
+            has_nest |= leaf.is_some_and(|l| l.decided_by_data);
+        });
         Walk {
             program,
             kernel,
@@ -104,6 +112,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             path: Vec::new(),
             loops: 0,
             fillings: HashMap::new(),
+            joining: false,
+            has_nest,
         }
     }
 
@@ -120,8 +130,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 (Some(leaf), Some(number), Some(scope)) if !leaf.decided_by_data => {
                     self.given(stmt, leaf, number, scope)?;
                 }
-                (None, ..) => self.begins(stmt)?,
-                _ => {}
+                (Some(leaf), number, _) if leaf.decided_by_data => self.of_nest(stmt, leaf, number)?,
+                (Some(_), Some(_), _) => {}
+                _ => self.is_stray(stmt)?,
             }
             if given.is_none() {
                 self.group = None;
@@ -167,7 +178,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);
+                let around = std::mem::replace(&mut self.joining, true);
                 self.body(body)?;
+                self.joining = around;
                 self.forget(&written);
             }
             Stmt::If { cond, body, otherwise, note } => {
@@ -473,29 +486,6 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         match self.vars.get(&var) {
             Some(form) => *form,
             None => self.forms.opaque(dtype),
-        }
-    }
-
-    /// Accumulators that begin anew, for a round of a scan, have the neutral value.
-    fn begins(&mut self, stmt: &'k Stmt) -> Result<(), WrongValue> {
-        let (Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. }) = stmt else {
-            return Ok(());
-        };
-        let Some(place) = local(stmt).and_then(|l| self.holders.get(&l).cloned()) else { return Ok(()) };
-        let form = self.value(value);
-        if self.forms.as_number(form).is_none() {
-            return Ok(());
-        }
-        match self.spec.neutral(self.forms, &place)? {
-            Some(neutral) if neutral != form => Err(self.wrong(
-                format!(
-                    "an accumulator in `{}` begins with another value than the neutral one",
-                    self.kernel.name
-                ),
-                neutral,
-                form,
-            )),
-            _ => Ok(()),
         }
     }
 
