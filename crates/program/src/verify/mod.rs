@@ -14,10 +14,30 @@
 //!    results and of vector copies count too.
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
-//! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
-//!    left out only if nothing reads it.
+//! 5. *Variables are assigned before they are read* (`given`), and what is read of local arrays is
+//!    written: a value private to a thread may be left out only if nothing reads it.
 //! 6. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
 //!    are read, by the reduction's operator; those of a scan in their order.
+//! 7. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
+//!    statements give one value of a part for one instance, and where the kernel runs one of two
+//!    executions first that access one cell, the text does too.
+//!
+//! If the kernel is known ([`verify_kernel`]), these are held to it besides:
+//!
+//! 8. *What leaves claim* (`claims`): the instances, the executors and the values of parts.
+//! 9. *What statements compute* (`values`), the elements that they write, and the predicates around
+//!    them; statements of no part write nothing that the kernel has.
+//!
+//! Taken on trust is:
+//!
+//! * of a nest over segments that is flattened ([`crate::Leaf::decided_by_data`]): which thread runs
+//!   which instance, each once, and in which order; what its statements compute, and how partial
+//!   results are joined; that its statements write different elements. That they write nothing else
+//!   than their targets, and read no array that the nest does not, is checked, as are their barriers,
+//!   indices and the order of their launches among others;
+//! * that an element of a private or shared array which one launch writes is not read by another: a
+//!   launch has to write what it reads of an array, not each element;
+//! * the bounds of variables that data give ([`crate::Var::within`]), and the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.

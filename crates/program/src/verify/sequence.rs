@@ -273,7 +273,16 @@ impl<'p> Sequence<'p> {
                         if a.by_data && b.by_data && nest(self.part(a)) == nest(self.part(b)) {
                             continue;
                         }
-                        let pair = Pair { model: &model, context, array, parts: (p.0, q.0), events, x, y };
+                        let pair = Pair {
+                            program: self.program,
+                            model: &model,
+                            context,
+                            array,
+                            parts: (p.0, q.0),
+                            events,
+                            x,
+                            y,
+                        };
                         let aligned = match known.get(&(x, y)) {
                             Some(aligned) => *aligned,
                             None => self.is_aligned(&pair),
@@ -394,6 +403,7 @@ impl<'p> Sequence<'p> {
 
 /// Two accesses, of two statements that may be one.
 struct Pair<'a, 'k> {
+    program: &'a Program,
     model: &'a Model<'k>,
     context: &'a [Constraint],
     array: &'a Name,
@@ -511,13 +521,10 @@ impl Pair<'_, '_> {
         Ok(way)
     }
 
-    /// A function of inames over coordinates, as the text has them.
+    /// A function of inames over coordinates, as the program has them.
     fn of_text(&self, aff: &Aff) -> Result<Aff> {
-        aff.substitute(&|n| {
-            let axis = self.model.kernel.tag(n).axis()?;
-            let lower = self.model.lower(n).ok()??;
-            axis.position().add(&lower).ok()
-        })
+        let coordinates = &self.program.coordinates;
+        aff.substitute(&|n| coordinates.iter().find(|(name, _)| name == n).map(|(_, value)| value.clone()))
     }
 }
 
@@ -569,8 +576,7 @@ fn finding(
     })
 }
 
-/// Where an execution runs: what its names are, without coordinates that are 0 and parameters. Names
-/// that have no second value are the same for both.
+/// Where an execution runs: the values of its names, but for parameters and coordinates that are 0.
 fn place(program: &Program, point: &BTreeMap<Name, i64>, prime: &str) -> String {
     let is_parameter = |name: &str| program.scalars().any(|s| *s.name == *name);
     let mut found = Vec::new();
@@ -578,7 +584,6 @@ fn place(program: &Program, point: &BTreeMap<Name, i64>, prime: &str) -> String 
         let own = match (prime, name.strip_suffix('\'')) {
             ("", None) => name,
             ("'", Some(own)) => own,
-            ("'", None) if !point.contains_key(&primed(name)) => name,
             _ => continue,
         };
         if !is_parameter(own) && !(is_coordinate(own) && *value == 0) {

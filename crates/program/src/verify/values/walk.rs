@@ -41,7 +41,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
     conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
     pub lane: Option<(Name, HashMap<Name, Aff>)>,
-    pub group: Option<Group>,
+    /// The executions of parts of which statements in this body have given some value, by parts.
+    pub groups: HashMap<&'k PartRef, Group>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
     /// Dividends and divisors that C's operators truncate.
@@ -58,11 +59,12 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub joining: bool,
     /// Whether data decide which instances some statement runs.
     pub has_nest: bool,
+    /// The numbers of the values that statements give, by parts.
+    pub numbers: HashMap<&'k PartRef, HashSet<u8>>,
 }
 
 /// Statements of one execution of a part.
 pub(super) struct Group {
-    pub part: PartRef,
     pub given: HashSet<u8>,
     /// The time of the first of them.
     pub before: Version,
@@ -85,7 +87,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         holders: HashMap<Local, Place>,
     ) -> Self {
         let mut has_nest = false;
+        let mut numbers: HashMap<&'k PartRef, HashSet<u8>> = HashMap::new();
         Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Some((leaf, number)) = stmt.gives(&program.leaves) {
+                numbers.entry(&program.leaves[leaf.0].part).or_default().insert(number);
+            }
             let leaf = stmt.leaf().and_then(|id| program.leaves.get(id.0));
             has_nest |= leaf.is_some_and(|l| l.decided_by_data);
         });
@@ -104,7 +110,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             predicates: Vec::new(),
             conditions: Vec::new(),
             lane: None,
-            group: None,
+            groups: HashMap::new(),
+            numbers,
             done: 0,
             truncated: Vec::new(),
             systems: HashMap::new(),
@@ -118,6 +125,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     }
 
     pub fn body(&mut self, body: &'k [Stmt]) -> Result<(), WrongValue> {
+        let around = std::mem::take(&mut self.groups);
         for stmt in body {
             let scope = stmt.leaf().and_then(|_| {
                 self.done += 1;
@@ -134,13 +142,10 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 (Some(_), Some(_), _) => {}
                 _ => self.is_stray(stmt)?,
             }
-            if given.is_none() {
-                self.group = None;
-            }
             self.statement(stmt, scope)?;
         }
-        self.group = None;
-        Ok(())
+        let groups = std::mem::replace(&mut self.groups, around);
+        groups.into_iter().try_for_each(|(part, group)| self.is_complete(part, &group))
     }
 
     /// What is known behind a statement.
