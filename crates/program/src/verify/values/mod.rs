@@ -32,6 +32,7 @@ mod compare;
 mod filling;
 mod forms;
 mod given;
+mod read;
 mod spec;
 mod stray;
 mod walk;
