@@ -196,3 +196,45 @@ y[j] = 2.0 * x[j] {id=double}
         assert!(code(&more).is_some());
     }
 }
+
+/// Data decide which thread of a flattened nest runs which instance, but not what it may access.
+#[test]
+fn a_flattened_nest_writes_its_target_and_reads_its_arrays() {
+    let examples = common::examples();
+    let example = examples.iter().find(|e| e.name() == "ragged_sum/flattened").unwrap();
+    let (kernel, program) = (example.transformed(), example.program());
+    let array = |name: &str| Memory::Global(program.globals.iter().position(|g| *g.name == *name).unwrap());
+    let (out, x) = (array("out"), array("x"));
+    let refused = |change: &mut dyn FnMut(&mut Stmt) -> bool| {
+        let mut variant = program.clone();
+        let mut here = |body: &mut Vec<Stmt>, k: usize| change(&mut body[k]);
+        let changed = variant.kernels.iter_mut().any(|kernel| each(&mut kernel.body, &mut here));
+        assert!(changed);
+        verify_kernel(&kernel, &variant).refusal().map(|d| d.code)
+    };
+    assert_eq!(verify_kernel(&kernel, &program).refusal(), None);
+    // A result that belongs to no part.
+    let stray = refused(&mut |stmt| match stmt {
+        Stmt::Store { to, leaf, .. } if to.memory == out => leaf.take().is_some(),
+        _ => false,
+    });
+    assert_eq!(stray, Some("stray-write"));
+    // A result that is stored among the operands.
+    let elsewhere = refused(&mut |stmt| match stmt {
+        Stmt::Store { to, .. } if to.memory == out => {
+            to.memory = x;
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(elsewhere, Some("wrong-value"));
+    // Operands that are read from the results.
+    let operands = refused(&mut |stmt| match stmt {
+        Stmt::VectorCopy { from, .. } if from.memory == x => {
+            from.memory = out;
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(operands, Some("wrong-value"));
+}
