@@ -428,7 +428,8 @@ impl<'p> Reading<'p> {
     /// something around speaks of has the values which that leaves it.
     fn scope_of(&mut self, leaf: LeafId, stmt: &Stmt) -> Result<ScopeId> {
         let Some(of) = self.program.leaves.get(leaf.0) else { return Ok(self.scope) };
-        if self.terms != Terms::Instances {
+        let is_copy = matches!(stmt, Stmt::VectorCopy { .. });
+        if self.terms != Terms::Instances || of.only.is_empty() && !is_copy {
             return Ok(self.scope);
         }
         let mut scope = self.scopes[self.scope].clone();

@@ -29,7 +29,9 @@ use std::{
 };
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, LoopKernel, Name, Part, PartRef};
-use loopwright_legality::{Event, Load, Model, Touch, facts_exclude, flat_nest, is_coordinate, primed};
+use loopwright_legality::{
+    Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nest, is_coordinate, primed,
+};
 use loopwright_poly::{Result, System};
 
 use super::{
@@ -227,41 +229,30 @@ impl<'p> Sequence<'p> {
         let nests = kernel.flat.keys().filter_map(|iname| flat_nest(kernel, iname).ok());
         let nests: Vec<Vec<PartRef>> = nests.map(|nest| nest.parts.into_iter().collect()).collect();
         let nest = |part: &PartRef| nests.iter().position(|parts| parts.contains(part));
-        let mut known: HashMap<(usize, usize), bool> = HashMap::new();
         for (array, touches) in &model.touches {
             if touches.iter().all(|(p, k)| model.parts[*p].events[*k].touch == Touch::Read) {
                 continue;
             }
-            for (p, e) in touches {
-                for (q, f) in touches {
-                    let (p, q) =
-                        ((&model.parts[*p], of_part[*p].as_slice()), (&model.parts[*q], &of_part[*q]));
-                    let events = (&p.0.events[*e], &q.0.events[*f]);
-                    if !depend(events.0, events.1) {
+            let mut parts: Vec<(usize, Vec<&Event>)> = Vec::new();
+            for (p, k) in touches.iter().filter(|(p, _)| !of_part[*p].is_empty()) {
+                let event = &model.parts[*p].events[*k];
+                match parts.last_mut() {
+                    Some((last, events)) if last == p => events.push(event),
+                    _ => parts.push((*p, vec![event])),
+                }
+            }
+            for (k, (p, events)) in parts.iter().enumerate() {
+                for (q, others) in &parts[k..] {
+                    if !events.iter().any(|e| others.iter().any(|f| depend(e, f))) {
                         continue;
                     }
-                    for (x, y) in p.1.iter().flat_map(|x| q.1.iter().map(move |y| (*x, *y))) {
-                        let (a, b) = (&self.statements[x], &self.statements[y]);
-                        if a.by_data && b.by_data && nest(self.part(a)) == nest(self.part(b)) {
-                            continue;
-                        }
-                        let pair = Pair {
-                            program: self.program,
-                            model: &model,
-                            context,
-                            array,
-                            parts: (p.0, q.0),
-                            events,
-                            x,
-                            y,
-                        };
-                        let aligned = match known.get(&(x, y)) {
-                            Some(aligned) => *aligned,
-                            None => self.is_aligned(&pair),
-                        };
-                        known.insert((x, y), aligned);
-                        if let Some(found) = self.pair(&pair, aligned)? {
-                            return Ok(Some(found));
+                    let both = Both { model: &model, context, array, nest: &nest };
+                    for x in &of_part[*p] {
+                        for y in &of_part[*q] {
+                            let found = self.statements_of(&both, (*p, events, *x), (*q, others, *y))?;
+                            if found.is_some() {
+                                return Ok(found);
+                            }
                         }
                     }
                 }
@@ -270,10 +261,46 @@ impl<'p> Sequence<'p> {
         Ok(None)
     }
 
+    /// The first two dependent executions of two statements in another order than the kernel's.
+    fn statements_of(
+        &mut self,
+        both: &Both<'_, '_>,
+        (p, events, x): (usize, &[&Event], usize),
+        (q, others, y): (usize, &[&Event], usize),
+    ) -> Result<Option<Finding>> {
+        let (a, b) = (&self.statements[x], &self.statements[y]);
+        if a.by_data && b.by_data && (both.nest)(self.part(a)) == (both.nest)(self.part(b)) {
+            return Ok(None);
+        }
+        let parts = (&both.model.parts[p], &both.model.parts[q]);
+        let aligned = self.is_aligned(both.model, parts, (a, b));
+        // What lanes do at one time is asked of a part itself.
+        if aligned && (p != q || parts.0.lanes.is_empty()) {
+            return Ok(None);
+        }
+        let (program, model, context, array) = (self.program, both.model, both.context, both.array);
+        for e in events {
+            for f in others.iter().filter(|f| depend(e, f)) {
+                let there = Pair { program, model, context, array, parts, events: (*e, *f), x, y };
+                let back = Pair { parts: (parts.1, parts.0), events: (*f, *e), x: y, y: x, ..there };
+                for pair in [there, back].iter().take(if x == y && std::ptr::eq(*e, *f) { 1 } else { 2 }) {
+                    let found = self.pair(pair, aligned)?;
+                    if found.is_some() {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the text orders all executions of two statements as the kernel does, by its loops.
-    fn is_aligned(&self, pair: &Pair<'_, '_>) -> bool {
-        let (x, y) = (&self.statements[pair.x], &self.statements[pair.y]);
-        let (p, q) = pair.parts;
+    fn is_aligned(
+        &self,
+        model: &Model<'_>,
+        (p, q): (&ModelPart, &ModelPart),
+        (x, y): (&Placed, &Placed),
+    ) -> bool {
         let (inames, in_kernel) = loops_around(p, q);
         let (loops, in_text) = Self::common(x, y);
         let mut earlier: Vec<&Name> = Vec::new();
@@ -281,7 +308,7 @@ impl<'p> Sequence<'p> {
         for iname in &inames {
             let value = x.only.iter().find(|(n, _)| n == iname).filter(|own| y.only.contains(own));
             let is_fixed = value.is_some_and(|(_, value)| {
-                !value.mentions_any(&|n| !pair.model.is_parameter(n) && !earlier.contains(&n))
+                !value.mentions_any(&|n| !model.is_parameter(n) && !earlier.contains(&n))
             });
             if !is_fixed {
                 counted.push(iname);
@@ -371,6 +398,15 @@ impl<'p> Sequence<'p> {
         }
         Ok(None)
     }
+}
+
+/// What two statements have in common that access one array.
+struct Both<'a, 'k> {
+    model: &'a Model<'k>,
+    context: &'a [Constraint],
+    array: &'a Name,
+    /// The number of the flattened nest that a part is in.
+    nest: &'a dyn Fn(&PartRef) -> Option<usize>,
 }
 
 /// Whether the order of two accesses to one cell matters.

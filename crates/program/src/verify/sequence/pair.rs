@@ -36,6 +36,7 @@ impl Way {
 }
 
 /// Two accesses, of two statements that may be one.
+#[derive(Clone, Copy)]
 pub(super) struct Pair<'a, 'k> {
     pub program: &'a Program,
     pub model: &'a Model<'k>,
