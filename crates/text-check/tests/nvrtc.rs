@@ -10,11 +10,11 @@ mod programs;
 use std::{path::Path, process::ExitCode};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use loopwright_cuda_target::cuda_source;
-use loopwright_runtime::{
+use loopwright_cuda::{
     Arch,
     nvrtc::{self, CompileOptions, compile},
 };
+use loopwright_cuda_target::cuda_source;
 
 /// The folders with pinned texts: those of the examples and of PolyBench, of the filetests, and of
 /// the crate outside the workspace.

@@ -14,7 +14,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     Access as Element, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tag, Tree, TypeTable,
+    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tree, TypeTable,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, axes_in_use, context, evaluated, executor,
@@ -25,6 +25,7 @@ use loopwright_poly::{System, Table};
 use crate::{
     analyse::{
         dead::dead_instructions,
+        extents::Extent,
         paths::{Paths, paths},
     },
     program::{Atomic, Instances},
@@ -101,15 +102,6 @@ impl PartInfo {
             values: (0..values).filter_map(|k| u8::try_from(k).ok()).collect(),
         }
     }
-}
-
-/// An iname's least value and number of values.
-#[derive(Clone, Debug)]
-pub(crate) struct Extent {
-    /// Over parameters.
-    pub lower: Aff,
-    /// Constant bound on the number of values; `None` if it depends on parameters.
-    pub constant: Option<i64>,
 }
 
 /// Cache of which constraints of a list are not redundant; `None` if nothing satisfies all of them.
@@ -263,95 +255,6 @@ impl<'k> Analysis<'k> {
         let axis = self.kernel.tag(iname).axis()?;
         let lower = self.extents.get(iname).map(|e| e.lower.clone()).unwrap_or_default();
         lower.add(&axis.position()).ok()
-    }
-
-    fn find_extents(&mut self, leaves: &[(Vec<Name>, PartRef)]) -> Result<(), Diagnostic> {
-        let tagged: Vec<(Name, Tag)> = self
-            .kernel
-            .tags
-            .iter()
-            .filter(|(_, t)| t.is_parallel() || **t == Tag::Unroll)
-            .map(|(n, t)| (n.clone(), *t))
-            .collect();
-        let inames: Vec<Vec<Name>> = leaves.iter().map(|(_, p)| self.lookup.part_inames(p)).collect();
-        for (iname, tag) in tagged {
-            let mut nests: Vec<&[Name]> = Vec::new();
-            for nest in inames.iter().filter(|nest| nest.contains(&iname)) {
-                if !nests.contains(&nest.as_slice()) {
-                    nests.push(nest);
-                }
-            }
-            if let Some(extent) = self.extent(&iname, tag, nests)? {
-                self.extents.insert(iname, extent);
-            }
-        }
-        Ok(())
-    }
-
-    /// The extent of an iname over the nests that have it. The nest with the fewest inames gives
-    /// the simplest bound; nests that satisfy all of its constraints do not exceed it.
-    fn extent(&self, iname: &Name, tag: Tag, mut nests: Vec<&[Name]>) -> Result<Option<Extent>, Diagnostic> {
-        nests.sort_by_key(|nest| nest.len());
-        let mut least: Option<Aff> = None;
-        let mut constant: Option<i64> = None;
-        let mut first: Vec<Constraint> = Vec::new();
-        for nest in nests {
-            let instances = self.lookup.instances(nest);
-            if least.is_some() && first.iter().all(|c| instances.contains(c)) {
-                continue;
-            }
-            let mut rows = self.context.clone();
-            for c in &instances {
-                rows.push(self.lookup.expand_constraint(c)?);
-            }
-            let system = System::new(&rows)?;
-            let Some(lower) = &least else {
-                let lower =
-                    self.least_value(iname, tag, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
-                constant = length_from(iname, &lower, &system)?;
-                least = Some(lower);
-                first = instances;
-                continue;
-            };
-            // From the smaller of the two least values on.
-            let below = |lower: &Aff| system.implies(&Constraint::le(lower, &Aff::var(iname))?);
-            if !below(lower)? {
-                let other =
-                    self.least_value(iname, tag, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
-                let Some(moved) = lower.sub(&other)?.as_constant() else {
-                    return Err(no_least_value(iname, tag));
-                };
-                constant = constant.and_then(|length| length.checked_add(moved));
-                least = Some(other);
-            }
-            if let Some(lower) = &least {
-                let own = length_from(iname, lower, &system)?;
-                constant = constant.zip(own).map(|(a, b)| a.max(b));
-            }
-        }
-        let Some(lower) = least else { return Ok(None) };
-        if constant.is_none() && !tag.is_over_blocks() {
-            return Err(Diagnostic::new(
-                "not-constant-length",
-                format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
-            )
-            .help(format!(
-                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
-                 parameter"
-            )));
-        }
-        Ok(Some(Extent { lower, constant }))
-    }
-
-    /// The least value of an iname as a function of the parameters, if it is one. Inames that are
-    /// unrolled need a constant.
-    fn least_value(&self, iname: &Name, tag: Tag, system: &System) -> Result<Option<Aff>, Diagnostic> {
-        if tag.is_jam()
-            && let Some(least) = system.constant_range(&Aff::var(iname))?.0
-        {
-            return Ok(Some(Aff::constant(least)));
-        }
-        Ok(system.least_value(iname, &|n: &Name| self.is_parameter(n))?)
     }
 
     /// What is known about a part; `None` if it has no instances, whatever the parameters.
@@ -548,24 +451,6 @@ fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnos
         kept[k] = !System::new(&rows)?.implies(&key[k])?;
     }
     Ok(kept)
-}
-
-/// The greatest number of values from `lower` on, if it is constant; at least one, since an
-/// accumulator has a copy even if there are no values.
-fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>, Diagnostic> {
-    let length = Aff::var(iname).sub(lower)?;
-    Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)).map(|length| length.max(1)))
-}
-
-fn no_least_value(iname: &Name, tag: Tag) -> Diagnostic {
-    Diagnostic::new(
-        "no-least-value",
-        format!(
-            "`{iname}` is tagged `{tag}`, but its least value is not one function of the \
-             parameters"
-        ),
-    )
-    .help("give it one lower bound, or leave it a sequential loop")
 }
 
 /// The elements that a part accesses, each with whether it is written.

@@ -1,36 +1,36 @@
 //! Whether something gives a value to all that is read.
 //!
 //! A value of a thread that no statement gives may be left out of a program, if nothing reads it.
-//! So a variable, or an array of the thread or of the block, that is read has to be given a value
-//! somewhere in its kernel. That this comes first is not asked here; the emulator sees it.
+//! So an array of the thread or of the block that is read has to be written somewhere in its kernel,
+//! and a variable has to be declared in a body around whatever reads or assigns it, and to have been
+//! assigned before in the text, unless it holds what the kernel has: a kernel may read a temporary
+//! before it writes it, whatever is in it, and the order of its parts is asked in `sequence`.
+//! Whether a guard leaves an assignment out is not asked here.
 
 use std::collections::HashSet;
 
 use loopwright_kernel_ir::Name;
 
-use crate::{DeviceKernel, Memory, Program, Stmt, ValueKind};
+use crate::{DeviceKernel, Memory, Program, Stmt, ValueKind, VarId};
 
-/// The first variable or local array of a program that is read and never given a value, and its
-/// kernel.
+/// The first variable or local array of a program that is read and has no value, and its kernel.
 pub(super) fn not_given(program: &Program) -> Option<(Name, Name)> {
-    program.kernels.iter().find_map(|kernel| Some((of_kernel(kernel)?, kernel.name.clone())))
+    program.kernels.iter().find_map(|kernel| Some((of_kernel(program, kernel)?, kernel.name.clone())))
 }
 
-fn of_kernel(kernel: &DeviceKernel) -> Option<Name> {
-    let (mut assigned, mut written) = (HashSet::new(), HashSet::new());
+fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
+    let name = |var: VarId| kernel.vars.get(var.0).map(|v| v.name.clone());
+    let mut of_parts = HashSet::new();
     Stmt::visit(&kernel.body, &mut |stmt| {
-        assigned.extend(stmt.assigned());
-        written.extend(stmt.written().map(|to| to.element.memory));
+        of_parts.extend(stmt.assigned().filter(|_| stmt.gives(&program.leaves).is_some()));
     });
+    if let Some(var) = unknown(&kernel.body, &of_parts, &mut HashSet::new(), &mut HashSet::new()) {
+        return name(var);
+    }
+    let mut written = HashSet::new();
+    Stmt::visit(&kernel.body, &mut |stmt| written.extend(stmt.written().map(|to| to.element.memory)));
     let mut found = None;
     Stmt::visit(&kernel.body, &mut |stmt| {
-        stmt.visit_values(&mut |value| {
-            if let ValueKind::Var(var) = value.kind
-                && !assigned.contains(&var)
-            {
-                found = found.take().or_else(|| kernel.vars.get(var.0).map(|v| v.name.clone()));
-            }
-        });
         stmt.each_read(&mut |from| {
             let memory = from.element.memory;
             let array = match memory {
@@ -42,6 +42,47 @@ fn of_kernel(kernel: &DeviceKernel) -> Option<Name> {
                 found = found.take().or_else(|| Some(array.name.clone()));
             }
         });
+    });
+    found
+}
+
+/// The first variable that is read, or assigned, where it is not declared or has no value yet.
+fn unknown(
+    body: &[Stmt],
+    of_parts: &HashSet<VarId>,
+    declared: &mut HashSet<VarId>,
+    assigned: &mut HashSet<VarId>,
+) -> Option<VarId> {
+    let mut own = Vec::new();
+    let mut found = None;
+    for stmt in body {
+        stmt.visit_values(&mut |value| {
+            if let ValueKind::Var(var) = value.kind
+                && !(declared.contains(&var) && (assigned.contains(&var) || of_parts.contains(&var)))
+            {
+                found = found.or(Some(var));
+            }
+        });
+        if let Stmt::Declare(var) = stmt {
+            assigned.remove(var);
+        }
+        own.extend(stmt.declared().filter(|var| declared.insert(*var)));
+        if let Some(var) = stmt.assigned() {
+            found = found.or((!declared.contains(&var)).then_some(var));
+            assigned.insert(var);
+        }
+        found = stmt
+            .bodies()
+            .fold(found, |found, body| found.or_else(|| unknown(body, of_parts, declared, assigned)));
+        if let (Stmt::For { .. }, Some(var)) = (stmt, stmt.declared()) {
+            declared.remove(&var);
+        }
+        if found.is_some() {
+            break;
+        }
+    }
+    own.iter().for_each(|var| {
+        declared.remove(var);
     });
     found
 }

@@ -40,7 +40,9 @@ use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part};
 use loopwright_legality::{Executor, Presence};
 
 use super::{Operators, uniform::Varying};
-use crate::{BinOp, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind, VarId};
+use crate::{
+    BinOp, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind, VarId,
+};
 use run::{Claimed, Points, Run};
 use scan::Scan;
 
@@ -180,10 +182,14 @@ struct Reader {
 }
 
 /// A statement of no part that gives an accumulator a constant.
-struct Reset {
+struct Reset<'p> {
     position: usize,
     holder: Holder,
     loops: Vec<VarId>,
+    /// The conditions around it.
+    choices: Vec<&'p Value>,
+    /// Whether it does so for all elements that hold it.
+    whole: bool,
 }
 
 /// What the text of a device kernel says of reductions.
@@ -195,7 +201,9 @@ struct Text<'p> {
     joins: Vec<Found<'p>>,
     /// The conditions around what is being read.
     choices: Vec<&'p Value>,
-    resets: Vec<Reset>,
+    resets: Vec<Reset<'p>>,
+    /// Unrolled loops around: what they count, and how many values from 0 on.
+    unrolled: Vec<(VarId, u64)>,
 }
 
 impl<'p> Text<'p> {
@@ -208,6 +216,7 @@ impl<'p> Text<'p> {
             joins: Vec::new(),
             choices: Vec::new(),
             resets: Vec::new(),
+            unrolled: Vec::new(),
         }
     }
 
@@ -224,6 +233,13 @@ impl<'p> Text<'p> {
                     loops.push(*var);
                     self.read(program, body, loops);
                     loops.pop();
+                }
+                Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
+                    let known = self.unrolled.len();
+                    let end = upper.as_int().filter(|_| lower.as_int() == Some(0));
+                    self.unrolled.extend(end.and_then(|n| Some((*var, u64::try_from(n).ok()?))));
+                    self.read(program, body, loops);
+                    self.unrolled.truncate(known);
                 }
                 Stmt::If { cond, body, otherwise, .. } => {
                     self.choices.push(cond);
@@ -245,7 +261,8 @@ impl<'p> Text<'p> {
             ) = (holder, stmt)
                 && matches!(value.kind, ValueKind::Int(_) | ValueKind::Float(_) | ValueKind::Bool(_))
             {
-                self.resets.push(Reset { position: self.position, holder, loops: loops.to_vec() });
+                let (position, choices, whole) = (self.position, self.choices.clone(), self.is_whole(stmt));
+                self.resets.push(Reset { position, holder, loops: loops.to_vec(), choices, whole });
             }
             return;
         };
@@ -307,6 +324,18 @@ impl<'p> Text<'p> {
             executor: instances.executor.clone(),
             lanes: instances.lanes.clone(),
         });
+    }
+
+    /// Whether the loops around a statement take it to all elements of the thread's array that it
+    /// writes.
+    fn is_whole(&self, stmt: &Stmt) -> bool {
+        let Stmt::Store { to, .. } = stmt else { return true };
+        let Memory::Private(number) = to.memory else { return false };
+        let Some(array) = self.kernel.private.get(number) else { return false };
+        to.subscripts.iter().zip(&array.dims).all(|(s, n)| match &s.kind {
+            ValueKind::Var(var) => self.unrolled.contains(&(*var, *n)),
+            _ => s.as_int() == Some(0) && *n == 1,
+        })
     }
 
     /// The points of a scan; `None` if its lanes have no numbers.
@@ -410,13 +439,18 @@ impl<'p> Text<'p> {
             return Err("are not joined once for each first value".into());
         }
         // A scan goes on from round to round, in each of which the accumulators begin anew.
-        let begins = |holder: &Holder| {
-            self.resets
-                .iter()
-                .any(|r| r.holder == *holder && r.loops == found.loops && r.position < reduction.first_update)
+        let is_before = |r: &Reset<'_>| {
+            r.loops == found.loops
+                && r.choices == found.choices
+                && r.whole
+                && r.position < reduction.first_update
         };
+        let begins = |holder: &Holder| self.resets.iter().any(|r| r.holder == *holder && is_before(r));
         if carried && !(found.loops.starts_with(&reduction.loops) && holders.iter().all(begins)) {
             return Err("are not joined once for each round".into());
+        }
+        if self.resets.iter().any(|r| holders.contains(&r.holder) && !is_before(r)) {
+            return Err("begin anew elsewhere than before the updates of a round".into());
         }
         if readers.iter().any(|r| r.position < found.position) {
             return Err("are read before they are joined".into());

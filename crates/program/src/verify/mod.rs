@@ -16,12 +16,32 @@
 //!    barrier behind that wait nothing else may touch their elements (`flights`).
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
-//! 5. *Variables are assigned before they are read* (`given`): a value private to a thread may be
-//!    left out only if nothing reads it.
+//! 5. *Variables are assigned before they are read* (`given`), and what is read of local arrays is
+//!    written: a value private to a thread may be left out only if nothing reads it.
 //! 6. *Atoms do what their contract says* (`atoms`): each lane's results are those of the statements
 //!    that the hardware instruction stands for, element by element, and whole warps run it.
 //! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
 //!    are read, by the reduction's operator; those of a scan in their order.
+//! 8. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
+//!    statements give one value of a part for one instance, and where the kernel runs one of two
+//!    executions first that access one cell, the text does too.
+//!
+//! If the kernel is known ([`verify_kernel`]), these are held to it besides:
+//!
+//! 9. *What leaves claim* (`claims`): the instances, the executors and the values of parts.
+//! 10. *What statements compute* (`values`), the elements that they write, and the predicates around
+//!    them; statements of no part write nothing that the kernel has.
+//!
+//! Taken on trust is:
+//!
+//! * of a nest over segments that is flattened ([`crate::Leaf::decided_by_data`]): which thread runs
+//!   which instance, each once, and in which order; what its statements compute, and how partial
+//!   results are joined; that its statements write different elements. That they write nothing else
+//!   than their targets, and read no array that the nest does not, is checked, as are their barriers,
+//!   indices and the order of their launches among others;
+//! * that an element of a private or shared array which one launch writes is not read by another: a
+//!   launch has to write what it reads of an array, not each element;
+//! * the bounds of variables that data give ([`crate::Var::within`]), and the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
@@ -36,6 +56,7 @@ mod integers;
 mod joins;
 mod order;
 mod reading;
+mod sequence;
 mod uniform;
 mod values;
 mod width;
@@ -49,11 +70,13 @@ use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name, ReductionOp
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
-use crate::{HostStmt, LeafId, Program, Value};
+use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
 use joins::WrongJoin;
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
+use sequence::Sequence;
+use uniform::Divergence;
 use values::{Values, WrongValue};
 
 /// What the final check found.
@@ -126,8 +149,7 @@ impl Operators<'_> {
     }
 }
 
-fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
-    let mut questions = 0;
+fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     if let Some(wrong) = width::wrong_index(program) {
         let found = match wrong {
             width::WrongIndex::Type(place, dtype) => Diagnostic::new(
@@ -150,118 +172,148 @@ fn verify_with(program: &Program, operators: &Operators<'_>) -> Finding {
         Some(WrongJoin::NotFollowed(found)) => return Finding::Unknown(found),
         None => {}
     }
-    let mut seen = HashSet::new();
-    let mut values = operators.kernel.map(|kernel| Values::new(kernel, program));
-    let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen, &mut values)
-        .and_then(|found| if found.is_some() { Ok(found) } else { forgotten(program, &seen) });
-    match found {
-        Ok(None) => Finding::Proved { questions },
+    let values = operators.kernel.map(|kernel| Values::new(kernel, program));
+    let sequence = Sequence::new(program);
+    let mut check = Check { program, questions: 0, seen: HashSet::new(), values, sequence };
+    match check.all(operators.kernel) {
+        Ok(None) => Finding::Proved { questions: check.questions + check.sequence.questions },
         Ok(Some(finding)) => finding,
-        Err(e) => Finding::Unknown(Box::new(e.into())),
+        Err(e) => Finding::Unknown(Box::new(e)),
     }
 }
 
-/// The first thing that is wrong in the launches of a host body.
-fn launches<'p>(
+/// What is found on the way through the launches.
+struct Check<'p> {
     program: &'p Program,
-    body: &'p [HostStmt],
-    around: &mut Vec<HostLoop<'p>>,
-    questions: &mut usize,
-    seen: &mut HashSet<(LeafId, u8)>,
-    values: &mut Option<Values<'p>>,
-) -> Result<Option<Finding>> {
-    for stmt in body {
-        let found = match stmt {
-            HostStmt::For { var, lower, upper, body, .. } => {
-                around.push((var.clone(), lower, upper));
-                let found = launches(program, body, around, questions, seen, values)?;
-                around.pop();
-                found
-            }
-            HostStmt::Launch(number) => match program.kernels.get(*number) {
-                Some(_) => launch(program, *number, around, questions, seen, values)?,
-                None => None,
-            },
-        };
-        if found.is_some() {
-            return Ok(found);
+    questions: usize,
+    /// The values of parts that are given somewhere.
+    seen: HashSet<(LeafId, u8)>,
+    values: Option<Values<'p>>,
+    sequence: Sequence<'p>,
+}
+
+impl<'p> Check<'p> {
+    fn all(&mut self, kernel: Option<&'p LoopKernel>) -> std::result::Result<Option<Finding>, Diagnostic> {
+        if let Some(found) = self.launches(&self.program.host, &mut Vec::new())? {
+            return Ok(Some(found));
+        }
+        if let Some(found) = self.forgotten()? {
+            return Ok(Some(found));
+        }
+        let context = context(self.program)?;
+        if let Some(found) = self.sequence.repeated(&context)? {
+            return Ok(Some(found));
+        }
+        match kernel {
+            Some(kernel) => self.sequence.turned(kernel, &context),
+            None => Ok(None),
         }
     }
-    Ok(None)
+
+    /// The first thing that is wrong in the launches of a host body.
+    fn launches(&mut self, body: &'p [HostStmt], around: &mut Vec<HostLoop<'p>>) -> Result<Option<Finding>> {
+        for (number, stmt) in body.iter().enumerate() {
+            self.sequence.enter(number);
+            let found = match stmt {
+                HostStmt::For { var, lower, upper, body, .. } => {
+                    around.push((var.clone(), lower, upper));
+                    self.sequence.enter_loop(var);
+                    let found = self.launches(body, around)?;
+                    self.sequence.leave();
+                    around.pop();
+                    found
+                }
+                HostStmt::Launch(number) => match self.program.kernels.get(*number) {
+                    Some(kernel) => self.launch(kernel, around)?,
+                    None => None,
+                },
+            };
+            self.sequence.leave();
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn launch(&mut self, kernel: &'p DeviceKernel, around: &[HostLoop<'_>]) -> Result<Option<Finding>> {
+        let program = self.program;
+        let context = context(program)?;
+        let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
+        if let Some(divergence) = reading.divergence(&context, &mut self.questions)? {
+            return diverges(kernel, &divergence).map(Some);
+        }
+        if let Some(wrong) = atoms::wrong_atom(&reading)? {
+            return Ok(Some(Finding::Refuted(Box::new(wrong))));
+        }
+        let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
+        let mut coverage = Coverage::new(&in_inames, &context);
+        let misfit = coverage.check(&mut self.seen)?;
+        self.questions += coverage.questions;
+        if let Some(misfit) = misfit {
+            return Ok(Some(misfits(program, &kernel.name, &misfit)?));
+        }
+        match self.values.as_mut().map(|values| values.check(kernel, &in_inames)) {
+            Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
+            Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
+            Some(Ok(())) | None => {}
+        }
+        self.sequence.launch(&in_inames)?;
+        let mut order = Order::new(&reading, &context);
+        let meeting = order.check()?;
+        self.questions += order.questions;
+        if let Some(meeting) = meeting {
+            return describe(&reading, &meeting).map(Some);
+        }
+        flights::check(&reading, &context, &mut self.questions)
+    }
+
+    /// The first part that has instances, and no statement in any kernel for one of its values.
+    fn forgotten(&self) -> Result<Option<Finding>> {
+        let (program, seen) = (self.program, &self.seen);
+        let context = context(program)?;
+        let first = instances::first_of_part(program);
+        for (k, leaf) in program.leaves.iter().enumerate() {
+            let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
+            // The leaves of a part say the same.
+            if first[k] != LeafId(k)
+                || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value)))
+            {
+                continue;
+            }
+            let case = System::new(&Coverage::instances(instances, &context, None)?)?;
+            if !case.is_empty()? {
+                let misfit = Misfit { flaw: Flaw::Lost(LeafId(k)), case, exact: true };
+                return Ok(Some(misfits(program, &program.name, &misfit)?));
+            }
+        }
+        Ok(None)
+    }
 }
 
-fn launch<'p>(
-    program: &'p Program,
-    number: usize,
-    around: &[HostLoop<'_>],
-    questions: &mut usize,
-    seen: &mut HashSet<(LeafId, u8)>,
-    values: &mut Option<Values<'p>>,
-) -> Result<Option<Finding>> {
-    let kernel = &program.kernels[number];
-    let context = context(program)?;
-    let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
-    if let Some(divergence) = reading.divergence(&context, questions)? {
-        let barrier = match divergence.barrier.as_str() {
-            "" => format!("a {}", divergence.what),
-            note => format!("the {} of `{note}`", divergence.what),
-        };
-        let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
-        let found = Diagnostic::new("divergent-barrier", message);
-        return Ok(Some(match divergence.case.map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten() {
-            Some(point) => {
-                let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
-                let rest = rest(&point, true);
-                Finding::Refuted(Box::new(found.witness(format!(
+/// What a divergence says: two threads of which one comes to a barrier and the other does not.
+fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
+    let barrier = match divergence.barrier.as_str() {
+        "" => format!("a {}", divergence.what),
+        note => format!("the {} of `{note}`", divergence.what),
+    };
+    let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
+    let found = Diagnostic::new("divergent-barrier", message);
+    let case = divergence.case.as_ref().map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten();
+    Ok(match case {
+        Some(point) => {
+            let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
+            let rest = rest(&point, true);
+            Finding::Refuted(Box::new(
+                found.witness(format!(
                     "thread {one} does and thread {other} does not, or not as often; {rest}"
-                ))))
-            }
-            None => {
-                Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
-            }
-        }));
-    }
-    if let Some(wrong) = atoms::wrong_atom(&reading)? {
-        return Ok(Some(Finding::Refuted(Box::new(wrong))));
-    }
-    let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
-    let mut coverage = Coverage::new(&in_inames, &context);
-    let misfit = coverage.check(seen)?;
-    *questions += coverage.questions;
-    if let Some(misfit) = misfit {
-        return Ok(Some(misfits(program, &kernel.name, &misfit)?));
-    }
-    match values.as_mut().map(|values| values.check(kernel, &in_inames)) {
-        Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
-        Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
-        Some(Ok(())) | None => {}
-    }
-    let mut order = Order::new(&reading, &context);
-    let meeting = order.check()?;
-    *questions += order.questions;
-    if let Some(meeting) = meeting {
-        return describe(&reading, &meeting).map(Some);
-    }
-    flights::check(&reading, &context, questions)
-}
-
-/// The first part that has instances, and no statement in any kernel for one of its values.
-fn forgotten(program: &Program, seen: &HashSet<(LeafId, u8)>) -> Result<Option<Finding>> {
-    let context = context(program)?;
-    let first = instances::first_of_part(program);
-    for (k, leaf) in program.leaves.iter().enumerate() {
-        let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
-        // The leaves of a part say the same.
-        if first[k] != LeafId(k) || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value))) {
-            continue;
+                )),
+            ))
         }
-        let case = System::new(&Coverage::instances(instances, &context, None)?)?;
-        if !case.is_empty()? {
-            let misfit = Misfit { flaw: Flaw::Lost(LeafId(k)), case, exact: true };
-            return Ok(Some(misfits(program, &program.name, &misfit)?));
+        None => {
+            Finding::Unknown(Box::new(found.help("it depends on values that may differ between threads")))
         }
-    }
-    Ok(None)
+    })
 }
 
 /// What a misfit says: the instance that is lost or extra, where it runs or should.

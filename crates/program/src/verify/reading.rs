@@ -12,221 +12,25 @@
 //! ([`crate::Var::meaning`]), which are functions of the kernel's inames. Loops and guards are then
 //! constraints on the executions of the kernel's parts.
 
-use std::{collections::BTreeSet, ops::Range};
+mod sets;
+mod touches;
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, Fact, HardwareAxis, Name};
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{Aff, Constraint, Dim, Fact, HardwareAxis, Kind, Name};
 use loopwright_legality::{Load, is_coordinate};
-use loopwright_poly::{Result, Table};
+use loopwright_poly::{Result, System, Table};
+
+pub(super) use sets::{
+    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Scope, ScopeId, Terms,
+    Touch, TouchId, Turn, lane_of, name_of_loop,
+};
 
 use super::integers::Asked;
 use crate::{
-    Async, AsyncCopy, Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope,
-    Step, Stmt, Value, ValueKind,
+    Async, BinOp, DeviceKernel, Instances, Leaf, LeafId, MemRef, Memory, Program, Purpose,
+    Scope as SyncScope, Step, Stmt, Value, ValueKind,
 };
-
-/// The name, in constraints, of the elements of a vector that is touched.
-pub(super) fn lane_of(touch: TouchId) -> Name {
-    Name::new(format!("lane of {touch}"))
-}
-
-/// The name of a loop's counter in constraints.
-pub(super) fn name_of_loop(variable: &Name, var: usize) -> Name {
-    Name::new(format!("{variable}#{var}"))
-}
-
-/// The number of a [`Scope`] in [`Reading::scopes`].
-pub(super) type ScopeId = usize;
-
-/// The number of a [`Touch`] in [`Reading::touches`].
-pub(super) type TouchId = usize;
-
-/// The names that constraints are over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Terms {
-    /// The variables of the text.
-    Text,
-    /// The inames of the kernel.
-    Instances,
-}
-
-/// A conjunction of constraints and of disjunctions.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
-    pub all: Vec<Constraint>,
-    pub either: Vec<Vec<Constraint>>,
-}
-
-impl Rows {
-    /// Adds that the one holds or the other: each part of the one, or each of the other.
-    pub fn one_of(&mut self, one: Rows, other: Rows) {
-        let (one, other) = (one.alternatives(), other.alternatives());
-        for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
-            // What both say is no alternative.
-            match (a.as_slice(), b.as_slice()) {
-                ([x], [y]) if x == y => self.all.push(x.clone()),
-                _ => self.either.push([&a[..], b].concat()),
-            }
-        }
-    }
-
-    /// All of it as lists of which one constraint holds.
-    pub fn alternatives(self) -> Vec<Vec<Constraint>> {
-        self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
-    }
-}
-
-/// A statement of a part.
-#[derive(Clone, Debug)]
-pub(super) struct Done {
-    pub leaf: LeafId,
-    pub scope: ScopeId,
-    /// What it gives.
-    pub gives: Given,
-}
-
-/// What a statement of a part gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Given {
-    /// The value of the part with this number.
-    Value(u8),
-    /// Elements of the private array with this number, for a value of the part.
-    Prepared(usize),
-    /// Anything else that serves the part.
-    Support,
-}
-
-impl Given {
-    fn of(stmt: &Stmt, program: &Program) -> Given {
-        if let Some((_, number)) = stmt.gives(&program.leaves) {
-            return Given::Value(number);
-        }
-        match stmt {
-            Stmt::Store { to: MemRef { memory: Memory::Private(array), .. }, .. }
-            | Stmt::VectorCopy { to: MemRef { memory: Memory::Private(array), .. }, .. } => {
-                Given::Prepared(*array)
-            }
-            _ => Given::Support,
-        }
-    }
-
-    /// The number of the part's value.
-    pub fn value(self) -> Option<u8> {
-        match self {
-            Given::Value(number) => Some(number),
-            Given::Prepared(_) | Given::Support => None,
-        }
-    }
-}
-
-/// A named index or a loop, to be held to what it means.
-#[derive(Clone, Debug)]
-pub(super) enum Named {
-    /// The index of this name has this value in the scope, and means that.
-    Index { name: Name, scope: ScopeId, value: Aff, meaning: Aff },
-    /// The loop starts there, and goes on by a constant.
-    Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },
-}
-
-/// A loop of the host: its variable, and from where to where it goes.
-pub(super) type HostLoop<'p> = (Name, &'p Value, &'p Value);
-
-/// A loop of the text.
-#[derive(Clone, Debug)]
-pub(super) struct Loop {
-    /// Its name in constraints.
-    pub name: Name,
-    /// How it goes on.
-    pub step: Step,
-    /// Where it starts, and the value that it ends before, if these are functions.
-    pub ends: [Option<Aff>; 2],
-    /// Whether it contains a barrier of the block.
-    pub synchronises: bool,
-    /// Whether it contains a barrier of the block or of single warps.
-    pub joins_lanes: bool,
-    /// Whether it contains a barrier of the block, or a commit of asynchronous copies or a wait.
-    pub has_events: bool,
-}
-
-/// What holds at a place of the text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
-    /// Loops and guards around, as constraints.
-    pub rows: Vec<Constraint>,
-    /// Bounds of which the weakest one counts: one of each list holds.
-    pub either: Vec<Vec<Constraint>>,
-    /// Loops around, outermost first: numbers in [`Reading::loops`].
-    pub loops: Vec<usize>,
-    /// The values read from data that occur in the constraints.
-    pub loads: Vec<Load>,
-    /// Whether the constraints are all that restricts the executions.
-    pub exact: bool,
-    /// Whether a condition or a bound was left out, because it is not affine.
-    pub unread: bool,
-}
-
-/// An access of shared or global memory.
-#[derive(Clone, Debug)]
-pub(super) struct Touch {
-    pub memory: Memory,
-    pub write: bool,
-    /// The kind of atomic update that it is, if it is one.
-    pub atomic: Option<Atomic>,
-    /// Whether it is that of an asynchronous copy: it happens after it has been issued.
-    pub asynchronous: bool,
-    /// Its subscripts; `None` where one is not affine.
-    pub cell: Vec<Option<Aff>>,
-    pub scope: ScopeId,
-    pub leaf: Option<LeafId>,
-}
-
-/// The structure of a body, as far as order and barriers go.
-#[derive(Clone, Debug)]
-pub(super) enum Node<'p> {
-    /// A statement's accesses.
-    Touches(Vec<TouchId>),
-    /// A barrier of the block, or of each warp.
-    Barrier(Barrier<'p>),
-    /// The asynchronous copies so far are a group.
-    Commit(Barrier<'p>),
-    /// A wait for all but this number of the youngest groups.
-    Wait(u32, Barrier<'p>),
-    Loop(usize, Vec<Node<'p>>),
-    /// Threads that have to run the next statement together, though they need not wait.
-    Together(Barrier<'p>),
-    /// The bodies of a choice.
-    Choice(Vec<Node<'p>>, Vec<Node<'p>>),
-}
-
-/// A barrier, with the conditions under which a thread reaches it.
-#[derive(Clone, Debug)]
-pub(super) struct Barrier<'p> {
-    pub note: &'p str,
-    /// Who waits for each other.
-    pub among: SyncScope,
-    /// Conditions and bounds of loops around, outermost first, and the scope in which each is
-    /// evaluated.
-    pub around: Vec<(ScopeId, Decision<'p>)>,
-}
-
-/// What decides whether, or how often, a body runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Decision<'p> {
-    /// The condition of a choice, which side, and what a launch is asked of it.
-    If(&'p Value, bool, Asked),
-    /// Bounds of a loop, and how it goes on.
-    Bounds(&'p Value, &'p Value, Step),
-}
-
-/// The two forms of an atom's statements.
-#[derive(Clone, Debug)]
-pub(super) struct AtomText<'p> {
-    pub contract: &'p [Stmt],
-    pub body: &'p [Stmt],
-    /// What the contract reads of shared and global memory, in the order of the text.
-    pub read: Range<TouchId>,
-    /// What the body reads there.
-    pub loaded: Range<TouchId>,
-}
 
 /// A device kernel as sets.
 pub(super) struct Reading<'p> {
@@ -259,6 +63,8 @@ pub(super) struct Reading<'p> {
     assigned: Vec<usize>,
     scope: ScopeId,
     around: Vec<(ScopeId, Decision<'p>)>,
+    /// Where the statement stands that is being read.
+    path: Vec<Turn>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
 }
@@ -279,6 +85,13 @@ fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
         Some(k) => Ok(vec![Constraint::nonneg(meaning.clone()), Constraint::le(meaning, &Aff::constant(k))?]),
         None => Ok(Vec::new()),
     }
+}
+
+/// The least value of a lane: its element is the first one of a thread's array.
+pub(super) fn first_lane(context: &[Constraint], of: &Instances, lane: &Name) -> Result<Option<i64>> {
+    let own = of.constraints.iter().filter(|c| c.aff.mentions(lane));
+    let system = System::of(context.iter().chain(own).cloned().collect())?;
+    Ok(system.constant_range(&Aff::var(lane))?.0)
 }
 
 /// Whether the body contains a barrier of one of these scopes.
@@ -333,6 +146,7 @@ impl<'p> Reading<'p> {
             assigned,
             scope: 0,
             around: Vec::new(),
+            path: Vec::new(),
             loads: Table::default(),
         };
         for (name, lower, upper) in host {
@@ -457,10 +271,11 @@ impl<'p> Reading<'p> {
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {
         let mut nodes = Vec::new();
-        for stmt in body {
+        for (number, stmt) in body.iter().enumerate() {
+            self.path.push(Turn::Nth(number));
             if let Some(leaf) = stmt.leaf() {
-                let scope = self.scope_of(leaf)?;
-                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program) });
+                let (scope, path) = (self.scope_of(leaf, stmt)?, self.path.clone());
+                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program), path });
             }
             match stmt {
                 Stmt::Declare(_) => {}
@@ -547,7 +362,9 @@ impl<'p> Reading<'p> {
                         let exact = self.condition(cond, side, asked, &mut rows)?;
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = self.enter(rows, exact);
+                        self.path.push(Turn::Side(side));
                         sides.push(self.nodes(body)?);
+                        self.path.pop();
                         self.scope = before;
                         self.around.pop();
                     }
@@ -556,7 +373,10 @@ impl<'p> Reading<'p> {
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     nodes.push(self.statement(&[lower, upper], None, None)?);
-                    let Some(variable) = self.kernel.vars.get(var.0) else { continue };
+                    let Some(variable) = self.kernel.vars.get(var.0) else {
+                        self.path.pop();
+                        continue;
+                    };
                     let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
                     let ends = [self.aff(lower)?, self.aff(upper)?];
@@ -567,6 +387,8 @@ impl<'p> Reading<'p> {
                         synchronises: synchronises(body, &[SyncScope::Block]),
                         joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
                         has_events: has_events(body),
+                        counter: None,
+                        inames: Vec::new(),
                     });
                     let counter = match (&variable.meaning, self.terms) {
                         (Some(meaning), Terms::Instances) => meaning.clone(),
@@ -584,6 +406,9 @@ impl<'p> Reading<'p> {
                         let inames: Vec<Name> = meaning.names().into_iter().filter(is_new).collect();
                         self.bound.extend(inames.iter().cloned());
                         let lower = self.aff(lower)?;
+                        let own = &mut self.loops[number];
+                        own.counter = Some(meaning.clone());
+                        own.inames.clone_from(&inames);
                         let (name, scope, meaning) = (variable.name.clone(), self.scope, meaning.clone());
                         self.named.push(Named::Loop { name, scope, lower, step: *step, meaning, inames });
                     }
@@ -622,22 +447,26 @@ impl<'p> Reading<'p> {
                     if let Some(slot) = self.values.get_mut(var.0) {
                         *slot = Some((counter, self.scopes[self.scope].loops.clone()));
                     }
+                    self.path.push(Turn::Loop(number));
                     let inside = self.nodes(body)?;
+                    self.path.pop();
                     self.scope = before;
                     self.bound.truncate(bound);
                     self.around.pop();
                     nodes.push(Node::Loop(number, inside));
                 }
             }
+            self.path.pop();
         }
         Ok(nodes)
     }
 
     /// The scope of a statement of a part, with the values of inames that no loop counts. One that
     /// something around speaks of has the values which that leaves it.
-    fn scope_of(&mut self, leaf: LeafId) -> Result<ScopeId> {
+    fn scope_of(&mut self, leaf: LeafId, stmt: &Stmt) -> Result<ScopeId> {
         let Some(of) = self.program.leaves.get(leaf.0) else { return Ok(self.scope) };
-        if self.terms != Terms::Instances || of.only.is_empty() {
+        let is_copy = matches!(stmt, Stmt::VectorCopy { .. });
+        if self.terms != Terms::Instances || of.only.is_empty() && !is_copy {
             return Ok(self.scope);
         }
         let mut scope = self.scopes[self.scope].clone();
@@ -648,141 +477,37 @@ impl<'p> Reading<'p> {
                 scope.rows.push(Constraint::equal(&Aff::var(iname), value)?);
             }
         }
+        let copied = self.lanes_of_copy(of, stmt, &scope)?;
+        if of.only.is_empty() && copied.is_empty() {
+            return Ok(self.scope);
+        }
+        scope.rows.extend(copied);
         self.scopes.push(scope);
         Ok(self.scopes.len() - 1)
     }
 
-    /// The accesses of a statement: what its values read, then what it writes.
-    fn statement(
-        &mut self,
-        values: &[&Value],
-        to: Option<(&MemRef, u8)>,
-        leaf: Option<LeafId>,
-    ) -> Result<Node<'p>> {
-        let mut found = Vec::new();
-        for value in values {
-            self.reads(value, leaf, &mut found)?;
-        }
-        if let Some((to, lanes)) = to {
-            self.subscripts(to, &mut found, leaf)?;
-            self.touch(to, true, lanes, leaf, &mut found)?;
-        }
-        Ok(Node::Touches(found))
-    }
-
-    /// What all threads of a block have to reach, at this place.
-    fn barrier(&self, note: &'p str) -> Barrier<'p> {
-        Barrier { note, among: SyncScope::Block, around: self.around.clone() }
-    }
-
-    /// The accesses of an asynchronous copy, which reads only under its condition.
-    fn async_copy(&mut self, copy: &'p AsyncCopy) -> Result<Node<'p>> {
-        let AsyncCopy { to, from, lanes, when, leaf } = copy;
-        let mut found = Vec::new();
-        self.subscripts(to, &mut found, *leaf)?;
-        let before = self.scope;
-        if let Some(when) = when {
-            self.reads(when, *leaf, &mut found)?;
-            let mut rows = Rows::default();
-            let exact = self.condition(when, true, Asked::All, &mut rows)?;
-            self.enter(rows, exact);
-        }
-        self.subscripts(from, &mut found, *leaf)?;
-        let first = self.touches.len();
-        self.touch(from, false, *lanes, *leaf, &mut found)?;
-        self.scope = before;
-        self.touch(to, true, *lanes, *leaf, &mut found)?;
-        self.touches[first..].iter_mut().for_each(|touch| touch.asynchronous = true);
-        Ok(Node::Touches(found))
-    }
-
-    fn subscripts(&mut self, element: &MemRef, found: &mut Vec<TouchId>, leaf: Option<LeafId>) -> Result<()> {
-        // The offset says the same once more.
-        element.subscripts.iter().try_for_each(|s| self.reads(s, leaf, found))
-    }
-
-    /// The elements that a value reads, each under the choices around it.
-    fn reads(&mut self, value: &Value, leaf: Option<LeafId>, found: &mut Vec<TouchId>) -> Result<()> {
-        match &value.kind {
-            ValueKind::Load(element) => {
-                self.subscripts(element, found, leaf)?;
-                self.touch(element, false, 1, leaf, found)
-            }
-            ValueKind::Select(cond, a, b) => {
-                self.reads(cond, leaf, found)?;
-                self.reads_if(cond, true, a, leaf, found)?;
-                self.reads_if(cond, false, b, leaf, found)
-            }
-            ValueKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
-                self.reads(a, leaf, found)?;
-                self.reads_if(a, *op == BinOp::And, b, leaf, found)
-            }
-            _ => value.children().into_iter().try_for_each(|child| self.reads(child, leaf, found)),
-        }
-    }
-
-    fn reads_if(
-        &mut self,
-        cond: &Value,
-        side: bool,
-        value: &Value,
-        leaf: Option<LeafId>,
-        found: &mut Vec<TouchId>,
-    ) -> Result<()> {
-        let mut touches = false;
-        value.visit(&mut |v| touches |= matches!(v.kind, ValueKind::Load(_)));
-        if !touches {
-            return Ok(());
-        }
-        let mut rows = Rows::default();
-        let exact = self.condition(cond, side, Asked::Indices, &mut rows)?;
-        let before = self.enter(rows, exact);
-        self.reads(value, leaf, found)?;
-        self.scope = before;
-        Ok(())
-    }
-
-    fn touch(
-        &mut self,
-        element: &MemRef,
-        write: bool,
-        lanes: u8,
-        leaf: Option<LeafId>,
-        found: &mut Vec<TouchId>,
-    ) -> Result<()> {
-        if matches!(element.memory, Memory::Private(_)) {
-            return Ok(());
-        }
-        let mut cell: Vec<Option<Aff>> =
-            element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
-        let mut scope = self.scope;
-        let loaded: Vec<Name> = match self.loads.is_empty() {
-            true => Vec::new(),
-            false => cell.iter().flatten().flat_map(Aff::names).collect(),
+    /// The lanes for which a vector gives a value of a part: those whose elements it copies from an
+    /// array of the thread.
+    fn lanes_of_copy(&self, leaf: &Leaf, stmt: &Stmt, scope: &Scope) -> Result<Vec<Constraint>> {
+        let (Stmt::VectorCopy { from, lanes, .. }, Purpose::Value(_), Some(instances)) =
+            (stmt, leaf.purpose, &leaf.instances)
+        else {
+            return Ok(Vec::new());
         };
-        let lanes = (lanes > 1).then(|| (lane_of(self.touches.len()), lanes));
-        if lanes.is_some() || loaded.iter().any(|n| self.loads.contains_key(n)) {
-            let mut own = self.scopes[scope].clone();
-            loaded.iter().for_each(|n| self.use_load(n, &mut own));
-            if let Some((lane, count)) = lanes {
-                let lane = Aff::var(lane);
-                own.rows.push(Constraint::lt(&lane, &Aff::constant(count.into()))?);
-                own.rows.push(Constraint::nonneg(lane.clone()));
-                let dense = self.dense(element);
-                if let Some(s) = cell.get_mut(dense) {
-                    *s = match s {
-                        Some(s) => Some(s.add(&lane)?),
-                        None => None,
-                    };
-                }
-            }
-            self.scopes.push(own);
-            scope = self.scopes.len() - 1;
-        }
-        let (memory, atomic, asynchronous) = (element.memory, None, false);
-        self.touches.push(Touch { memory, write, atomic, asynchronous, cell, scope, leaf });
-        found.push(self.touches.len() - 1);
-        Ok(())
+        let is_free = |lane: &&Name| {
+            !self.bound.contains(lane)
+                && !scope.rows.iter().any(|c| c.kind == Kind::Eq && c.aff.mentions(lane))
+        };
+        let mut free = instances.lanes.iter().filter(is_free);
+        let (Some(lane), None, Memory::Private(_)) = (free.next(), free.next(), from.memory) else {
+            return Ok(Vec::new());
+        };
+        let first = from.subscripts.last().and_then(Value::as_int);
+        let (Some(first), Some(least)) = (first, first_lane(self.context, instances, lane)?) else {
+            return Ok(Vec::new());
+        };
+        let copied = Aff::var(lane).add_constant(least.saturating_add(first).saturating_neg())?;
+        Ok(vec![Constraint::lt(&copied, &Aff::constant((*lanes).into()))?, Constraint::nonneg(copied)])
     }
 
     /// What a variable stands for at this place: an assignment in a loop says nothing outside of
@@ -803,20 +528,6 @@ impl<'p> Reading<'p> {
     /// Remembers a value read from data.
     pub fn know(&mut self, load: Load) {
         self.loads.entry(load.name.clone()).or_insert(load);
-    }
-
-    /// The axis along which neighbouring elements lie.
-    fn dense(&self, element: &MemRef) -> usize {
-        let last = element.subscripts.len().saturating_sub(1);
-        match element.memory {
-            Memory::Global(g) => self
-                .program
-                .globals
-                .get(g)
-                .and_then(|g| g.strides.iter().rposition(|s| s.as_int() == Some(1)))
-                .unwrap_or(last),
-            Memory::Shared(_) | Memory::Private(_) => last,
-        }
     }
 
     /// The name of an array of shared or global memory.

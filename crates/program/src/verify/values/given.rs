@@ -12,7 +12,10 @@ use super::{
     spec::{At, Text, Wanted},
     walk::{Group, Walk},
 };
-use crate::{Async, AsyncCopy, Leaf, Stmt, verify::reading::ScopeId};
+use crate::{
+    Async, AsyncCopy, Leaf, Stmt,
+    verify::reading::{ScopeId, first_lane},
+};
 
 impl<'k> Walk<'_, 'k, '_> {
     /// Compares a statement that gives a value with what the kernel says.
@@ -24,12 +27,15 @@ impl<'k> Walk<'_, 'k, '_> {
         scope: ScopeId,
     ) -> Result<(), WrongValue> {
         let part = &leaf.part;
-        let goes_on = self.group.as_ref().is_some_and(|g| g.part == *part && !g.given.contains(&number));
+        let goes_on = self.groups.get(part).is_some_and(|g| !g.given.contains(&number));
         if !goes_on {
-            self.group = Some(Group { part: part.clone(), given: HashSet::new(), before: self.last });
+            let group = Group { given: HashSet::new(), before: self.last };
+            if let Some(before) = self.groups.insert(part, group) {
+                self.is_complete(part, &before)?;
+            }
         }
         self.lane = None;
-        let before = match &mut self.group {
+        let before = match self.groups.get_mut(part) {
             Some(group) => {
                 group.given.insert(number);
                 group.before
@@ -71,6 +77,13 @@ impl<'k> Walk<'_, 'k, '_> {
                 let mut vector =
                     vector.filter(|l| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l));
                 if let (Some(own), Some(name), None) = (own, vector.next(), vector.next()) {
+                    let least = leaf.instances.as_ref();
+                    let least = least.map(|of| first_lane(self.reading.context, of, name)).transpose();
+                    let least = least.map_err(Diagnostic::from)?.flatten();
+                    // The instances that the copy runs are counted from there.
+                    if least != Some(self.spec.lower(name)) {
+                        return Err(self.not_followed(part));
+                    }
                     let own = own.add_constant(self.spec.lower(name)).map_err(Diagnostic::from)?;
                     let first = own.sub(&Aff::var(&lane)).map_err(Diagnostic::from)?;
                     let back = Aff::var(name).sub(&first).map_err(Diagnostic::from)?;
@@ -194,6 +207,16 @@ impl<'k> Walk<'_, 'k, '_> {
         let within = |v: i64| move |c: &Constraint| c.holds(&|_| Some(v)) == Some(true);
         let inside = of_lane.all(|c| within(first)(c) && within(last)(c));
         Ok(inside.then(|| (name.clone(), Aff::constant(first))))
+    }
+
+    /// Whether all values of one execution are given in one body, where they may need each other's
+    /// places: each is computed from what was there before the first of them is written.
+    pub fn is_complete(&self, part: &PartRef, group: &Group) -> Result<(), WrongValue> {
+        let lacks_some = self.numbers.get(part).is_some_and(|all| *all != group.given);
+        match lacks_some && self.spec.reads_what_it_writes(part) {
+            true => Err(self.not_followed(part)),
+            false => Ok(()),
+        }
     }
 
     /// Whether a statement that has a predicate in the kernel stands under it.

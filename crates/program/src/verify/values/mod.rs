@@ -16,9 +16,10 @@
 //! * An element is read in a *version* of its array: how often the text has written it so far. A
 //!   value that is loaded ahead counts only if nothing writes its array between the load and the
 //!   use. The statements of one execution, such as those of an operator with several values, read
-//!   what was there before the first of them.
+//!   what was there before the first of them. They stand in one body.
 //! * Which variable or array of the thread holds which temporary or accumulator is learnt from the
 //!   statements that give values, one for each.
+//! * Statements that give no value write nothing that the kernel has (`stray`).
 //! * A condition on data has to be the instruction's predicate.
 //! * A copy that fills its whole buffer chooses between the value and a constant by a condition
 //!   that holds for the instances, and for nothing else that it runs for.
@@ -31,7 +32,9 @@ mod compare;
 mod filling;
 mod forms;
 mod given;
+mod read;
 mod spec;
+mod stray;
 mod walk;
 
 use std::collections::HashMap;

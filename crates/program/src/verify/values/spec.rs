@@ -1,19 +1,23 @@
 //! What the kernel says that a part computes, as forms.
 
+mod storage;
+mod text;
+
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{HashMap, HashSet},
     rc::Rc,
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Precision, ReductionOp, ReductionTypes, Share, TypeTable, Typed, TypedKind, UnaryOp,
+    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel, Name, Part,
+    PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp,
 };
-use loopwright_legality::{consumer, context};
-use loopwright_poly::{System, Table};
+use loopwright_poly::Table;
+
+pub(super) use text::Text;
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
-use crate::{Atomic, Program};
+use crate::Program;
 
 /// When each place has been written, in order. Times count what the text writes.
 pub(super) type Versions = Table<Place, Vec<Version>>;
@@ -37,32 +41,7 @@ pub(super) struct Spec<'k> {
     /// The lanes of the parts that write an array.
     of_writers: HashMap<Name, Vec<Name>>,
     lowers: Table<Name, i64>,
-}
-
-/// The expressions of a part, with types.
-pub(super) struct Text {
-    /// The target and its subscripts, by the number of the value.
-    targets: Vec<(Name, Vec<Typed>)>,
-    /// The values, over results of reductions; empty where a reduction gives several.
-    values: Vec<Typed>,
-    /// The types of the targets.
-    stored: Vec<DType>,
-    /// The results of reductions that it uses, over their states.
-    results: BTreeMap<usize, Vec<Typed>>,
-    /// Of a part of a reduction.
-    reduction: Option<OfReduction>,
-    pub predicate: Option<Typed>,
-    /// The kind of atomic update by which it writes.
-    pub atomic: Option<Atomic>,
-}
-
-struct OfReduction {
-    operator: Rc<ReductionOp>,
-    types: Rc<Vec<ReductionTypes>>,
-    neutral: Vec<Typed>,
-    args: Vec<Typed>,
-    lift: Vec<Typed>,
-    combine: Vec<Typed>,
+    in_nests: Table<Name, Rc<HashSet<Name>>>,
 }
 
 /// Where a statement of a part stands.
@@ -124,6 +103,7 @@ impl<'k> Spec<'k> {
             lanes: Table::default(),
             of_writers,
             lowers: Table::default(),
+            in_nests: Table::default(),
         }
     }
 
@@ -189,96 +169,6 @@ impl<'k> Spec<'k> {
         let found = self.read(part)?.map(Rc::new);
         self.texts.insert(part.clone(), found.clone());
         Ok(found)
-    }
-
-    fn read(&mut self, part: &PartRef) -> Result<Option<Text>, Diagnostic> {
-        let Some(i) = self.lookup.instruction(&part.instruction) else { return Ok(None) };
-        let index = Some(self.program.index);
-        let table = self.types.clone();
-        let reductions = i.reductions();
-        let types = match reductions.is_empty() {
-            true => Rc::default(),
-            false => self.reduction_types(i)?,
-        };
-        let mut text = Text {
-            targets: Vec::new(),
-            values: Vec::new(),
-            stored: Vec::new(),
-            results: BTreeMap::new(),
-            reduction: None,
-            predicate: None,
-            atomic: None,
-        };
-        if let Some(predicate) = &i.predicate {
-            text.predicate = Some(table.typed(predicate, DType::Bool, index)?);
-        }
-        for (n, reduce) in reductions.iter().enumerate() {
-            if consumer(i, n) != part.part {
-                continue;
-            }
-            let (Some(operator), Some(own)) = (self.operator(&reduce.op), types.get(n)) else {
-                return Ok(None);
-            };
-            let names = operator.state.iter().map(|s| s.name.clone());
-            let table = table.with_scalars(names.zip(own.state.iter().map(|t| (*t).into())));
-            let results = operator.result.iter().zip(&own.results);
-            let results = results.map(|(e, t)| table.typed(e, *t, None)).collect::<Result<_, _>>()?;
-            text.results.insert(n, results);
-        }
-        match part.part {
-            Part::Whole | Part::Finish => {
-                for target in &i.targets {
-                    let Some(dtype) = self.types.element(&target.array).and_then(|t| t.known()) else {
-                        return Ok(None);
-                    };
-                    let indices = table.of_indices(self.program.index);
-                    let inside = |s| indices.typed(s, self.program.index, index);
-                    let subscripts = target.index.iter().map(inside).collect::<Result<_, _>>()?;
-                    text.targets.push((target.array.clone(), subscripts));
-                    text.stored.push(dtype);
-                    if i.targets.len() == 1 {
-                        text.values.push(table.typed(&i.value, dtype, index)?);
-                    }
-                }
-                if part.part == Part::Finish && i.role.share() == Some(Share::Update) {
-                    let op = reductions.first().map(|r| r.op.to_string());
-                    text.atomic = match op.as_deref() {
-                        Some("sum") => Some(Atomic::Add),
-                        Some("min") => Some(Atomic::Min),
-                        Some("max") => Some(Atomic::Max),
-                        _ => None,
-                    };
-                }
-            }
-            Part::Init(n) | Part::Update(n) => {
-                let Some(reduce) = reductions.get(n) else { return Ok(None) };
-                let (Some(operator), Some(own)) = (self.operator(&reduce.op), types.get(n)) else {
-                    return Ok(None);
-                };
-                let each = |exprs: &[Expr], table: &TypeTable<'_>| -> Result<Vec<Typed>, Diagnostic> {
-                    exprs.iter().zip(&own.state).map(|(e, t)| table.typed(e, *t, None)).collect()
-                };
-                let neutral = each(&operator.neutral, &table)?;
-                let (mut args, mut lift, mut combine) = (Vec::new(), Vec::new(), Vec::new());
-                if let Part::Update(_) = part.part {
-                    let inside: usize = reduce.args.iter().map(|a| a.reductions().len()).sum();
-                    let mut first = n.saturating_sub(inside);
-                    for (arg, t) in reduce.args.iter().zip(&own.inputs) {
-                        args.push(table.typed_from(arg, *t, index, first)?);
-                        first += arg.reductions().len();
-                    }
-                    let inputs = operator.inputs.iter().cloned();
-                    let inputs = inputs.zip(own.inputs.iter().map(|t| (*t).into()));
-                    lift = each(&operator.lift, &table.with_scalars(inputs))?;
-                    let states = operator.state.iter().zip(&own.state).flat_map(|(s, t)| {
-                        ["a", "b"].map(|side| (Name::new(format!("{side}.{}", s.name)), (*t).into()))
-                    });
-                    combine = each(&operator.combine, &table.with_scalars(states))?;
-                }
-                text.reduction = Some(OfReduction { operator, types, neutral, args, lift, combine });
-            }
-        }
-        Ok(Some(text))
     }
 
     /// What the statement has to write that gives this value of a part.
@@ -415,110 +305,6 @@ impl<'k> Spec<'k> {
             locals.names.insert(s.name.clone(), form);
         }
         locals
-    }
-
-    fn element_of_state(&mut self, forms: &mut Forms, place: Place, dtype: DType, at: &At<'_>) -> Form {
-        let subscripts = self.state_subscripts(forms, &place, at);
-        let version = version(at.versions, &place, at.time);
-        forms.make(Node::Element(dtype, place, subscripts, version))
-    }
-
-    fn state_subscripts(&mut self, forms: &mut Forms, place: &Place, at: &At<'_>) -> Vec<Form> {
-        let lanes = self.lanes_of(place);
-        lanes.iter().map(|lane| self.lane(forms, lane, at)).collect()
-    }
-
-    /// The lanes for which a place of the thread has a copy.
-    fn lanes_of(&mut self, place: &Place) -> Rc<Vec<Name>> {
-        if let Some(known) = self.lanes.get(place) {
-            return known.clone();
-        }
-        let is_lane = |name: &Name| self.kernel.tag(name).is_jam();
-        let lanes = match place {
-            Place::Array(array) => self.of_writers.get(array).cloned().unwrap_or_default(),
-            Place::State(id, n, _) | Place::Carried(id, n, _) => {
-                let inames = |part| self.lookup.part_inames(&PartRef { instruction: id.clone(), part });
-                let mut lanes = inames(Part::Update(*n));
-                lanes.retain(is_lane);
-                if let Place::Carried(..) = place {
-                    let own = inames(Part::Init(*n));
-                    lanes.retain(|lane| own.contains(lane));
-                }
-                lanes
-            }
-        };
-        let lanes = Rc::new(lanes);
-        self.lanes.insert(place.clone(), lanes.clone());
-        lanes
-    }
-
-    /// The number of a lane, from 0.
-    fn lane(&mut self, forms: &mut Forms, lane: &Name, at: &At<'_>) -> Form {
-        let index = forms.index;
-        if !(at.has_lane)(lane) {
-            return forms.int(index, 0);
-        }
-        let value = self.name(forms, lane, index, at);
-        let lower = self.lower(lane);
-        let lower = forms.int(index, lower);
-        forms.binary(Operation::Sub, index, value, lower)
-    }
-
-    /// A lane counts from this value in some loop: any will do that all accesses have in common.
-    pub fn begins_at(&mut self, lane: &Name, low: i64) {
-        if self.kernel.tag(lane).is_jam() {
-            self.lowers.entry(lane.clone()).or_insert(low);
-        }
-    }
-
-    /// The least value of a lane, as its loops have it.
-    pub fn lower(&mut self, lane: &Name) -> i64 {
-        if let Some(known) = self.lowers.get(lane) {
-            return *known;
-        }
-        let mut rows = context(self.kernel);
-        rows.extend(self.lookup.instances(std::slice::from_ref(lane)));
-        let range = System::new(&rows).and_then(|s| s.constant_range(&Aff::var(lane)));
-        let lower = range.ok().and_then(|(low, _)| low).unwrap_or_default();
-        self.lowers.insert(lane.clone(), lower);
-        lower
-    }
-
-    /// The subscripts of an array's element in storage, by those of the kernel.
-    fn place_subscripts(
-        &mut self,
-        forms: &mut Forms,
-        array: &Name,
-        own: Vec<Form>,
-        at: &At<'_>,
-    ) -> Vec<Form> {
-        let Some(found) = self.lookup.array(array) else { return own };
-        let ordered = || found.storage_order().into_iter().filter_map(|axis| own.get(axis).copied());
-        match found.space {
-            AddressSpace::Global => own,
-            AddressSpace::Shared if own.is_empty() => vec![forms.int(forms.index, 0)],
-            AddressSpace::Shared => ordered().collect(),
-            AddressSpace::Private => {
-                let place = Place::Array(array.clone());
-                let mut all = self.state_subscripts(forms, &place, at);
-                all.extend(ordered());
-                all
-            }
-        }
-    }
-
-    fn element(
-        &mut self,
-        forms: &mut Forms,
-        array: &Name,
-        own: Vec<Form>,
-        dtype: DType,
-        at: &At<'_>,
-    ) -> Form {
-        let subscripts = self.place_subscripts(forms, array, own, at);
-        let place = Place::Array(array.clone());
-        let version = version(at.versions, &place, at.time);
-        forms.make(Node::Element(dtype, place, subscripts, version))
     }
 
     /// The value of a name in a type.

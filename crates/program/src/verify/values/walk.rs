@@ -5,7 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number, PartRef};
+use loopwright_kernel_ir::{Aff, DType, Name, PartRef};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::System;
 
@@ -13,9 +13,8 @@ use super::{
     Local, WrongValue,
     buffers::{Buffers, Piece},
     filling::Filling,
-    forms::{Form, Forms, Node, Op, Operation, Place, UnaryOp, Version},
-    local,
-    spec::{At, Spec, Versions, version},
+    forms::{Form, Forms, Operation, Place, Version},
+    spec::{Spec, Versions},
 };
 use crate::{
     Async, AsyncCopy, BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
@@ -30,7 +29,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub spec: &'w mut Spec<'k>,
     pub forms: &'w mut Forms,
     pub holders: HashMap<Local, Place>,
-    vars: HashMap<VarId, Form>,
+    pub vars: HashMap<VarId, Form>,
     pub buffers: Buffers,
     pub versions: Rc<Versions>,
     pub last: Version,
@@ -39,14 +38,15 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// Conditions around that are predicates of the kernel, with what had been written before.
     pub predicates: Vec<(Form, Version)>,
     /// Conditions around.
-    conditions: Vec<Form>,
+    pub conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
     pub lane: Option<(Name, HashMap<Name, Aff>)>,
-    pub group: Option<Group>,
+    /// The executions of parts of which statements in this body have given some value, by parts.
+    pub groups: HashMap<&'k PartRef, Group>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
     /// Dividends and divisors that C's operators truncate.
-    truncated: Vec<Form>,
+    pub truncated: Vec<Form>,
     pub systems: HashMap<ScopeId, System>,
     /// The elements of a vector, where one is copied.
     pub range: Option<(Name, i64)>,
@@ -58,11 +58,16 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub rising: HashMap<usize, (Aff, Aff, i64)>,
     /// What writes a place so far: for each statement the copy that fills it, if it is one.
     pub fillings: HashMap<Place, Vec<Option<Filling>>>,
+    /// Whether a collective is around.
+    pub joining: bool,
+    /// Whether data decide which instances some statement runs.
+    pub has_nest: bool,
+    /// The numbers of the values that statements give, by parts.
+    pub numbers: HashMap<&'k PartRef, HashSet<u8>>,
 }
 
 /// Statements of one execution of a part.
 pub(super) struct Group {
-    pub part: PartRef,
     pub given: HashSet<u8>,
     /// The time of the first of them.
     pub before: Version,
@@ -84,6 +89,15 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         forms: &'w mut Forms,
         holders: HashMap<Local, Place>,
     ) -> Self {
+        let mut has_nest = false;
+        let mut numbers: HashMap<&'k PartRef, HashSet<u8>> = HashMap::new();
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Some((leaf, number)) = stmt.gives(&program.leaves) {
+                numbers.entry(&program.leaves[leaf.0].part).or_default().insert(number);
+            }
+            let leaf = stmt.leaf().and_then(|id| program.leaves.get(id.0));
+            has_nest |= leaf.is_some_and(|l| l.decided_by_data);
+        });
         Walk {
             program,
             kernel,
@@ -99,7 +113,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             predicates: Vec::new(),
             conditions: Vec::new(),
             lane: None,
-            group: None,
+            groups: HashMap::new(),
+            numbers,
             done: 0,
             truncated: Vec::new(),
             systems: HashMap::new(),
@@ -108,10 +123,13 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             loops: 0,
             rising: HashMap::new(),
             fillings: HashMap::new(),
+            joining: false,
+            has_nest,
         }
     }
 
     pub fn body(&mut self, body: &'k [Stmt]) -> Result<(), WrongValue> {
+        let around = std::mem::take(&mut self.groups);
         for stmt in body {
             let scope = stmt.leaf().and_then(|_| {
                 self.done += 1;
@@ -124,16 +142,14 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 (Some(leaf), Some(number), Some(scope)) if !leaf.decided_by_data => {
                     self.given(stmt, leaf, number, scope)?;
                 }
-                (None, ..) => self.begins(stmt)?,
-                _ => {}
-            }
-            if given.is_none() {
-                self.group = None;
+                (Some(leaf), number, _) if leaf.decided_by_data => self.of_nest(stmt, leaf, number)?,
+                (Some(_), Some(_), _) => {}
+                _ => self.is_stray(stmt)?,
             }
             self.statement(stmt, scope)?;
         }
-        self.group = None;
-        Ok(())
+        let groups = std::mem::replace(&mut self.groups, around);
+        groups.into_iter().try_for_each(|(part, group)| self.is_complete(part, &group))
     }
 
     /// What is known behind a statement.
@@ -184,7 +200,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);
+                let around = std::mem::replace(&mut self.joining, true);
                 self.body(body)?;
+                self.joining = around;
                 self.forget(&written);
             }
             Stmt::If { cond, body, otherwise, note } => {
@@ -319,7 +337,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         }
     }
 
-    fn is_buffer(&self, memory: Memory) -> bool {
+    pub fn is_buffer(&self, memory: Memory) -> bool {
         matches!(memory, Memory::Private(_)) && !self.holders.contains_key(&Local::Array(memory))
     }
 
@@ -417,174 +435,6 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         };
         found.unwrap_or(self.program.index)
     }
-
-    /// The form of an element that is read.
-    fn element(&mut self, memory: Memory, subscripts: Vec<Form>, dtype: DType) -> Form {
-        if let (Memory::Private(array), true) = (memory, self.is_buffer(memory)) {
-            let at: Option<Vec<Aff>> =
-                subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
-            let (lanes, vector) = (&self.lanes, &self.range);
-            let range = |aff: &Aff| range_of(aff, lanes, vector.as_ref());
-            let found = at.and_then(|at| self.buffers.read(self.forms, array, &at, &self.conditions, &range));
-            return found.unwrap_or_else(|| self.forms.opaque(dtype));
-        }
-        match self.place(memory) {
-            Some(place) => {
-                let version = version(&self.versions, &place, self.last);
-                self.forms.make(Node::Element(dtype, place, subscripts, version))
-            }
-            None => self.forms.opaque(dtype),
-        }
-    }
-
-    /// The form of a value of the program.
-    pub fn value(&mut self, value: &'k Value) -> Form {
-        let dtype = value.dtype;
-        match &value.kind {
-            ValueKind::Int(v) => self.forms.int(dtype, *v),
-            ValueKind::Float(v) => self.forms.number(Number::F64(*v).cast(dtype)),
-            ValueKind::Bool(v) => self.forms.number(Number::Bool(*v)),
-            ValueKind::Var(var) => self.variable(*var, dtype),
-            ValueKind::Param(name) => match dtype.is_integer() {
-                true => self.forms.of_aff(&Aff::var(name), dtype, &mut |_, _| None),
-                false => self.forms.make(Node::Scalar(dtype, name.clone())),
-            },
-            ValueKind::BlockIdx(dim) => {
-                self.forms.of_aff(&HardwareAxis::Grid(*dim).position(), dtype, &mut |_, _| None)
-            }
-            ValueKind::ThreadIdx(dim) => {
-                self.forms.of_aff(&HardwareAxis::Block(*dim).position(), dtype, &mut |_, _| None)
-            }
-            ValueKind::Load(from) => {
-                let subscripts = from.subscripts.iter().map(|s| self.value(s)).collect();
-                self.element(from.memory, subscripts, dtype)
-            }
-            ValueKind::Unary(op, a) => {
-                let a = self.value(a);
-                self.forms.unary(UnaryOp::of(*op), dtype, a)
-            }
-            ValueKind::Binary(op, left, right) => {
-                let (a, b) = (self.value(left), self.value(right));
-                if let BinOp::TruncDiv | BinOp::TruncRem = op
-                    && !left.dtype.is_unsigned()
-                {
-                    self.truncated.extend([a, b]);
-                }
-                self.forms.binary(Operation::of(*op), left.dtype, a, b)
-            }
-            ValueKind::Select(c, a, b) => {
-                let [c, a, b] = [c, a, b].map(|v| self.value(v));
-                self.forms.select(dtype, c, a, b)
-            }
-            ValueKind::Cast(a) => {
-                let a = self.value(a);
-                let spec = &*self.spec;
-                self.forms.cast(dtype, a, &|name, t| spec.is_exact(name, t))
-            }
-            ValueKind::Call { function, precision, args } => {
-                let args = args.iter().map(|a| self.value(a)).collect();
-                self.forms.make(Node::Op(Op::Call(function.clone(), *precision), dtype, args))
-            }
-            ValueKind::Shuffle { .. }
-            | ValueKind::Any(_)
-            | ValueKind::Ballot(_)
-            | ValueKind::LeadingZeros(_) => self.forms.opaque(dtype),
-        }
-    }
-
-    fn variable(&mut self, var: VarId, dtype: DType) -> Form {
-        if let Some(place) = self.holders.get(&Local::Var(var)) {
-            let version = version(&self.versions, place, self.last);
-            return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));
-        }
-        if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
-            let (versions, time) = (&self.versions, self.last);
-            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time };
-            return self.spec.of_aff(self.forms, meaning, dtype, &at);
-        }
-        match self.vars.get(&var) {
-            Some(form) => *form,
-            None => self.forms.opaque(dtype),
-        }
-    }
-
-    /// Accumulators that begin anew, for a round of a scan, have the neutral value.
-    fn begins(&mut self, stmt: &'k Stmt) -> Result<(), WrongValue> {
-        let (Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. }) = stmt else {
-            return Ok(());
-        };
-        let Some(place) = local(stmt).and_then(|l| self.holders.get(&l).cloned()) else { return Ok(()) };
-        let form = self.value(value);
-        if self.forms.as_number(form).is_none() {
-            return Ok(());
-        }
-        match self.spec.neutral(self.forms, &place)? {
-            Some(neutral) if neutral != form => Err(self.wrong(
-                format!(
-                    "an accumulator in `{}` begins with another value than the neutral one",
-                    self.kernel.name
-                ),
-                neutral,
-                form,
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// C's division of signed numbers is that of the kernel where nothing is negative.
-    pub fn truncates(&mut self, scope: Option<ScopeId>) -> Result<(), WrongValue> {
-        for form in std::mem::take(&mut self.truncated) {
-            if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
-                continue;
-            }
-            let dtype = self.forms.dtype(form);
-            let aff = self.forms.to_aff(form, &mut |_| None);
-            let natural = match (scope, aff) {
-                (Some(scope), Some(aff)) => {
-                    let system = self.system(scope)?;
-                    let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
-                    if dtype != self.program.index && dtype.bytes() < 8 {
-                        let greatest = Aff::constant(i64::from(i32::MAX));
-                        let system = self.system(scope)?;
-                        natural =
-                            natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
-                    }
-                    natural.map_err(Diagnostic::from)?
-                }
-                // What is named without a part is an index, held to what it stands for.
-                (None, _) => true,
-                _ => false,
-            };
-            if !natural {
-                let message =
-                    format!("`{}` may divide a negative number with C's operators", self.kernel.name);
-                return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The least and the greatest value of a function of lanes.
-fn range_of(
-    aff: &Aff,
-    lanes: &[(Name, Option<(i64, i64)>)],
-    vector: Option<&(Name, i64)>,
-) -> Option<(i64, i64)> {
-    let (mut low, mut high) = (aff.constant_term(), aff.constant_term());
-    if !aff.is_affine() {
-        return None;
-    }
-    for name in aff.names() {
-        let lane = lanes.iter().find(|(lane, _)| *lane == name).and_then(|(_, range)| *range);
-        let vector = vector.filter(|(lane, _)| *lane == name).map(|(_, count)| (0, *count));
-        let (least, end) = lane.or(vector)?;
-        let factor = aff.coefficient(&name);
-        let ends = [factor.checked_mul(least)?, factor.checked_mul(end.checked_sub(1)?)?];
-        low = low.checked_add(*ends.iter().min()?)?;
-        high = high.checked_add(*ends.iter().max()?)?;
-    }
-    Some((low, high))
 }
 
 /// Whether each iteration of a loop has its own elements of an array: all that is said of it in the

@@ -1,0 +1,232 @@
+//! What a reading consists of: scopes, loops, accesses, statements of parts, and the structure of a
+//! body.
+
+use std::ops::Range;
+
+use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_legality::Load;
+
+use crate::{
+    Atomic, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, verify::integers::Asked,
+};
+
+/// The name, in constraints, of the elements of a vector that is touched.
+pub(in crate::verify) fn lane_of(touch: TouchId) -> Name {
+    Name::new(format!("lane of {touch}"))
+}
+
+/// The name of a loop's counter in constraints.
+pub(in crate::verify) fn name_of_loop(variable: &Name, var: usize) -> Name {
+    Name::new(format!("{variable}#{var}"))
+}
+
+/// The number of a [`Scope`] in [`Reading::scopes`].
+pub(in crate::verify) type ScopeId = usize;
+
+/// The number of a [`Touch`] in [`Reading::touches`].
+pub(in crate::verify) type TouchId = usize;
+
+/// The names that constraints are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Terms {
+    /// The variables of the text.
+    Text,
+    /// The inames of the kernel.
+    Instances,
+}
+
+/// A conjunction of constraints and of disjunctions.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Rows {
+    pub all: Vec<Constraint>,
+    pub either: Vec<Vec<Constraint>>,
+}
+
+impl Rows {
+    /// Adds that the one holds or the other: each part of the one, or each of the other.
+    pub fn one_of(&mut self, one: Rows, other: Rows) {
+        let (one, other) = (one.alternatives(), other.alternatives());
+        for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
+            // What both say is no alternative.
+            match (a.as_slice(), b.as_slice()) {
+                ([x], [y]) if x == y => self.all.push(x.clone()),
+                _ => self.either.push([&a[..], b].concat()),
+            }
+        }
+    }
+
+    /// All of it as lists of which one constraint holds.
+    pub fn alternatives(self) -> Vec<Vec<Constraint>> {
+        self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
+    }
+}
+
+/// A statement of a part.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Done {
+    pub leaf: LeafId,
+    pub scope: ScopeId,
+    /// What it gives.
+    pub gives: Given,
+    /// Where it stands.
+    pub path: Vec<Turn>,
+}
+
+/// One turn on the way from the beginning of a text to a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Turn {
+    /// To the statement with this number of a body.
+    Nth(usize),
+    /// Into the loop with this number in [`Reading::loops`].
+    Loop(usize),
+    /// Into a side of a choice.
+    Side(bool),
+}
+
+/// What a statement of a part gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::verify) enum Given {
+    /// The value of the part with this number.
+    Value(u8),
+    /// Elements of the private array with this number, for a value of the part.
+    Prepared(usize),
+    /// Anything else that serves the part.
+    Support,
+}
+
+impl Given {
+    pub fn of(stmt: &Stmt, program: &Program) -> Given {
+        if let Some((_, number)) = stmt.gives(&program.leaves) {
+            return Given::Value(number);
+        }
+        match stmt {
+            Stmt::Store { to: MemRef { memory: Memory::Private(array), .. }, .. }
+            | Stmt::VectorCopy { to: MemRef { memory: Memory::Private(array), .. }, .. } => {
+                Given::Prepared(*array)
+            }
+            _ => Given::Support,
+        }
+    }
+
+    /// The number of the part's value.
+    pub fn value(self) -> Option<u8> {
+        match self {
+            Given::Value(number) => Some(number),
+            Given::Prepared(_) | Given::Support => None,
+        }
+    }
+}
+
+/// A named index or a loop, to be held to what it means.
+#[derive(Clone, Debug)]
+pub(in crate::verify) enum Named {
+    /// The index of this name has this value in the scope, and means that.
+    Index { name: Name, scope: ScopeId, value: Aff, meaning: Aff },
+    /// The loop starts there, and goes on by a constant.
+    Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },
+}
+
+/// A loop of the host: its variable, and from where to where it goes.
+pub(in crate::verify) type HostLoop<'p> = (Name, &'p Value, &'p Value);
+
+/// A loop of the text.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Loop {
+    /// Its name in constraints.
+    pub name: Name,
+    /// How it goes on.
+    pub step: Step,
+    /// Where it starts, and the value that it ends before, if these are functions.
+    pub ends: [Option<Aff>; 2],
+    /// Whether it contains a barrier of the block, or a commit of asynchronous copies or a wait.
+    pub has_events: bool,
+    /// Whether it contains a barrier of the block.
+    pub synchronises: bool,
+    /// Whether it contains a barrier of the block or of single warps.
+    pub joins_lanes: bool,
+    /// What it counts, if that is known.
+    pub counter: Option<Aff>,
+    /// The inames that it counts and no loop around it does.
+    pub inames: Vec<Name>,
+}
+
+/// What holds at a place of the text.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Scope {
+    /// Loops and guards around, as constraints.
+    pub rows: Vec<Constraint>,
+    /// Bounds of which the weakest one counts: one of each list holds.
+    pub either: Vec<Vec<Constraint>>,
+    /// Loops around, outermost first: numbers in [`Reading::loops`].
+    pub loops: Vec<usize>,
+    /// The values read from data that occur in the constraints.
+    pub loads: Vec<Load>,
+    /// Whether the constraints are all that restricts the executions.
+    pub exact: bool,
+    /// Whether a condition or a bound was left out, because it is not affine.
+    pub unread: bool,
+}
+
+/// An access of shared or global memory.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Touch {
+    pub memory: Memory,
+    pub write: bool,
+    /// The kind of atomic update that it is, if it is one.
+    pub atomic: Option<Atomic>,
+    /// Whether it is that of an asynchronous copy: it happens after it has been issued.
+    pub asynchronous: bool,
+    /// Its subscripts; `None` where one is not affine.
+    pub cell: Vec<Option<Aff>>,
+    pub scope: ScopeId,
+    pub leaf: Option<LeafId>,
+}
+
+/// The structure of a body, as far as order and barriers go.
+#[derive(Clone, Debug)]
+pub(in crate::verify) enum Node<'p> {
+    /// A statement's accesses.
+    Touches(Vec<TouchId>),
+    /// A barrier of the block, or of each warp.
+    Barrier(Barrier<'p>),
+    /// The asynchronous copies so far are a group.
+    Commit(Barrier<'p>),
+    /// A wait for all but this number of the youngest groups.
+    Wait(u32, Barrier<'p>),
+    Loop(usize, Vec<Node<'p>>),
+    /// Threads that have to run the next statement together, though they need not wait.
+    Together(Barrier<'p>),
+    /// The bodies of a choice.
+    Choice(Vec<Node<'p>>, Vec<Node<'p>>),
+}
+
+/// A barrier, with the conditions under which a thread reaches it.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Barrier<'p> {
+    pub note: &'p str,
+    /// Who waits for each other.
+    pub among: SyncScope,
+    /// Conditions and bounds of loops around, outermost first, and the scope in which each is
+    /// evaluated.
+    pub around: Vec<(ScopeId, Decision<'p>)>,
+}
+
+/// What decides whether, or how often, a body runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::verify) enum Decision<'p> {
+    /// The condition of a choice, which side, and what a launch is asked of it.
+    If(&'p Value, bool, Asked),
+    /// Bounds of a loop, and how it goes on.
+    Bounds(&'p Value, &'p Value, Step),
+}
+
+/// The two forms of an atom's statements.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct AtomText<'p> {
+    pub contract: &'p [Stmt],
+    pub body: &'p [Stmt],
+    /// What the contract reads of shared and global memory, in the order of the text.
+    pub read: Range<TouchId>,
+    /// What the body reads there.
+    pub loaded: Range<TouchId>,
+}

@@ -1,0 +1,162 @@
+//! The elements of shared and global memory that statements access, in the order in which a thread
+//! does: what values read, each under the choices around it, then what is written.
+
+use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_poly::Result;
+
+use super::{Asked, Barrier, Node, Reading, Rows, Touch, TouchId, lane_of};
+use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Value, ValueKind};
+
+impl<'p> Reading<'p> {
+    /// The accesses of a statement: what its values read, then what it writes.
+    pub(super) fn statement(
+        &mut self,
+        values: &[&Value],
+        to: Option<(&MemRef, u8)>,
+        leaf: Option<LeafId>,
+    ) -> Result<Node<'p>> {
+        let mut found = Vec::new();
+        for value in values {
+            self.reads(value, leaf, &mut found)?;
+        }
+        if let Some((to, lanes)) = to {
+            self.subscripts(to, &mut found, leaf)?;
+            self.touch(to, true, lanes, leaf, &mut found)?;
+        }
+        Ok(Node::Touches(found))
+    }
+
+    /// What all threads of a block have to reach, at this place.
+    pub(super) fn barrier(&self, note: &'p str) -> Barrier<'p> {
+        Barrier { note, among: SyncScope::Block, around: self.around.clone() }
+    }
+
+    /// The accesses of an asynchronous copy, which reads only under its condition.
+    pub(super) fn async_copy(&mut self, copy: &'p AsyncCopy) -> Result<Node<'p>> {
+        let AsyncCopy { to, from, lanes, when, leaf } = copy;
+        let mut found = Vec::new();
+        self.subscripts(to, &mut found, *leaf)?;
+        let before = self.scope;
+        if let Some(when) = when {
+            self.reads(when, *leaf, &mut found)?;
+            let mut rows = Rows::default();
+            let exact = self.condition(when, true, Asked::All, &mut rows)?;
+            self.enter(rows, exact);
+        }
+        self.subscripts(from, &mut found, *leaf)?;
+        let first = self.touches.len();
+        self.touch(from, false, *lanes, *leaf, &mut found)?;
+        self.scope = before;
+        self.touch(to, true, *lanes, *leaf, &mut found)?;
+        self.touches[first..].iter_mut().for_each(|touch| touch.asynchronous = true);
+        Ok(Node::Touches(found))
+    }
+
+    pub(super) fn subscripts(
+        &mut self,
+        element: &MemRef,
+        found: &mut Vec<TouchId>,
+        leaf: Option<LeafId>,
+    ) -> Result<()> {
+        // The offset says the same once more.
+        element.subscripts.iter().try_for_each(|s| self.reads(s, leaf, found))
+    }
+
+    /// The elements that a value reads, each under the choices around it.
+    fn reads(&mut self, value: &Value, leaf: Option<LeafId>, found: &mut Vec<TouchId>) -> Result<()> {
+        match &value.kind {
+            ValueKind::Load(element) => {
+                self.subscripts(element, found, leaf)?;
+                self.touch(element, false, 1, leaf, found)
+            }
+            ValueKind::Select(cond, a, b) => {
+                self.reads(cond, leaf, found)?;
+                self.reads_if(cond, true, a, leaf, found)?;
+                self.reads_if(cond, false, b, leaf, found)
+            }
+            ValueKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                self.reads(a, leaf, found)?;
+                self.reads_if(a, *op == BinOp::And, b, leaf, found)
+            }
+            _ => value.children().into_iter().try_for_each(|child| self.reads(child, leaf, found)),
+        }
+    }
+
+    fn reads_if(
+        &mut self,
+        cond: &Value,
+        side: bool,
+        value: &Value,
+        leaf: Option<LeafId>,
+        found: &mut Vec<TouchId>,
+    ) -> Result<()> {
+        let mut touches = false;
+        value.visit(&mut |v| touches |= matches!(v.kind, ValueKind::Load(_)));
+        if !touches {
+            return Ok(());
+        }
+        let mut rows = Rows::default();
+        let exact = self.condition(cond, side, Asked::Indices, &mut rows)?;
+        let before = self.enter(rows, exact);
+        self.reads(value, leaf, found)?;
+        self.scope = before;
+        Ok(())
+    }
+
+    pub(super) fn touch(
+        &mut self,
+        element: &MemRef,
+        write: bool,
+        lanes: u8,
+        leaf: Option<LeafId>,
+        found: &mut Vec<TouchId>,
+    ) -> Result<()> {
+        if matches!(element.memory, Memory::Private(_)) {
+            return Ok(());
+        }
+        let mut cell: Vec<Option<Aff>> =
+            element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+        let mut scope = self.scope;
+        let loaded: Vec<Name> = match self.loads.is_empty() {
+            true => Vec::new(),
+            false => cell.iter().flatten().flat_map(Aff::names).collect(),
+        };
+        let lanes = (lanes > 1).then(|| (lane_of(self.touches.len()), lanes));
+        if lanes.is_some() || loaded.iter().any(|n| self.loads.contains_key(n)) {
+            let mut own = self.scopes[scope].clone();
+            loaded.iter().for_each(|n| self.use_load(n, &mut own));
+            if let Some((lane, count)) = lanes {
+                let lane = Aff::var(lane);
+                own.rows.push(Constraint::lt(&lane, &Aff::constant(count.into()))?);
+                own.rows.push(Constraint::nonneg(lane.clone()));
+                let dense = self.dense(element);
+                if let Some(s) = cell.get_mut(dense) {
+                    *s = match s {
+                        Some(s) => Some(s.add(&lane)?),
+                        None => None,
+                    };
+                }
+            }
+            self.scopes.push(own);
+            scope = self.scopes.len() - 1;
+        }
+        let (memory, atomic, asynchronous) = (element.memory, None, false);
+        self.touches.push(Touch { memory, write, atomic, asynchronous, cell, scope, leaf });
+        found.push(self.touches.len() - 1);
+        Ok(())
+    }
+
+    /// The axis along which neighbouring elements lie.
+    fn dense(&self, element: &MemRef) -> usize {
+        let last = element.subscripts.len().saturating_sub(1);
+        match element.memory {
+            Memory::Global(g) => self
+                .program
+                .globals
+                .get(g)
+                .and_then(|g| g.strides.iter().rposition(|s| s.as_int() == Some(1)))
+                .unwrap_or(last),
+            Memory::Shared(_) | Memory::Private(_) => last,
+        }
+    }
+}

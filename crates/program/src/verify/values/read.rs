@@ -1,0 +1,160 @@
+//! The forms of the values of a program, where its text is read.
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number};
+
+use super::{
+    Local, WrongValue,
+    forms::{Form, Node, Op, Operation, UnaryOp},
+    spec::{At, version},
+    walk::Walk,
+};
+use crate::{BinOp, Memory, Value, ValueKind, VarId, verify::reading::ScopeId};
+
+impl<'k> Walk<'_, 'k, '_> {
+    /// The form of an element that is read.
+    pub fn element(&mut self, memory: Memory, subscripts: Vec<Form>, dtype: DType) -> Form {
+        if let (Memory::Private(array), true) = (memory, self.is_buffer(memory)) {
+            let at: Option<Vec<Aff>> =
+                subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
+            let (lanes, vector) = (&self.lanes, &self.range);
+            let range = |aff: &Aff| range_of(aff, lanes, vector.as_ref());
+            let found = at.and_then(|at| self.buffers.read(self.forms, array, &at, &self.conditions, &range));
+            return found.unwrap_or_else(|| self.forms.opaque(dtype));
+        }
+        match self.place(memory) {
+            Some(place) => {
+                let version = version(&self.versions, &place, self.last);
+                self.forms.make(Node::Element(dtype, place, subscripts, version))
+            }
+            None => self.forms.opaque(dtype),
+        }
+    }
+
+    /// The form of a value of the program.
+    pub fn value(&mut self, value: &'k Value) -> Form {
+        let dtype = value.dtype;
+        match &value.kind {
+            ValueKind::Int(v) => self.forms.int(dtype, *v),
+            ValueKind::Float(v) => self.forms.number(Number::F64(*v).cast(dtype)),
+            ValueKind::Bool(v) => self.forms.number(Number::Bool(*v)),
+            ValueKind::Var(var) => self.variable(*var, dtype),
+            ValueKind::Param(name) => match dtype.is_integer() {
+                true => self.forms.of_aff(&Aff::var(name), dtype, &mut |_, _| None),
+                false => self.forms.make(Node::Scalar(dtype, name.clone())),
+            },
+            ValueKind::BlockIdx(dim) => {
+                self.forms.of_aff(&HardwareAxis::Grid(*dim).position(), dtype, &mut |_, _| None)
+            }
+            ValueKind::ThreadIdx(dim) => {
+                self.forms.of_aff(&HardwareAxis::Block(*dim).position(), dtype, &mut |_, _| None)
+            }
+            ValueKind::Load(from) => {
+                let subscripts = from.subscripts.iter().map(|s| self.value(s)).collect();
+                self.element(from.memory, subscripts, dtype)
+            }
+            ValueKind::Unary(op, a) => {
+                let a = self.value(a);
+                self.forms.unary(UnaryOp::of(*op), dtype, a)
+            }
+            ValueKind::Binary(op, left, right) => {
+                let (a, b) = (self.value(left), self.value(right));
+                if let BinOp::TruncDiv | BinOp::TruncRem = op
+                    && !left.dtype.is_unsigned()
+                {
+                    self.truncated.extend([a, b]);
+                }
+                self.forms.binary(Operation::of(*op), left.dtype, a, b)
+            }
+            ValueKind::Select(c, a, b) => {
+                let [c, a, b] = [c, a, b].map(|v| self.value(v));
+                self.forms.select(dtype, c, a, b)
+            }
+            ValueKind::Cast(a) => {
+                let a = self.value(a);
+                let spec = &*self.spec;
+                self.forms.cast(dtype, a, &|name, t| spec.is_exact(name, t))
+            }
+            ValueKind::Call { function, precision, args } => {
+                let args = args.iter().map(|a| self.value(a)).collect();
+                self.forms.make(Node::Op(Op::Call(function.clone(), *precision), dtype, args))
+            }
+            ValueKind::Shuffle { .. }
+            | ValueKind::Any(_)
+            | ValueKind::Ballot(_)
+            | ValueKind::LeadingZeros(_) => self.forms.opaque(dtype),
+        }
+    }
+
+    fn variable(&mut self, var: VarId, dtype: DType) -> Form {
+        if let Some(place) = self.holders.get(&Local::Var(var)) {
+            let version = version(&self.versions, place, self.last);
+            return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));
+        }
+        if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
+            let (versions, time) = (&self.versions, self.last);
+            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time };
+            return self.spec.of_aff(self.forms, meaning, dtype, &at);
+        }
+        match self.vars.get(&var) {
+            Some(form) => *form,
+            None => self.forms.opaque(dtype),
+        }
+    }
+
+    /// C's division of signed numbers is that of the kernel where nothing is negative.
+    pub fn truncates(&mut self, scope: Option<ScopeId>) -> Result<(), WrongValue> {
+        for form in std::mem::take(&mut self.truncated) {
+            if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
+                continue;
+            }
+            let dtype = self.forms.dtype(form);
+            let aff = self.forms.to_aff(form, &mut |_| None);
+            let natural = match (scope, aff) {
+                (Some(scope), Some(aff)) => {
+                    let system = self.system(scope)?;
+                    let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
+                    if dtype != self.program.index && dtype.bytes() < 8 {
+                        let greatest = Aff::constant(i64::from(i32::MAX));
+                        let system = self.system(scope)?;
+                        natural =
+                            natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
+                    }
+                    natural.map_err(Diagnostic::from)?
+                }
+                // What is named without a part is an index, held to what it stands for.
+                (None, _) => true,
+                _ => false,
+            };
+            if !natural {
+                let message =
+                    format!("`{}` may divide a negative number with C's operators", self.kernel.name);
+                return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The least and the greatest value of a function of lanes.
+fn range_of(
+    aff: &Aff,
+    lanes: &[(Name, Option<(i64, i64)>)],
+    vector: Option<&(Name, i64)>,
+) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (aff.constant_term(), aff.constant_term());
+    if !aff.is_affine() {
+        return None;
+    }
+    for name in aff.names() {
+        let lane = lanes.iter().find(|(lane, _)| *lane == name).and_then(|(_, range)| *range);
+        let vector = vector.filter(|(lane, _)| *lane == name).map(|(_, count)| (0, *count));
+        let (least, end) = lane.or(vector)?;
+        let factor = aff.coefficient(&name);
+        let ends = [factor.checked_mul(least)?, factor.checked_mul(end.checked_sub(1)?)?];
+        low = low.checked_add(*ends.iter().min()?)?;
+        high = high.checked_add(*ends.iter().max()?)?;
+    }
+    Some((low, high))
+}
