@@ -10,6 +10,7 @@ use loopwright_lowering::{
     verify::{Finding, verify_kernel},
 };
 use loopwright_testing::check;
+use loopwright_text_check::Checker;
 use loopwright_transforms::Pipeline;
 
 /// A tile of one warp, from global memory.
@@ -89,6 +90,38 @@ fn each_atom_computes_what_is_declared() {
                 .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));
         }
     }
+}
+
+/// The calls of the printed text: its functions around the instructions are NVRTC's and a GPU's to
+/// check, and for this are replaced by ones that know which lane holds what.
+#[test]
+fn the_printed_calls_compute_what_is_declared() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    for name in loopwright_atom::Atom::names() {
+        let atom = loopwright_atom::Atom::named(name).expect("it has a name");
+        let dtype = |operand| atom.operand(operand).dtype.to_string();
+        let (of_factors, of_sums) = (dtype(loopwright_atom::Operand::A), dtype(loopwright_atom::Operand::D));
+        let (kernel, pipeline) = shared((&of_factors, &of_sums), name, atom.shape());
+        let declared = parse(&kernel);
+        let program = program(&transformed(&declared, &pipeline));
+        for (m, n, l) in [(16, 16, 32), (17, 33, 41)] {
+            check::run_text(&checker, &declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
+                .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));
+        }
+    }
+}
+
+/// Exchanged accumulators are wrong in the printed text, too: its check can fail.
+#[test]
+fn a_spoilt_text_computes_something_else() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let kernel = parse(TILE);
+    let text = program(&transformed(&kernel, TENSORIZE)).to_text();
+    let spoilt = text.replace("acc[0, 1], acc[1, 0]", "acc[1, 0], acc[0, 1]");
+    assert_ne!(text, spoilt);
+    let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}"));
+    let failure = check::run_text(&checker, &kernel, &spoilt, &sizes(&[])).unwrap_err();
+    assert_eq!(failure.kind, "text", "{}", failure.text);
 }
 
 /// The final check's refusal of a program.

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use loopwright_emulator::{Arguments, FaultKind, Options};
-use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_kernel_ir::{Buffer, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_text_check::{Checker, Order, Scalar};
 
 use crate::{
     case::{Built, Case, sizes},
@@ -72,6 +73,47 @@ pub fn run(declared: &LoopKernel, program: &Program, sizes: &BTreeMap<Name, i64>
         None => Ok(()),
         Some(text) => Err(Failure { kind: "wrong", text: format!("{place}: {text}") }),
     }
+}
+
+/// Runs the printed text of a program for one set of sizes, its threads in either order, and
+/// compares it with the declared kernel.
+pub fn run_text(
+    checker: &Checker,
+    declared: &LoopKernel,
+    program: &Program,
+    sizes: &BTreeMap<Name, i64>,
+) -> Result<(), Failure> {
+    let Some(arguments) = data::arguments(declared, sizes) else {
+        return Err(Failure { kind: "arguments", text: "a length is no function of the parameters".into() });
+    };
+    let Some(want) = expected(declared, &arguments)? else { return Ok(()) };
+    let fail = |order, text: String| Failure { kind: "text", text: format!("{sizes:?} {order:?}: {text}") };
+    let compiled = checker.compile(program).map_err(|d| fail(Order::Forwards, d.render()))?;
+    for order in [Order::Forwards, Order::Backwards] {
+        let mut given = loopwright_text_check::Arguments::new();
+        for (name, array) in &arguments.arrays {
+            given = given.array(name.clone(), array.buffer.bytes());
+        }
+        for (name, value) in &arguments.scalars {
+            let scalar = match value.as_i128() {
+                Some(value) => Scalar::Int(value as i64),
+                None => Scalar::Float(value.as_f64()),
+            };
+            given = given.scalar(name.clone(), scalar);
+        }
+        compiled.run(&mut given, order).map_err(|d| fail(order, d.to_string()))?;
+        let mut found = arguments.clone();
+        for (name, bytes) in given.arrays {
+            if let Some(array) = found.arrays.get_mut(&name) {
+                array.buffer = Buffer::from_bytes(array.buffer.dtype(), bytes)
+                    .ok_or_else(|| fail(order, format!("`{name}` has bytes that are no numbers")))?;
+            }
+        }
+        if let Some(text) = data::difference(&found, &want) {
+            return Err(fail(order, text));
+        }
+    }
+    Ok(())
 }
 
 /// All sizes of a case.

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_lowering::{lower, program::Program};
+use loopwright_testing::check;
 use loopwright_text_check::{Arguments, Checker, Order, Scalar};
 use loopwright_transforms::Pipeline;
 
@@ -217,6 +218,23 @@ fn matmul() {
         (arguments.scalar("m", m as i64).scalar("n", n as i64).scalar("l", l as i64), "c", expected)
     });
     check("matmul", &cases);
+}
+
+/// By tensor cores. The factors are so small and coarse that sums in f32 are exact in any order.
+#[test]
+fn matmul_bf16() {
+    let checker = Checker::new().unwrap();
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/kernels/matmul_bf16.lw"),
+    );
+    let declared = LoopKernel::parse(&text.unwrap()).unwrap();
+    for (pipeline, program) in programs("matmul_bf16") {
+        for (m, n, l) in [(1, 1, 8), (16, 16, 16), (130, 137, 72)] {
+            let sizes = [("m", m), ("n", n), ("l", l)].map(|(name, value)| (Name::new(name), value)).into();
+            check::run_text(&checker, &declared, &program, &sizes)
+                .unwrap_or_else(|f| panic!("{pipeline}: {}", f.text));
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use loopwright_program::Program;
 
 use crate::{
     run::TextProgram,
-    wrapper::{HIP_SHIM, SHIM, translation_unit},
+    wrapper::{HIP_SHIM, SHIM, TENSOR_SHIM, translation_unit},
 };
 
 /// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
@@ -86,7 +86,12 @@ impl Checker {
         let hip = headers.join("hip");
         fs::create_dir_all(&hip).map_err(|e| unwritable(&hip, &e))?;
         let of_hip = [("hip/hip_runtime.h", HIP_SHIM), ("hip/hip_fp16.h", ""), ("hip/hip_bf16.h", "")];
-        let of_cuda = [("cuda_shim.h", SHIM), ("cuda_fp16.h", ""), ("cuda_bf16.h", "")];
+        let of_cuda = [
+            ("cuda_shim.h", SHIM),
+            ("tensor_cores.h", TENSOR_SHIM),
+            ("cuda_fp16.h", ""),
+            ("cuda_bf16.h", ""),
+        ];
         for (name, text) in of_cuda.into_iter().chain(of_hip) {
             checker.put(&headers.join(name), text)?;
         }
@@ -102,7 +107,9 @@ impl Checker {
     /// The folder of headers of this version of the shim.
     fn headers(&self) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(SHIM.as_bytes()).update(HIP_SHIM.as_bytes());
+        for shim in [SHIM, TENSOR_SHIM, HIP_SHIM] {
+            hasher.update(shim.as_bytes());
+        }
         self.folder.join(format!("shim-{}", &hasher.finalize().to_hex()[..16]))
     }
 
@@ -157,7 +164,7 @@ impl Checker {
     fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
         let unit = translation_unit(program, source);
         let mut hasher = blake3::Hasher::new();
-        for part in [&*unit, SHIM, HIP_SHIM, &self.version, &self.options.join(" ")] {
+        for part in [&*unit, SHIM, TENSOR_SHIM, HIP_SHIM, &self.version, &self.options.join(" ")] {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         let path = self.folder.join(format!("{}.so", &hasher.finalize().to_hex()[..32]));

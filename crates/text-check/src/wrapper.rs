@@ -11,6 +11,9 @@ pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
 /// Bytes of dynamic shared memory that the shim gives a block.
 const DYNAMIC_SHARED_BYTES: u64 = Target::cuda().dynamic_shared;
 
+/// The header for tensor cores.
+pub(crate) const TENSOR_SHIM: &str = include_str!("../shim/tensor_cores.h");
+
 /// The header that adds the names of HIP.
 pub(crate) const HIP_SHIM: &str = include_str!("../shim/hip_runtime.h");
 
@@ -26,8 +29,17 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
     for info in &source.kernels {
         let _ = writeln!(text, "#define {0} loopwright_kernel_{0}", info.name);
     }
+    let collectives = collectives(&source.text);
+    if !collectives.is_empty() {
+        text.push_str("#include \"tensor_cores.h\"\n");
+    }
+    let mut printed = source.text.clone();
+    for (name, stands_in) in collectives {
+        printed = printed.replacen(&format!("{FUNCTION}{name}("), &format!("{FUNCTION}printed_{name}("), 1);
+        let _ = writeln!(text, "#define {name} {stands_in}");
+    }
     text.push_str("#line 1 \"kernel.cu\"\n");
-    text.push_str(&source.text);
+    text.push_str(&printed);
     let _ = writeln!(text, "#line 1 \"entries.cpp\"");
     let _ = writeln!(text, "alignas(16) thread_local unsigned char shared_memory[{DYNAMIC_SHARED_BYTES}];");
     for (k, kernel) in program.kernels.iter().enumerate() {
@@ -44,6 +56,26 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
         );
     }
     text
+}
+
+/// How the definition of a function without a result begins.
+const FUNCTION: &str = "__device__ __forceinline__ void ";
+
+/// The functions around instructions of whole warps that a text defines, each with the function of
+/// the shim that is called instead.
+fn collectives(text: &str) -> Vec<(String, String)> {
+    let names = text.lines().filter_map(|line| line.strip_prefix(FUNCTION)?.split_once('('));
+    let instead = |name: &str| {
+        let Some(matrices) = name.strip_prefix("load_matrices_") else {
+            return name.starts_with("mma_").then(|| "shim::product".to_string());
+        };
+        let (count, transposed) = match matrices.strip_suffix("_transposed") {
+            Some(count) => (count, true),
+            None => (matrices, false),
+        };
+        Some(format!("shim::load_matrices<{count}, {transposed}>"))
+    };
+    names.filter_map(|(name, _)| Some((name.to_string(), instead(name)?))).collect()
 }
 
 /// Whether threads wait for each other anywhere in the kernel.
