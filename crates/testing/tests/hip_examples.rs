@@ -63,7 +63,13 @@ fn the_text_of_every_example_compiles() {
                     }
                     Err(d) => panic!("{name}: {d}"),
                 };
-                let source = hip_source(&program).unwrap_or_else(|d| panic!("{name}: {d}"));
+                let source = match hip_source(&program) {
+                    Ok(source) => source,
+                    Err(d) => {
+                        assert_eq!((d.code, name.ends_with("_async")), ("no-async-copies", true), "{name}: {d}");
+                        continue;
+                    }
+                };
                 for other in ["_sync(", "__nv_", "cuda", "asm", "__ldcs", "__stcs"] {
                     assert!(!source.text.contains(other), "{name}: {other}\n{}", source.text);
                 }
