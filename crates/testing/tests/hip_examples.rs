@@ -66,7 +66,11 @@ fn the_text_of_every_example_compiles() {
                 let source = match hip_source(&program) {
                     Ok(source) => source,
                     Err(d) => {
-                        assert_eq!((d.code, name.ends_with("_async")), ("no-async-copies", true), "{name}: {d}");
+                        assert_eq!(
+                            (d.code, name.ends_with("_async")),
+                            ("no-async-copies", true),
+                            "{name}: {d}"
+                        );
                         continue;
                     }
                 };
