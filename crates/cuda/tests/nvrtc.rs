@@ -35,6 +35,57 @@ extern "C" __global__ void reverse(float* x)
 }
 "#;
 
+/// The printed text of a copy of rows by `cp.async`, of 16 bytes at once.
+const COPY_ASYNC: &str = r#"
+// Copies 16 bytes to shared memory, while the thread goes on.
+__device__ __forceinline__ void copy_async_16(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(address), "l"(from)
+                 : "memory");
+#else
+    *static_cast<int4 *>(to) = *static_cast<const int4 *>(from);
+#endif
+}
+
+// The copies since the last commit are a group.
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until at most this number of the thread's youngest groups are under way.
+template <int groups>
+__device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory");
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+k(const unsigned short *__restrict__ x, unsigned short *__restrict__ y, const int m) {
+    __shared__ __align__(16) unsigned short x_tile[32];
+    const int i = threadIdx.x;
+    const int f_vectors = threadIdx.x;
+    for (int k = 0; k < m; ++k) {
+        // only cells of x
+        if (i * 8 < 32) {
+            const int f = f_vectors * 8;
+            // x_fetch copies x (add_prefetch)
+            copy_async_16(&x_tile[f], &x[k * 32 + f]);
+        }
+        commit_copies();
+        wait_copies<0>();  // x_fetch writes x_tile, turn reads it
+        __syncthreads();  // x_fetch writes x_tile, turn reads it
+        y[k * 32 + i] = x_tile[31 - i];
+        __syncthreads();  // turn reads x_tile, x_fetch writes it in the next iteration
+    }
+}
+"#;
+
 type Outcome = Result<(), Failed>;
 type Test = (&'static str, fn() -> Outcome);
 
@@ -87,6 +138,19 @@ fn shared_memory_barriers_and_spills() -> Outcome {
         && resources.stack_bytes >= 4
         && resources.stack_bytes <= resources.spill_store_bytes;
     check(resources.registers <= 32 && spilled, format!("{resources:?}"))
+}
+
+fn asynchronous_copies() -> Outcome {
+    for arch in ARCHITECTURES {
+        let compiled = nvrtc::compile(COPY_ASYNC, &CompileOptions::new(arch))?;
+        let ptx = compiled.ptx.as_deref().unwrap_or_default();
+        for instruction in ["cp.async.cg.shared.global", "cp.async.commit_group", "cp.async.wait_group"] {
+            check(ptx.contains(instruction), format!("{arch}: no {instruction}"))?;
+        }
+        let resources = compiled.resources_of("k").ok_or("no resources")?;
+        check(resources.shared_bytes == 64 && !resources.spills(), format!("{arch}: {resources:?}"))?;
+    }
+    Ok(())
 }
 
 fn errors_have_lines_and_the_log() -> Outcome {
@@ -324,13 +388,14 @@ fn main() -> ExitCode {
             Some("there is no NVRTC")
         }
     };
-    let tests: [Test; 13] = [
+    let tests: [Test; 14] = [
         (
             "minimal_leaves_declarations_out_and_the_code_as_it_is",
             minimal_leaves_declarations_out_and_the_code_as_it_is,
         ),
         ("binaries_for_real_architectures", binaries_for_real_architectures),
         ("shared_memory_barriers_and_spills", shared_memory_barriers_and_spills),
+        ("asynchronous_copies", asynchronous_copies),
         ("errors_have_lines_and_the_log", errors_have_lines_and_the_log),
         ("bad_options_architectures_and_texts_are_errors", bad_options_architectures_and_texts_are_errors),
         ("deep_nesting_is_survived", deep_nesting_is_survived),

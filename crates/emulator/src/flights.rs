@@ -48,13 +48,16 @@ enum When {
     Waited,
 }
 
+/// By array and element, how many copies touch it.
+type Counts = HashMap<(usize, i64), u32>;
+
 /// What is under way in a block.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     /// By shared array and element, how many copies write it.
-    written: HashMap<(usize, i64), u32>,
+    written: Counts,
     /// By array in global memory that the kernel writes, and element, how many copies read it.
-    read: HashMap<(usize, i64), u32>,
+    read: Counts,
     /// Copies issued so far, for random choices.
     issued: u64,
     /// The execution that has issued the latest copy of the watched cell.
@@ -92,11 +95,11 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn add(counts: &mut HashMap<(usize, i64), u32>, cell: (usize, i64)) {
+fn add(counts: &mut Counts, cell: (usize, i64)) {
     *counts.entry(cell).or_default() += 1;
 }
 
-fn remove(counts: &mut HashMap<(usize, i64), u32>, cell: (usize, i64)) {
+fn remove(counts: &mut Counts, cell: (usize, i64)) {
     if let Some(count) = counts.get_mut(&cell) {
         *count -= 1;
         if *count == 0 {
@@ -200,7 +203,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Changes the numbers of copies of each element.
-    fn mark(&mut self, copy: &Pending, change: fn(&mut HashMap<(usize, i64), u32>, (usize, i64))) {
+    fn mark(&mut self, copy: &Pending, change: fn(&mut Counts, (usize, i64))) {
         let code = self.launch.code;
         for k in 0..i64::from(copy.count) {
             if let Memory::Shared(n) = code.accesses[copy.to.0 as usize].memory {
