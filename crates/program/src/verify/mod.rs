@@ -41,6 +41,8 @@
 //!   indices and the order of their launches among others;
 //! * that an element of a private or shared array which one launch writes is not read by another: a
 //!   launch has to write what it reads of an array, not each element;
+//! * that an index stands for what it says ([`crate::Var::meaning`]) where its value is not affine,
+//!   or where it is assigned more than once;
 //! * the bounds of variables that data give ([`crate::Var::within`]), and the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
