@@ -227,3 +227,24 @@ fn conditions_fit_and_so_do_indices_in_them() {
     assert_eq!(outcome("", body, MOST - 1, 0), None);
     assert_eq!(outcome("", body, MOST, 0).unwrap().0, "a condition in kernel `k`");
 }
+
+/// The check of a program whose second launch, in a loop of the host, adds to what it finds in an
+/// array that the first one has set.
+fn of_rounds(added: &str) -> Option<(String, (i128, i128))> {
+    let text = format!(
+        "program k(x, n: i32) index i32\nglobal x: f32[n] written\nglobal t: i32[1] temporary read \
+         written\nhost {{\n launch start\n for round = 0 to n {{\n  launch turn\n }}\n}}\nkernel start(t \
+         written) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store t[0] = 0\n}}\nkernel turn(x written, t \
+         written) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store x[t[0] + 2147483600] = 0.0f32\n store \
+         t[0] = t[0] {added}\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    check(&program, &|_| Some(100)).err().map(|wide| (wide.place, wide.range))
+}
+
+#[test]
+fn what_a_launch_stores_is_what_later_rounds_read() {
+    assert_eq!(of_rounds("* 1"), None, "it stays 0");
+    // 100 rounds: beyond the type of indices after 48 of them.
+    assert_eq!(of_rounds("+ 1").unwrap().0, "a subscript of `x` in kernel `turn`");
+}
