@@ -16,7 +16,7 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that occur in the sources without a pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 15] = [
+const UNPINNED: [(&str, &str); 16] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
     ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
@@ -26,6 +26,7 @@ const UNPINNED: [(&str, &str); 15] = [
     ("operator-inputs", "a wrong number of inputs is refused when the kernel is read"),
     ("tuple", "a wrong number of targets is refused when the kernel is read"),
     ("no-kernel", "the tuner's own kernels are read"),
+    ("undecided-bounds", "of a query beyond 64 bits: the small sizes that are tried first find a witness"),
     ("no-binary", "a GPU whose kernel was never compiled"),
     ("unbounded", "of the plain interpreter, for kernels that are refused when they are read"),
     ("unknown-operator", "of the plain interpreter, for kernels that are refused when they are read"),

@@ -120,3 +120,12 @@ atom own {
         assert_eq!(refused.message, message);
     }
 }
+
+#[test]
+fn texts_that_are_no_atoms_are_refused() {
+    let refused = |text| parse_atoms(text).expect_err(text).render();
+    assert_eq!(
+        refused("# a comment\n\natoms\n"),
+        "error[atom-syntax]: line 3 of the atoms: an atom begins with `atom NAME {`"
+    );
+}

@@ -68,8 +68,8 @@ step! {
     /// domain { [j_lane, j_reg] : 0 <= j_reg <= 1 }
     /// domain { [lane] : 0 <= lane <= 31 }
     /// let j = 2*j_lane + j_reg
-    /// let i = lane//4
-    /// let j_lane = lane - 4*(lane//4)
+    /// let i = floor(lane/4)
+    /// let j_lane = lane mod 4
     /// tag j_reg: ilp
     /// tag lane: lane
     /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=product, inames=lane:j_reg, atom=mma_m8n8k4_f64(i, j, k)}
