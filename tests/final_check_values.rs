@@ -241,8 +241,7 @@ fn in_body(program: &Program, body: &mut [Stmt], spoil: Spoil, left: &mut usize)
 
 /// Changes after which the results are the same. What fills the elements beyond the end of one
 /// factor may be another number: the zeros of the other factor still make their products zero.
-const HARMLESS: [&str; 2] =
-    ["matmul_bf16/mma: another constant 1", "matmul_bf16/mma: another constant 2"];
+const HARMLESS: [&str; 2] = ["matmul_bf16/mma: another constant 1", "matmul_bf16/mma: another constant 2"];
 
 #[test]
 fn zeros_that_fill_one_factor_at_least_are_needed() {

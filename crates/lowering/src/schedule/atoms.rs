@@ -119,7 +119,7 @@ impl Planner<'_, '_> {
         let known = inside.clone();
         let statement = self.lane_loops(&lanes, &inside, &mut |this, place| {
             let info = of.info(this.analysis);
-            let needed: Vec<_> = info.guards.iter().cloned().collect();
+            let needed: Vec<_> = info.guards.to_vec();
             if let Some(guard) = irredundant(&needed, place)?.first() {
                 return Err(Diagnostic::new(
                     "atom-guard",

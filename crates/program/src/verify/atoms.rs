@@ -175,7 +175,7 @@ fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> std::result::Result<&'p Stmt
 }
 
 /// The element that a value reads, through conversions to the type of the product.
-fn read<'v>(value: &'v Value, to: DType) -> Option<(&'v MemRef, DType)> {
+fn read(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
     match &value.kind {
         ValueKind::Load(element) => Some((element, value.dtype)),
         ValueKind::Cast(inner) if value.dtype == to => read(inner, to),

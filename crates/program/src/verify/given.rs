@@ -4,14 +4,23 @@
 //! So an array of the thread or of the block that is read has to be written somewhere in its kernel,
 //! and a variable has to be declared in a body around whatever reads or assigns it, and to have been
 //! assigned before in the text, unless it holds what the kernel has: a kernel may read a temporary
-//! before it writes it, whatever is in it, and the order of its parts is asked in `sequence`.
-//! Whether a guard leaves an assignment out is not asked here.
+//! before it writes it, whatever is in it, and the order of its parts is asked in `sequence`. What
+//! counts a loop, or stands for a function of inames, has one value at a time. Whether a guard leaves
+//! an assignment out is not asked here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use loopwright_kernel_ir::Name;
 
-use crate::{DeviceKernel, Memory, Program, Stmt, ValueKind, VarId};
+use crate::{DeviceKernel, LeafId, Memory, Program, Purpose, Stmt, ValueKind, VarId};
+
+/// The first counter or index of a program that is assigned more than once, and its kernel.
+pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
+    program.kernels.iter().find_map(|kernel| {
+        let var = again(program, kernel)?;
+        Some((kernel.vars.get(var.0)?.name.clone(), kernel.name.clone()))
+    })
+}
 
 /// The first variable or local array of a program that is read and has no value, and its kernel.
 pub(super) fn not_given(program: &Program) -> Option<(Name, Name)> {
@@ -44,6 +53,41 @@ fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
         });
     });
     found
+}
+
+/// The first counter that its loop's body changes, or index that has several values: a variable that
+/// stands for a function of inames is assigned in one place, or counts loops beside each other. The
+/// kernel's own scalars, such as bounds of segments, have what their statements give (`values`).
+fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
+    let gives =
+        |leaf: &LeafId| program.leaves.get(leaf.0).is_some_and(|l| matches!(l.purpose, Purpose::Value(_)));
+    let (mut counts, mut given) = (HashSet::new(), HashSet::new());
+    let (mut assigned, mut changed) = (HashMap::new(), None);
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        let Some(var) = stmt.assigned() else { return };
+        let Stmt::For { body, .. } = stmt else {
+            if let Stmt::Let { leaf: Some(leaf), .. } | Stmt::Set { leaf: Some(leaf), .. } = stmt
+                && gives(leaf)
+            {
+                given.insert(var);
+                return;
+            }
+            *assigned.entry(var).or_insert(0) += 1;
+            return;
+        };
+        counts.insert(var);
+        Stmt::visit(body, &mut |inner| {
+            if inner.assigned() == Some(var) {
+                changed = changed.or(Some(var));
+            }
+        });
+    });
+    let has_meaning = |var: &VarId| kernel.vars.get(var.0).is_some_and(|v| v.meaning.is_some());
+    let several = |(var, times): (&VarId, &usize)| {
+        let again = *times > 1 || given.contains(var);
+        (counts.contains(var) || (has_meaning(var) && again)).then_some(*var)
+    };
+    changed.or_else(|| assigned.iter().filter_map(several).min())
 }
 
 /// The first variable that is read, or assigned, where it is not declared or has no value yet.

@@ -384,6 +384,11 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     fn named(&mut self, named: &Named) -> Result<Option<Misfit>> {
         let (name, scope, equal) = match named {
+            Named::Unread { name, scope } => {
+                let rows = [self.context, &self.reading.scope(*scope).rows].concat();
+                let flaw = Flaw::Index(name.clone());
+                return Ok(Some(Misfit { flaw, case: System::new(&rows)?, exact: false }));
+            }
             Named::Index { name, scope, value, meaning } => {
                 (name, *scope, Constraint::equal(value, meaning)?)
             }

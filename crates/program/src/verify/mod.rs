@@ -30,7 +30,7 @@
 //!
 //! 9. *What leaves claim* (`claims`): the instances, the executors and the values of parts.
 //! 10. *What statements compute* (`values`), the elements that they write, and the predicates around
-//!    them; statements of no part write nothing that the kernel has.
+//!     them; statements of no part write nothing that the kernel has.
 //!
 //! Taken on trust is:
 //!
@@ -41,8 +41,6 @@
 //!   indices and the order of their launches among others;
 //! * that an element of a private or shared array which one launch writes is not read by another: a
 //!   launch has to write what it reads of an array, not each element;
-//! * that an index stands for what it says ([`crate::Var::meaning`]) where its value is not affine,
-//!   or where it is assigned more than once;
 //! * the bounds of variables that data give ([`crate::Var::within`]), and the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
@@ -168,6 +166,10 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     if let Some((name, kernel)) = given::not_given(program) {
         let message = format!("`{name}` is read in `{kernel}`, where nothing gives it a value");
         return Finding::Refuted(Box::new(Diagnostic::new("no-value", message)));
+    }
+    if let Some((name, kernel)) = given::given_again(program) {
+        let message = format!("`{name}` in `{kernel}` is an index, and is given more than one value");
+        return Finding::Refuted(Box::new(Diagnostic::new("wrong-index", message)));
     }
     match program.kernels.iter().find_map(|kernel| joins::wrong_join(program, kernel, operators)) {
         Some(WrongJoin::Wrong(found)) => return Finding::Refuted(found),

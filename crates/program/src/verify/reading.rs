@@ -298,6 +298,20 @@ impl<'p> Reading<'p> {
                                 meaning: meaning.clone(),
                             }),
                             None => {
+                                // A scalar that is read from data is what its statement gives.
+                                let is_scalar = meaning
+                                    .as_var()
+                                    .is_some_and(|n| !is_coordinate(n) && !self.bound.contains(n));
+                                let given = leaf.and_then(|id| self.program.leaves.get(id.0));
+                                let is_given = given.is_some_and(|l| {
+                                    l.decided_by_data || matches!(l.purpose, Purpose::Value(_))
+                                });
+                                if !(is_scalar && is_given) {
+                                    self.named.push(Named::Unread {
+                                        name: variable.name.clone(),
+                                        scope: self.scope,
+                                    });
+                                }
                                 self.data.extend(meaning.names());
                                 self.facts.extend(masked(value, meaning)?);
                             }

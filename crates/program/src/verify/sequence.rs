@@ -455,7 +455,7 @@ fn place(program: &Program, point: &BTreeMap<Name, i64>, prime: &str) -> String 
             ("'", Some(own)) => own,
             _ => continue,
         };
-        if !is_parameter(own) && !(is_coordinate(own) && *value == 0) {
+        if !(is_parameter(own) || is_coordinate(own) && *value == 0) {
             found.push(format!("{own}={value}"));
         }
     }

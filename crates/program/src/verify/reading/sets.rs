@@ -122,6 +122,8 @@ impl Given {
 pub(in crate::verify) enum Named {
     /// The index of this name has this value in the scope, and means that.
     Index { name: Name, scope: ScopeId, value: Aff, meaning: Aff },
+    /// The index of this name has a value in the scope that is not followed.
+    Unread { name: Name, scope: ScopeId },
     /// The loop starts there, and goes on by a constant.
     Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },
 }
