@@ -33,6 +33,7 @@ KERNELS = {
     "layer_norm": ("x gain bias", ["eps=0.00001 m=1024 n=1024", "eps=0.00001 m=256 n=4096", "eps=0.00001 m=64 n=16384"]),
     "log_sum_exp": ("x", ["m=256 n=4096"]),
     "matmul": ("a b", ["m=256 n=256 l=256"]),
+    "matmul_bf16": ("a b", ["m=256 n=256 l=256"]),
     # What is declared is quadratic in the length.
     "prefix_sum": ("x", ["nseg=1024 len=128"]),
     "ragged_sum": ("x", ["n=1048576"]),
