@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use loopwright_atom::{Atom, Operand};
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_lowering::{
     LowerOptions, lower,
@@ -75,15 +76,20 @@ add_prefetch(b, [j_warp, j_box_reg, lane, k_box])
     (kernel, pipeline)
 }
 
+/// A product of the types of an atom, as declared and lowered to it.
+fn by_atom(name: &str) -> (LoopKernel, Program) {
+    let atom = Atom::named(name).expect("it has a name");
+    let dtype = |operand| atom.operand(operand).dtype.to_string();
+    let (kernel, pipeline) = shared((&dtype(Operand::A), &dtype(Operand::D)), name, atom.shape());
+    let declared = parse(&kernel);
+    let program = program(&transformed(&declared, &pipeline));
+    (declared, program)
+}
+
 #[test]
 fn each_atom_computes_what_is_declared() {
-    for name in loopwright_atom::Atom::names() {
-        let atom = loopwright_atom::Atom::named(name).expect("it has a name");
-        let dtype = |operand| atom.operand(operand).dtype.to_string();
-        let (of_factors, of_sums) = (dtype(loopwright_atom::Operand::A), dtype(loopwright_atom::Operand::D));
-        let (kernel, pipeline) = shared((&of_factors, &of_sums), name, atom.shape());
-        let declared = parse(&kernel);
-        let program = program(&transformed(&declared, &pipeline));
+    for name in Atom::names() {
+        let (declared, program) = by_atom(name);
         assert!(program.to_text().contains(&format!("mma {name}(")), "{name}: the atom is called");
         for (m, n, l) in [(1, 1, 1), (16, 16, 32), (17, 33, 41), (5, 40, 0), (40, 9, 16)] {
             check::run(&declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
@@ -97,13 +103,8 @@ fn each_atom_computes_what_is_declared() {
 #[test]
 fn the_printed_calls_compute_what_is_declared() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
-    for name in loopwright_atom::Atom::names() {
-        let atom = loopwright_atom::Atom::named(name).expect("it has a name");
-        let dtype = |operand| atom.operand(operand).dtype.to_string();
-        let (of_factors, of_sums) = (dtype(loopwright_atom::Operand::A), dtype(loopwright_atom::Operand::D));
-        let (kernel, pipeline) = shared((&of_factors, &of_sums), name, atom.shape());
-        let declared = parse(&kernel);
-        let program = program(&transformed(&declared, &pipeline));
+    for name in Atom::names() {
+        let (declared, program) = by_atom(name);
         for (m, n, l) in [(16, 16, 32), (17, 33, 41)] {
             check::run_text(&checker, &declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
                 .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));

@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{LoopKernel, Part};
 use loopwright_lowering::{
-    LowerOptions, Target, lower,
+    LowerOptions, lower,
     program::{Memory, Program, Stmt, Value, ValueKind, VarId},
-    realized,
     verify::verify_kernel,
 };
 use loopwright_transforms::Pipeline;
@@ -21,13 +20,9 @@ fn programs() -> Vec<(String, LoopKernel, Program)> {
     let mut found = Vec::new();
     for example in common::examples().into_iter().chain(common::polybench()) {
         let (name, kernel) = (example.name(), example.transformed());
-        let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{name}: {d}"));
-        // Data decide about the instances of flattened nests.
-        if program.leaves.iter().any(|l| l.decided_by_data) {
-            continue;
+        if let Some((kernel, program)) = common::held_to_kernel(&name, &kernel) {
+            found.push((name, kernel, program));
         }
-        let kernel = realized(&kernel, &Target::cuda()).unwrap_or_else(|d| panic!("{name}: {d}"));
-        found.push((name, kernel.kernel().clone(), program));
     }
     found
 }

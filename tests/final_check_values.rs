@@ -6,9 +6,8 @@ mod common;
 
 use loopwright_kernel_ir::{LoopKernel, Name, Role};
 use loopwright_lowering::{
-    LowerOptions, Target, lower,
+    LowerOptions, lower,
     program::{BinOp, Memory, Program, Purpose, Stmt, UnOp, Value, ValueKind},
-    realized,
     verify::verify_kernel,
 };
 use loopwright_transforms::Pipeline;
@@ -91,13 +90,10 @@ fn programs() -> Vec<(String, LoopKernel, Program)> {
     }
     let mut found = Vec::new();
     for (name, kernel) in kernels {
-        let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{name}: {d}"));
         // What flattened nests compute is not held to the kernel.
-        if program.leaves.iter().any(|l| l.decided_by_data) {
-            continue;
+        if let Some((kernel, program)) = common::held_to_kernel(&name, &kernel) {
+            found.push((name, kernel, program));
         }
-        let kernel = realized(&kernel, &Target::cuda()).unwrap_or_else(|d| panic!("{name}: {d}"));
-        found.push((name, kernel.kernel().clone(), program));
     }
     found
 }

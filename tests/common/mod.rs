@@ -7,7 +7,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::LoopKernel;
-use loopwright_lowering::{LowerOptions, lower, program::Program};
+use loopwright_lowering::{LowerOptions, Target, lower, program::Program, realized};
 use loopwright_transforms::{Pipeline, Registry};
 
 /// One pipeline of one kernel.
@@ -78,4 +78,16 @@ pub fn polybench() -> Vec<Example> {
     let found: Vec<Example> = files.map(|pipe| example(&pipe.with_extension("lw"), &pipe)).collect();
     assert!(found.len() >= 16, "only {} pipelines of PolyBench found", found.len());
     found
+}
+
+/// The lowered program of a transformed kernel, and the kernel that it is held to; `None` if it has
+/// flattened nests, about whose instances data decide.
+#[allow(dead_code, reason = "not every test that shares the examples reads these")]
+pub fn held_to_kernel(name: &str, kernel: &LoopKernel) -> Option<(LoopKernel, Program)> {
+    let program = lower(kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{name}: {d}"));
+    if program.leaves.iter().any(|l| l.decided_by_data) {
+        return None;
+    }
+    let kernel = realized(kernel, &Target::cuda()).unwrap_or_else(|d| panic!("{name}: {d}"));
+    Some((kernel.kernel().clone(), program))
 }

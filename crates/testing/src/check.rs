@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use loopwright_emulator::{Arguments, FaultKind, Options};
-use loopwright_kernel_ir::{Buffer, LoopKernel, Name};
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
-use loopwright_text_check::{Checker, Order, Scalar};
+use loopwright_text_check::{Checker, Order, Scalar, TextProgram};
 
 use crate::{
     case::{Built, Case, sizes},
@@ -75,6 +75,34 @@ pub fn run(declared: &LoopKernel, program: &Program, sizes: &BTreeMap<Name, i64>
     }
 }
 
+/// What a compiled text makes of the arrays.
+pub(crate) fn results_of_text(
+    compiled: &TextProgram,
+    arrays: &BTreeMap<&Name, &Buffer>,
+    scalars: &BTreeMap<Name, Number>,
+    order: Order,
+) -> Result<BTreeMap<Name, Buffer>, String> {
+    let mut given = loopwright_text_check::Arguments::new();
+    for (name, buffer) in arrays {
+        given = given.array((*name).clone(), buffer.bytes());
+    }
+    for (name, value) in scalars {
+        let scalar = match value.as_i128() {
+            Some(v) => Scalar::Int(v as i64),
+            None => Scalar::Float(value.as_f64()),
+        };
+        given = given.scalar(name.clone(), scalar);
+    }
+    compiled.run(&mut given, order).map_err(|d| d.to_string())?;
+    let mut found = BTreeMap::new();
+    for (name, bytes) in given.arrays {
+        let t = arrays.get(&name).map_or(DType::I8, |buffer| buffer.dtype());
+        let buffer = Buffer::from_bytes(t, bytes).ok_or(format!("`{name}` has bytes that are no {t}"))?;
+        found.insert(name, buffer);
+    }
+    Ok(found)
+}
+
 /// Runs the printed text of a program for one set of sizes, its threads in either order, and
 /// compares it with the declared kernel.
 pub fn run_text(
@@ -90,23 +118,12 @@ pub fn run_text(
     let fail = |order, text: String| Failure { kind: "text", text: format!("{sizes:?} {order:?}: {text}") };
     let compiled = checker.compile(program).map_err(|d| fail(Order::Forwards, d.render()))?;
     for order in [Order::Forwards, Order::Backwards] {
-        let mut given = loopwright_text_check::Arguments::new();
-        for (name, array) in &arguments.arrays {
-            given = given.array(name.clone(), array.buffer.bytes());
-        }
-        for (name, value) in &arguments.scalars {
-            let scalar = match value.as_i128() {
-                Some(value) => Scalar::Int(value as i64),
-                None => Scalar::Float(value.as_f64()),
-            };
-            given = given.scalar(name.clone(), scalar);
-        }
-        compiled.run(&mut given, order).map_err(|d| fail(order, d.to_string()))?;
+        let arrays = arguments.arrays.iter().map(|(name, array)| (name, &array.buffer)).collect();
+        let results = results_of_text(&compiled, &arrays, &arguments.scalars, order);
         let mut found = arguments.clone();
-        for (name, bytes) in given.arrays {
+        for (name, buffer) in results.map_err(|text| fail(order, text))? {
             if let Some(array) = found.arrays.get_mut(&name) {
-                array.buffer = Buffer::from_bytes(array.buffer.dtype(), bytes)
-                    .ok_or_else(|| fail(order, format!("`{name}` has bytes that are no numbers")))?;
+                array.buffer = buffer;
             }
         }
         if let Some(text) = data::difference(&found, &want) {

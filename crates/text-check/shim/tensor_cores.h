@@ -1,12 +1,14 @@
-// Products of tensor cores and loads of matrices, for the fibers of a warp. Which lane holds which element is what the PTX ISA
-// says of `mma` and `ldmatrix`, written as formulas of the lane; the printed functions around the instructions are not used.
+// Products of tensor cores and loads of matrices, for the fibers of a warp. Which lane holds which
+// element is what the PTX ISA says of `mma` and `ldmatrix`, written as formulas of the lane; the
+// printed functions around the instructions are not used.
 #pragma once
 
 #include "cuda_shim.h"
 
 namespace shim {
 
-// Hands a pointer to the others of the warp, and takes theirs. The caller keeps what its own points to until `all_have_read`.
+// Hands a pointer to the others of the warp, and takes theirs. The caller keeps what its own points
+// to until `all_have_read`.
 template <typename T> inline void hand_round(const T *const own, const T *(&theirs)[32]) {
     warp &shared = my_warp();
     const unsigned int turn = shared.turn[lane()]++ & 1;
@@ -27,7 +29,8 @@ inline float plus(const float sum, const float value) { return sum + value; }
 inline double plus(const double sum, const double value) { return sum + value; }
 inline int plus(const int sum, const unsigned int value) { return (int)((unsigned int)sum + value); }
 
-// d += a * b, of tiles of m x k and k x 8 elements. In a register of 4 bytes (8 for f64) there are `each` neighbours along k.
+// d += a * b, of tiles of m x k and k x 8 elements. In a register of 4 bytes (8 for f64) there are
+// `each` neighbours along k.
 template <size_t D, size_t A, size_t B, typename S, typename T>
 inline void product_of(S *const (&d)[D], const T (&a)[A], const T (&b)[B]) {
     constexpr int each = sizeof(T) < 4 ? 4 / sizeof(T) : 1, k = 4 * B, m = 8 * A / B;

@@ -109,11 +109,7 @@ impl<const W: usize> Block<'_, W> {
     ) -> Box<Failure> {
         let act = if access.write { Act::Write } else { Act::Read };
         let mut failure = self.failure(kind, warp, lane, access.site, act);
-        failure.fault.array = Some(match access.memory {
-            Memory::Global(n) => self.launch.globals[n].name.clone(),
-            Memory::Shared(n) => self.launch.kernel.shared[n].name.clone(),
-            Memory::Private(n) => self.launch.kernel.private[n].name.clone(),
-        });
+        failure.fault.array = Some(self.array_name(access.memory));
         let own = warp.index(access.wide_index, access.offset)[lane];
         failure.fault.cell = if access.subscripts.is_empty() {
             vec![own]

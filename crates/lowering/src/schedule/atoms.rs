@@ -119,8 +119,7 @@ impl Planner<'_, '_> {
         let known = inside.clone();
         let statement = self.lane_loops(&lanes, &inside, &mut |this, place| {
             let info = of.info(this.analysis);
-            let needed: Vec<_> = info.guards.to_vec();
-            if let Some(guard) = irredundant(&needed, place)?.first() {
+            if let Some(guard) = irredundant(&info.guards, place)?.first() {
                 return Err(Diagnostic::new(
                     "atom-guard",
                     format!(
@@ -167,8 +166,7 @@ impl Planner<'_, '_> {
         let mut registers = vec![None; placement.element.len()];
         for axis in [0, 1] {
             let mut rest = self.analysis.canonical(&Aff::var(&used.axes[axis])).ok()?;
-            let (lanes, _) = coordinates(&placement.lane, &x, axis).ok()?;
-            rest = rest.sub(&lanes).ok()?;
+            rest = rest.sub(&coordinate(&placement.lane, &x, axis).ok()?).ok()?;
             for (slot, digit) in registers.iter_mut().zip(&placement.element).filter(|(_, d)| d.axis == axis)
             {
                 let names = rest.names();
@@ -228,25 +226,14 @@ impl Planner<'_, '_> {
         let placement = atom.operand(operand);
         let x = HardwareAxis::Block(Dim::X).position();
         let mut elements = Vec::new();
+        let [row, column] = operand.axes();
         for element in 0..placement.elements() {
-            let mut at_axis: [Aff; 3] = Default::default();
-            for axis in operand.axes() {
-                let (of_lane, _) = coordinates(&placement.lane, &x, axis)?;
-                let mut at = [0; 3];
-                let mut rest = element;
-                for digit in &placement.element {
-                    at[digit.axis] += digit.weight * (rest % digit.extent);
-                    rest /= digit.extent;
-                }
-                at_axis[axis] = of_lane.add_constant(at[axis])?;
+            let mut at: [Aff; 3] = Default::default();
+            let of_first_lane = atom.position(operand, 0, element);
+            for (axis, of_element) in [(row, of_first_lane.0), (column, of_first_lane.1)] {
+                at[axis] = coordinate(&placement.lane, &x, axis)?.add_constant(of_element)?;
             }
-            let [m, n, k] = &at_axis;
-            let mut subscripts = Vec::new();
-            for Subscript { factors, rest } in &over {
-                let rest = analysis.canonical(&rest.substitute_one(&used.axes[2], k)?)?;
-                subscripts.push(rest.add(&m.scale(factors[0])?)?.add(&n.scale(factors[1])?)?);
-            }
-            elements.push(subscripts);
+            elements.push(self.subscripts(&over, used, &at)?);
         }
         let is_own = |lane: &&Name| elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
         let lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
@@ -289,7 +276,6 @@ impl Planner<'_, '_> {
             let mut digits = vec![Digit { extent: 8, axis: across, weight: 1 }];
             digits.extend(&placement.element[1..]);
             let subscripts = self.addressed(&digits, over, used)?;
-            let first: Vec<Aff> = subscripts.clone();
             let is_row = over.iter().enumerate().all(|(axis, subscript)| {
                 let factor = match along {
                     2 => subscript.rest.coefficient(&used.axes[2]),
@@ -304,7 +290,7 @@ impl Planner<'_, '_> {
                         without.ok() == other.ok()
                     })
             });
-            if is_row && self.is_aligned(array, &first, 8, place)? {
+            if is_row && self.is_aligned(array, &subscripts, 8, place)? {
                 return Ok(Some(FragmentLoads::Matrices { row: subscripts, transposed }));
             }
         }
@@ -326,11 +312,20 @@ impl Planner<'_, '_> {
         if whole < loopwright_atom::WARP {
             digits.push(Digit { extent: loopwright_atom::WARP / whole, axis: 0, weight: 0 });
         }
-        let [m, n, k] = [0, 1, 2].map(|axis| coordinates(&digits, &x, axis).map(|(sum, _)| sum));
-        let (m, n, k) = (m?, n?, k?);
+        let [m, n, k] = [0, 1, 2].map(|axis| coordinate(&digits, &x, axis));
+        self.subscripts(over, used, &[m?, n?, k?])
+    }
+
+    /// Subscripts at a place of the box.
+    fn subscripts(
+        &self,
+        over: &[Subscript],
+        used: &AtomUse,
+        [m, n, k]: &[Aff; 3],
+    ) -> Result<Vec<Aff>, Diagnostic> {
         let mut subscripts = Vec::new();
         for Subscript { factors, rest } in over {
-            let rest = self.analysis.canonical(&rest.substitute_one(&used.axes[2], &k)?)?;
+            let rest = self.analysis.canonical(&rest.substitute_one(&used.axes[2], k)?)?;
             subscripts.push(rest.add(&m.scale(factors[0])?)?.add(&n.scale(factors[1])?)?);
         }
         Ok(subscripts)
@@ -366,7 +361,7 @@ impl Planner<'_, '_> {
 }
 
 /// The part of an axis's coordinate that follows from a lane's number.
-fn coordinates(digits: &[Digit], lane: &Aff, axis: usize) -> Result<(Aff, i64), Diagnostic> {
+fn coordinate(digits: &[Digit], lane: &Aff, axis: usize) -> Result<Aff, Diagnostic> {
     let mut sum = Aff::constant(0);
     let mut below = 1;
     for (number, digit) in digits.iter().enumerate() {
@@ -380,5 +375,5 @@ fn coordinates(digits: &[Digit], lane: &Aff, axis: usize) -> Result<(Aff, i64), 
         }
         below *= digit.extent;
     }
-    Ok((sum, below))
+    Ok(sum)
 }

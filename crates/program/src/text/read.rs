@@ -113,20 +113,14 @@ impl Reader {
             return Err(error);
         }
         program.name = self.p.name("the name of the program")?;
-        let mut args = Vec::new();
-        self.p.open("(")?;
-        while !self.p.at(")") {
-            let span = self.p.span();
-            let name = self.p.name("an argument")?;
-            args.push(match self.p.eat(":") {
-                true => Arg::Scalar(ScalarArg { name, dtype: self.dtype()? }),
+        let args = self.in_parentheses(&mut |this| {
+            let span = this.p.span();
+            let name = this.p.name("an argument")?;
+            Ok(match this.p.eat(":") {
+                true => Arg::Scalar(ScalarArg { name, dtype: this.dtype()? }),
                 false => Arg::Array((name, span)),
-            });
-            if !self.p.eat(",") {
-                break;
-            }
-        }
-        self.p.close(")")?;
+            })
+        })?;
         if !self.p.eat_word("index") {
             return Err(self.p.unexpected("`index` and the type of indices"));
         }

@@ -17,15 +17,7 @@ impl Reader {
     fn kernel_inside(&mut self, program: &Program) -> Parse<DeviceKernel> {
         let start = self.p.span().start;
         let name = self.p.name("the name of the kernel")?;
-        let mut params = Vec::new();
-        self.p.open("(")?;
-        while !self.p.at(")") {
-            params.push(self.param(program)?);
-            if !self.p.eat(",") {
-                break;
-            }
-        }
-        self.p.close(")")?;
+        let params = self.in_parentheses(&mut |this| this.param(program))?;
         let end = self.p.last_end();
         let mut kernel = DeviceKernel {
             name,

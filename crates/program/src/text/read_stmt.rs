@@ -127,15 +127,7 @@ impl Reader {
         }
         if self.p.eat_word("mma") {
             let atom = self.p.name("an atom")?;
-            let mut d = Vec::new();
-            self.p.open("(")?;
-            while !self.p.at(")") {
-                d.push(self.element()?);
-                if !self.p.eat(",") {
-                    break;
-                }
-            }
-            self.p.close(")")?;
+            let d = self.in_parentheses(&mut Self::element)?;
             self.p.expect("+=")?;
             let a = self.element()?;
             self.p.expect("*")?;
@@ -206,29 +198,29 @@ impl Reader {
     /// `sum(acc) along(x: 32) to_all scan`
     fn join(&mut self) -> Parse<Join> {
         let operator = self.p.name("an operator")?;
-        let mut state = Vec::new();
-        self.p.open("(")?;
-        while !self.p.at(")") {
-            state.push(self.variable_name()?);
-            if !self.p.eat(",") {
-                break;
-            }
-        }
-        self.p.close(")")?;
+        let state = self.in_parentheses(&mut Self::variable_name)?;
         self.keyword("along")?;
-        let mut axes = Vec::new();
-        self.p.open("(")?;
-        while !self.p.at(")") {
-            let axis = self.axis()?;
-            self.p.expect(":")?;
-            axes.push((axis, self.number("a number of threads")?));
-            if !self.p.eat(",") {
-                break;
-            }
-        }
-        self.p.close(")")?;
+        let axes = self.in_parentheses(&mut |this| {
+            let axis = this.axis()?;
+            this.p.expect(":")?;
+            Ok((axis, this.number("a number of threads")?))
+        })?;
         let (to_all, scan) = (self.p.eat_word("to_all"), self.p.eat_word("scan"));
         Ok(Join { operator, state, axes, to_all, scan })
+    }
+
+    /// `(x, y, z)`, of what `read` reads.
+    pub(super) fn in_parentheses<T>(&mut self, read: &mut dyn FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut found = Vec::new();
+        self.p.open("(")?;
+        while !self.p.at(")") {
+            found.push(read(self)?);
+            if !self.p.eat(",") {
+                break;
+            }
+        }
+        self.p.close(")")?;
+        Ok(found)
     }
 
     /// `x`, `y` or `z`

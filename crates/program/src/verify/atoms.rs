@@ -26,8 +26,14 @@ use loopwright_poly::Result;
 use super::reading::{AtomText, Reading, TouchId, lane_of, name_of_loop};
 use crate::{BinOp, MemRef, Memory, Step, Stmt, Value, ValueKind, VarId};
 
-/// The loops around a statement, outermost first, with their numbers of iterations.
-type Loops = Vec<(VarId, i64)>;
+/// The counter of a loop that goes from 0 on, and its number of iterations.
+type Loop = (VarId, i64);
+
+/// The loops around a statement, outermost first.
+type Loops = Vec<Loop>;
+
+/// What is read of a text, or why it is not what it has to be.
+type Found<T> = std::result::Result<T, String>;
 
 /// An element of shared or global memory.
 type Cell = (Memory, Vec<Aff>);
@@ -155,23 +161,25 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
     Ok(check.operands(&fragments, [y, x])?.map(|_| first))
 }
 
+/// A loop that goes from 0 to a constant, and its body; `None` of another statement.
+fn counted(stmt: &Stmt) -> Found<Option<(Loop, &[Stmt])>> {
+    let Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } = stmt else { return Ok(None) };
+    match (lower.as_int(), upper.as_int()) {
+        (Some(0), Some(end @ 1..)) => Ok(Some(((*var, end), body))),
+        _ => Err("a loop does not go from 0 to a constant".into()),
+    }
+}
+
 /// The loops around the only statement of a body that is more than a name.
-fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> std::result::Result<&'p Stmt, String> {
+fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> Found<&'p Stmt> {
     let names = |stmt: &&Stmt| !matches!(stmt, Stmt::Let { leaf: None, .. });
     let mut statements = body.iter().filter(names);
     let (Some(stmt), None) = (statements.next(), statements.next()) else {
         return Err("a loop has not one statement".into());
     };
-    match stmt {
-        Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
-            let (Some(0), Some(end @ 1..)) = (lower.as_int(), upper.as_int()) else {
-                return Err("a loop does not go from 0 to a constant".into());
-            };
-            loops.push((*var, end));
-            only(body, loops)
-        }
-        stmt => Ok(stmt),
-    }
+    let Some((own, body)) = counted(stmt)? else { return Ok(stmt) };
+    loops.push(own);
+    only(body, loops)
 }
 
 /// The element that a value reads, through conversions to the type of the product.
@@ -183,7 +191,7 @@ fn read(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
     }
 }
 
-fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> std::result::Result<Contract<'p>, String> {
+fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Contract<'p>> {
     let mut loops = Vec::new();
     let stmt = only(text.contract, &mut loops)?;
     let other = || "its statement does not add a product to an accumulator".to_string();
@@ -216,28 +224,23 @@ fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
 fn body<'p>(
     reading: &Reading<'_>,
     text: &AtomText<'p>,
-) -> std::result::Result<(BTreeMap<(Memory, i64), Load>, Product<'p>), String> {
+) -> Found<(BTreeMap<(Memory, i64), Load>, Product<'p>)> {
     let mut loads: BTreeMap<(Memory, i64), Load> = BTreeMap::new();
     let mut touches = text.loaded.clone();
     let Some((last, before)) = text.body.split_last() else { return Err("it does nothing".into()) };
     fn walk(
         stmts: &[Stmt],
         loops: &mut Loops,
-        found: &mut dyn FnMut(&Stmt, &Loops) -> std::result::Result<(), String>,
-    ) -> std::result::Result<(), String> {
-        for stmt in stmts {
-            match stmt {
-                Stmt::Let { leaf: None, .. } => {}
-                Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
-                    let (Some(0), Some(end @ 1..)) = (lower.as_int(), upper.as_int()) else {
-                        return Err("a loop does not go from 0 to a constant".into());
-                    };
-                    loops.push((*var, end));
-                    walk(body, loops, found)?;
-                    loops.pop();
-                }
-                stmt => found(stmt, loops)?,
-            }
+        found: &mut dyn FnMut(&Stmt, &Loops) -> Found<()>,
+    ) -> Found<()> {
+        for stmt in stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Let { leaf: None, .. })) {
+            let Some((own, body)) = counted(stmt)? else {
+                found(stmt, loops)?;
+                continue;
+            };
+            loops.push(own);
+            walk(body, loops, found)?;
+            loops.pop();
         }
         Ok(())
     }
@@ -294,7 +297,7 @@ struct Places {
     of_element: Vec<Vec<(VarId, Aff)>>,
 }
 
-fn places(contract: &Contract<'_>, product: &Product<'_>) -> std::result::Result<Places, String> {
+fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
     let Some(own) = variables(&contract.to.subscripts) else {
         return Err("the accumulator is not that of the loops around".into());
     };
@@ -367,7 +370,7 @@ fn fragment(
     product: &Product<'_>,
     operand: Operand,
     element: &MemRef,
-) -> std::result::Result<Fragment, String> {
+) -> Found<Fragment> {
     let name = operand.name();
     let other = || format!("the fragment `{name}` is not what is loaded");
     let Some((first, rows)) = element.subscripts.split_last() else { return Err(other()) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
 use loopwright_lowering::{LowerOptions, index_range, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
-use loopwright_text_check::{Checker, Order, Scalar};
+use loopwright_text_check::{Checker, Order};
 use loopwright_transforms::Pipeline;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     kernel::{Kernel, LENGTH, POSITIONS, Statement, Target},
     types::Stop,
 };
-use crate::rng::Rng;
+use crate::{check::results_of_text, rng::Rng};
 
 /// A disagreement.
 #[derive(Clone, Debug)]
@@ -328,25 +328,8 @@ fn printed_text(
     arguments: &Arguments,
 ) -> Result<BTreeMap<Name, Buffer>, String> {
     let compiled = checker.compile(program).map_err(|d| d.to_string())?;
-    let mut given = loopwright_text_check::Arguments::new();
-    for (name, buffer) in &arguments.arrays {
-        given = given.array(name.clone(), buffer.bytes());
-    }
-    for (name, value) in &arguments.scalars {
-        let scalar = match value.as_i128() {
-            Some(v) => Scalar::Int(v as i64),
-            None => Scalar::Float(value.as_f64()),
-        };
-        given = given.scalar(name.clone(), scalar);
-    }
-    compiled.run(&mut given, Order::Forwards).map_err(|d| d.to_string())?;
-    let mut found = BTreeMap::new();
-    for (name, bytes) in given.arrays {
-        let t = arguments.arrays.get(&name).map_or(DType::I8, Buffer::dtype);
-        let buffer = Buffer::from_bytes(t, bytes).ok_or(format!("`{name}` has bytes that are no {t}"))?;
-        found.insert(name, buffer);
-    }
-    Ok(found)
+    let arrays = arguments.arrays.iter().collect();
+    results_of_text(&compiled, &arrays, &arguments.scalars, Order::Forwards)
 }
 
 /// The first difference.
