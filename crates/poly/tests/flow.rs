@@ -75,3 +75,56 @@ fn accesses_of_one_flow_have_cells_and_times_alike() {
     assert!(matches!(flow(&[good()], &[other]), Err(Error::Space(_))));
     assert!(flow(&[], &[]).unwrap().is_empty());
 }
+
+/// An access with the instances of a set's only system.
+fn within(set: &str, cell: &[Aff], time: Vec<Aff>) -> Access {
+    let set: loopwright_poly::Set = set.parse().unwrap();
+    let constraints = set.disjuncts()[0].constraints().to_vec();
+    Access { dims: set.dims().to_vec(), constraints, cell: cell.to_vec(), time }
+}
+
+/// A tile of 64 x 128 cells, of which the lanes of two warps write pairs along the rows, is read
+/// afterwards: no cell is missing. (isl says otherwise if times are constrained as cells are.)
+#[test]
+fn a_tile_that_lanes_write_is_written_whole() {
+    let times = |k: &Aff| k.scale(8).unwrap();
+    let g = v("lane").floor_div(4).unwrap();
+    let q = v("lane").sub(&g.scale(4).unwrap()).unwrap();
+    let row = v("im").scale(16).unwrap().add(&times(&v("ir"))).unwrap().add(&g).unwrap();
+    let column = v("jw").scale(64).unwrap().add(&times(&v("jm"))).unwrap();
+    let column = column.add(&q.scale(2).unwrap()).unwrap().add(&v("jr")).unwrap();
+    let at = |position: i64, of: &[&str]| -> Vec<Aff> {
+        let mut time = vec![Aff::constant(position)];
+        time.extend(of.iter().map(|n| if n.is_empty() { Aff::default() } else { v(n) }));
+        time.resize(11, Aff::default());
+        time
+    };
+    let write = within(
+        "[l, m, n] -> { [i, im, ir, lane, j, jw, jm, jr] : 0 <= m and 0 <= n and 0 <= l \
+         and l mod 8 = 0 and 64*i + 16*im + 8*ir + floor(lane/4) < m \
+         and 128*j + 64*jw + 8*jm + 2*(lane mod 4) + jr < n \
+         and 0 <= 16*im + 8*ir + floor(lane/4) <= 63 \
+         and 0 <= 64*jw + 8*jm + 2*(lane mod 4) + jr <= 127 \
+         and 0 <= 64*i + 16*im + 8*ir + floor(lane/4) \
+         and 0 <= 128*j + 64*jw + 8*jm + 2*(lane mod 4) + jr \
+         and 0 <= 8*jm + 2*(lane mod 4) + jr <= 63 and 0 <= 8*ir + floor(lane/4) <= 15 \
+         and 0 <= 2*(lane mod 4) + jr <= 7 and 0 <= floor(lane/4) <= 7 \
+         and 0 <= jr <= 1 and 0 <= lane <= 31 }",
+        &[v("j"), v("i"), Aff::default(), row, column],
+        at(2, &["", "", "", "", "", "", "im", "ir", "jm", "jr"]),
+    );
+    let read = within(
+        "[l, m, n] -> { [i, j, a, b, c, d] : 0 <= m and 0 <= n and 0 <= l and l mod 8 = 0 \
+         and 0 <= i and 0 <= j and 0 <= 2*a + b <= 63 and 0 <= b <= 1 and 0 <= d <= 31 \
+         and 0 <= 32*c + d <= 127 and 64*i + 2*a + b < m and 128*j + 32*c + d < n }",
+        &[
+            v("j"),
+            v("i"),
+            Aff::default(),
+            v("a").scale(2).unwrap().add(&v("b")).unwrap(),
+            v("c").scale(32).unwrap().add(&v("d")).unwrap(),
+        ],
+        at(3, &["a", "", "c"]),
+    );
+    assert!(flow(&[read], &[write]).unwrap()[0].none.is_empty().unwrap());
+}

@@ -173,7 +173,7 @@ impl Planner<'_, '_> {
                 let mut own = names.iter().filter(|name| {
                     let length = self.analysis.extents.get(*name).and_then(|e| e.constant);
                     rest.coefficient(name) == digit.weight
-                        && self.analysis.kernel.tag(name) == Tag::Ilp
+                        && matches!(self.analysis.kernel.tag(name), Tag::Ilp | Tag::Vec)
                         && length == Some(digit.extent)
                 });
                 let name = own.next()?.clone();
