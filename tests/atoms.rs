@@ -98,6 +98,80 @@ fn each_atom_computes_what_is_declared() {
     }
 }
 
+/// Results of two warps, which leave by vectors through shared memory, and copies that are issued
+/// behind the products.
+const STORED: &str = "\
+split_iname(i, 32, outer=i_block, inner=i_inner)
+split_iname(j, 32, outer=j_block, inner=j_inner)
+split_iname(i_inner, 16, outer=i_mma, inner=i_box)
+split_iname(j_inner, 16, outer=j_warp, inner=j_tile)
+split_iname(j_tile, 8, outer=j_mma, inner=j_box)
+split_iname(k, 16, outer=k_outer, inner=k_box)
+tag_inames(i_block: block.y, j_block: block.x, j_warp: thread.y, i_mma: ilp, j_mma: ilp)
+tensorize(product, mma_m16n8k16_bf16, m=i_box, n=j_box, k=k_box)
+untag_inames(j_box_reg)
+tag_inames(j_box_reg: vec)
+add_prefetch(a, [i_mma, i_box_reg, lane, k_box], vec=8, via=cp_async)
+add_prefetch(b, [j_warp, j_mma, j_box_reg, lane, k_box], vec=8, via=cp_async)
+buffer_array(c, [i_mma, i_box_reg, lane, j_warp, j_mma, j_box_reg], space=shared, init=none, vec=8)
+pipeline(k_outer, [a_tile, b_tile], stages=3, issue=last)
+";
+
+fn stored() -> (LoopKernel, Program) {
+    let declared = parse(
+        "\
+kernel product(a: bf16[m, l], b: bf16[n, l], c: bf16[m, n], m: i32, n: i32, l: i32)
+assume 0 <= m and 0 <= n and 0 <= l and l % 8 = 0 and n % 8 = 0
+domain { [i, j] : 0 <= i < m and 0 <= j < n }
+domain { [k] : 0 <= k < l }
+c[i, j] = cast(bf16, sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}
+",
+    );
+    let program = program(&transformed(&declared, STORED));
+    (declared, program)
+}
+
+#[test]
+fn results_leave_by_vectors_through_shared_memory() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let (declared, program) = stored();
+    let text = program.to_text();
+    for form in ["copy 2 c_buf[", "copy 8 c["] {
+        assert!(text.contains(form), "{form} in\n{text}");
+    }
+    for (m, n, l) in [(1, 8, 8), (32, 32, 64), (33, 40, 72), (5, 24, 0)] {
+        let sizes = sizes(&[("m", m), ("n", n), ("l", l)]);
+        check::run(&declared, &program, &sizes)
+            .and_then(|_| check::run_text(&checker, &declared, &program, &sizes))
+            .unwrap_or_else(|f| panic!("{m} x {n} x {l}: {}: {}", f.kind, f.text));
+    }
+}
+
+/// A copy that leaves out what it should fill with zeros: what an earlier step left in the slot is
+/// added.
+#[test]
+fn a_ring_whose_slots_are_not_filled_is_refused_and_computes_something_else() {
+    let (declared, program) = stored();
+    let kernel = transformed(&declared, STORED);
+    let text = program.to_text();
+    // What is stale in one factor only is multiplied by zeros, which a run does not show.
+    let mut spoilt = text.clone();
+    for array in ["a", "b"] {
+        let copy = format!("copy_async 8 {array}_tile[(k_outer + 2)");
+        let line = text.lines().find(|l| l.contains(&copy)).expect("it copies");
+        let (copy, rest) = line.split_once(" when ").expect("it fills");
+        let (condition, leaf) = rest.rsplit_once(" {").expect("it has a leaf");
+        let guarded = format!("if {condition} \"only cells of {array}\" {{\n{copy} {{{leaf}\n}}");
+        spoilt = spoilt.replace(line, &guarded);
+    }
+    let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}"));
+    let why = refusal(&kernel, &spoilt);
+    assert!(why.contains("may add to a result where product.update has no instances"), "{why}");
+    let sizes = sizes(&[("m", 32), ("n", 32), ("l", 56)]);
+    check::run(&declared, &program, &sizes).unwrap_or_else(|f| panic!("{}: {}", f.kind, f.text));
+    assert!(check::run(&declared, &spoilt, &sizes).is_err());
+}
+
 /// The calls of the printed text: its functions around the instructions are NVRTC's and a GPU's to
 /// check, and for this are replaced by ones that know which lane holds what.
 #[test]

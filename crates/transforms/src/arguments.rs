@@ -5,7 +5,7 @@ use std::{cell::RefCell, ops::Range};
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Via};
 
 use crate::{
-    Number,
+    Issue, Number,
     call::{Body, Call, Piece, name_in, unquoted},
     names,
 };
@@ -115,6 +115,20 @@ impl Argument for Via {
 
     fn text(&self) -> String {
         self.word().to_string()
+    }
+}
+
+impl Argument for Issue {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let word = unquoted(&piece.value);
+        Issue::ALL.into_iter().find(|issue| issue.to_string() == word).ok_or_else(|| {
+            args.error_at(piece, format!("copies are not issued `{word}`"))
+                .help("they are issued `first` or `last` in an iteration")
+        })
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
     }
 }
 

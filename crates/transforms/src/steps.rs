@@ -126,6 +126,7 @@ steps! {
     reductions::tensorize::Tensorize,
 }
 
+pub use copies::pipeline::Issue;
 #[doc(hidden)]
 pub use reductions::reduce_atomically::JoinAtomically;
 pub use storage::tag_array_axes::{AxisTag, Layout};

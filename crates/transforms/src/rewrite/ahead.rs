@@ -249,6 +249,26 @@ pub(crate) fn copies(
     })
 }
 
+/// Moves the copies that fill temporaries behind everything else in the loop, in their order.
+pub(crate) fn behind(kernel: &LoopKernel, temporaries: &[Name], k: &Name) -> Result<LoopKernel, Diagnostic> {
+    let fills = |tree: &Tree| {
+        tree.leaves().iter().all(|leaf| {
+            let of = kernel.instruction(&leaf.instruction);
+            of.is_some_and(|i| i.targets.iter().all(|t| temporaries.contains(&t.array)))
+        })
+    };
+    kernel.edit(|data| {
+        data.tree = tree::replace_loop(&data.tree, k, &|here| match here {
+            Tree::Loop { iname, body } => {
+                let (copies, rest): (Vec<Tree>, Vec<Tree>) = body.iter().cloned().partition(&fills);
+                vec![Tree::Loop { iname: iname.clone(), body: [rest, copies].concat() }]
+            }
+            Tree::Leaf(_) => vec![here.clone()],
+        });
+        Ok(())
+    })
+}
+
 impl Moved {
     fn move_ahead(
         &self,

@@ -9,11 +9,11 @@
 //! A copy by vectors is spread in the same way over vectors: the last axis is split first, and the
 //! elements of a vector become lanes of its thread.
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Dim, LoopKernel, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Dim, LoopKernel, Name, Tag};
 
 use crate::{
-    JoinInames, SplitIname, TagInames, Transform,
-    rewrite::{extent, fresh},
+    JoinInames, Number, SplitIname, TagInames, Transform,
+    rewrite::{extent, footprint::Span, fresh},
 };
 
 /// Loops of more iterations than this are not unrolled automatically.
@@ -91,6 +91,43 @@ fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnost
         kernel = tag(&kernel, iname, Tag::Unroll)?;
     }
     Ok(kernel)
+}
+
+/// The number of elements of the vectors by which a box of an array is copied, which has to divide the
+/// length of the copy along the axis whose neighbours are neighbours in memory.
+pub(crate) fn vector(wanted: &Number, source: &Array, spans: &[Span]) -> Result<i64, Diagnostic> {
+    let vector = wanted.at_least(1, "the number of elements of a vector")?;
+    if vector == 1 {
+        return Ok(1);
+    }
+    let refuse = |why: String, help: &str| {
+        let array = &source.name;
+        Err(Diagnostic::new("prefetch-vector", format!("`{array}` cannot be copied by vectors: {why}"))
+            .help(help.to_string()))
+    };
+    if ![2, 4, 8, 16].contains(&vector) {
+        return refuse(format!("there are no vectors of {vector}"), "give 2, 4, 8 or 16 elements");
+    }
+    let dense = source.storage_order().last().copied();
+    let last = (0..spans.len()).rev().find(|k| spans[*k].length > 1);
+    match (dense, last) {
+        (Some(dense), Some(last)) if dense == last && spans[last].step == 1 => {}
+        _ => {
+            return refuse(
+                "the last axis of its tile is not the one whose elements are neighbours in memory"
+                    .to_string(),
+                "sweep over the axis along which neighbours lie, or copy single elements",
+            );
+        }
+    }
+    let length = last.map_or(1, |k| spans[k].length);
+    if length % vector != 0 {
+        return refuse(
+            format!("a row of its tile has {length} elements, which is no multiple of {vector}"),
+            "choose a tile whose rows consist of whole vectors",
+        );
+    }
+    Ok(vector)
 }
 
 /// The kernel with the last of the copy's loops split into vectors of this many elements, which are

@@ -32,7 +32,6 @@ pub(super) fn sources(
         let instruction = analysis.instruction(copy);
         let Some(subscripts) = subscripts.filter(|s| s.len() == read.len() + 1) else { return Ok(None) };
         if !is_copy(instruction)
-            || number >= update
             || instruction.predicate.is_some()
             || !copy.execution.loads.is_empty()
             || copy.execution.part.part != Part::Whole
@@ -44,7 +43,13 @@ pub(super) fn sources(
     let is_inside = |copy: &PartInfo| copy.execution.loops.get(..=depth) == Some(&loops[..=depth]);
     let (inside, before): (Vec<_>, Vec<_>) = writers.into_iter().partition(|(_, copy, _)| is_inside(copy));
     let [(number, copy, subscripts)] = inside.as_slice() else { return Ok(None) };
-    if before.iter().any(|(_, copy, _)| copy.execution.loops.get(..depth) != Some(outer)) {
+    let is_early =
+        |number: usize, copy: &PartInfo| number < update && copy.execution.loops.get(..depth) == Some(outer);
+    if !before.iter().all(|(number, copy, _)| is_early(*number, copy)) {
+        return Ok(None);
+    }
+    // A copy for a later iteration may stand behind the update.
+    if before.is_empty() && *number >= update {
         return Ok(None);
     }
     // How far ahead the copy in the loop is.

@@ -46,6 +46,21 @@ pub(super) struct Filling {
     path: Vec<(usize, Vec<Name>)>,
 }
 
+/// An update that runs where a constraint of its instances fails.
+pub(super) struct Owed {
+    part: PartRef,
+    fails: Constraint,
+    scope: ScopeId,
+    /// The loops around.
+    path: Vec<(usize, Vec<Name>)>,
+    /// The terms, each with its neutral element.
+    terms: Vec<(Form, Form)>,
+    /// The elements that they read.
+    read: Vec<(Place, Vec<Form>)>,
+    /// How many statements that write each of these places stand in front of the update.
+    in_front: Vec<usize>,
+}
+
 impl Walk<'_, '_, '_> {
     /// Whether a copy chooses between its value, for its instances, and a constant. If so it is
     /// remembered.
@@ -124,10 +139,34 @@ impl Walk<'_, '_, '_> {
             if of_result && finished.implies(c).map_err(Diagnostic::from)? {
                 continue;
             }
-            if !self.reads_filling(leaf, at, scope, c)? {
+            let terms = self.spec.lifted(self.forms, &leaf.part, at)?;
+            let mut read: Vec<(Place, Vec<Form>)> = Vec::new();
+            for (term, _) in &terms {
+                self.forms.elements(*term, &mut read);
+            }
+            let in_front = |place: &Place| self.fillings.get(place).map_or(0, Vec::len);
+            let in_front = read.iter().map(|(place, _)| in_front(place)).collect();
+            self.owed.push(Owed {
+                part: leaf.part.clone(),
+                fails: c.clone(),
+                scope,
+                path: self.path.clone(),
+                terms,
+                read,
+                in_front,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the updates that run for more than their instances read filling there. Asked at the
+    /// end: copies for later iterations may stand behind the update.
+    pub fn reads_filling(&mut self) -> Result<(), WrongValue> {
+        for owed in std::mem::take(&mut self.owed) {
+            if !self.is_neutral(&owed)? {
                 let message = format!(
-                    "`{}` may add to a result where {} has no instances: `{c}` need not hold there",
-                    self.kernel.name, leaf.part
+                    "`{}` may add to a result where {} has no instances: `{}` need not hold there",
+                    self.kernel.name, owed.part, owed.fails
                 );
                 return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
             }
@@ -136,21 +175,11 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether the terms of an update are neutral where a constraint fails.
-    fn reads_filling(
-        &mut self,
-        leaf: &Leaf,
-        at: &At<'_>,
-        scope: ScopeId,
-        c: &Constraint,
-    ) -> Result<bool, WrongValue> {
-        let terms = self.spec.lifted(self.forms, &leaf.part, at)?;
-        let mut read: Vec<(Place, Vec<Form>)> = Vec::new();
-        for (term, _) in &terms {
-            self.forms.elements(*term, &mut read);
-        }
+    fn is_neutral(&mut self, owed: &Owed) -> Result<bool, WrongValue> {
+        let Owed { fails, scope, terms, read, .. } = owed;
         let mut fillings: Vec<(Place, Vec<Filling>)> = Vec::new();
-        for (place, _) in &read {
-            // Nothing else writes it, here or later in the text.
+        for (place, _) in read {
+            // Nothing else writes it.
             let known = self.fillings.get(place).map(Vec::as_slice).unwrap_or_default();
             let all: Option<Vec<Filling>> = known.iter().cloned().collect();
             let Some(all) = all.filter(|all| all.len() == self.writers_of(place)) else { return Ok(false) };
@@ -174,17 +203,18 @@ impl Walk<'_, '_, '_> {
         if terms.is_empty() || !neutral {
             return Ok(false);
         }
-        for not in c.negations().map_err(Diagnostic::from)? {
-            for ((_, subscripts), (_, of)) in read.iter().zip(&fillings) {
+        for not in fails.negations().map_err(Diagnostic::from)? {
+            for (k, ((_, subscripts), (_, of))) in read.iter().zip(&fillings).enumerate() {
                 let cell: Option<Vec<Aff>> =
                     subscripts.iter().map(|s| self.forms.to_aff(*s, &mut |_| None)).collect();
                 let Some(cell) = cell.filter(|cell| of.iter().all(|f| f.cell.len() == cell.len())) else {
                     return Ok(false);
                 };
                 let mut outside = self.reading.context.to_vec();
-                outside.extend(self.reading.scope(scope).rows.iter().cloned());
+                outside.extend(self.reading.scope(*scope).rows.iter().cloned());
                 outside.push(not.clone());
-                if !self.is_filling(&outside, &cell, of).map_err(Diagnostic::from)? {
+                let of = of.split_at(owed.in_front[k]);
+                if !self.is_filling(&outside, &cell, &owed.path, of).map_err(Diagnostic::from)? {
                     return Ok(false);
                 }
             }
@@ -203,17 +233,22 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether an element that is read holds filling, at all places where these rows hold: see
-    /// [`Ring`].
+    /// [`Ring`]. Of the copies some stand in front of the read, and the others behind it.
     fn is_filling(
         &self,
         outside: &[Constraint],
         read: &[Aff],
-        fillings: &[Filling],
+        path: &[(usize, Vec<Name>)],
+        (in_front, behind): (&[Filling], &[Filling]),
     ) -> loopwright_poly::Result<bool> {
-        let Some(ring) = Ring::of(self, outside, read, fillings) else { return Ok(false) };
+        let fillings = [in_front, behind].concat();
+        let Some(ring) = Ring::of(self, outside, read, path, &fillings) else { return Ok(false) };
+        if behind.iter().any(|f| !ring.is_inside(f)) {
+            return Ok(false);
+        }
         let mut regions = Vec::new();
         let inside = || fillings.iter().filter(|f| ring.is_inside(f));
-        for filling in inside() {
+        for filling in in_front.iter().filter(|f| ring.is_inside(f)) {
             regions.extend(ring.filled_by(filling, 0)?);
         }
         let outside = System::new(outside)?;
@@ -262,9 +297,12 @@ fn covered(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Res
 /// The innermost loop around the update and some copy is the *ring's*. A copy stands in it or right
 /// before it. It has written the element in the same iteration, or so many before, or before the
 /// loop, for a read in one of the first iterations. If from then on until the read no instance of a
-/// copy writes the element, it holds filling.
+/// copy writes the element, it holds filling. A copy in the loop that stands behind the update has
+/// written what it reads at least one iteration before.
 struct Ring<'r, 'w, 'k, 'p> {
     walk: &'r Walk<'w, 'k, 'p>,
+    /// The loops around the update.
+    path: &'r [(usize, Vec<Name>)],
     outside: &'r [Constraint],
     read: &'r [Aff],
     fillings: &'r [Filling],
@@ -282,31 +320,31 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
         walk: &'r Walk<'w, 'k, 'p>,
         outside: &'r [Constraint],
         read: &'r [Aff],
+        path: &'r [(usize, Vec<Name>)],
         fillings: &'r [Filling],
     ) -> Option<Self> {
-        let common =
-            |f: &Filling| walk.path.iter().zip(&f.path).take_while(|((a, _), (b, _))| a == b).count();
+        let common = |f: &Filling| path.iter().zip(&f.path).take_while(|((a, _), (b, _))| a == b).count();
         let depth = fillings.iter().map(common).max()?;
         if fillings.iter().any(|f| common(f) != depth && common(f) + 1 != depth) {
             return None;
         }
-        let last = depth.checked_sub(1).map(|last| &walk.path[last]);
+        let last = depth.checked_sub(1).map(|last| &path[last]);
         let counts = last.and_then(|(number, _)| walk.rising.get(number));
         let iname = last.and_then(|(_, names)| names.first()).filter(|_| counts.is_some()).cloned();
-        let ring = Ring { walk, outside, read, fillings, depth, iname, counts };
+        let ring = Ring { walk, path, outside, read, fillings, depth, iname, counts };
         // Those before the loop are told from those in it by what it counts.
         (ring.iname.is_some() || fillings.iter().all(|f| ring.is_inside(f))).then_some(ring)
     }
 
     fn is_inside(&self, filling: &Filling) -> bool {
-        let around = self.walk.path.iter().zip(&filling.path);
+        let around = self.path.iter().zip(&filling.path);
         around.take_while(|((a, _), (b, _))| a == b).count() == self.depth
     }
 
     /// Whether the update and a copy have a name in common, where they are in the same iteration of
     /// these loops.
     fn is_common(&self, name: &Name, loops: usize) -> bool {
-        self.walk.path[..loops].iter().any(|(_, names)| names.contains(name))
+        self.path[..loops].iter().any(|(_, names)| names.contains(name))
             || self.walk.spec.lookup.is_scalar(name)
             || HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
     }

@@ -100,7 +100,8 @@ impl<'k> Values<'k> {
             }
         });
         let mut walk = Walk::new(self.program, kernel, reading, &mut self.spec, &mut self.forms, holders);
-        walk.body(&kernel.body)
+        walk.body(&kernel.body)?;
+        walk.reads_filling()
     }
 
     /// What of the thread or the block holds which array, accumulator or total: one each.

@@ -12,7 +12,7 @@ use loopwright_poly::System;
 use super::{
     Local, WrongValue,
     buffers::{Buffers, Piece},
-    filling::Filling,
+    filling::{Filling, Owed},
     forms::{Form, Forms, Operation, Place, Version},
     spec::{Spec, Versions},
 };
@@ -58,6 +58,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub rising: HashMap<usize, (Aff, Aff, i64)>,
     /// What writes a place so far: for each statement the copy that fills it, if it is one.
     pub fillings: HashMap<Place, Vec<Option<Filling>>>,
+    /// Updates of which it is still to be shown that they add nothing outside of their instances.
+    pub owed: Vec<Owed>,
     /// Whether a collective is around.
     pub joining: bool,
     /// Whether data decide which instances some statement runs.
@@ -123,6 +125,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             loops: 0,
             rising: HashMap::new(),
             fillings: HashMap::new(),
+            owed: Vec::new(),
             joining: false,
             has_nest,
         }

@@ -246,45 +246,6 @@ impl AddPrefetch {
 }
 
 impl AddPrefetch {
-    /// The number of elements of a vector, which has to divide the length of the copy along the
-    /// axis whose neighbours are neighbours in memory.
-    fn vector(&self, source: &Array, spans: &[Span]) -> Result<i64, Diagnostic> {
-        let vector = self.vec.at_least(1, "the number of elements of a vector")?;
-        if vector == 1 {
-            return Ok(1);
-        }
-        let refuse = |why: String, help: &str| {
-            let array = &self.array;
-            Err(Diagnostic::new("prefetch-vector", format!("`{array}` cannot be copied by vectors: {why}"))
-                .help(help.to_string()))
-        };
-        if ![2, 4, 8, 16].contains(&vector) {
-            return refuse(format!("there are no vectors of {vector}"), "give 2, 4, 8 or 16 elements");
-        }
-        let dense = source.storage_order().last().copied();
-        let last = (0..spans.len()).rev().find(|k| spans[*k].length > 1);
-        match (dense, last) {
-            (Some(dense), Some(last)) if dense == last && spans[last].step == 1 => {}
-            _ => {
-                return refuse(
-                    "the last axis of its tile is not the one whose elements are neighbours in memory"
-                        .to_string(),
-                    "sweep over the axis along which neighbours lie, or copy single elements",
-                );
-            }
-        }
-        let length = last.map_or(1, |k| spans[k].length);
-        if length % vector != 0 {
-            return refuse(
-                format!("a row of its tile has {length} elements, which is no multiple of {vector}"),
-                "choose a tile whose rows consist of whole vectors",
-            );
-        }
-        Ok(vector)
-    }
-}
-
-impl AddPrefetch {
     /// Whether such elements can be copied asynchronously, so many at once.
     fn check_via(&self, source: &Array, vector: i64) -> Result<(), Diagnostic> {
         if !self.via.is_asynchronous() {
@@ -334,7 +295,7 @@ impl Transform for AddPrefetch {
         };
         let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
-        let vector = self.vector(&source, &spans)?;
+        let vector = spread::vector(&self.vec, &source, &spans)?;
         self.check_via(&source, vector)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();

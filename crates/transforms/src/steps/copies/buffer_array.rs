@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Transform,
+    Number, Transform,
     arguments::{Args, Argument, keyed},
     rewrite::{
         add_instruction, buffered, element,
@@ -39,7 +39,8 @@ step! {
     /// : a stale cell is stored over what v wrote } are empty.
     ///
     /// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
-    /// `name=c_buf`, `init=none`.
+    /// `name=c_buf`, `init=none`, `vec=4` (a thread moves vectors, as in
+    /// [`AddPrefetch`](crate::AddPrefetch)).
     ///
     /// # Before and after
     ///
@@ -88,6 +89,9 @@ step! {
         /// Whether the cells are loaded first.
         #[serde(default = "yes")]
         pub load: bool,
+        /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.
+        #[serde(default = "single", skip_serializing_if = "is_single")]
+        pub vec: Number,
     }
     table: "buffer_array(c, [k])" => "`buffer_array(k, \"c\", [\"k\"])`",
     methods: {
@@ -106,6 +110,14 @@ fn yes() -> bool {
     true
 }
 
+fn single() -> Number {
+    Number::Known(1)
+}
+
+fn is_single(number: &Number) -> bool {
+    *number == single()
+}
+
 impl BufferArray {
     /// A private buffer of each thread.
     pub fn new<N: Into<Name>>(array: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
@@ -115,6 +127,7 @@ impl BufferArray {
             space: private(),
             name: None,
             load: true,
+            vec: single(),
         }
     }
 
@@ -127,6 +140,12 @@ impl BufferArray {
     /// Does not load the cells first.
     pub fn without_load(mut self) -> Self {
         self.load = false;
+        self
+    }
+
+    /// Moves so many neighbours at once.
+    pub fn by_vectors(mut self, of: impl Into<Number>) -> Self {
+        self.vec = of.into();
         self
     }
 }
@@ -171,6 +190,7 @@ impl TextForm for BufferArray {
         step.sweep = args.next("the inames to sweep over, as `[i_inner]`")?;
         step.space = args.option("space")?.unwrap_or(step.space);
         step.name = args.option("name")?;
+        step.vec = args.option("vec")?.unwrap_or(step.vec);
         if let Some((text, span)) = args.key_text("init") {
             step.load = match text.as_str() {
                 "copy" => true,
@@ -186,7 +206,12 @@ impl TextForm for BufferArray {
         texts.extend((self.space != private()).then(|| keyed("space", &self.space)));
         texts.extend(self.name.as_ref().map(|name| keyed("name", name)));
         texts.extend((!self.load).then(|| "init=none".to_string()));
+        texts.extend((!is_single(&self.vec)).then(|| keyed("vec", &self.vec)));
         texts
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.vec]
     }
 }
 
@@ -222,6 +247,7 @@ impl Transform for BufferArray {
         };
         all.extend(writes.iter().cloned());
         let spans = footprint::spans(kernel, array, &all, &self.sweep)?;
+        let vector = spread::vector(&self.vec, &source, &spans)?;
         let site = site(kernel, &all, &spans, &self.sweep, self.space, array, false)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let shape: Vec<Option<Aff>> = source.axes.iter().map(|a| a.length.to_aff()).collect();
@@ -303,7 +329,7 @@ impl Transform for BufferArray {
         })?;
         let mut kernel = changed;
         for copies in loops {
-            kernel = spread::for_space(&kernel, &copies, self.space, 1)?;
+            kernel = spread::for_space(&kernel, &copies, self.space, vector)?;
         }
         Ok(kernel)
     }

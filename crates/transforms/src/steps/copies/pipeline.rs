@@ -1,11 +1,43 @@
 //! Pipelines of copies: fetches several iterations ahead of the one that computes.
 
+use std::fmt;
+
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
     rewrite::ahead::{self, Words},
 };
+
+/// Where in an iteration copies for a later one are issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Issue {
+    /// Where they stand.
+    #[default]
+    First,
+    /// Behind everything else in the loop.
+    Last,
+}
+
+impl Issue {
+    /// All of them.
+    pub(crate) const ALL: [Issue; 2] = [Issue::First, Issue::Last];
+
+    fn is_first(&self) -> bool {
+        *self == Issue::First
+    }
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Issue::First => "first",
+            Issue::Last => "last",
+        })
+    }
+}
 
 step! {
     /// `pipeline(k_outer, [a_tile, b_tile], stages=3)`: fetches tiles several iterations ahead, into
@@ -21,6 +53,10 @@ step! {
     /// the computation: each iteration waits only for the copies that the next one reads. Two stages
     /// are [`double_buffer`](crate::DoubleBuffer).
     ///
+    /// With `issue=last` the copies in the loop stand at the end of its body. Loads of shared memory
+    /// that the computation begins with do not queue behind them then; with two stages, nothing
+    /// would be left to hide the copies behind.
+    ///
     /// # Legality
     ///
     /// One plain instruction writes each temporary, inside the sequential loop and in loops that
@@ -28,7 +64,8 @@ step! {
     /// single function of outer loops and parameters. The step is legal if the cells that a copy reads
     /// keep their values for so many iterations, and if iteration k reads only what was fetched for it.
     ///
-    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`; at least two stages.
+    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at least
+    /// two stages.
     ///
     /// # Before and after
     ///
@@ -81,6 +118,9 @@ step! {
         pub temporaries: Vec<Name> = next("the temporaries, as `[a_tile, b_tile]`"),
         /// The number of slots: the copies are one less iterations ahead.
         pub stages: Number = shown(Number::Known(2)),
+        /// Where in an iteration the copies for a later one are issued.
+        #[serde(default, skip_serializing_if = "Issue::is_first")]
+        pub issue: Issue = option(),
     }
     table: "pipeline(k_outer, [a_tile, b_tile], stages=3)" => "–",
     methods: {
@@ -107,7 +147,13 @@ impl Pipelined {
         stages: impl Into<Number>,
     ) -> Self {
         let temporaries = temporaries.into_iter().map(Into::into).collect();
-        Pipelined { iname: iname.into(), temporaries, stages: stages.into() }
+        Pipelined { iname: iname.into(), temporaries, stages: stages.into(), issue: Issue::First }
+    }
+
+    /// Issues the copies behind everything else in the loop.
+    pub fn issued_last(mut self) -> Self {
+        self.issue = Issue::Last;
+        self
     }
 }
 
@@ -128,6 +174,10 @@ impl Transform for Pipelined {
                 .help("name the buffers that copies fill, as `[a_tile, b_tile]`"));
         }
         let words = Words { code: "pipeline", slots: "several slots" };
-        ahead::copies(kernel, &self.temporaries, &self.iname, stages, &words)
+        let moved = ahead::copies(kernel, &self.temporaries, &self.iname, stages, &words)?;
+        match self.issue {
+            Issue::First => Ok(moved),
+            Issue::Last => ahead::behind(&moved, &self.temporaries, &self.iname),
+        }
     }
 }
