@@ -46,3 +46,23 @@ fn a_quotient_by_a_difference_of_threads_is_signed() {
 fn a_literal_has_the_bits_of_its_type() {
     assert_eq!(printed("i64", "store y[0] = 4294967295i32"), "y[0] = -1;");
 }
+
+/// C converts an int that meets an unsigned int: -1 would be a great number.
+#[test]
+fn a_coordinate_that_meets_a_negative_number_is_signed() {
+    let choice = |index: &str, other: &str| {
+        printed(index, &format!("store y[0] = cast(i32, if(v < 3, threadIdx.x, {other}))"))
+    };
+    assert_eq!(choice("i64", "-1"), "y[0] = (int)(v < 3 ? (long long)threadIdx.x : -1);");
+    assert_eq!(choice("i64", "1"), "y[0] = (int)(v < 3 ? threadIdx.x : 1);");
+    let less = |index: &str, a: &str, b: &str| printed(index, &format!("store y[0] = cast(i32, {a} < {b})"));
+    assert_eq!(less("i64", "threadIdx.x", "-1"), "y[0] = (int)((long long)threadIdx.x < -1LL);");
+    assert_eq!(less("i64", "-1", "threadIdx.x"), "y[0] = (int)(-1LL < (long long)threadIdx.x);");
+    assert_eq!(less("i32", "threadIdx.x", "-1"), "y[0] = (int)((int)threadIdx.x < -1);");
+    assert_eq!(less("i64", "threadIdx.x", "5"), "y[0] = (int)(threadIdx.x < 5);");
+    // Neither is the value of a choice that may be negative one of its own type.
+    assert_eq!(
+        less("i32", "if(v < 3, threadIdx.x, -1)", "0"),
+        "y[0] = (int)((int)(v < 3 ? threadIdx.x : -1) < 0);"
+    );
+}

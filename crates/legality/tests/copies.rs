@@ -483,14 +483,14 @@ fn a_copy_serves_the_reads_of_each_condition() {
     assert_ne!(of(6, &format!("{put}{fetch}")), "proved");
 }
 
-/// Two elements are copied to one cell: what a read finds there is the later one.
+/// Several elements are copied to one cell: what a read finds there is the last one.
 #[test]
-fn a_cell_with_copies_of_two_elements_stands_for_none_of_them() {
+fn a_cell_with_copies_of_several_elements_stands_for_none_of_them() {
     let of = |cell: &str, read: &str| {
-        let head = "kernel k(a: f32[16], out: f32[8])\ndomain { [i] : 0 <= i < 8 }\n";
+        let head = "kernel k(a: f32[24], out: f32[8])\ndomain { [i] : 0 <= i < 8 }\n";
         let transformed = format!(
-            "{head}domain {{ [c] : 0 <= c < 16 }}\n\
-             temp b: f32[16] global\n\
+            "{head}domain {{ [c] : 0 <= c < 24 }}\n\
+             temp b: f32[24] global\n\
              b[{cell}] = a[c] {{id=fetch, inames=c, copies=a}}\n\
              out[i] = b[i] {{id=put, inames=i}}\n\
              tree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
@@ -500,4 +500,6 @@ fn a_cell_with_copies_of_two_elements_stands_for_none_of_them() {
     assert_eq!(of("c", "i"), "proved");
     assert_ne!(of("c // 2", "2*i"), "proved");
     assert_ne!(of("c // 2", "i"), "proved");
+    assert_ne!(of("c // 3", "3*i"), "proved");
+    assert_ne!(of("c // 3", "3*i + 1"), "proved");
 }

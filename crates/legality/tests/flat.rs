@@ -74,6 +74,12 @@ fn what_is_written_tells_the_segments_apart() {
     refused_for("out[s, 0]", "out[0, 0]", why);
     refused_for("out[s, 0]", "out[s // 2, 0]", why);
     refused_for("out[s, 0] = sum(i, x[0, i]) {id=total}", "out[s - s, 0] = sum(i, x[0, i]) {id=total}", why);
+    // What is added is read from data: it may be 1 for one segment and 0 for the next.
+    refused_for(
+        "out[s, 0] = sum(i, x[0, i]) {id=total}",
+        "<i32> by = w[s] {id=load_by}\nout[s + by, 0] = sum(i, x[0, i]) {id=total}",
+        why,
+    );
 }
 
 #[test]

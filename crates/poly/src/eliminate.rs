@@ -207,8 +207,8 @@ fn kept_floor(
     for c in &mut numerator {
         *c = c.div_euclid(content);
     }
+    // Of a constant, the remainder is less than the denominator.
     if numerator[1..].iter().all(|c| *c == 0) {
-        whole[0] = mul_add(whole[0], 1, numerator[0].div_euclid(denominator))?;
         return Ok(whole);
     }
     let aff = row_aff(&numerator, terms)?;

@@ -253,18 +253,19 @@ impl<'a> Checker<'a> {
         // not converge.
         self.vars = vec![None; kernel.vars.len()];
         let silent = std::mem::replace(&mut self.silent, true);
-        for pass in 0..4 {
+        for pass in 0.. {
             let before = self.vars.clone();
             self.body(&kernel.body);
-            if self.vars == before {
-                break;
-            }
-            if pass == 3 {
+            // What depends on one that becomes unknown follows in later passes.
+            if pass >= 3 {
                 for (k, var) in kernel.vars.iter().enumerate() {
                     if self.vars[k] != before[k] {
                         self.vars[k] = Range::of_type(var.dtype);
                     }
                 }
+            }
+            if self.vars == before {
+                break;
             }
         }
         self.silent = silent;
@@ -342,6 +343,11 @@ impl<'a> Checker<'a> {
                         // Downwards from `lower`.
                         Step::Double => match (&low, high) {
                             (Some(l), Some(h)) => {
+                                let last = (h.high - 1).saturating_mul(2);
+                                let exempt = h.data && self.program.index == DType::I64;
+                                if last > self.index_limits().1 && !exempt {
+                                    self.report("the counter of a loop", (l.low, last));
+                                }
                                 Some(Range::new(l.low, (h.high - 1).max(l.high)).from(&[*l]))
                             }
                             _ => None,

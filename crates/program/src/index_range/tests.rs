@@ -141,10 +141,11 @@ fn the_farther_end_is_named() {
 
 /// The check of a program of one thread, for `n` and `m`; its place and range if it does not fit.
 fn outcome(head: &str, body: &str, n: i64, m: i64) -> Option<(String, (i128, i128))> {
+    let vars: String = ('a'..='h').map(|name| format!(" var {name}: i32 mutable\n")).collect();
     let text = format!(
         "program k(x, idx, n: i32, m: i64) index i32\n{head}\nglobal x: f32[n] written\nglobal idx: \
          i32[n] read\nhost {{\n launch k\n}}\nkernel k(x written, idx, n: i32, m: i64) {{\n \
-         grid(1, 1, 1)\n block(1, 1, 1)\n var i: i32\n var v: i32 mutable\n\n{body}\n}}\n"
+         grid(1, 1, 1)\n block(1, 1, 1)\n var i: i32\n var v: i32 mutable\n{vars}\n{body}\n}}\n"
     );
     let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let scalars = |name: &Name| match &**name {
@@ -199,6 +200,24 @@ fn a_variable_that_grows_in_a_loop_has_no_range_but_its_type() {
     assert_eq!(outcome("", body, 100, 0), None, "its ranges converge");
 }
 
+/// What `v` is in one round, the next variable is in the next one.
+#[test]
+fn what_follows_a_growing_variable_by_several_rounds_has_no_range_either() {
+    let of = |added: &str| {
+        let names = ["v", "a", "b", "c", "d", "e", "f", "g", "h"];
+        let mut body: String = names.iter().map(|name| format!("let {name}: i32 = 0\n")).collect();
+        body += "for i: i32 = 0 to n {\n";
+        body += &format!("store x[h + {}] = 0.0f32\n", MOST - 5);
+        for pair in names.windows(2).rev() {
+            body += &format!("set {} = {}\n", pair[1], pair[0]);
+        }
+        body += &format!("set v = v {added}\n}}");
+        outcome("", &body, 100, 0)
+    };
+    assert_eq!(of("* 1"), None, "all stay 0");
+    assert_eq!(of("+ 1").unwrap().0, "a subscript of `x` in kernel `k`");
+}
+
 #[test]
 fn a_negated_range_is_turned_round() {
     let minus = |add: i64| {
@@ -226,6 +245,55 @@ fn conditions_fit_and_so_do_indices_in_them() {
     let body = "if n + 1 > 0 {\n store x[0] = 0.0f32\n}";
     assert_eq!(outcome("", body, MOST - 1, 0), None);
     assert_eq!(outcome("", body, MOST, 0).unwrap().0, "a condition in kernel `k`");
+}
+
+#[test]
+fn each_step_of_an_index_has_to_fit() {
+    let body = "store x[n + 1 - 1] = 0.0f32\nstore x[n + 2] = 0.0f32";
+    assert_eq!(outcome("", body, MOST - 2, 0), None);
+    // The first that does not is named.
+    let beyond = i128::from(MOST) + 1;
+    let subscript = |range| Some(("a subscript of `x` in kernel `k`".to_string(), range));
+    assert_eq!(outcome("", body, MOST, 0), subscript((beyond, beyond)));
+    assert_eq!(outcome("", body, MOST - 1, 0), subscript((beyond, beyond)));
+    let swapped = "store x[n + 2] = 0.0f32\nstore x[n + 1 - 1] = 0.0f32";
+    assert_eq!(outcome("", swapped, MOST, 0), subscript((beyond + 1, beyond + 1)));
+}
+
+#[test]
+fn both_sides_of_a_choice_and_updates_are_checked() {
+    let store = "store x[n + 1] = 0.0f32";
+    let zero = "store x[0] = 0.0f32";
+    for body in [format!("if n > 0 {{\n{store}\n}}"), format!("if n > 0 {{\n{zero}\n}} else {{\n{store}\n}}")]
+    {
+        assert_eq!(outcome("", &body, MOST - 1, 0), None);
+        assert_eq!(outcome("", &body, MOST, 0).unwrap().0, "a subscript of `x` in kernel `k`");
+    }
+    for (body, place) in [
+        ("update add x[n + 1] = 0.0f32", "a subscript of `x` in kernel `k`"),
+        ("update add x[0] = cast(f32, n + 1)", "a value in kernel `k`"),
+        ("store x[0] = cast(f32, n + 1)", "a value in kernel `k`"),
+    ] {
+        assert_eq!(outcome("", body, MOST - 1, 0), None);
+        assert_eq!(outcome("", body, MOST, 0).unwrap().0, place, "{body}");
+    }
+}
+
+/// A bound that is read from data is exempt where indices have 64 bits alone.
+#[test]
+fn a_counter_stays_in_the_type_up_to_a_bound_from_data() {
+    let counter = Some("the counter of a loop in kernel `k`".to_string());
+    for (step, most) in [("64", MOST - 63), ("double", 1 << 30)] {
+        let body = format!("for i: i32 = 1 to idx[0] step {step} {{\n store x[0] = 0.0f32\n}}");
+        let of = |head: &str, n| outcome(head, &body, n, 0).map(|(place, _)| place);
+        assert_eq!(of("", 1), counter, "{step}");
+        // The greatest element is `n - 1`.
+        assert_eq!(of("fact 0 <= idx < n", most + 1), None, "{step}");
+        assert_eq!(of("fact 0 <= idx < n", most + 2), counter, "{step}");
+        let body = format!("for i: i32 = 1 to n step {step} {{\n store x[0] = 0.0f32\n}}");
+        let of = |n| outcome("", &body, n, 0).map(|(place, _)| place);
+        assert_eq!((of(most), of(most + 1)), (None, counter.clone()), "{step}");
+    }
 }
 
 /// The check of a program whose second launch, in a loop of the host, adds to what it finds in an

@@ -12,6 +12,7 @@
 //! ([`crate::Var::meaning`]), which are functions of the kernel's inames. Loops and guards are then
 //! constraints on the executions of the kernel's parts.
 
+mod scalars;
 mod sets;
 mod touches;
 
@@ -61,6 +62,8 @@ pub(super) struct Reading<'p> {
     values: Vec<Option<(Aff, Vec<usize>)>>,
     /// How often each variable is assigned in the text.
     assigned: Vec<usize>,
+    /// Whether a variable was computed from a scalar that has got another value since.
+    stale: Vec<bool>,
     scope: ScopeId,
     around: Vec<(ScopeId, Decision<'p>)>,
     /// Where the statement stands that is being read.
@@ -72,7 +75,7 @@ pub(super) struct Reading<'p> {
 /// Between which constants a value lies by its last operation, as `0 <= x & 3 <= 3`.
 fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
     let greatest = match &value.kind {
-        ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => {
+        ValueKind::Cast(a) => {
             let within = |c: &Constraint| c.aff.constant_term().unsigned_abs() <= i8::MAX as u64;
             // Small enough for every integer type.
             let rows = masked(a, meaning)?;
@@ -144,6 +147,7 @@ impl<'p> Reading<'p> {
             bound: host.iter().map(|(name, ..)| name.clone()).collect(),
             values: vec![None; kernel.vars.len()],
             assigned,
+            stale: vec![false; kernel.vars.len()],
             scope: 0,
             around: Vec::new(),
             path: Vec::new(),
@@ -299,14 +303,7 @@ impl<'p> Reading<'p> {
                             }),
                             None => {
                                 // A scalar that is read from data is what its statement gives.
-                                let is_scalar = meaning
-                                    .as_var()
-                                    .is_some_and(|n| !is_coordinate(n) && !self.bound.contains(n));
-                                let given = leaf.and_then(|id| self.program.leaves.get(id.0));
-                                let is_given = given.is_some_and(|l| {
-                                    l.decided_by_data || matches!(l.purpose, Purpose::Value(_))
-                                });
-                                if !(is_scalar && is_given) {
+                                if self.scalar_held(meaning).is_none() || !self.is_given(*leaf) {
                                     self.named.push(Named::Unread {
                                         name: variable.name.clone(),
                                         scope: self.scope,
@@ -319,6 +316,7 @@ impl<'p> Reading<'p> {
                     }
                     if let Some(slot) = self.values.get_mut(var.0) {
                         *slot = known.map(|aff| (aff, self.scopes[self.scope].loops.clone()));
+                        self.stale[var.0] = false;
                     }
                 }
                 Stmt::Store { to, value, leaf } => {
@@ -387,6 +385,7 @@ impl<'p> Reading<'p> {
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     nodes.push(self.statement(&[lower, upper], None, None)?);
+                    self.renew_in(body);
                     let Some(variable) = self.kernel.vars.get(var.0) else {
                         self.path.pop();
                         continue;
@@ -470,6 +469,7 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Loop(number, inside));
                 }
             }
+            self.renew(stmt)?;
             self.path.pop();
         }
         Ok(nodes)
@@ -528,7 +528,7 @@ impl<'p> Reading<'p> {
     /// it.
     pub fn variable(&self, number: usize) -> Option<Aff> {
         if let (Terms::Instances, Some(meaning)) = (self.terms, &self.kernel.vars.get(number)?.meaning) {
-            return Some(meaning.clone());
+            return (!self.stale[number]).then(|| meaning.clone());
         }
         let (aff, loops) = self.values.get(number)?.as_ref()?;
         self.scopes[self.scope].loops.starts_with(loops).then(|| aff.clone())

@@ -172,6 +172,9 @@ pub(super) fn indices_are_as_wide_as_the_arguments_ask(device: &Device) -> Outco
         assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<i32>())?, [2, 3, 4, 5, 6], "start = {start}");
     }
     assert_eq!(compiled.forms(), 2);
+    // Nor do 64 bits hold every sum.
+    let beyond = compiled.bind(&Args::new().tensor("x", &x).scalar("start", i64::MAX - 2)).unwrap_err();
+    assert_eq!(beyond.code, "index-overflow");
     let narrow = CompileOptions { index: Some(DType::I32), ..CompileOptions::default() };
     let compiled = ok(device.compile_with(&kernel, &narrow))?;
     let error = compiled.bind(&Args::new().tensor("x", &x).scalar("start", 3_000_000_000i64)).unwrap_err();

@@ -1,6 +1,6 @@
 //! Whether two forms are equal wherever a statement runs, and forms as text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
@@ -66,6 +66,8 @@ impl Walk<'_, '_, '_> {
     /// Integers that are functions of names, and of the same other things.
     fn same_integer(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         let mut others: Vec<Form> = Vec::new();
+        // Which of the others each scalar of the kernel is.
+        let mut scalars: HashMap<Name, usize> = HashMap::new();
         let mut function = |walk: &mut Self, form: Form| -> Result<Option<Aff>, WrongValue> {
             let mut atoms = Vec::new();
             if walk
@@ -92,11 +94,16 @@ impl Walk<'_, '_, '_> {
                     others.push(atom);
                     others.len() - 1
                 });
-                let name = match walk.forms.node(atom) {
-                    // A scalar that bounds are read from has its name in constraints.
+                let scalar = match walk.forms.node(atom) {
                     Node::Element(_, Place::Array(array), subscripts, _) if subscripts.is_empty() => {
-                        array.clone()
+                        Some(array)
                     }
+                    _ => None,
+                };
+                // A scalar that bounds are read from has its name in constraints. What it holds after
+                // another write is another value.
+                let name = match scalar {
+                    Some(array) if *scalars.entry(array.clone()).or_insert(number) == number => array.clone(),
                     _ => Name::new(format!("value {number}")),
                 };
                 names.push((atom, name));

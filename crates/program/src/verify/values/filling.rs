@@ -198,7 +198,10 @@ impl Walk<'_, '_, '_> {
             else {
                 return false;
             };
-            term.as_f64() == neutral.as_f64()
+            match (term.as_i128(), neutral.as_i128()) {
+                (Some(term), Some(neutral)) => term == neutral,
+                _ => term.as_f64() == neutral.as_f64(),
+            }
         });
         if terms.is_empty() || !neutral {
             return Ok(false);

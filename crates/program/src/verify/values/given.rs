@@ -219,7 +219,8 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
-    /// Whether a statement that has a predicate in the kernel stands under it.
+    /// Whether a statement that has a predicate in the kernel stands under it. What the predicate
+    /// reads has to be what it reads in the kernel, right before the execution.
     fn under_predicate(
         &mut self,
         text: &Text,
@@ -227,13 +228,11 @@ impl<'k> Walk<'_, 'k, '_> {
         part: &PartRef,
         scope: ScopeId,
     ) -> Result<(), WrongValue> {
-        let found = self.predicates.last().cloned();
-        let Some((found, time)) = found else {
+        let Some(found) = self.predicates.last().copied() else {
             let message = format!("{part} does not stand under its predicate");
             return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
         };
-        let at = At { only: at.only, has_lane: at.has_lane, versions: at.versions, time };
-        let Some(wanted) = self.spec.predicate(self.forms, text, &at) else { return Ok(()) };
+        let Some(wanted) = self.spec.predicate(self.forms, text, at) else { return Ok(()) };
         match self.same(wanted, found, scope)? {
             true => Ok(()),
             false => Err(self.wrong(format!("{part} stands under another predicate"), wanted, found)),
@@ -284,6 +283,10 @@ impl<'k> Walk<'_, 'k, '_> {
             let help = format!("it has to be {own}; what the program computes is not followed: {other}");
             return WrongValue::NotFollowed(Box::new(diagnostic.help(help)));
         }
-        WrongValue::Wrong(Box::new(diagnostic.witness(format!("it has to be {own}, and is {other}"))))
+        let witness = match own == other {
+            true => format!("it has to be {own}, and is that before or after another write"),
+            false => format!("it has to be {own}, and is {other}"),
+        };
+        WrongValue::Wrong(Box::new(diagnostic.witness(witness)))
     }
 }

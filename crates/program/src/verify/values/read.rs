@@ -93,7 +93,8 @@ impl<'k> Walk<'_, 'k, '_> {
             return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));
         }
         if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
-            let (versions, time) = (&self.versions, self.last);
+            // What it was computed from may have been written since.
+            let (versions, time) = (&self.versions, self.times.get(&var).copied().unwrap_or(self.last));
             let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time };
             return self.spec.of_aff(self.forms, meaning, dtype, &at);
         }

@@ -30,13 +30,15 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub forms: &'w mut Forms,
     pub holders: HashMap<Local, Place>,
     pub vars: HashMap<VarId, Form>,
+    /// When variables that hold indices have been assigned.
+    pub times: HashMap<VarId, Version>,
     pub buffers: Buffers,
     pub versions: Rc<Versions>,
     pub last: Version,
     /// Lanes that loops around count, with the first value and the one behind the last.
     pub lanes: Vec<(Name, Option<(i64, i64)>)>,
-    /// Conditions around that are predicates of the kernel, with what had been written before.
-    pub predicates: Vec<(Form, Version)>,
+    /// Conditions around that are predicates of the kernel.
+    pub predicates: Vec<Form>,
     /// Conditions around.
     pub conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
@@ -108,6 +110,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             forms,
             holders,
             vars: HashMap::new(),
+            times: HashMap::new(),
             buffers: Buffers::default(),
             versions: Rc::default(),
             last: 0,
@@ -167,6 +170,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 } else {
                     let form = self.value(value);
                     self.vars.insert(*var, form);
+                    self.times.insert(*var, self.last);
                 }
                 self.truncates(scope)?;
             }
@@ -211,7 +215,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             Stmt::If { cond, body, otherwise, note } => {
                 let cond = self.value(cond);
                 if note.is_predicate() {
-                    self.predicates.push((cond, self.last));
+                    self.predicates.push(cond);
                 }
                 let mut written = self.written(body);
                 let before = (!otherwise.is_empty())
@@ -272,6 +276,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             }
         }
         self.forget(&others);
+        self.times.insert(var, self.last);
         let known = self.lanes.len();
         self.loops += 1;
         let counted: Vec<Name> = meaning.iter().flat_map(Aff::names).filter(|n| !is_coordinate(n)).collect();

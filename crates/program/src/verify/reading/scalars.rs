@@ -1,0 +1,91 @@
+//! Scalars of the kernel that are read from data and stand in bounds, and the places where they get
+//! another value.
+//!
+//! In the instances of a part such a scalar has one name, which means its value at the time of the
+//! execution. Where a statement gives it a value, nothing may be left that was said of the one
+//! before: variables that were computed from it are not followed any more ([`Reading::renew`]), and
+//! a guard or a loop around the statement that speaks of it is a finding.
+
+use loopwright_kernel_ir::{Aff, Name};
+use loopwright_legality::is_coordinate;
+use loopwright_poly::Result;
+
+use super::{Named, Reading, Terms};
+use crate::{LeafId, Purpose, Stmt, VarId};
+
+impl Reading<'_> {
+    /// The scalar of the kernel that a variable of this meaning holds, if it does.
+    pub(super) fn scalar_held<'m>(&self, meaning: &'m Aff) -> Option<&'m Name> {
+        meaning.as_var().filter(|n| !is_coordinate(n) && !self.bound.contains(n))
+    }
+
+    /// Whether a statement of this leaf gives a value of its part.
+    pub(super) fn is_given(&self, leaf: Option<LeafId>) -> bool {
+        let given = leaf.and_then(|id| self.program.leaves.get(id.0));
+        given.is_some_and(|l| l.decided_by_data || matches!(l.purpose, Purpose::Value(_)))
+    }
+
+    /// The scalar of the kernel that a statement gives a value, and the variable that holds it.
+    fn given_scalar(&mut self, stmt: &Stmt) -> Option<(Name, Option<VarId>)> {
+        if self.terms != Terms::Instances || !self.is_given(stmt.leaf()) {
+            return None;
+        }
+        match stmt {
+            Stmt::Let { var, .. } | Stmt::Set { var, .. } => {
+                let meaning = self.kernel.vars.get(var.0)?.meaning.as_ref()?;
+                Some((self.scalar_held(meaning)?.clone(), Some(*var)))
+            }
+            _ => Some((self.scalar_of_instances(stmt.written()?.element)?, None)),
+        }
+    }
+
+    /// Notes that a statement gives a scalar of the kernel another value, if it does.
+    pub(super) fn renew(&mut self, stmt: &Stmt) -> Result<()> {
+        let Some((scalar, holder)) = self.given_scalar(stmt) else { return Ok(()) };
+        let scope = &self.scopes[self.scope];
+        let mut rows = scope.rows.iter().chain(scope.either.iter().flatten());
+        if rows.any(|c| self.depends(&c.aff, &scalar)) {
+            self.named.push(Named::Unread { name: scalar.clone(), scope: self.scope });
+        }
+        self.forget(&scalar, holder);
+        Ok(())
+    }
+
+    /// Before a loop: what its body gives another value has another one in later iterations.
+    pub(super) fn renew_in(&mut self, body: &[Stmt]) {
+        let mut found = Vec::new();
+        Stmt::visit(body, &mut |stmt| found.extend(self.given_scalar(stmt)));
+        for (scalar, holder) in found {
+            self.forget(&scalar, holder);
+        }
+    }
+
+    /// Nothing is known any more of what was computed from a scalar, but of the variable that holds
+    /// it.
+    fn forget(&mut self, scalar: &Name, holder: Option<VarId>) {
+        for number in 0..self.values.len() {
+            if holder == Some(VarId(number)) {
+                continue;
+            }
+            let value = self.values[number].as_ref().map(|(aff, _)| aff);
+            if value.is_some_and(|aff| self.depends(aff, scalar)) {
+                self.values[number] = None;
+            }
+            let meaning = self.kernel.vars[number].meaning.as_ref();
+            if meaning.is_some_and(|aff| self.depends(aff, scalar)) {
+                self.stale[number] = true;
+            }
+        }
+    }
+
+    /// Whether a scalar has a part in a function, by itself or in the subscripts of what is read.
+    fn depends(&self, aff: &Aff, scalar: &Name) -> bool {
+        aff.mentions_any(&|n| {
+            n == scalar
+                || self
+                    .loads
+                    .get(n)
+                    .is_some_and(|load| load.arguments.iter().any(|a| self.depends(a, scalar)))
+        })
+    }
+}
