@@ -110,7 +110,43 @@ pub fn flow(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
         let systems =
             none.answer()?.iter().map(|a| System::from_answer(a, &order)).collect::<Result<Vec<System>>>()?;
         let none = Map { relation: Relation::new(&params, &read.dims, &outs, systems)? }.domain()?;
+        for write in writes {
+            if is_missed(&none, read, write)? {
+                return Err(Error::Isl("the dataflow analysis misses a write".into()));
+            }
+        }
         found.push(Sources { writes: maps, none });
     }
     Ok(found)
+}
+
+/// Whether a write to its cell is before a read that is said to see none. isl's own answer to which
+/// reads see none is not used: it leaves some out where times have quotients, and has too many where
+/// it misses a write (`tests/flow.rs`).
+fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
+    let own = crate::map::apart(&read.dims, &write.dims);
+    let renamed = |n: &Name| write.dims.iter().position(|d| d == n).map(|k| own[k].clone());
+    let mut rows = Vec::new();
+    for c in &write.constraints {
+        rows.push(c.rename(&renamed)?);
+    }
+    for (r, w) in read.cell.iter().zip(&write.cell) {
+        rows.push(Constraint::equal(r, &w.rename(&renamed)?)?);
+    }
+    for seen in none.disjuncts() {
+        let mut alike = seen.with(&rows)?;
+        for (r, w) in read.time.iter().zip(&write.time) {
+            let w = w.rename(&renamed)?;
+            // Most times begin with constants.
+            let apart = r.sub(&w)?.as_constant();
+            if apart.is_none_or(|apart| apart > 0) && !alike.with(&[Constraint::lt(&w, r)?])?.is_empty()? {
+                return Ok(true);
+            }
+            if apart.is_some_and(|apart| apart != 0) {
+                break;
+            }
+            alike.add(&Constraint::equal(r, &w)?)?;
+        }
+    }
+    Ok(false)
 }

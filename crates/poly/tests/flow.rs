@@ -128,3 +128,38 @@ fn a_tile_that_lanes_write_is_written_whole() {
     );
     assert!(flow(&[read], &[write]).unwrap()[0].none.is_empty().unwrap());
 }
+
+/// A write at a time with a quotient: what nobody writes is said of each such read. (isl leaves
+/// some of them out.)
+#[test]
+fn reads_that_see_nothing_are_all_found() {
+    let (n, i, u, w) = (v("n"), v("i"), v("u"), v("w"));
+    let sum = u.add(&w).unwrap();
+    let half = n.add(&sum).unwrap().scale(2).unwrap().floor_div(4).unwrap();
+    let cell = |row: Aff, column: Aff| [row, column];
+    let read = within(
+        "{ [i, j] : 0 <= i <= 2 and 0 <= j <= 3 }",
+        &cell(Aff::constant(1), i.sub(&n.scale(2).unwrap()).unwrap()),
+        vec![Aff::constant(0), Aff::constant(0)],
+    );
+    let write = within(
+        "{ [u, w] : 0 <= u <= 2 and 0 <= w <= 3 }",
+        &cell(
+            sum.scale(2).unwrap().add_constant(-1).unwrap(),
+            u.sub(&n).unwrap().sub(&w.scale(2).unwrap()).unwrap(),
+        ),
+        vec![n.sub(&sum).unwrap().sub(&half.scale(2).unwrap()).unwrap(), n.scale(2).unwrap()],
+    );
+    let found = flow(&[read], &[write]).unwrap();
+    // For n = -1 the element is (1, 2 + i), and only (u, w) = (1, 0) writes one with a 1: (1, 2).
+    for i in 0..=2 {
+        let at = |name: &Name| {
+            Some(match name.as_str() {
+                "n" => -1,
+                "i" => i,
+                _ => 0,
+            })
+        };
+        assert_eq!(found[0].none.contains(&at), Some(i != 0), "i = {i}");
+    }
+}

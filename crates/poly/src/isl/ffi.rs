@@ -91,8 +91,9 @@ unsafe extern "C" {
     pub(super) fn isl_union_access_info_set_must_source(info: Ptr, source: Ptr) -> Ptr;
     pub(super) fn isl_union_access_info_set_schedule_map(info: Ptr, schedule: Ptr) -> Ptr;
     pub(super) fn isl_union_access_info_compute_flow(info: Ptr) -> Ptr;
+    pub(super) fn isl_map_range(map: Ptr) -> Ptr;
+    pub(super) fn isl_map_subtract_domain(map: Ptr, set: Ptr) -> Ptr;
     pub(super) fn isl_union_flow_get_must_dependence(flow: Ptr) -> Ptr;
-    pub(super) fn isl_union_flow_get_must_no_source(flow: Ptr) -> Ptr;
     pub(super) fn isl_union_flow_free(flow: Ptr) -> Ptr;
 
     pub(super) fn isl_set_get_basic_set_list(set: Ptr) -> Ptr;

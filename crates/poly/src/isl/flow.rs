@@ -20,7 +20,7 @@ pub(crate) struct IslAccess {
 }
 
 /// For each read: for each write the pairs `write -> read`, and the pairs `read -> cell` of reads
-/// that see none.
+/// that are in none of these.
 pub(crate) type IslFlow = Vec<(Vec<IslMap>, IslMap)>;
 
 fn name(kind: char, number: usize) -> Result<CString> {
@@ -39,17 +39,9 @@ impl Asked {
     fn union(&self, kind: char, accesses: &[IslAccess], times: bool) -> Result<Option<Handle>> {
         let mut union: Option<Handle> = None;
         for (k, access) in accesses.iter().enumerate() {
-            let outs = if times { self.time } else { self.cell };
-            let shape = Shape { params: self.params, ins: access.dims, outs };
-            let rows = if times { &access.times } else { &access.cells };
-            let map = IslMap::within(&self.context, shape, std::slice::from_ref(rows))?.into_handle();
-            let (tuple, array) = (name(kind, k)?, name(if times { 't' } else { 'a' }, 0)?);
-            // SAFETY: the map is alive and given away each time; names are copied.
-            let named = unsafe {
-                let map = ffi::isl_map_set_tuple_name(map.give(), ffi::DIM_IN, tuple.as_ptr());
-                let map = ffi::isl_map_set_tuple_name(map, ffi::DIM_OUT, array.as_ptr());
-                ffi::isl_union_map_from_map(map)
-            };
+            let named = self.named((kind, k), (if times { 't' } else { 'a' }, 0), access, times)?;
+            // SAFETY: the map is alive and given away.
+            let named = unsafe { ffi::isl_union_map_from_map(named.give()) };
             let named = Handle::take(&self.context, named, ffi::isl_union_map_free)?;
             union = Some(match union {
                 None => named,
@@ -62,6 +54,27 @@ impl Asked {
             });
         }
         Ok(union)
+    }
+
+    /// The map of an access to its cells or its times, between named tuples.
+    fn named(
+        &self,
+        tuple: (char, usize),
+        array: (char, usize),
+        access: &IslAccess,
+        times: bool,
+    ) -> Result<Handle> {
+        let outs = if times { self.time } else { self.cell };
+        let shape = Shape { params: self.params, ins: access.dims, outs };
+        let rows = if times { &access.times } else { &access.cells };
+        let map = IslMap::within(&self.context, shape, std::slice::from_ref(rows))?.into_handle();
+        let (tuple, array) = (name(tuple.0, tuple.1)?, name(array.0, array.1)?);
+        // SAFETY: the map is alive and given away each time; names are copied.
+        let named = unsafe {
+            let map = ffi::isl_map_set_tuple_name(map.give(), ffi::DIM_IN, tuple.as_ptr());
+            ffi::isl_map_set_tuple_name(map, ffi::DIM_OUT, array.as_ptr())
+        };
+        Handle::take(&self.context, named, ffi::isl_map_free)
     }
 
     /// The part of a union between two named tuples.
@@ -119,21 +132,23 @@ pub(crate) fn flow(
     };
     let flow = Handle::take(&context, flow, ffi::isl_union_flow_free)?;
     // SAFETY: the flow is alive and kept.
-    let (pairs, none) = unsafe {
-        (
-            ffi::isl_union_flow_get_must_dependence(flow.keep()),
-            ffi::isl_union_flow_get_must_no_source(flow.keep()),
-        )
-    };
+    let pairs = unsafe { ffi::isl_union_flow_get_must_dependence(flow.keep()) };
     let pairs = Handle::take(&context, pairs, ffi::isl_union_map_free)?;
-    let none = Handle::take(&context, none, ffi::isl_union_map_free)?;
     let mut answer = Vec::with_capacity(reads.len());
     for (k, read) in reads.iter().enumerate() {
         let mut sources = Vec::with_capacity(writes.len());
         for (l, write) in writes.iter().enumerate() {
             sources.push(asked.extract(&pairs, ('w', l, write.dims), ('r', k, read.dims))?);
         }
-        answer.push((sources, asked.extract(&none, ('r', k, read.dims), ('a', 0, cell))?));
+        let mut none = asked.named(('r', k), ('a', 0), read, false)?;
+        for (l, write) in writes.iter().enumerate() {
+            let seen = asked.extract(&pairs, ('w', l, write.dims), ('r', k, read.dims))?.into_handle();
+            // SAFETY: both are alive and of one context, and are given away.
+            let rest = unsafe { ffi::isl_map_subtract_domain(none.give(), ffi::isl_map_range(seen.give())) };
+            none = Handle::take(&context, rest, ffi::isl_map_free)?;
+        }
+        let shape = Shape { params, ins: read.dims, outs: cell };
+        answer.push((sources, IslMap::of(none, shape)));
     }
     Ok(answer)
 }
