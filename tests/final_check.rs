@@ -53,8 +53,8 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     let mut passed = Vec::new();
     for example in common::examples().into_iter().chain(common::polybench()) {
         let program = example.program();
-        // Data decide which thread runs which instance of a flattened nest, which is taken on
-        // trust: the runs of crates/testing/tests/emulated_flattened.rs check its results.
+        // Data decide which thread runs which instance of a flattened nest: the final check runs it
+        // (tests/final_check_segments.rs).
         if is_flattened(&program) {
             continue;
         }

@@ -9,8 +9,7 @@
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    Async, AsyncCopy, DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind,
-    VarId,
+    Async, DeviceKernel, LeafId, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
@@ -492,25 +491,7 @@ impl<'a> Compiler<'a> {
 
 /// The values of a statement, excluding those of nested statements.
 fn values_of(stmt: &Stmt) -> Vec<&Value> {
-    fn of(m: &MemRef) -> impl Iterator<Item = &Value> {
-        m.subscripts.iter().chain([&*m.offset])
-    }
-    match stmt {
-        Stmt::Let { value, .. } | Stmt::Set { value, .. } => vec![value],
-        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => of(to).chain([value]).collect(),
-        Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
-            of(to).chain(of(from)).collect()
-        }
-        Stmt::For { lower, upper, .. } => vec![lower, upper],
-        Stmt::If { cond, .. } => vec![cond],
-        Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).flat_map(of).collect(),
-        Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
-            of(to).chain(of(from)).chain(when).collect()
-        }
-        Stmt::Declare(_)
-        | Stmt::Sync { .. }
-        | Stmt::Async(_)
-        | Stmt::Collective { .. }
-        | Stmt::Atom { .. } => Vec::new(),
-    }
+    let mut found = Vec::new();
+    stmt.each_value(&mut |value| found.push(value));
+    found
 }

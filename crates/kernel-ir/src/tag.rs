@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Dim, HardwareAxis};
+use crate::{Diagnostic, Dim, HardwareAxis};
 
 /// What an iname is mapped to. An iname with a parallel tag is a coordinate of an execution, not a
 /// loop.
@@ -86,6 +86,19 @@ impl Tag {
     /// threads, lanes, and copies of a statement.
     pub fn has_constant_length(self) -> bool {
         self.is_in_block() || self.is_jam() || self == Tag::Unroll
+    }
+
+    /// The refusal of the tag for an iname without a constant bound on its length, where
+    /// [`Tag::has_constant_length`].
+    pub fn needs_constant_length(self, iname: &str) -> Diagnostic {
+        Diagnostic::new(
+            "not-constant-length",
+            format!("`{iname}` cannot be tagged `{self}`: its length is not bounded by a constant"),
+        )
+        .help(format!(
+            "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
+             parameter"
+        ))
     }
 
     /// The tag of a text: ours or loopy's (`g.0`, `l.1`, `unr`, `for`).

@@ -4,7 +4,7 @@
 //! [`Stmt::visit`] visits all of them. A new kind of statement is described here, and passes that
 //! need only these answers pick it up.
 
-use crate::{Async, AsyncCopy, MemRef, Scope, Stmt, Value, ValueKind, VarId};
+use crate::{Async, AsyncCopy, MemRef, Note, Scope, Stmt, Value, ValueKind, VarId};
 
 /// Contiguous elements that a statement touches in one access.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,34 @@ impl Stmt {
         first.into_iter().chain(second)
     }
 
+    /// The bodies that run: of an atom's statements the form that the hardware does, not the
+    /// contract.
+    pub fn running(&self) -> impl Iterator<Item = &Vec<Stmt>> {
+        let skipped = usize::from(matches!(self, Stmt::Atom { .. }));
+        self.bodies().skip(skipped)
+    }
+
+    /// The statement's note: why it is there.
+    pub fn note_mut(&mut self) -> Option<&mut Note> {
+        match self {
+            Stmt::For { note, .. }
+            | Stmt::If { note, .. }
+            | Stmt::Sync { note, .. }
+            | Stmt::Async(Async::Wait { note, .. })
+            | Stmt::Collective { note, .. }
+            | Stmt::Atom { note, .. } => Some(note),
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Copy(_) | Async::Commit) => None,
+        }
+    }
+
     /// Calls `f` on each statement, in preorder.
     pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
         for stmt in body {
@@ -74,12 +102,17 @@ impl Stmt {
     }
 
     /// Calls `f` on each value that the statement evaluates: subscripts and offsets of its
-    /// accesses, bounds, conditions, stored values.
+    /// accesses, and its operands.
     pub fn each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         self.each_element(&mut |element| {
             element.subscripts.iter().for_each(&mut *f);
             f(&element.offset);
         });
+        self.each_operand(f);
+    }
+
+    /// Calls `f` on each operand: bounds, conditions, assigned and stored values.
+    pub fn each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         match self {
             Stmt::Let { value, .. }
             | Stmt::Set { value, .. }
@@ -122,17 +155,22 @@ impl Stmt {
         }
     }
 
+    /// The elements that the statement copies as they are, if it does.
+    pub fn source(&self) -> Option<Accessed<'_>> {
+        match self {
+            Stmt::VectorCopy { from, lanes, .. }
+            | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) => {
+                Some(Accessed { element: from, lanes: *lanes })
+            }
+            Stmt::LoadMatrices { from, .. } => Some(Accessed { element: from, lanes: Stmt::ROW }),
+            _ => None,
+        }
+    }
+
     /// Calls `f` on each array access that the statement reads, including those in values and
     /// subscripts.
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
-        if let Stmt::VectorCopy { from, lanes, .. }
-        | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) = self
-        {
-            f(Accessed { element: from, lanes: *lanes });
-        }
-        if let Stmt::LoadMatrices { from, .. } = self {
-            f(Accessed { element: from, lanes: Stmt::ROW });
-        }
+        self.source().into_iter().for_each(&mut *f);
         if let Stmt::Mma { d, a, b, .. } = self {
             for element in d.iter().chain([a, b]) {
                 f(Accessed { element, lanes: 1 });
@@ -174,6 +212,11 @@ impl Stmt {
         let mut found = false;
         Stmt::visit(body, &mut |stmt| found |= matches!(stmt, Stmt::Async(_)));
         found
+    }
+
+    /// Whether the lanes of a warp do the statement together, besides exchanges in its values.
+    pub fn joins_lanes(&self) -> bool {
+        matches!(self, Stmt::Mma { .. } | Stmt::LoadMatrices { .. })
     }
 
     /// The scope of the statement as a barrier, if it is one.

@@ -25,8 +25,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name}
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
-    Async, AsyncCopy, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value,
-    ValueKind, Var, VarId,
+    DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -299,7 +298,6 @@ impl<'a> Checker<'a> {
                     let range = self.data(value, "a value");
                     self.assign(*var, range);
                 }
-                Stmt::Declare(_) | Stmt::Sync { .. } => {}
                 Stmt::Store { to, value, .. } => {
                     self.element(to);
                     let range = self.data(value, "a value");
@@ -310,20 +308,6 @@ impl<'a> Checker<'a> {
                     self.data(value, "a value");
                     self.hold(to.memory, None);
                 }
-                Stmt::VectorCopy { to, from, .. } => {
-                    self.element(to);
-                    self.element(from);
-                    self.hold(to.memory, None);
-                }
-                Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
-                    if let Some(when) = when {
-                        self.index(when, "a condition");
-                    }
-                    self.element(to);
-                    self.element(from);
-                    self.hold(to.memory, None);
-                }
-                Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     let low = self.index(lower, "the lower bound of a loop");
                     let high = self.index(upper, "the upper bound of a loop");
@@ -369,16 +353,15 @@ impl<'a> Checker<'a> {
                     self.body(body);
                     self.body(otherwise);
                 }
-                Stmt::Collective { body, .. } => self.body(body),
-                Stmt::Atom { contract, body, .. } => {
-                    self.body(contract);
-                    self.body(body);
-                }
-                Stmt::Mma { .. } => stmt.each_element(&mut |element| self.element(element)),
-                Stmt::LoadMatrices { to, from, .. } => {
-                    self.element(to);
-                    self.element(from);
-                    self.hold(to.memory, None);
+                _ => {
+                    stmt.each_operand(&mut |value| {
+                        self.index(value, "a condition");
+                    });
+                    stmt.each_element(&mut |element| self.element(element));
+                    if let Some(to) = stmt.written() {
+                        self.hold(to.element.memory, None);
+                    }
+                    stmt.bodies().for_each(|body| self.body(body));
                 }
             }
         }

@@ -33,9 +33,10 @@ pub struct Leaf {
     /// each has there, as in a loop of one iteration.
     pub only: Vec<(Name, Aff)>,
     /// Whether data decide which thread runs it for which instance, each once, and different
-    /// executions of its statements write different elements. That is a claim on trust: it needs a
-    /// theorem about the kernel, and none but that of nests over segments
-    /// (`loopwright_legality::flat`) is known to the final check.
+    /// executions of its statements write different elements. That such a distribution exists
+    /// needs a theorem about the kernel, and none but that of nests over segments
+    /// (`loopwright_legality::flat`) is known to the final check, which runs the nest to see whether
+    /// its text is one.
     pub decided_by_data: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use loopwright_cuda_target::CudaSource;
-use loopwright_program::{DeviceKernel, Program, Stmt, Target, Value};
+use loopwright_program::{DeviceKernel, Program, Stmt, Target};
 
 /// The shim header.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
@@ -81,26 +81,9 @@ fn collectives(text: &str) -> Vec<(String, String)> {
 /// Whether threads wait for each other anywhere in the kernel.
 fn synchronises(kernel: &DeviceKernel) -> bool {
     let mut found = false;
-    let mut look = |value: &Value| value.visit(&mut |v| found |= v.kind.joins_lanes());
-    let mut barrier = false;
-    Stmt::visit(&kernel.body, &mut |stmt| match stmt {
-        Stmt::Sync { .. } => barrier = true,
-        Stmt::Let { value, .. } | Stmt::Set { value, .. } => look(value),
-        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
-            look(value);
-            look(&to.offset);
-        }
-        Stmt::For { lower, upper, .. } => {
-            look(lower);
-            look(upper);
-        }
-        Stmt::If { cond, .. } => look(cond),
-        Stmt::Mma { .. } | Stmt::LoadMatrices { .. } => barrier = true,
-        Stmt::Declare(_)
-        | Stmt::VectorCopy { .. }
-        | Stmt::Async(_)
-        | Stmt::Collective { .. }
-        | Stmt::Atom { .. } => {}
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        found |= stmt.barrier().is_some() || stmt.joins_lanes();
+        stmt.visit_values(&mut |value| found |= value.kind.joins_lanes());
     });
-    found || barrier
+    found
 }

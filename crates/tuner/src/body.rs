@@ -20,15 +20,15 @@ fn statements(body: &[Stmt]) -> usize {
                 None => statements(body).saturating_add(1),
             }
         }
-        Stmt::If { body, otherwise, .. } => {
-            statements(body).saturating_add(statements(otherwise)).saturating_add(1)
-        }
-        Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => statements(body),
-        Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
-        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } | Stmt::Async(_) => 1,
-        Stmt::LoadMatrices { .. } | Stmt::Mma { .. } => 1,
+        Stmt::Collective { .. } | Stmt::Atom { .. } => inside(stmt),
+        _ => inside(stmt).saturating_add(1),
     };
     body.iter().map(of).fold(0, usize::saturating_add)
+}
+
+/// The same of what is inside a statement.
+fn inside(stmt: &Stmt) -> usize {
+    stmt.running().map(|body| statements(body)).fold(0, usize::saturating_add)
 }
 
 /// Number of iterations of a loop with constant bounds.

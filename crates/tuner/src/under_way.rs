@@ -15,7 +15,7 @@
 use std::ops::AddAssign;
 
 use loopwright_emulator::Report;
-use loopwright_program::{Async, MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+use loopwright_program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
 
 use crate::body::trips;
 
@@ -120,18 +120,12 @@ impl Rounds<'_> {
                 Stmt::If { cond, body, otherwise, .. } => {
                     self.loaded(cond) + self.gather(body, round).max(self.gather(otherwise, round))
                 }
-                Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.gather(body, round),
-                Stmt::Let { value, .. }
-                | Stmt::Set { value, .. }
-                | Stmt::Store { value, .. }
-                | Stmt::Update { value, .. } => self.loaded(value),
-                Stmt::VectorCopy { from, lanes, .. } => f64::from(*lanes) * self.element(from),
-                Stmt::Async(Async::Copy(copy)) => f64::from(copy.lanes) * self.element(&copy.from),
-                Stmt::Declare(_)
-                | Stmt::Sync { .. }
-                | Stmt::Async(_)
-                | Stmt::Mma { .. }
-                | Stmt::LoadMatrices { .. } => 0.0,
+                _ => {
+                    let mut own =
+                        stmt.source().map_or(0.0, |from| f64::from(from.lanes) * self.element(from.element));
+                    stmt.each_operand(&mut |value| own += self.loaded(value));
+                    stmt.running().fold(own, |sum, body| sum + self.gather(body, round))
+                }
             };
         }
         bytes

@@ -83,14 +83,7 @@ impl Analysis<'_> {
         }
         let Some(lower) = least else { return Ok(None) };
         if constant.is_none() && !tag.is_over_blocks() {
-            return Err(Diagnostic::new(
-                "not-constant-length",
-                format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
-            )
-            .help(format!(
-                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
-                 parameter"
-            )));
+            return Err(tag.needs_constant_length(iname));
         }
         Ok(Some(Extent { lower, constant }))
     }

@@ -1,6 +1,6 @@
 //! The part of a program that its text represents.
 
-use crate::{Async, HostStmt, Note, Program, Reason, Stmt, Target};
+use crate::{HostStmt, Note, Program, Reason, Stmt, Target};
 
 impl Program {
     /// The program as its text represents it: notes keep their lines, but not the systems of
@@ -37,22 +37,8 @@ fn host(stmts: &mut [HostStmt]) {
 
 fn body(stmts: &mut [Stmt]) {
     for stmt in stmts {
-        match stmt {
-            Stmt::For { note: why, .. }
-            | Stmt::If { note: why, .. }
-            | Stmt::Sync { note: why, .. }
-            | Stmt::Async(Async::Wait { note: why, .. })
-            | Stmt::Collective { note: why, .. }
-            | Stmt::Atom { note: why, .. } => note(why),
-            Stmt::Let { .. }
-            | Stmt::Declare(_)
-            | Stmt::Set { .. }
-            | Stmt::Store { .. }
-            | Stmt::Update { .. }
-            | Stmt::VectorCopy { .. }
-            | Stmt::LoadMatrices { .. }
-            | Stmt::Mma { .. }
-            | Stmt::Async(Async::Copy(_) | Async::Commit) => {}
+        if let Some(why) = stmt.note_mut() {
+            note(why);
         }
         stmt.bodies_mut().for_each(|inside| body(inside));
     }

@@ -71,39 +71,15 @@ impl<'p> Varying<'p> {
 
     fn mark(&mut self, body: &[Stmt], around: bool) {
         for stmt in body {
-            match stmt {
-                Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
-                    let varies = around || self.varies(value);
-                    if let Some(v) = self.vars.get_mut(var.0) {
-                        *v |= varies;
-                    }
-                }
-                Stmt::For { var, lower, upper, body, .. } => {
-                    let around = around || self.varies(lower) || self.varies(upper);
-                    if let Some(v) = self.vars.get_mut(var.0) {
-                        *v |= around;
-                    }
-                    self.mark(body, around);
-                }
-                Stmt::If { cond, body, otherwise, .. } => {
-                    let around = around || self.varies(cond);
-                    self.mark(body, around);
-                    self.mark(otherwise, around);
-                }
-                Stmt::Collective { body, .. } => self.mark(body, around),
-                Stmt::Atom { contract, body, .. } => {
-                    self.mark(contract, around);
-                    self.mark(body, around);
-                }
-                Stmt::Declare(_)
-                | Stmt::Store { .. }
-                | Stmt::Update { .. }
-                | Stmt::VectorCopy { .. }
-                | Stmt::LoadMatrices { .. }
-                | Stmt::Mma { .. }
-                | Stmt::Async(_)
-                | Stmt::Sync { .. } => {}
+            // What is assigned, and whether a body runs, depends on the operands.
+            let mut varies = around;
+            stmt.each_operand(&mut |value| varies |= self.varies(value));
+            if let Some(var) = stmt.assigned()
+                && let Some(v) = self.vars.get_mut(var.0)
+            {
+                *v |= varies;
             }
+            stmt.bodies().for_each(|body| self.mark(body, varies));
         }
     }
 

@@ -194,14 +194,7 @@ impl<'k> Extents<'k> {
             return Ok(());
         }
         let Some(length) = self.constant_length(iname)? else {
-            return Err(Diagnostic::new(
-                "not-constant-length",
-                format!("`{iname}` cannot be tagged `{tag}`: its length is not bounded by a constant"),
-            )
-            .help(format!(
-                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the \
-                 parameter"
-            )));
+            return Err(tag.needs_constant_length(iname));
         };
         // Lowering checks against its target; only lengths that suit no target are refused here.
         let target = Target::widest();

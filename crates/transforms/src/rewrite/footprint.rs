@@ -90,8 +90,31 @@ pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut V
     }
 }
 
-/// All reads of an array by these instructions (all if empty), with affine subscripts.
+/// All reads of an array by these instructions (all if empty), with affine subscripts: at least
+/// one.
 pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result<Vec<Read>, Diagnostic> {
+    let (reads, some) = any_reads_of(data, array, only)?;
+    if reads.is_empty() && some {
+        return Err(Diagnostic::new(
+            "prefetch-nothing",
+            format!("the reads of `{array}` are never executed: its readers have no instances"),
+        )
+        .help("choose readers that have instances"));
+    }
+    if reads.is_empty() {
+        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
+            .help("name an array that an instruction reads"));
+    }
+    Ok(reads)
+}
+
+/// As [`reads_of`], but there need not be any. Also whether the text has reads, among them those
+/// that never happen.
+pub(crate) fn any_reads_of(
+    data: &KernelData,
+    array: &Name,
+    only: &[Name],
+) -> Result<(Vec<Read>, bool), Diagnostic> {
     let lookup = Lookup::new(data);
     let mut reads: Vec<Read> = Vec::new();
     let mut found_any = false;
@@ -146,18 +169,7 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
             }
         }
     }
-    if reads.is_empty() && found_any {
-        return Err(Diagnostic::new(
-            "prefetch-nothing",
-            format!("the reads of `{array}` are never executed: its readers have no instances"),
-        )
-        .help("choose readers that have instances"));
-    }
-    if reads.is_empty() {
-        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
-            .help("name an array that an instruction reads"));
-    }
-    Ok(reads)
+    Ok((reads, found_any))
 }
 
 /// A subscript over base inames and parameters, if it is one.

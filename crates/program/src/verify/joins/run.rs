@@ -312,7 +312,6 @@ impl<'p> Run<'p> {
     fn statement(&mut self, stmt: &Stmt, active: &[bool]) -> Result<(), Stop> {
         match stmt {
             Stmt::Declare(_) | Stmt::Sync { .. } => Ok(()),
-            Stmt::Async(_) => Err(Stop::NotFollowed),
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 self.assign(&Cell::Var(*var), value, active)
             }
@@ -372,12 +371,7 @@ impl<'p> Run<'p> {
                 }
                 Err(Stop::NotFollowed)
             }
-            Stmt::Update { .. }
-            | Stmt::VectorCopy { .. }
-            | Stmt::Collective { .. }
-            | Stmt::LoadMatrices { .. }
-            | Stmt::Atom { .. }
-            | Stmt::Mma { .. } => Err(Stop::NotFollowed),
+            _ => Err(Stop::NotFollowed),
         }
     }
 

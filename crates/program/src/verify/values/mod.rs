@@ -24,8 +24,8 @@
 //! * A copy that fills its whole buffer chooses between the value and a constant by a condition
 //!   that holds for the instances, and for nothing else that it runs for.
 //!
-//! Joins of partial results are another question (`joins`), and of flattened nests nothing is
-//! checked here. What is not followed is unknown, and refused.
+//! Joins of partial results are another question (`joins`), and so is what flattened nests compute
+//! (`segments`). What is not followed is unknown, and refused.
 
 mod buffers;
 mod compare;
@@ -44,7 +44,7 @@ use loopwright_kernel_ir::{Diagnostic, HardwareAxis, LoopKernel, Name, Part};
 use super::reading::Reading;
 use crate::{DeviceKernel, Memory, Program, Stmt, VarId};
 use forms::{Forms, Place};
-use spec::Spec;
+pub(super) use spec::{Spec, Text};
 use walk::Walk;
 
 /// What is wrong with a value.

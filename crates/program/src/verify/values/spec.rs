@@ -14,7 +14,7 @@ use loopwright_kernel_ir::{
 };
 use loopwright_poly::Table;
 
-pub(super) use text::Text;
+pub(in crate::verify) use text::Text;
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
 use crate::Program;
@@ -29,7 +29,7 @@ pub(super) fn version(versions: &Versions, place: &Place, time: Version) -> Vers
 }
 
 /// The kernel, and the forms of its parts.
-pub(super) struct Spec<'k> {
+pub(in crate::verify) struct Spec<'k> {
     kernel: &'k LoopKernel,
     program: &'k Program,
     pub lookup: Lookup<'k>,
@@ -172,7 +172,7 @@ impl<'k> Spec<'k> {
     }
 
     /// What the statement has to write that gives this value of a part.
-    pub fn wanted(
+    pub(super) fn wanted(
         &mut self,
         forms: &mut Forms,
         part: &PartRef,
@@ -241,7 +241,7 @@ impl<'k> Spec<'k> {
     }
 
     /// The neutral value of a place that holds a reduction's state.
-    pub fn neutral(&mut self, forms: &mut Forms, place: &Place) -> Result<Option<Form>, Diagnostic> {
+    pub(super) fn neutral(&mut self, forms: &mut Forms, place: &Place) -> Result<Option<Form>, Diagnostic> {
         let (Place::State(id, n, k) | Place::Carried(id, n, k)) = place else { return Ok(None) };
         let part = PartRef { instruction: id.clone(), part: Part::Init(*n) };
         let Some(text) = self.text(&part)? else { return Ok(None) };
@@ -251,7 +251,7 @@ impl<'k> Spec<'k> {
     }
 
     /// The terms of an update, each with the neutral value: one for each value of the state.
-    pub fn lifted(
+    pub(super) fn lifted(
         &mut self,
         forms: &mut Forms,
         part: &PartRef,
@@ -274,7 +274,7 @@ impl<'k> Spec<'k> {
     }
 
     /// The condition under which a part runs.
-    pub fn predicate(&mut self, forms: &mut Forms, text: &Text, at: &At<'_>) -> Option<Form> {
+    pub(super) fn predicate(&mut self, forms: &mut Forms, text: &Text, at: &At<'_>) -> Option<Form> {
         let predicate = text.predicate.as_ref()?;
         Some(self.form(forms, predicate, &Locals::default(), at))
     }
@@ -328,7 +328,7 @@ impl<'k> Spec<'k> {
     }
 
     /// An iname as a function of coordinates, loops and lanes.
-    pub fn function(&self, name: &Name, only: &HashMap<Name, Aff>) -> Aff {
+    pub(super) fn function(&self, name: &Name, only: &HashMap<Name, Aff>) -> Aff {
         let own = Aff::var(name);
         let expanded = self.lookup.expand(&own).unwrap_or(own);
         let coordinate = |n: &Name| {
@@ -342,7 +342,7 @@ impl<'k> Spec<'k> {
     }
 
     /// A function of names, some of which are scalars in memory.
-    pub fn of_aff(&mut self, forms: &mut Forms, aff: &Aff, dtype: DType, at: &At<'_>) -> Form {
+    pub(super) fn of_aff(&mut self, forms: &mut Forms, aff: &Aff, dtype: DType, at: &At<'_>) -> Form {
         forms.of_aff(aff, dtype, &mut |forms, name| {
             let array = self.lookup.array(name)?;
             let own = array.dtype.known()?;

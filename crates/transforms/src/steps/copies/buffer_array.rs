@@ -240,11 +240,7 @@ impl Transform for BufferArray {
             return Err(Diagnostic::new("buffer-nothing", format!("nothing writes `{array}`"))
                 .help(format!("use `add_prefetch({array}, ...)` for an array that is only read")));
         }
-        let mut all = match footprint::reads_of(kernel, array, &[]) {
-            Ok(reads) => reads,
-            Err(d) if d.code == "prefetch-nothing" => Vec::new(),
-            Err(d) => return Err(d),
-        };
+        let (mut all, _) = footprint::any_reads_of(kernel, array, &[])?;
         all.extend(writes.iter().cloned());
         let spans = footprint::spans(kernel, array, &all, &self.sweep)?;
         let vector = spread::vector(&self.vec, &source, &spans)?;

@@ -11,30 +11,30 @@ use super::Spec;
 use crate::Atomic;
 
 /// The expressions of a part, with types.
-pub(in super::super) struct Text {
+pub(in crate::verify) struct Text {
     /// The target and its subscripts, by the number of the value.
-    pub(super) targets: Vec<(Name, Vec<Typed>)>,
+    pub(in crate::verify) targets: Vec<(Name, Vec<Typed>)>,
     /// The values, over results of reductions; empty where a reduction gives several.
-    pub(super) values: Vec<Typed>,
+    pub(in crate::verify) values: Vec<Typed>,
     /// The types of the targets.
-    pub(super) stored: Vec<DType>,
+    pub(in crate::verify) stored: Vec<DType>,
     /// The results of reductions that it uses, over their states.
-    pub(super) results: BTreeMap<usize, Vec<Typed>>,
+    pub(in crate::verify) results: BTreeMap<usize, Vec<Typed>>,
     /// Of a part of a reduction.
-    pub(super) reduction: Option<OfReduction>,
+    pub(in crate::verify) reduction: Option<OfReduction>,
     pub predicate: Option<Typed>,
     /// The kind of atomic update by which it writes.
     pub atomic: Option<Atomic>,
 }
 
 /// The expressions of one reduction's operator.
-pub(super) struct OfReduction {
-    pub(super) operator: Rc<ReductionOp>,
-    pub(super) types: Rc<Vec<ReductionTypes>>,
-    pub(super) neutral: Vec<Typed>,
-    pub(super) args: Vec<Typed>,
-    pub(super) lift: Vec<Typed>,
-    pub(super) combine: Vec<Typed>,
+pub(in crate::verify) struct OfReduction {
+    pub(in crate::verify) operator: Rc<ReductionOp>,
+    pub(in crate::verify) types: Rc<Vec<ReductionTypes>>,
+    pub(in crate::verify) neutral: Vec<Typed>,
+    pub(in crate::verify) args: Vec<Typed>,
+    pub(in crate::verify) lift: Vec<Typed>,
+    pub(in crate::verify) combine: Vec<Typed>,
 }
 
 impl Spec<'_> {

@@ -1,0 +1,280 @@
+//! Flattened nests over segments: whether they write what the kernel says, on data that are chosen
+//! to take each way through them.
+//!
+//! In such a nest data decide which thread runs which instance, so that its statements have no
+//! instances that could be compared with the kernel's for all sizes. By the theorem of
+//! `loopwright_legality::flat` *some* distribution of the points exists. Whether the text is one is
+//! found out by running it:
+//!
+//! 1. `lengths` chooses lengths of segments, and from these follow offsets and parameters (a point
+//!    of the assumptions, the domain of the segments and the declared ranges).
+//! 2. `block` executes the launches of the nest on numbers, a block at a time, its threads in step;
+//!    elements of arrays are numbers that a hash gives, within declared ranges.
+//! 3. `wanted` interprets the kernel's tree on the same numbers: the loads of a segment, the
+//!    neutral value, the points in their order, the results.
+//! 4. Each element of a target that the kernel writes has to be written, once, with the same number
+//!    (of floating-point numbers, up to rounding); no other element may be. No thread may access
+//!    what is outside of an array, decide by what nothing has written, or give a variable a value
+//!    outside of its stated bounds ([`crate::Var::within`]).
+//!
+//! This refutes and does not prove: it stands for the data that it has been run on. It owes lowering
+//! nothing, and legality no more than what the kernel's nest is called; both sides have code of
+//! their own. What it does not reach is listed at the head of [`super`].
+
+mod block;
+mod lengths;
+mod nest;
+mod number;
+mod wanted;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
+use loopwright_poly::{System, Table};
+
+use super::values::Spec;
+use crate::{Owner, Program, eval_host};
+use block::{Machine, Stop};
+use lengths::{Lengths, cases};
+use nest::Nest;
+use number::{Num, hash, hash_of_name};
+use wanted::Interpreter;
+
+/// What is wrong with a nest.
+pub(super) enum WrongNest {
+    /// It writes something else than the kernel.
+    Wrong(Box<Diagnostic>),
+    /// It is not followed.
+    NotFollowed(Box<Diagnostic>),
+}
+
+/// How many statements a run may execute, those of each thread counted.
+const MOST_STATEMENTS: u64 = 400_000_000;
+
+/// The first flattened nest that does not do what the kernel says.
+pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Option<WrongNest> {
+    kernel.flat.keys().find_map(|segment| {
+        let message = format!("the flattened nest over `{segment}` may not compute what the kernel says");
+        let found = Diagnostic::new("wrong-value", message);
+        let unknown = |why: &str| {
+            WrongNest::NotFollowed(Box::new(found.clone().help(format!("{why}; it is not followed"))))
+        };
+        let Some(nest) = Nest::of(kernel, segment) else { return Some(unknown("it is of another form")) };
+        let Some(launches) = nest.launches(program) else {
+            return Some(unknown("no launches of it are found"));
+        };
+        for lengths in cases(nest.flat, program.target.warp_size.into()) {
+            match check(&nest, program, &launches, &lengths) {
+                Ok(()) => {}
+                Err(Stop::Wrong(what)) => {
+                    let data = described(&lengths);
+                    return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {data}")))));
+                }
+                Err(Stop::NotFollowed(why)) => return Some(unknown(why)),
+            }
+        }
+        None
+    })
+}
+
+/// The lengths in words.
+fn described(lengths: &Lengths) -> String {
+    let (count, first) = (lengths.lengths.len(), lengths.lengths.iter().take(8));
+    let first: Vec<String> = first.map(i64::to_string).collect();
+    let more = if count > 8 { ", ..." } else { "" };
+    match count {
+        0 => "there are no segments".into(),
+        _ => format!(
+            "there are {count} segments, from element {} on, of lengths {}{more}",
+            lengths.before,
+            first.join(", ")
+        ),
+    }
+}
+
+/// Scalars for which there are these segments; `None` where the kernel has none such.
+fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTreeMap<Name, i64>> {
+    let count = i64::try_from(lengths.lengths.len()).ok()?;
+    let last = lengths.before + lengths.lengths.iter().sum::<i64>();
+    let mut known = super::context(program).ok()?;
+    let mut ends = Vec::new();
+    for c in &nest.of_segments {
+        let at = |segment: i64| -> Option<Constraint> {
+            let aff = c.aff.substitute_one(&nest.segment, &Aff::constant(segment)).ok()?;
+            Some(Constraint { kind: c.kind, aff })
+        };
+        if !c.aff.mentions(&nest.segment) {
+            known.push(c.clone());
+        } else if c.aff.coefficient(&nest.segment) < 0 {
+            ends.push(Constraint::zero(at(count - 1)?.aff));
+        } else if count > 0 {
+            known.push(at(0)?);
+        }
+    }
+    let [end] = ends.as_slice() else { return None };
+    known.push(end.clone());
+    let mut exact = known.clone();
+    for fact in &nest.kernel.facts {
+        let Fact::Range { array, lower, upper } = fact else { continue };
+        if *array != nest.bounds[0].array {
+            continue;
+        }
+        let of = |e: &Option<Expr>| e.as_ref().and_then(Expr::to_aff);
+        if let Some(lower) = of(lower) {
+            known.push(Constraint::le(&lower, &Aff::constant(lengths.before)).ok()?);
+        }
+        if let Some(upper) = of(upper) {
+            let least = Aff::constant(last + 1);
+            known.push(Constraint::le(&least, &upper).ok()?);
+            exact.push(Constraint::zero(upper.sub(&least).ok()?));
+        }
+    }
+    // As few blocks as there can be, if the range may end with the last point.
+    exact.extend(known.iter().cloned());
+    let sample = |constraints: &[Constraint]| System::new(constraints).ok()?.sample(&BTreeMap::new()).ok()?;
+    let mut found = sample(&exact).or_else(|| sample(&known))?;
+    // What nothing is said about is not in the system.
+    for scalar in program.scalars() {
+        found.entry(scalar.name.clone()).or_insert(1);
+    }
+    for name in &nest.around {
+        found.entry(name.clone()).or_insert(0);
+    }
+    Some(found)
+}
+
+/// Runs a nest on segments of these lengths.
+fn check<'k>(
+    nest: &Nest<'k>,
+    program: &'k Program,
+    launches: &[usize],
+    lengths: &Lengths,
+) -> std::result::Result<(), Stop> {
+    let Some(scalars) = scalars(nest, program, lengths) else {
+        // The kernel has no such sizes; others are tried.
+        return Ok(());
+    };
+    let scalar = |name: &Name| scalars.get(name).copied();
+    let floats: BTreeSet<&Name> = program.scalars().filter(|s| s.dtype.is_float()).map(|s| &s.name).collect();
+    let of_float = |name: &Name| match floats.contains(name) {
+        true => Num::drawn(DType::F64, hash_of_name(name)),
+        false => Num::Nothing,
+    };
+    let mut sizes = Vec::new();
+    for global in &program.globals {
+        let size = eval_host(&global.size, &scalar);
+        sizes.push(size.ok_or(Stop::NotFollowed("the size of an array is no number"))?);
+    }
+    let mut spec = Spec::new(nest.kernel, program);
+    let names: Table<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
+
+    // Where the offsets of the segments lie: the first one by the load of a begin.
+    let nothing = |_: usize, _: i64| Num::Nothing;
+    let mut reader = Interpreter::new(nest, program, &mut spec, names.clone(), &nothing, &of_float);
+    let mut position = |which: usize, segment: i64| {
+        reader.names.insert(nest.segment.clone(), segment);
+        reader.element_of(&nest.bounds[which])
+    };
+    let (array, first) = position(0, 0)?;
+    if position(1, 0)? != (array, first + 1) || position(0, 1)? != (array, first + 1) {
+        return Err(Stop::NotFollowed("a segment does not end where the next one begins"));
+    }
+    let mut offsets = vec![lengths.before];
+    for length in &lengths.lengths {
+        offsets.push(offsets[offsets.len() - 1] + length);
+    }
+    let ranges = ranges(nest.kernel, program, &scalar);
+    let element = |k: usize, offset: i64| -> Num {
+        let global = &program.globals[k];
+        if k == array {
+            let at = (offset - first).clamp(0, lengths.lengths.len() as i64);
+            return Num::Int(offsets[at as usize]);
+        }
+        if global.owner == Owner::Launch && !nest.is_of_kernel(&global.name) {
+            return Num::Nothing;
+        }
+        let drawn = hash([k as u64, offset as u64]);
+        match ranges.get(&k) {
+            Some((low, high)) if low < high => Num::Int(low + (drawn % (high - low) as u64) as i64),
+            _ => Num::drawn(global.dtype, drawn),
+        }
+    };
+
+    let mut interpreter = Interpreter::new(nest, program, &mut spec, names.clone(), &element, &of_float);
+    interpreter.run(lengths.lengths.len() as i64)?;
+    let wanted = interpreter.written;
+
+    let integers: HashMap<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
+    let mut machine = Machine {
+        program,
+        scalars: integers,
+        sizes,
+        written: HashMap::new(),
+        first: &element,
+        scalar: &of_float,
+        left: MOST_STATEMENTS,
+    };
+    for launch in launches {
+        machine.launch(&program.kernels[*launch])?;
+    }
+    compare(nest, program, &wanted, &machine.written)
+}
+
+/// The declared ranges of integer arrays, for these parameters.
+fn ranges(
+    kernel: &LoopKernel,
+    program: &Program,
+    scalar: &dyn Fn(&Name) -> Option<i64>,
+) -> HashMap<usize, (i64, i64)> {
+    let mut found = HashMap::new();
+    for fact in &kernel.facts {
+        let Fact::Range { array, lower, upper } = fact else { continue };
+        let number = program.globals.iter().position(|g| g.name == *array);
+        let value = |e: &Option<Expr>| e.as_ref()?.to_aff()?.eval(scalar);
+        if let (Some(k), Some(low), Some(high)) = (number, value(lower), value(upper)) {
+            found.insert(k, (low, high));
+        }
+    }
+    found
+}
+
+/// Elements with what is written to them, and how often.
+type Written = HashMap<(usize, i64), (Num, u32)>;
+
+fn compare(
+    nest: &Nest<'_>,
+    program: &Program,
+    wanted: &Written,
+    found: &Written,
+) -> std::result::Result<(), Stop> {
+    let mut elements: Vec<&(usize, i64)> = wanted
+        .keys()
+        .chain(found.keys().filter(|(k, _)| nest.is_of_kernel(&program.globals[*k].name)))
+        .collect();
+    elements.sort_unstable();
+    elements.dedup();
+    for at in elements {
+        let name = format!("element {} of `{}`", at.1, program.globals[at.0].name);
+        let why = match (wanted.get(at), found.get(at)) {
+            (Some(_), None) => format!("{name} is not written"),
+            (None, _) => format!("{name} is written"),
+            (Some((_, 1)), Some((_, times))) if *times > 1 => format!("{name} is written {times} times"),
+            (Some((a, _)), Some((b, _))) if !a.agrees(*b) => match (a, b) {
+                (Num::Nothing, _) => return Err(Stop::NotFollowed("the kernel's value is none")),
+                (_, Num::Nothing) => format!("{name} is given a value that nothing has written"),
+                _ => format!("{name} is {}, not {}", shown(*b), shown(*a)),
+            },
+            _ => continue,
+        };
+        return Err(Stop::Wrong(why));
+    }
+    Ok(())
+}
+
+fn shown(number: Num) -> String {
+    match number {
+        Num::Nothing => "none".into(),
+        Num::Int(v) => v.to_string(),
+        Num::Float(v) => format!("{v:.6e}"),
+    }
+}

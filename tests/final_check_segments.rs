@@ -1,0 +1,302 @@
+//! Flattened nests over segments: the final check runs them on data of its own, so that programs
+//! that are spoilt inside of such a nest are refused. Of those that it lets through nearly all are
+//! right on the emulator too, on other data: what is spoilt there makes no difference.
+
+#[allow(dead_code, reason = "other tests that share the examples read more of them")]
+mod common;
+#[allow(dead_code, reason = "other tests that share the changes make more of them")]
+#[path = "common/spoilt.rs"]
+mod spoilt;
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::{Arguments, Options, run};
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
+use loopwright_lowering::{
+    LowerOptions, lower,
+    program::{BinOp, Program, ShuffleMode, Stmt, Value, ValueKind},
+    verify::{Finding, verify_kernel},
+};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_transforms::Pipeline;
+
+/// A kernel over the segments that ends with this instruction.
+fn declared(head: &str, outputs: &str, instruction: &str) -> LoopKernel {
+    let text = format!(
+        "\
+kernel k(x: i32[n], w: i32[nseg], offsets: i32[nseg + 1], {outputs}, n: i32, nseg: i32)
+assume 0 <= n and 0 <= nseg
+fact monotone(offsets)
+fact 0 <= offsets <= n
+{head}domain {{ [s] : 0 <= s < nseg }}
+domain {{ [i] : lo <= i < hi }}
+temp lo: i32 private
+temp hi: i32 private
+lo = offsets[s]
+hi = offsets[s + 1]
+{instruction}
+"
+    );
+    LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"))
+}
+
+const COMPOSE: &str = "\
+reduction compose(x) {
+    state f: i32 = 1, c: i32 = 0
+    lift f = x % 3 + 1, c = x
+    combine f = a.f * b.f, c = a.c * b.f + b.c
+    result f, c
+}
+";
+
+/// Kernels with small cuts, so that few segments reach all of their text.
+fn nests() -> Vec<(&'static str, LoopKernel, &'static str)> {
+    let sums = declared("", "out: i32[nseg]", "out[s] = sum(i, x[i])");
+    vec![
+        ("sums", sums.clone(), "flatten_ragged(s, i, threads=64, items=8, tiles=2)"),
+        ("tail", sums, "flatten_ragged(s, i, threads=32, items=8, tiles=3, full_chunks=3, tail_tiles=1)"),
+        (
+            "of the segment",
+            declared("", "out: i32[nseg]", "out[nseg - 1 - s] = sum(i, x[i] * w[s] + i - lo) + hi"),
+            "flatten_ragged(s, i, threads=64, items=8, tiles=1)",
+        ),
+        (
+            "composed",
+            declared(COMPOSE, "p: i32[nseg], q: i32[nseg]", "p[s], q[s] = compose(i, x[i])"),
+            "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
+        ),
+    ]
+}
+
+/// The program of a nest and the kernel that it is held to.
+fn lowered(declared: &LoopKernel, steps: &str) -> (LoopKernel, Program) {
+    let kernel = Pipeline::parse(steps).unwrap().apply(declared).unwrap_or_else(|d| panic!("{steps}: {d}"));
+    let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{steps}: {d}"));
+    (kernel, program)
+}
+
+/// What the emulator finds for some lengths of segments: a fault, or other results than those of
+/// the declared kernel.
+fn caught(declared: &LoopKernel, program: &Program) -> Option<String> {
+    let mut seed = 77u64;
+    let mut below = |n: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % n
+    };
+    let drawn: Vec<i64> = (0..700).map(|_| (below(30) * below(2)) as i64).collect();
+    let cases = [
+        vec![],
+        vec![0],
+        vec![5, 0, 0, 9],
+        vec![40; 60],
+        [vec![3; 90], vec![6000], vec![0; 900], vec![700, 1, 1], vec![17; 40]].concat(),
+        drawn,
+        vec![0; 1300],
+    ];
+    cases.iter().enumerate().find_map(|(case, lengths)| {
+        let mut offsets = vec![2i32];
+        for length in lengths {
+            offsets.push(offsets[offsets.len() - 1] + *length as i32);
+        }
+        let (nseg, n) = (lengths.len(), offsets[lengths.len()] + 3);
+        let x: Vec<i32> = (0..n).map(|k| (k * 7919 + 13) % 23 - 9).collect();
+        let w: Vec<i32> = (0..nseg as i32).map(|k| k % 7 - 3).collect();
+        let arrays = [
+            ("x", Buffer::from_slice(&x)),
+            ("w", Buffer::from_slice(&w)),
+            ("offsets", Buffer::from_slice(&offsets)),
+        ];
+        let (mut given, mut arguments) = (Inputs::new(), Arguments::new());
+        for (array, buffer) in arrays {
+            given = given.array(array, buffer.clone());
+            arguments = arguments.array(array, buffer);
+        }
+        for (scalar, value) in [("n", n), ("nseg", nseg as i32)] {
+            given = given.scalar(scalar, Number::I32(value));
+            arguments = arguments.scalar(scalar, Number::I32(value));
+        }
+        let expected = interpret(declared, &given, Mode::Exact).unwrap();
+        for array in expected.keys() {
+            arguments = arguments.output(array.as_str(), Buffer::zeros(DType::I32, nseg));
+        }
+        if let Err(fault) = run(program, &mut arguments, &Options::default()) {
+            return Some(format!("case {case}: {}", fault.diagnostic()));
+        }
+        let wrong = expected.iter().find(|(array, buffer)| arguments.buffer(array) != Some(*buffer));
+        wrong.map(|(array, _)| format!("case {case}: `{array}` is wrong"))
+    })
+}
+
+#[test]
+fn flattened_nests_are_run_by_the_final_check() {
+    for (name, declared, steps) in nests() {
+        let (kernel, program) = lowered(&declared, steps);
+        assert!(matches!(verify_kernel(&kernel, &program), Finding::Proved { .. }), "{name}");
+        assert_eq!(caught(&declared, &program), None, "{name}");
+    }
+}
+
+/// Calls `f` on each statement, with the body that it is in, until it changes something.
+fn each(body: &mut Vec<Stmt>, f: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> bool {
+    for k in 0..body.len() {
+        if f(body, k) || k < body.len() && body[k].bodies_mut().any(|b| each(b, f)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Calls `f` on each value and its operands until it changes one.
+fn each_value(value: &mut Value, f: &mut dyn FnMut(&mut Value) -> bool) -> bool {
+    if f(value) {
+        return true;
+    }
+    match &mut value.kind {
+        ValueKind::Unary(_, a)
+        | ValueKind::Cast(a)
+        | ValueKind::Any(a)
+        | ValueKind::Ballot(a)
+        | ValueKind::LeadingZeros(a) => each_value(a, f),
+        ValueKind::Binary(_, a, b) => each_value(a, f) || each_value(b, f),
+        ValueKind::Select(c, a, b) => each_value(c, f) || each_value(a, f) || each_value(b, f),
+        ValueKind::Shuffle { value, operand, .. } => each_value(value, f) || each_value(operand, f),
+        ValueKind::Call { args, .. } => args.iter_mut().any(|a| each_value(a, f)),
+        _ => false,
+    }
+}
+
+fn values_of(stmt: &mut Stmt, f: &mut dyn FnMut(&mut Value) -> bool) -> bool {
+    match stmt {
+        Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. } => each_value(value, f),
+        Stmt::For { lower, upper, unroll: false, .. } => each_value(lower, f) || each_value(upper, f),
+        Stmt::If { cond, .. } => each_value(cond, f),
+        _ => false,
+    }
+}
+
+/// Another operation than that of a value, or another constant; whether there is one.
+fn spoil_value(value: &mut Value) -> bool {
+    match &mut value.kind {
+        ValueKind::Binary(op, ..) => {
+            let other = match op {
+                BinOp::Add => BinOp::Sub,
+                BinOp::Sub => BinOp::Add,
+                BinOp::Lt => BinOp::Le,
+                BinOp::Le => BinOp::Lt,
+                BinOp::Gt => BinOp::Ge,
+                BinOp::Ge => BinOp::Gt,
+                BinOp::Eq => BinOp::Ne,
+                BinOp::Ne => BinOp::Eq,
+                BinOp::And => BinOp::Or,
+                BinOp::Or => BinOp::And,
+                BinOp::Min => BinOp::Max,
+                BinOp::Max => BinOp::Min,
+                _ => return false,
+            };
+            *op = other;
+            true
+        }
+        ValueKind::Int(v) => {
+            *v += 1;
+            true
+        }
+        ValueKind::Shuffle { mode, .. } => {
+            *mode = match mode {
+                ShuffleMode::Up => ShuffleMode::Down,
+                ShuffleMode::Index | ShuffleMode::Down | ShuffleMode::Xor => ShuffleMode::Up,
+            };
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The variants of a program in each of which one value is spoilt, or one statement is missing.
+fn variants(program: &Program) -> Vec<(String, Program)> {
+    let mut found = Vec::new();
+    for kernel in 0..program.kernels.len() {
+        for number in 0.. {
+            let (mut variant, mut left) = (program.clone(), number);
+            let mut here = |value: &mut Value| {
+                let mut other = value.clone();
+                if !spoil_value(&mut other) {
+                    return false;
+                }
+                if left == 0 {
+                    *value = other;
+                    return true;
+                }
+                left -= 1;
+                false
+            };
+            if !each(&mut variant.kernels[kernel].body, &mut |body, k| values_of(&mut body[k], &mut here)) {
+                break;
+            }
+            found.push((format!("value {number} of launch {kernel}"), variant));
+        }
+        for number in 0.. {
+            let (mut variant, mut left) = (program.clone(), number);
+            let mut here = |body: &mut Vec<Stmt>, k: usize| {
+                // Without its declaration a variable is refused elsewhere.
+                if matches!(body[k], Stmt::Let { .. } | Stmt::Declare(_) | Stmt::Sync { .. }) {
+                    return false;
+                }
+                if left == 0 {
+                    body.remove(k);
+                    return true;
+                }
+                left -= 1;
+                false
+            };
+            if !each(&mut variant.kernels[kernel].body, &mut here) {
+                break;
+            }
+            found.push((format!("statement {number} of launch {kernel}"), variant));
+        }
+    }
+    for spoil in spoilt::ALL {
+        for (number, variant) in spoilt::variants(program, spoil).into_iter().enumerate() {
+            found.push((format!("{spoil:?} {number}"), variant));
+        }
+    }
+    for (number, variant) in spoilt::small_grids(program).into_iter().enumerate() {
+        found.push((format!("SmallGrid {number}"), variant));
+    }
+    found
+}
+
+/// One of this many variants is checked, others for each nest: all of them take some minutes, with
+/// `LOOPWRIGHT_VARIANTS=1`.
+fn every() -> usize {
+    std::env::var("LOOPWRIGHT_VARIANTS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
+}
+
+#[test]
+fn what_is_spoilt_inside_of_a_flattened_nest_is_refused() {
+    let (mut asked, mut refused, mut by_values) = (0, 0, 0);
+    let mut wrong = Vec::new();
+    let mut codes: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for (number, (name, declared, steps)) in nests().into_iter().enumerate() {
+        let (kernel, program) = lowered(&declared, steps);
+        for (what, variant) in variants(&program).into_iter().skip(number).step_by(every()) {
+            asked += 1;
+            match verify_kernel(&kernel, &variant) {
+                Finding::Proved { .. } => {
+                    wrong.extend(caught(&declared, &variant).map(|why| format!("{name}: {what}: {why}")));
+                }
+                Finding::Refuted(why) | Finding::Unknown(why) => {
+                    refused += 1;
+                    by_values += usize::from(why.message.contains("flattened nest"));
+                    *codes.entry(why.code).or_default() += 1;
+                }
+            }
+        }
+    }
+    println!("{asked} variants, {refused} refused, {by_values} for what they compute: {codes:?}");
+    // A run does not reach everything, such as a vector that just goes beyond the end of an array.
+    assert!(30 * wrong.len() <= asked, "{}", wrong.join("\n"));
+    assert!(
+        2 * by_values >= asked,
+        "only {by_values} of {asked} variants were refused for what they compute"
+    );
+}
