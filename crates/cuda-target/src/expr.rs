@@ -1,7 +1,7 @@
 //! Values as expressions of CUDA C.
 
 use loopwright_kernel_ir::{DType, Precision, math_function};
-use loopwright_program::{MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
+use loopwright_program::{LocalArray, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use crate::{
     binary::modular,
@@ -76,20 +76,39 @@ impl Context<'_> {
         }
     }
 
-    /// An element: `tile[i][j]`, or `x[offset]` in global memory.
+    /// An element: `tile[i][j]`; `x[offset]` in global memory, and where a layout takes rows apart.
     pub(crate) fn element(&self, m: &MemRef) -> String {
         let (name, dtype) = self.array(m.memory);
         self.needs.note(dtype);
         let of_data = self.of_data.replace(false);
         let text = match m.memory {
             Memory::Global(_) => format!("{name}[{}]", self.converted(&m.offset)),
-            Memory::Shared(_) | Memory::Private(_) => {
-                let subscripts = m.subscripts.iter().map(|s| format!("[{}]", self.converted(s)));
-                format!("{name}{}", subscripts.collect::<String>())
+            local => {
+                let rows = |subscripts: &[Value]| {
+                    let subscripts = subscripts.iter().map(|s| format!("[{}]", self.converted(s)));
+                    format!("{name}{}", subscripts.collect::<String>())
+                };
+                match self.laid_out(local) {
+                    None => rows(&m.subscripts),
+                    Some(array) => match array.subscripts_in_rows(&m.subscripts, self.program.index) {
+                        Some(subscripts) => rows(&subscripts),
+                        None => format!("{name}[{}]", self.converted(&m.offset)),
+                    },
+                }
             }
         };
         self.of_data.set(of_data);
         text
+    }
+
+    /// A shared or private array whose layout is set.
+    fn laid_out(&self, memory: Memory) -> Option<&LocalArray> {
+        match memory {
+            Memory::Global(_) => None,
+            Memory::Shared(n) => self.kernel.shared.get(n),
+            Memory::Private(n) => self.kernel.private.get(n),
+        }
+        .filter(|array| array.layout.is_some())
     }
 
     /// Whether an element belongs to an array that is accessed evict-first. There is no such access

@@ -68,7 +68,7 @@ impl Context<'_> {
 
     /// A declarator such as `float tile[16][17]`.
     fn declarator(&self, array: &LocalArray) -> String {
-        format!("{} {}{}", self.needs.c_type(array.dtype), array.name, dims(&array.dims))
+        format!("{} {}{}", self.needs.c_type(array.dtype), array.name, dims(&lengths(array)))
     }
 
     fn shared(&self, out: &mut Lines) {
@@ -87,7 +87,7 @@ impl Context<'_> {
             let name = &array.name;
             let place =
                 if offset == 0 { "shared_memory".into() } else { format!("shared_memory + {offset}") };
-            let view = match &array.dims[..] {
+            let view = match &lengths(array)[..] {
                 [] => format!("{t} &{name} = *reinterpret_cast<{t} *>({place});"),
                 [_] => format!("{t} *const {name} = reinterpret_cast<{t} *>({place});"),
                 [_, rows @ ..] => {
@@ -104,6 +104,14 @@ impl Context<'_> {
     pub(crate) fn uses_dynamic_shared(&self) -> bool {
         self.kernel.shared_bytes() > self.program.target.static_shared
     }
+}
+
+/// The dimensions of an array of C: one where a layout takes rows apart.
+fn lengths(array: &LocalArray) -> Vec<u64> {
+    if array.layout.is_some() && !array.is_swizzled_in_rows() {
+        return vec![array.elements()];
+    }
+    array.dims.clone()
 }
 
 fn dims(lengths: &[u64]) -> String {

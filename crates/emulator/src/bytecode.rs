@@ -6,9 +6,13 @@
 //! inactive lanes; an instruction that reassigns a variable, or merges the two sides of a choice,
 //! moves active lanes only.
 
+use std::sync::Arc;
+
 use loopwright_atom::Atom;
 use loopwright_kernel_ir::{DType, Dim, Name, Number};
-use loopwright_program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind};
+use loopwright_program::{
+    Atomic, BinOp, LeafId, Memory, Positions, Scope, ShuffleMode, UnOp, Value, ValueKind,
+};
 
 /// The index of a register in the file of its type.
 pub(crate) type Reg = u32;
@@ -358,6 +362,8 @@ pub(crate) struct Access {
     pub subscripts: Vec<Reg>,
     /// Length and stride of each axis of a shared or private array.
     pub axes: Vec<(i64, i64)>,
+    /// Where the elements of a shared or private array lie whose layout is set.
+    pub positions: Option<Arc<Positions>>,
     /// The offset of a shared or private element, if it is constant and known to be correct.
     pub constant: Option<usize>,
     /// Whether the offset and all subscripts are narrow and equal in all lanes, active or not.

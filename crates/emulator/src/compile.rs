@@ -7,9 +7,11 @@
 //! Accesses are in [`compile_access`](crate::compile_access), values in
 //! [`compile_value`](crate::compile_value).
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    Async, DeviceKernel, LeafId, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, DeviceKernel, LeafId, Memory, Positions, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
@@ -35,6 +37,8 @@ pub(crate) struct Compiler<'a> {
     pub options: &'a Options,
     pub code: Code,
     pub vars: Vec<Place>,
+    /// Where the elements of arrays lie whose layout is set, as far as they are accessed.
+    pub positions: BTreeMap<Memory, Arc<Positions>>,
     /// The next free register of each file.
     pub next: [u32; 2],
     /// For each file, which registers hold the same value in all lanes, active or not.
@@ -87,6 +91,7 @@ pub(crate) fn compile<'a>(
             ..Code::default()
         },
         vars: Vec::new(),
+        positions: BTreeMap::new(),
         next: [0; 2],
         uniform: [Vec::new(), Vec::new()],
         writers: vec![0; kernel.vars.len()],

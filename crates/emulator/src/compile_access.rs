@@ -5,8 +5,10 @@
 //! occurs several times in one access is computed once. Offsets that are constant or equal in all
 //! lanes are marked, since the interpreter has faster paths for them.
 
+use std::sync::Arc;
+
 use loopwright_kernel_ir::DType;
-use loopwright_program::{AsyncCopy, MemRef, Memory};
+use loopwright_program::{AsyncCopy, MemRef, Memory, Positions};
 
 use crate::{
     bytecode::{Access, Inst, is_wide},
@@ -99,6 +101,25 @@ impl<'a> Compiler<'a> {
         axes
     }
 
+    /// Where the elements of an array lie whose layout is set.
+    fn positions(&mut self, memory: Memory) -> Result<Option<Arc<Positions>>, Fault> {
+        let array = match memory {
+            Memory::Global(_) => None,
+            Memory::Shared(n) => self.kernel.shared.get(n),
+            Memory::Private(n) => self.kernel.private.get(n),
+        };
+        let Some(array) = array.filter(|a| a.layout.is_some()) else { return Ok(None) };
+        if let Some(known) = self.positions.get(&memory) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(found) = array.positions() else {
+            return self.invalid(format!("the layout of `{}` has not a mode for each axis", array.name));
+        };
+        let found = Arc::new(found);
+        self.positions.insert(memory, found.clone());
+        Ok(Some(found))
+    }
+
     /// The index of a new access. Its registers stay allocated until the end of the statement.
     pub fn access(&mut self, to: &'a MemRef, dtype: DType, write: bool) -> Result<u32, Fault> {
         let (element, axes) = self.array(to.memory)?;
@@ -137,7 +158,8 @@ impl<'a> Compiler<'a> {
         let wide_index = is_wide(index);
         let memory = to.memory;
         let axes = self.local_axes(memory);
-        let constant = constant_offset(to, &axes);
+        let positions = self.positions(memory)?;
+        let constant = constant_offset(to, &axes, positions.as_deref());
         let uniform = !wide_index
             && self.is_uniform(index, offset)
             && subscripts.iter().all(|s| self.is_uniform(index, *s));
@@ -150,6 +172,7 @@ impl<'a> Compiler<'a> {
             offset,
             subscripts,
             axes,
+            positions,
             constant,
             uniform,
             write,
@@ -164,7 +187,12 @@ impl<'a> Compiler<'a> {
 
 /// The offset of an element of an array with these axes, if the offset and the subscripts are
 /// constant, consistent and in bounds.
-fn constant_offset(to: &MemRef, axes: &[(i64, i64)]) -> Option<usize> {
+fn constant_offset(to: &MemRef, axes: &[(i64, i64)], positions: Option<&Positions>) -> Option<usize> {
+    if let Some(positions) = positions {
+        let subscripts: Option<Vec<i64>> = to.subscripts.iter().map(|s| s.as_int()).collect();
+        let place = positions.at(&subscripts?).filter(|p| to.offset.as_int() == Some(*p))?;
+        return usize::try_from(place).ok();
+    }
     let mut sum = 0i64;
     for (subscript, (length, stride)) in to.subscripts.iter().zip(axes) {
         let value = subscript.as_int().filter(|v| (0..*length).contains(v))?;

@@ -308,8 +308,11 @@ impl<const W: usize> Block<'_, W> {
         let mut failure = self.failure(FaultKind::UnderWay, warp, copy.lane, access.site, Act::Write);
         failure.fault.array = Some(self.array_name(access.memory));
         let axes = access.axes.iter();
-        failure.fault.cell =
-            axes.map(|(length, stride)| copy.to.1 / stride.max(&1) % length.max(&1)).collect();
+        let laid_out = access.positions.as_ref().and_then(|p| p.element_at(copy.to.1));
+        failure.fault.cell = match laid_out {
+            Some(cell) => cell,
+            None => axes.map(|(length, stride)| copy.to.1 / stride.max(&1) % length.max(&1)).collect(),
+        };
         // Its loops have been left.
         failure.fault.second.iter_mut().for_each(|instance| instance.values.clear());
         failure.fault.detail = "the kernel ends before it is waited for".to_owned();

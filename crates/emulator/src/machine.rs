@@ -434,7 +434,10 @@ fn emulator_threads(options: &Options) -> usize {
 fn check_memory(kernel: &DeviceKernel, lanes: u32, workers: u64, limit: u64) -> Result<(), Fault> {
     let bytes = |arrays: &[LocalArray], each: u64| {
         arrays.iter().try_fold(0u64, |sum, a| {
-            let elements = a.dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
+            let elements = match a.layout {
+                Some(_) => a.elements(),
+                None => a.dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?,
+            };
             sum.checked_add(elements.checked_mul(each)?)
         })
     };

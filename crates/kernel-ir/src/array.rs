@@ -5,7 +5,7 @@ use std::fmt;
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::{CacheHints, Expr, Type};
+use crate::{ArrayLayout, CacheHints, Expr, Type};
 
 /// Where an array lives, and which threads share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct Array {
     /// The axes by storage order, slowest first; empty means the order of the subscripts
     /// (row-major).
     pub order: Vec<usize>,
+    /// Modes and a swizzle, where those are set.
+    #[serde(default, skip_serializing_if = "ArrayLayout::is_default")]
+    pub layout: ArrayLayout,
     /// Its address space; arguments are global.
     pub space: AddressSpace,
     /// Hints to the caches for its accesses in global memory.
@@ -74,6 +77,7 @@ impl Array {
             dtype: dtype.into(),
             axes,
             order: Vec::new(),
+            layout: ArrayLayout::default(),
             space,
             hints: CacheHints::default(),
         }
@@ -81,6 +85,9 @@ impl Array {
 
     /// Its axes from the slowest in storage to the densest.
     pub fn storage_order(&self) -> Vec<usize> {
+        if let Some(order) = self.order_of_modes() {
+            return order;
+        }
         if self.order.len() == self.axes.len() { self.order.clone() } else { (0..self.axes.len()).collect() }
     }
 }

@@ -24,6 +24,7 @@
 
 pub mod arithmetic;
 mod array;
+mod array_layout;
 mod axis;
 mod builder;
 mod cache_hint;
@@ -62,6 +63,7 @@ mod validate;
 mod via;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
+pub use array_layout::ArrayLayout;
 pub use axis::{AxisSet, Dim, HardwareAxis, PerAxis};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
 pub use cache_hint::{CacheHint, CacheHints, Waves};

@@ -1,8 +1,10 @@
 //! One device kernel.
 
 use loopwright_kernel_ir::{Aff, DType, Name};
+use loopwright_layout::ComposedLayout;
 
 use super::{Note, Stmt, Value};
+use crate::local_layout::storage_size;
 
 /// The index of a variable in [`DeviceKernel::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,9 +38,12 @@ pub struct LocalArray {
     pub name: Name,
     /// The type of its elements.
     pub dtype: DType,
-    /// Storage length of each axis, including padding; row-major. Printed as the dimensions of a C
-    /// array.
+    /// The length of each axis. Without a layout these are the lengths in storage, including
+    /// padding, row-major: printed as the dimensions of a C array.
     pub dims: Vec<u64>,
+    /// Where the elements lie, if not row-major: a mode of constants for each axis, then a swizzle.
+    /// Printed as an array of one dimension, of which elements are accessed by their offsets.
+    pub layout: Option<ComposedLayout>,
     /// A description of its contents, for a comment.
     pub note: String,
 }
@@ -46,7 +51,10 @@ pub struct LocalArray {
 impl LocalArray {
     /// Number of elements of its storage.
     pub fn elements(&self) -> u64 {
-        self.dims.iter().product()
+        match &self.layout {
+            None => self.dims.iter().product(),
+            Some(layout) => storage_size(layout),
+        }
     }
 
     /// Size of its storage in bytes.

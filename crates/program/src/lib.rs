@@ -23,11 +23,13 @@
 mod asynchronous;
 mod effects;
 mod explain;
+mod fold;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
 mod host_eval;
 pub mod index_range;
 mod kernel;
+mod local_layout;
 mod program;
 mod reason;
 mod stmt;
@@ -40,6 +42,7 @@ pub use effects::Accessed;
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
+pub use local_layout::Positions;
 pub use loopwright_legality::{Executor, Presence};
 pub use loopwright_target::{Language, Target};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};

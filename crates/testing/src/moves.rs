@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 45] = [
+pub const KINDS: [(&str, usize); 47] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -58,6 +58,8 @@ pub const KINDS: [(&str, usize); 45] = [
     ("cache_waves", 6),
     ("reduce_atomically", 34),
     ("min_blocks_per_multiprocessor", 4),
+    ("swizzle", 12),
+    ("set_layout", 12),
 ];
 
 /// A kind, by weight.
@@ -94,6 +96,53 @@ fn tag(rng: &mut Rng) -> &'static str {
         "block.x", "block.x", "block.y", "thread.x", "thread.x", "thread.x", "thread.y", "lane", "vec",
         "ilp", "unroll", "host",
     ])
+}
+
+/// A swizzle whose period divides the storage.
+pub fn swizzle(rng: &mut Rng, array: &Array) -> Option<String> {
+    let whole = array.storage_size()?.trailing_zeros() as usize;
+    // At least a bit that changes and one that is added to it.
+    let room = whole.min(10).checked_sub(2)?;
+    let bits = 1 + rng.below(room / 2 + 1);
+    let distance = bits + rng.below(room + 3 - 2 * bits);
+    let base = rng.below((room + 3).saturating_sub(bits + distance).max(1));
+    let sign = if rng.chance(25) { "-" } else { "" };
+    Some(format!("swizzle({}, {bits}, {base}, {sign}{distance})", array.name))
+}
+
+/// A layout whose modes are in any order, with gaps, some of two parts.
+pub fn set_layout(rng: &mut Rng, array: &Array) -> Option<String> {
+    let lengths: Vec<i64> =
+        array.axes.iter().map(|a| a.length.to_aff()?.as_constant()).collect::<Option<_>>()?;
+    // The parts of each axis, whose strides follow in any order.
+    let parts: Vec<Vec<i64>> = lengths
+        .iter()
+        .map(|n| match [2, 3, 4].into_iter().find(|d| *n > *d && n % d == 0) {
+            Some(d) if rng.chance(50) => vec![d, n / d],
+            _ => vec![*n],
+        })
+        .collect();
+    let mut order: Vec<(usize, usize)> =
+        parts.iter().enumerate().flat_map(|(axis, own)| (0..own.len()).map(move |k| (axis, k))).collect();
+    for k in 1..order.len() {
+        order.swap(k, rng.below(k + 1));
+    }
+    let mut strides: Vec<Vec<i64>> = parts.iter().map(|own| vec![0; own.len()]).collect();
+    let mut reach = 1;
+    for (axis, k) in order {
+        strides[axis][k] = reach + if rng.chance(25) { 1 } else { 0 };
+        reach = strides[axis][k] * parts[axis][k];
+    }
+    let tuple = |all: &[Vec<i64>]| {
+        let of = |own: &Vec<i64>| match own.as_slice() {
+            [one] => one.to_string(),
+            [a, b] => format!("({a},{b})"),
+            _ => String::new(),
+        };
+        let all: Vec<String> = all.iter().map(of).collect();
+        format!("({})", all.join(","))
+    };
+    Some(format!("set_layout({}, {}:{})", array.name, tuple(&parts), tuple(&strides)))
 }
 
 /// A random function of two inames that, with the other iname, has determinant one.
@@ -236,6 +285,12 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let global = |i: &&Instruction| i.check_atomic_join(kernel).is_ok();
             let joined: Vec<Name> = kernel.instructions.iter().filter(global).map(|i| i.id.clone()).collect();
             format!("reduce_atomically({})", any(rng, &joined)?)
+        }
+        "swizzle" | "set_layout" => {
+            let is_local = |t: &Array| t.space != AddressSpace::Global && t.storage_size().is_some();
+            let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty() && is_local(t)))?;
+            let array = kernel.temporary(&t)?;
+            if kind == "swizzle" { swizzle(rng, array)? } else { set_layout(rng, array)? }
         }
         "tag_array_axes" => {
             format!("tag_array_axes({}, f)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)

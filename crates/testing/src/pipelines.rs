@@ -7,7 +7,7 @@
 
 use loopwright_kernel_ir::{AddressSpace, Arg, LoopKernel, Name, Tag, Tree};
 
-use crate::rng::Rng;
+use crate::{moves, rng::Rng};
 
 /// A random step's text for this kernel.
 pub fn step(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> String {
@@ -78,9 +78,14 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> String {
                 .filter(|t| t.space != AddressSpace::Private && !t.axes.is_empty())
                 .map(|t| t.name.clone())
                 .collect();
-            match rng.below(2) {
-                0 => format!("pad_array_axis({}, 0, 1)", any(rng, &temps)),
-                _ => format!("tag_array_axes({}, f)", any(rng, &temps)),
+            let array = any(rng, &temps);
+            match rng.below(4) {
+                0 => format!("pad_array_axis({array}, 0, 1)"),
+                1 if let Some(step) = kernel.temporary(&array).and_then(|t| moves::swizzle(rng, t)) => step,
+                2 if let Some(step) = kernel.temporary(&array).and_then(|t| moves::set_layout(rng, t)) => {
+                    step
+                }
+                _ => format!("tag_array_axes({array}, f)"),
             }
         }
         _ => format!("untag_inames({})", any(rng, &base)),

@@ -7,7 +7,7 @@
 
 use std::{fmt, time::Instant};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Array, Diagnostic, LoopKernel, Name};
 use loopwright_legality::{Basis, Judgement, Verdict, judge};
 
 use crate::{Step, TextDiff, Transform};
@@ -51,6 +51,15 @@ fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diag
     refusal
 }
 
+/// The kernel, unless a step has changed the shape or the place of an array whose layout is set so that
+/// it is none of this array.
+pub(crate) fn with_right_layouts(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    match kernel.temporaries.iter().find_map(Array::layout_fault) {
+        Some(wrong) => Err(wrong),
+        None => Ok(kernel),
+    }
+}
+
 /// Applies a transform and judges it. `is_vouching` is set for `assume_legal` itself, which leaves
 /// the reason pending for the next step.
 pub(crate) fn apply_judged(
@@ -59,7 +68,7 @@ pub(crate) fn apply_judged(
     kernel: &LoopKernel,
 ) -> Result<Judged, Diagnostic> {
     let start = Instant::now();
-    let after = transform.apply(kernel)?;
+    let after = with_right_layouts(transform.apply(kernel)?)?;
     // Any step may move the target of atomic updates, or the blocks that execute them, where they
     // are not possible.
     for instruction in after.instructions.iter().filter(|i| i.atomic) {

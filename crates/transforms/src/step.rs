@@ -9,7 +9,7 @@ use crate::{
     Composite, Number, Registry, Step, Together, UserStep,
     arguments::Args,
     call::{Body, Call},
-    judged::{Judged, apply_judged},
+    judged::{Judged, apply_judged, with_right_layouts},
     names,
     together::raw_all,
 };
@@ -150,7 +150,7 @@ impl Step {
         match self {
             Step::Together(group) => raw_all(&group.steps, kernel),
             Step::Composite(group) => raw_all(&group.steps, kernel),
-            step => step.transform().apply(kernel),
+            step => with_right_layouts(step.transform().apply(kernel)?),
         }
     }
 }

@@ -40,6 +40,8 @@ mod storage {
     pub(super) mod pad_array_axis;
     pub(super) mod privatize_temporary;
     pub(super) mod set_address_space;
+    pub(super) mod set_layout;
+    pub(super) mod swizzle;
     pub(super) mod tag_array_axes;
     pub(super) mod unprivatize_temporary;
 }
@@ -100,6 +102,8 @@ steps! {
     reductions::split_reduction_inward::SplitReductionInward,
     reductions::split_reduction_outward::SplitReductionOutward,
     storage::tag_array_axes::TagArrayAxes,
+    storage::set_layout::SetLayout,
+    storage::swizzle::SwizzleArray,
     loops::map_domain::MapDomain,
     loops::index_set_split::IndexSetSplit,
     loops::peel::Peel,

@@ -41,12 +41,18 @@ impl<const W: usize> Block<'_, W> {
         let at = |reg: Reg| i64::from(warp.narrow[reg as usize][0] as i32);
         let offset = at(access.offset);
         let mut sum = 0i64;
-        for (subscript, (length, stride)) in access.subscripts.iter().zip(&access.axes) {
+        for (n, (subscript, (length, stride))) in access.subscripts.iter().zip(&access.axes).enumerate() {
             let value = at(*subscript);
             if value < 0 || value >= *length {
                 return None;
             }
-            sum = sum.wrapping_add(value.wrapping_mul(*stride));
+            sum = sum.wrapping_add(match &access.positions {
+                Some(positions) => positions.part(n, value),
+                None => value.wrapping_mul(*stride),
+            });
+        }
+        if let Some(positions) = &access.positions {
+            sum = positions.swizzled(sum);
         }
         let cell = usize::try_from(offset).ok().filter(|c| *c < elements)?;
         (access.subscripts.is_empty() || sum == offset).then_some(cell)
@@ -58,7 +64,7 @@ impl<const W: usize> Block<'_, W> {
             return true;
         }
         let room = self.size_of(access.memory);
-        if access.wide_index || room > i64::from(i32::MAX) {
+        if access.wide_index || room > i64::from(i32::MAX) || access.positions.is_some() {
             return false;
         }
         if mask.is_power_of_two() {
@@ -151,8 +157,14 @@ impl<const W: usize> Block<'_, W> {
             let subscript = warp.index(access.wide_index, *subscript);
             for i in 0..W {
                 bad[i] |= subscript[i] < 0 || subscript[i] >= length;
-                sum[i] = sum[i].wrapping_add(subscript[i].wrapping_mul(stride));
+                sum[i] = sum[i].wrapping_add(match &access.positions {
+                    Some(positions) => positions.part(n, subscript[i]),
+                    None => subscript[i].wrapping_mul(stride),
+                });
             }
+        }
+        if let Some(positions) = &access.positions {
+            sum.iter_mut().for_each(|sum| *sum = positions.swizzled(*sum));
         }
         let Some(lane) = active(mask).find(|lane| bad[*lane]) else {
             if !access.subscripts.is_empty()

@@ -95,7 +95,7 @@ pub fn variable(name: &str, dtype: DType, mutable: bool) -> Var {
     Var { name: Name::new(name), dtype, mutable, meaning: None, within: None, index: false }
 }
 pub fn local(name: &str, dtype: DType, dims: &[u64]) -> LocalArray {
-    LocalArray { name: Name::new(name), dtype, dims: dims.to_vec(), note: String::new() }
+    LocalArray { name: Name::new(name), dtype, dims: dims.to_vec(), layout: None, note: String::new() }
 }
 /// A row-major array argument.
 pub fn global(name: &str, dtype: DType, shape: Vec<Value>) -> Global {

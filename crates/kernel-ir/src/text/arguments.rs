@@ -1,7 +1,7 @@
 //! Arguments and temporaries: names, types and the layout of arrays.
 
 use crate::{
-    AddressSpace, Arg, Array, Axis, CacheHint, CacheHints, Name, Scalar, Type, Waves,
+    AddressSpace, Arg, Array, ArrayLayout, Axis, CacheHint, CacheHints, Name, Scalar, Type, Waves,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -21,10 +21,10 @@ impl Parser {
         if !self.at("[") {
             return Ok(Arg::Scalar(Scalar { name, dtype }));
         }
-        let (axes, order) = self.layout()?;
+        let (axes, order, layout) = self.layout()?;
         let hints = self.cache_hints()?;
         self.eat_word("global");
-        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, hints }))
+        Ok(Arg::Array(Array { name, dtype, axes, order, layout, space: AddressSpace::Global, hints }))
     }
 
     /// An integer literal.
@@ -70,8 +70,8 @@ impl Parser {
         Ok(Name::new(&self.text[span.start + 1..span.end - 1]))
     }
 
-    /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`
-    pub(super) fn layout(&mut self) -> Parse<(Vec<Axis>, Vec<usize>)> {
+    /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`, `[64, 16] layout((64,16):(17,1)) swizzle(1, 3, 3)`
+    pub(super) fn layout(&mut self) -> Parse<(Vec<Axis>, Vec<usize>, ArrayLayout)> {
         self.open("[")?;
         let mut axes = Vec::new();
         while !self.at("]") {
@@ -87,6 +87,7 @@ impl Parser {
         }
         self.close("]")?;
         let mut order = Vec::new();
+        let mut layout = ArrayLayout::default();
         loop {
             let start = self.span().start;
             if self.eat_word("strides") {
@@ -148,8 +149,8 @@ impl Parser {
                 if sorted == order {
                     order.clear();
                 }
-            } else {
-                return Ok((axes, order));
+            } else if !self.array_layout(&mut layout)? {
+                return Ok((axes, order, layout));
             }
         }
     }
@@ -157,7 +158,7 @@ impl Parser {
     pub(super) fn temporary(&mut self) -> Parse<Array> {
         let name = self.name("a temporary")?;
         let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
-        let (axes, order) = if self.at("[") { self.layout()? } else { Default::default() };
+        let (axes, order, layout) = if self.at("[") { self.layout()? } else { Default::default() };
         let hints = if axes.is_empty() { CacheHints::default() } else { self.cache_hints()? };
         let space = match self.word(0) {
             Some("private") => AddressSpace::Private,
@@ -165,7 +166,7 @@ impl Parser {
             Some("global") => AddressSpace::Global,
             None => {
                 let space = AddressSpace::Private;
-                return Ok(Array { order, hints, ..Array::new(name, dtype, axes, space) });
+                return Ok(Array { order, layout, hints, ..Array::new(name, dtype, axes, space) });
             }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
@@ -174,6 +175,6 @@ impl Parser {
             }
         };
         self.advance();
-        Ok(Array { order, hints, ..Array::new(name, dtype, axes, space) })
+        Ok(Array { order, layout, hints, ..Array::new(name, dtype, axes, space) })
     }
 }

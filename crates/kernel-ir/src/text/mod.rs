@@ -3,6 +3,7 @@
 //! [`syntax`] is shared with other text formats.
 mod affine;
 mod arguments;
+mod array_layout;
 mod expression;
 mod fragment;
 mod instruction;

@@ -137,6 +137,12 @@ impl Printer<'_> {
                 false => write!(text, " order({})", order.join(", ")),
             };
         }
+        if let Some(modes) = &a.layout.modes {
+            let _ = write!(text, " layout({modes})");
+        }
+        if let Some(s) = &a.layout.swizzle {
+            let _ = write!(text, " swizzle({}, {}, {})", s.bits(), s.base(), s.shift());
+        }
         if !a.axes.is_empty() {
             text.push_str(&hints(a));
         }

@@ -85,6 +85,9 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
         .help("list each axis once, the slowest first");
         check.add(item.clone(), "", d);
     }
+    if let Some(d) = a.layout_fault() {
+        check.add(item.clone(), "", d);
+    }
     if let Some(wrong) = a.hints.waves().and_then(crate::Waves::wrong) {
         let d = Diagnostic::new(
             "wrong-waves",

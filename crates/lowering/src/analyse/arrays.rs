@@ -1,6 +1,7 @@
 //! Queries about the shapes and types of arrays.
 
 use loopwright_kernel_ir::{Array, DType, Diagnostic, Name, Type};
+use loopwright_layout::{ComposedLayout, Layout};
 use loopwright_target::Target;
 
 /// Number of elements of a type in the widest access.
@@ -24,9 +25,28 @@ pub(crate) fn constant_dims(array: &Array) -> Option<Vec<u64>> {
                 return None;
             }
             let length = axis.length.to_aff()?.as_constant()?;
-            u64::try_from(length).ok().map(|l| l + u64::from(axis.padding))
+            // The lengths of an array whose layout is set are those of its modes.
+            let padding = if array.layout.is_default() { axis.padding } else { 0 };
+            u64::try_from(length).ok().map(|l| l + u64::from(padding))
         })
         .collect()
+}
+
+/// The layout that is set of an array of constant shape: a mode for each axis, in storage order.
+/// `None` if none is set.
+pub(crate) fn set_layout(array: &Array) -> Result<Option<ComposedLayout>, Diagnostic> {
+    if array.layout.is_default() {
+        return Ok(None);
+    }
+    if let Some(wrong) = array.layout_fault() {
+        return Err(wrong);
+    }
+    let Some(ComposedLayout { swizzle, offset, layout: Layout::Tuple(modes) }) = array.storage_layout()
+    else {
+        return Err(Diagnostic::new("internal", format!("`{}` has no layout", array.name)));
+    };
+    let modes = storage_order(array).into_iter().filter_map(|axis| modes.get(axis).cloned()).collect();
+    Ok(Some(ComposedLayout { swizzle, offset, layout: Layout::Tuple(modes) }))
 }
 
 /// The known type of a name.

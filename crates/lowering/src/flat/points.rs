@@ -78,7 +78,7 @@ impl Writer<'_, '_, '_> {
     pub(super) fn private(&mut self, like: &str, dtype: DType, length: i64) -> usize {
         let name = self.emitter.unique(like);
         let dims = vec![length.unsigned_abs()];
-        self.emitter.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.emitter.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         self.emitter.private.len() - 1
     }
 

@@ -127,7 +127,13 @@ impl Writer<'_, '_, '_> {
 
     pub(super) fn shared(&mut self, like: &str, dtype: DType, dims: &[u64], note: &str) -> usize {
         let name = self.emitter.unique(like);
-        self.emitter.shared.push(LocalArray { name, dtype, dims: dims.to_vec(), note: note.to_string() });
+        self.emitter.shared.push(LocalArray {
+            name,
+            dtype,
+            dims: dims.to_vec(),
+            layout: None,
+            note: note.to_string(),
+        });
         self.emitter.shared.len() - 1
     }
 }

@@ -92,10 +92,10 @@ impl Text<'_, '_> {
             }
             let home = match analysis.home(temporary)? {
                 Home::Variable => "a variable of each thread".to_string(),
-                Home::Private { lanes, dims } => {
+                Home::Private { lanes, dims, .. } => {
                     format!("an array of each thread, {dims:?}{}", for_each(&lanes))
                 }
-                Home::Shared { dims } => format!("an array of each block, {dims:?}"),
+                Home::Shared { dims, .. } => format!("an array of each block, {dims:?}"),
             };
             self.plain(depth, &format!("{}: {home}", temporary.name));
         }

@@ -7,7 +7,12 @@
 
 use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
 
-use crate::analyse::{analysis::Analysis, arrays::constant_dims};
+use loopwright_layout::{ComposedLayout, Layout};
+
+use crate::analyse::{
+    analysis::Analysis,
+    arrays::{constant_dims, set_layout},
+};
 
 /// Where a temporary lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +20,9 @@ pub(crate) enum Home {
     /// In a variable of the thread.
     Variable,
     /// In a private array with an axis for each of these lanes before its own.
-    Private { lanes: Vec<Name>, dims: Vec<u64> },
+    Private { lanes: Vec<Name>, dims: Vec<u64>, layout: Option<ComposedLayout> },
     /// In an array of the block.
-    Shared { dims: Vec<u64> },
+    Shared { dims: Vec<u64>, layout: Option<ComposedLayout> },
 }
 
 impl Analysis<'_> {
@@ -36,11 +41,13 @@ impl Analysis<'_> {
                 if own.is_empty() && lanes.is_empty() {
                     return Ok(Home::Variable);
                 }
-                let dims = self.lane_lengths(&lanes).into_iter().chain(own).collect();
-                Home::Private { lanes, dims }
+                let lengths = self.lane_lengths(&lanes);
+                let layout = set_layout(array)?.map(|layout| for_each_lane(layout, &lengths)).transpose()?;
+                let dims = lengths.into_iter().chain(own).collect();
+                Home::Private { lanes, dims, layout }
             }
-            AddressSpace::Shared if own.is_empty() => Home::Shared { dims: vec![1] },
-            AddressSpace::Shared => Home::Shared { dims: own },
+            AddressSpace::Shared if own.is_empty() => Home::Shared { dims: vec![1], layout: None },
+            AddressSpace::Shared => Home::Shared { dims: own, layout: set_layout(array)? },
             AddressSpace::Global => {
                 return Err(Diagnostic::new("internal", format!("`{}` is global", array.name)));
             }
@@ -95,4 +102,22 @@ impl Analysis<'_> {
             Diagnostic::new("unknown-operator", format!("there is no reduction operator `{name}`"))
         })
     }
+}
+
+/// The layout of copies of an array for lanes, which are numbered before its own axes.
+fn for_each_lane(layout: ComposedLayout, lengths: &[u64]) -> Result<ComposedLayout, Diagnostic> {
+    let ComposedLayout { swizzle, offset, layout } = layout;
+    let Layout::Tuple(mut modes) = layout else {
+        return Err(Diagnostic::new("internal", "a layout without modes of its axes"));
+    };
+    // Each copy begins where the swizzle does.
+    let period = 1i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().unsigned_abs());
+    let size = Layout::Tuple(modes.clone()).cosize().ok().and_then(|n| n.as_const()).unwrap_or(0);
+    let mut stride = (size + period - 1) / period * period;
+    for length in lengths.iter().rev() {
+        let length = i64::try_from(*length).unwrap_or(1);
+        modes.insert(0, Layout::mode(length, stride));
+        stride = stride.saturating_mul(length);
+    }
+    Ok(ComposedLayout { swizzle, offset, layout: Layout::Tuple(modes) })
 }

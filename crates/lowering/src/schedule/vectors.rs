@@ -264,6 +264,12 @@ impl Planner<'_, '_> {
         if !self.multiple(&first[*dense], lanes, place)? {
             return Ok(false);
         }
+        if array.layout.modes.is_some() {
+            return Ok(array.keeps_vectors(*dense, lanes).is_ok());
+        }
+        if array.layout.swizzle.is_some_and(|s| lanes > 1 << s.base().min(62)) {
+            return Ok(false);
+        }
         // The strides of the outer axes are products of the lengths of the denser ones.
         for (k, axis) in outer.iter().enumerate() {
             if first[*axis].as_constant() == Some(0) {
@@ -348,6 +354,9 @@ impl Planner<'_, '_> {
         lanes: i64,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let analysis = self.analysis;
+        if let Some(refusal) = self.taken_apart(info, access, write, lane, lanes)? {
+            return Ok(Some(refusal));
+        }
         let Some(row) = self.neighbours(access, lane)? else { return Ok(None) };
         // Data may have any values; an example with made-up ones would prove nothing. When lowering
         // is forced, lanes are accessed one by one.
@@ -355,6 +364,8 @@ impl Planner<'_, '_> {
             return Ok(None);
         }
         let lanes = lanes.min(row.widest);
+        let (name, part) = (&access.array, &info.execution.part);
+        let verb = if write { "writes" } else { "reads" };
         let mut rows = analysis.context.clone();
         for c in &info.instances {
             let aff = c.aff.substitute_one(lane, &Aff::constant(0))?;
@@ -373,6 +384,10 @@ impl Planner<'_, '_> {
             let mut offset = Aff::constant(0);
             let mut stride = 1i64;
             for axis in order.iter().rev() {
+                // Other modes add multiples of the vector's length.
+                if row.array.layout.modes.is_some() && *axis != row.dense {
+                    continue;
+                }
                 offset = offset.add(&row.first[*axis].scale(stride)?)?;
                 let length = lengths[*axis].eval(&|n| values.get(n).copied()).unwrap_or(0);
                 stride = stride.checked_mul(length).ok_or(loopwright_poly::Error::Overflow)?;
@@ -405,9 +420,7 @@ impl Planner<'_, '_> {
                 false => format!(" with {}", parameters.join(", ")),
             };
             let bytes = i64::from(self.target.widest_access) / row.widest;
-            let (name, part) = (&access.array, &info.execution.part);
             let cell: Vec<String> = cell.iter().map(i64::to_string).collect();
-            let verb = if write { "writes" } else { "reads" };
             return Ok(Some(
                 Diagnostic::new(
                     "unaligned",
@@ -436,6 +449,44 @@ impl Planner<'_, '_> {
             ));
         }
         Ok(None)
+    }
+
+    /// The refusal of neighbouring lanes whose elements do not lie together in the layout that is set
+    /// of an array.
+    fn taken_apart(
+        &self,
+        info: &PartInfo,
+        access: &Access,
+        write: bool,
+        lane: &Name,
+        lanes: i64,
+    ) -> Result<Option<Diagnostic>, Diagnostic> {
+        let analysis = self.analysis;
+        let array = analysis.lookup.array(&access.array).filter(|a| {
+            !a.layout.is_default() && a.space != AddressSpace::Private && self.hazards != Hazards::Left
+        });
+        let Some(array) = array else { return Ok(None) };
+        let lanes = lanes.min(widest(known(&array.dtype, &access.array)?, self.target));
+        let mut along = Vec::new();
+        for (axis, subscript) in access.index.iter().enumerate() {
+            let Some(aff) = subscript.to_aff() else { return Ok(None) };
+            if analysis.canonical(&aff)?.mentions(lane) {
+                along.push(axis);
+            }
+        }
+        let [axis] = along[..] else { return Ok(None) };
+        let Err(why) = array.keeps_vectors(axis, lanes) else { return Ok(None) };
+        let (name, part) = (&access.array, &info.execution.part);
+        let verb = if write { "writes" } else { "reads" };
+        let message = format!(
+            "{part} {verb} {lanes} elements of `{name}` at once (`{lane}: vec`), which do not lie \
+             together: {why}"
+        );
+        Ok(Some(Diagnostic::new("unaligned", message).help(format!(
+            "choose a layout in which {lanes} neighbours stay together (a swizzle from bit {} on), or \
+             shorter vectors; for single accesses tag `{lane}: ilp`",
+            lanes.ilog2()
+        ))))
     }
 
     fn length_multiple(&self, array: &Array, axis: usize, m: i64, place: &Place) -> Result<bool, Diagnostic> {

@@ -7,14 +7,9 @@ use crate::{
         analysis::{Guard, PartInfo},
         arrays::widest,
     },
-    program::{Async, AsyncCopy, LeafId, MemRef, Memory, Stmt, Value},
+    program::{Async, AsyncCopy, LeafId, MemRef, Stmt, Value},
     schedule::Vector,
-    write::{
-        emitter::Emitter,
-        env::Env,
-        fold::{add, and},
-        translate::Target,
-    },
+    write::{emitter::Emitter, env::Env, fold::and, translate::Target},
 };
 
 impl Emitter<'_, '_> {
@@ -75,26 +70,11 @@ impl Emitter<'_, '_> {
         let mut stmts = Vec::new();
         let mut k = 0;
         while k < vector.length {
-            let (to, from) = (self.moved(&first_to, to, k), self.moved(&first_from, from, k));
+            let to = self.element_behind(first_to.clone(), to, k);
+            let from = self.element_behind(first_from.clone(), from, k);
             stmts.push(Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes, when: when.clone(), leaf })));
             k += chunk;
         }
         Ok(stmts)
-    }
-
-    /// The element so many places behind another one of an access.
-    fn moved(&self, element: &MemRef, access: &Access, by: i64) -> MemRef {
-        let mut element = element.clone();
-        let step = self.index_int(by);
-        element.offset = Box::new(add(*element.offset, step.clone()));
-        // Subscripts of local arrays are in the order of the storage.
-        let dense = match element.memory {
-            Memory::Global(_) => self.dense_axis(access),
-            Memory::Shared(_) | Memory::Private(_) => element.subscripts.len().checked_sub(1),
-        };
-        if let Some(s) = dense.and_then(|a| element.subscripts.get_mut(a)) {
-            *s = add(s.clone(), step);
-        }
-        element
     }
 }

@@ -66,7 +66,7 @@ impl Emitter<'_, '_> {
         let name = self.unique(&format!("{}_frag", fragment.array.trim_end_matches("_tile")));
         let mut dims = self.analysis.lane_lengths(&fragment.lanes);
         dims.push(u64::try_from(fragment.elements).unwrap_or(1));
-        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         let number = self.private.len() - 1;
         let loads = self.lane_loops(&fragment.lanes, env, &mut |this, env| {
             let mut env = env.clone();

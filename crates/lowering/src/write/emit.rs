@@ -354,7 +354,7 @@ impl Emitter<'_, '_> {
         let dtype = known(&array.dtype, &access.array)?;
         let name = self.unique(&format!("{}_reg", access.array.trim_end_matches("_tile")));
         let dims = self.analysis.lane_lengths(lanes);
-        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         Ok(self.private.len() - 1)
     }
 
@@ -407,7 +407,7 @@ impl Emitter<'_, '_> {
         let name = self.unique(&format!("{}_vec", access.array));
         let mut dims = self.analysis.lane_lengths(around);
         dims.push(u64::try_from(lanes).unwrap_or(1));
-        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         Ok(self.private.len() - 1)
     }
 
@@ -429,19 +429,11 @@ impl Emitter<'_, '_> {
         let chunk = lanes.min(widest(dtype, self.target()));
         let mut k = 0;
         while k < lanes {
-            let Target::Element(mut element, _) = self.element(access, env)? else {
+            let Target::Element(element, _) = self.element(access, env)? else {
                 return Err(Diagnostic::new("internal", "a vector access to a scalar"));
             };
+            let element = self.element_behind(element, access, k);
             let step = self.index_int(k);
-            element.offset = Box::new(add(*element.offset, step.clone()));
-            // Subscripts of local arrays are in the order of the storage.
-            let dense = match element.memory {
-                Memory::Global(_) => self.dense_axis(access),
-                Memory::Shared(_) | Memory::Private(_) => element.subscripts.len().checked_sub(1),
-            };
-            if let Some(s) = dense.and_then(|a| element.subscripts.get_mut(a)) {
-                *s = add(s.clone(), step.clone());
-            }
             let own: Vec<Value> = row.iter().cloned().chain([step]).collect();
             let own = self.local_element(Memory::Private(buffer), own);
             let lanes = u8::try_from(chunk).unwrap_or(1);

@@ -217,14 +217,14 @@ impl<'a, 'k> Emitter<'a, 'k> {
                 self.vars[var.0].meaning = self.analysis.data.contains(name).then(|| Aff::var(name));
                 Storage::Var(var)
             }
-            Home::Private { lanes, dims } => {
+            Home::Private { lanes, dims, layout } => {
                 let name = self.unique(name);
-                self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+                self.private.push(LocalArray { name, dtype, dims, layout, note: String::new() });
                 Storage::Private { array: self.private.len() - 1, lanes }
             }
-            Home::Shared { dims } => {
+            Home::Shared { dims, layout } => {
                 let name = self.unique(name);
-                self.shared.push(LocalArray { name, dtype, dims, note: String::new() });
+                self.shared.push(LocalArray { name, dtype, dims, layout, note: String::new() });
                 Storage::Shared(self.shared.len() - 1)
             }
         };
@@ -234,16 +234,44 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// The element of a private or shared array at these subscripts (lanes first).
     pub fn local_element(&self, memory: Memory, subscripts: Vec<Value>) -> MemRef {
-        let dims = match memory {
-            Memory::Shared(n) => &self.shared[n].dims,
-            Memory::Private(n) => &self.private[n].dims,
+        let array = match memory {
+            Memory::Shared(n) => &self.shared[n],
+            Memory::Private(n) => &self.private[n],
             Memory::Global(_) => return MemRef { memory, subscripts, offset: Box::new(self.index_int(0)) },
         };
+        if let Some(offset) = array.offset(&subscripts, self.index()) {
+            return MemRef { memory, subscripts, offset: Box::new(offset) };
+        }
         let mut offset = self.index_int(0);
-        for (s, d) in subscripts.iter().zip(dims) {
+        for (s, d) in subscripts.iter().zip(&array.dims) {
             offset = add(mul(offset, self.index_int(i64::try_from(*d).unwrap_or(i64::MAX))), s.clone());
         }
         MemRef { memory, subscripts, offset: Box::new(offset) }
+    }
+
+    /// The element so many places behind another one along the axis in which an access's elements
+    /// are dense.
+    pub fn element_behind(&self, element: MemRef, access: &Access, by: i64) -> MemRef {
+        let MemRef { memory, mut subscripts, offset } = element;
+        let step = self.index_int(by);
+        // Subscripts of local arrays are in the order of the storage.
+        let dense = match memory {
+            Memory::Global(_) => self.dense_axis(access),
+            Memory::Shared(_) | Memory::Private(_) => subscripts.len().checked_sub(1),
+        };
+        if let Some(s) = dense.and_then(|a| subscripts.get_mut(a)) {
+            *s = add(s.clone(), step.clone());
+        }
+        let has_layout = match memory {
+            Memory::Global(_) => false,
+            Memory::Shared(n) => self.shared[n].layout.is_some(),
+            Memory::Private(n) => self.private[n].layout.is_some(),
+        };
+        // Places behind it in a swizzled array depend on where it lies.
+        if has_layout {
+            return self.local_element(memory, subscripts);
+        }
+        MemRef { memory, subscripts, offset: Box::new(add(*offset, step)) }
     }
 
     /// Subscripts of a local array in storage order.

@@ -359,7 +359,13 @@ impl Emitter<'_, '_> {
         for (s, (_, dtype)) in operator.state.iter().zip(cells) {
             let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
             let name = self.unique(&name);
-            self.shared.push(LocalArray { name, dtype: *dtype, dims: vec![length], note: String::new() });
+            self.shared.push(LocalArray {
+                name,
+                dtype: *dtype,
+                dims: vec![length],
+                layout: None,
+                note: String::new(),
+            });
             slots.push(self.shared.len() - 1);
         }
         slots

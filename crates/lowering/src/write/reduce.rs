@@ -343,7 +343,7 @@ impl Emitter<'_, '_> {
         }
         let dims = self.analysis.lane_lengths(lanes);
         let name = self.unique(name);
-        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         Storage::Private { array: self.private.len() - 1, lanes: lanes.to_vec() }
     }
 

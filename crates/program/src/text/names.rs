@@ -127,7 +127,7 @@ impl Names {
     }
 
     pub fn local(&mut self, memory: Memory, array: &LocalArray) {
-        let layout = Layout::of_dims(&array.dims, self.index);
+        let layout = Layout::of_local(array, self.index);
         self.array(memory, &array.name, array.dtype, layout);
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use loopwright_kernel_ir::syntax::{text_of_constraints, text_of_fact, text_of_function};
+use loopwright_layout::ComposedLayout;
 
 use super::{
     layout, leaf,
@@ -11,7 +12,10 @@ use super::{
     print_stmt::StmtPrinter,
     print_value::{ValuePrinter, labels},
 };
-use crate::{DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target, Var};
+use crate::{
+    DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target, Var,
+    local_layout::row_major,
+};
 
 impl Program {
     /// The program as text; [`Program::parse`] reads it back as [`Program::plain`].
@@ -167,5 +171,15 @@ fn variable(var: &Var, label: &str) -> String {
 fn local(array: &LocalArray) -> String {
     let dims: Vec<String> = array.dims.iter().map(u64::to_string).collect();
     let note = if array.note.is_empty() { String::new() } else { format!(" {}", note::quoted(&array.note)) };
-    format!("{}: {}[{}]{note}", array.name, array.dtype, dims.join(", "))
+    let mut layout = String::new();
+    if let Some(ComposedLayout { swizzle, layout: modes, .. }) = &array.layout {
+        let is_swizzled = swizzle.bits() > 0;
+        if !is_swizzled || row_major(&array.dims).as_ref() != Some(modes) {
+            let _ = write!(layout, " layout({modes})");
+        }
+        if is_swizzled {
+            let _ = write!(layout, " swizzle({}, {}, {})", swizzle.bits(), swizzle.base(), swizzle.shift());
+        }
+    }
+    format!("{}: {}[{}]{layout}{note}", array.name, array.dtype, dims.join(", "))
 }

@@ -1,9 +1,10 @@
 //! Device kernels from text.
 
-use loopwright_kernel_ir::syntax::Parse;
+use loopwright_kernel_ir::{ArrayLayout, syntax::Parse};
+use loopwright_layout::{ComposedLayout, Int, Swizzle};
 
 use super::{note, read::Reader};
-use crate::{DeviceKernel, LocalArray, Memory, Param, Program, Value, Var};
+use crate::{DeviceKernel, LocalArray, Memory, Param, Program, Value, Var, local_layout::row_major};
 
 impl Reader {
     /// A kernel, after its keyword. Its names are in scope only inside it.
@@ -183,7 +184,28 @@ impl Reader {
             }
         }
         self.p.close("]")?;
+        let layout = self.local_layout(&dims)?;
         let note = note::read(&mut self.p)?.text;
-        Ok(LocalArray { name, dtype, dims, note })
+        Ok(LocalArray { name, dtype, dims, layout, note })
+    }
+
+    /// `layout((8,32):(33,1)) swizzle(1, 2, 3)`, each if it is set. Without modes, a swizzled array
+    /// is row-major before.
+    fn local_layout(&mut self, dims: &[u64]) -> Parse<Option<ComposedLayout>> {
+        let span = self.p.span();
+        let mut set = ArrayLayout::default();
+        while self.p.array_layout(&mut set)? {}
+        if set.is_default() {
+            return Ok(None);
+        }
+        let span = span.start..self.p.last_end();
+        let swizzle = set.swizzle.or_else(|| Swizzle::new(0, 0, 0).ok());
+        let modes = set.modes.or_else(|| row_major(dims));
+        match modes.zip(swizzle) {
+            Some((layout, swizzle)) => Ok(Some(ComposedLayout { swizzle, offset: Int::ZERO, layout })),
+            None => {
+                Err(self.p.diagnostic(span, "wrong-layout", "the array is too large for a layout").into())
+            }
+        }
     }
 }

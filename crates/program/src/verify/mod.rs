@@ -60,6 +60,7 @@ mod given;
 mod instances;
 mod integers;
 mod joins;
+mod layouts;
 mod order;
 mod reading;
 mod segments;
@@ -169,6 +170,9 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
                 format!("the offset of an element of `{array}` is not that of its subscripts"),
             ),
         };
+        return Finding::Refuted(Box::new(found));
+    }
+    if let Some(found) = layouts::wrong_layout(program) {
         return Finding::Refuted(Box::new(found));
     }
     if let Some((name, kernel)) = given::not_given(program) {

@@ -37,8 +37,8 @@ enum Factor {
 /// A sum of products: each list of factors with its coefficient.
 type Polynomial = BTreeMap<Vec<Factor>, i64>;
 
-/// The most terms of a polynomial; larger expressions are compared syntactically.
-const TERMS: usize = 64;
+/// The most terms of a polynomial; offsets that need more are refused.
+const TERMS: usize = 512;
 
 fn polynomial(value: &Value) -> Option<Polynomial> {
     let one = |factor: Factor| Some(Polynomial::from([(vec![factor], 1)]));
@@ -54,6 +54,34 @@ fn polynomial(value: &Value) -> Option<Polynomial> {
         ValueKind::ThreadIdx(dim) => one(Factor::ThreadIdx(*dim)),
         ValueKind::BlockIdx(dim) => one(Factor::BlockIdx(*dim)),
         ValueKind::Param(name) => one(Factor::Param(name.clone())),
+        // What a mask takes depends on the low bits of a sum only.
+        ValueKind::Binary(BinOp::BitAnd, a, mask)
+            if a.dtype.is_integer() && mask.as_int().is_some_and(|m| (0..1 << 40).contains(&m)) =>
+        {
+            let bits = i64::BITS - mask.as_int()?.leading_zeros();
+            let (of, by) = match &a.kind {
+                ValueKind::Binary(op @ (BinOp::Shl | BinOp::Shr), of, by)
+                    if let Some(by) =
+                        by.as_int().and_then(|by| u32::try_from(by).ok()).filter(|by| *by < 20) =>
+                {
+                    (&**of, Some((*op, by)))
+                }
+                _ => (&**a, None),
+            };
+            let bits = match by {
+                Some((BinOp::Shl, by)) => bits.saturating_sub(by),
+                Some((_, by)) => bits + by,
+                None => bits,
+            };
+            let low = modulo(polynomial(of)?, 1 << bits);
+            one(Factor::Other(format!("{by:?} {:?} {low:?}", mask.as_int())))
+        }
+        // Bits, as swizzles combine them: by the polynomials of both sides.
+        ValueKind::Binary(op @ (BinOp::BitXor | BinOp::BitAnd | BinOp::Shl | BinOp::Shr), a, b)
+            if a.dtype.is_integer() && b.dtype.is_integer() =>
+        {
+            one(Factor::Other(format!("{op:?} {:?} {:?}", polynomial(a)?, polynomial(b)?)))
+        }
         kind => one(Factor::Other(format!("{kind:?}"))),
     }
 }
@@ -65,6 +93,14 @@ fn sum(mut a: Polynomial, b: &Polynomial, factor: i64) -> Option<Polynomial> {
     }
     a.retain(|_, c| *c != 0);
     (a.len() <= TERMS).then_some(a)
+}
+
+/// The polynomial with coefficients from 0 to below a number, of which its values are as far apart as
+/// multiples.
+fn modulo(mut a: Polynomial, number: i64) -> Polynomial {
+    a.values_mut().for_each(|c| *c = c.rem_euclid(number));
+    a.retain(|_, c| *c != 0);
+    a
 }
 
 fn product(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
@@ -161,6 +197,11 @@ impl Check<'_> {
 
     fn element(&self, element: &MemRef) -> Option<WrongIndex> {
         let kernel = self.kernel?;
+        let laid_out = match element.memory {
+            Memory::Global(_) => None,
+            Memory::Shared(n) => kernel.shared.get(n).filter(|a| a.layout.is_some()),
+            Memory::Private(n) => kernel.private.get(n).filter(|a| a.layout.is_some()),
+        };
         let strides: Cow<'_, [Value]> = match element.memory {
             Memory::Global(g) => Cow::Borrowed(&self.program.globals.get(g)?.strides),
             Memory::Shared(n) => Cow::Owned(self.of_dims(&kernel.shared.get(n)?.dims)),
@@ -177,13 +218,20 @@ impl Check<'_> {
                 return Some(wrong);
             }
         }
+        if let Some(array) = laid_out {
+            let wanted = array.whole_offset(&element.subscripts, self.program.index);
+            let same =
+                wanted.and_then(|w| polynomial(&w)).is_some_and(|w| Some(w) == polynomial(&element.offset));
+            return (!same).then(|| WrongIndex::Offset(name.clone()));
+        }
         let mut total = Some(Polynomial::new());
         for (subscript, stride) in element.subscripts.iter().zip(strides.iter()) {
             let term = polynomial(subscript).zip(polynomial(stride)).and_then(|(s, t)| product(&s, &t));
             total = total.zip(term).and_then(|(total, term)| sum(total, &term, 1));
         }
         // A private array without subscripts is a scalar of the thread's.
-        let same = element.subscripts.len() != strides.len() || total == polynomial(&element.offset);
+        let same = element.subscripts.len() != strides.len()
+            || total.is_some() && total == polynomial(&element.offset);
         (!same).then(|| WrongIndex::Offset(name.clone()))
     }
 

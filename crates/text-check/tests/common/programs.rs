@@ -46,7 +46,7 @@ fn elements(memory: Memory, subscripts: Vec<Value>) -> MemRef {
 }
 
 fn local(name: &str, dtype: DType, dims: &[u64], about: &str) -> LocalArray {
-    LocalArray { name: name.into(), dtype, dims: dims.to_vec(), note: about.to_string() }
+    LocalArray { name: name.into(), dtype, dims: dims.to_vec(), layout: None, note: about.to_string() }
 }
 
 fn let_(var: VarId, value: Value) -> Stmt {

@@ -8,8 +8,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, Aff, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
-    Part, PartRef, Role, Tag, Tree, Type, TypeTable,
+    Access, Aff, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Part,
+    PartRef, Role, Tag, Tree, Type, TypeTable,
 };
 
 use super::{
@@ -279,10 +279,7 @@ impl Moved {
         let Moved { temporary: t, iname: k, copy, own, instances, first, .. } = self;
         let ahead = slots - 1;
         for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
-            a.axes.insert(0, Axis::new(Expr::Int(slots)));
-            if !a.order.is_empty() {
-                a.order = std::iter::once(0).chain(a.order.iter().map(|n| n + 1)).collect();
-            }
+            a.add_slots(slots);
         }
         let mut prologue: Vec<(Name, Aff)> = Vec::new();
         for (iteration, nests) in (0..).zip(before.iter_mut()) {

@@ -105,6 +105,7 @@ impl Transform for AliasTemporaries {
             let differs = [
                 ("type", storage.dtype != other.dtype),
                 ("address space", storage.space != other.space),
+                ("layout", storage.layout != other.layout),
                 ("shape", storage.axes != other.axes || storage.order != other.order),
             ];
             if let Some((what, _)) = differs.iter().find(|(_, d)| *d) {

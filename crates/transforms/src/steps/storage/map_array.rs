@@ -1,7 +1,7 @@
 //! Changes the subscripts of a temporary by a map of its cells.
 
 use loopwright_kernel_ir::{
-    Aff, Arg, Axis, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef,
+    Aff, Arg, ArrayLayout, Axis, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef,
     parse_expression,
 };
 use loopwright_legality::Judgement;
@@ -381,6 +381,7 @@ impl Transform for MapArray {
             for a in data.temporaries.iter_mut().filter(|a| a.name == self.array) {
                 a.axes = new.iter().map(|(_, length)| Axis::new(Expr::from_aff(length))).collect();
                 a.order.clear();
+                a.layout = ArrayLayout::default();
             }
             let functions: Vec<Aff> =
                 self.image.iter().zip(&new).map(|(f, (lower, _))| f.sub(lower)).collect::<Result<_, _>>()?;

@@ -94,7 +94,15 @@ impl PadArrayAxis {
 
 impl Transform for PadArrayAxis {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let axes = require_array(kernel, &self.array)?.axes.len();
+        let array = require_array(kernel, &self.array)?;
+        let axes = array.axes.len();
+        if let Some(modes) = &array.layout.modes {
+            return Err(Diagnostic::new(
+                "wrong-layout",
+                format!("the layout of `{}` is set to {modes}, which leaves no axis to pad", self.array),
+            )
+            .help("set a layout with larger strides"));
+        }
         let by = u32::try_from(self.by.at_least(0, "the padding")?)
             .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
         let count = i64::try_from(axes).unwrap_or(i64::MAX);

@@ -80,7 +80,7 @@ step! {
     ///
     /// `c` is row-major, `f` column-major; `[N1, N0]` gives the nesting level of each axis, `N0`
     /// being the densest; `stride:e` gives the stride in elements. For an argument, the layout is
-    /// part of the kernel's interface.
+    /// part of the kernel's interface. Modes that `set_layout` has set are replaced, a swizzle stays.
     ///
     /// # Legality
     ///
@@ -242,6 +242,7 @@ impl Transform for TagArrayAxes {
         kernel.edit(|data| {
             change_array(data, &self.array, |array| {
                 array.order = order.clone();
+                array.layout.modes = None;
                 for (axis, stride) in array.axes.iter_mut().zip(&strides) {
                     axis.stride = stride.clone();
                 }
