@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(of(&by_quotient).unwrap(), brute);
         // 3x = n has no solution, 5x = n has one.
         let times = |k: i64| Constraint::equal(&v("x").scale(k).unwrap(), &v("n")).unwrap();
-        assert_eq!(of(&[times(3)]).unwrap(), []);
+        assert_eq!(of(&[times(3)]).unwrap(), Vec::<i64>::new());
         assert_eq!(of(&[times(5)]).unwrap(), [2]);
         assert_eq!(of(&[low]).unwrap_err().code, "unbounded");
         // 4 <= 3x <= 11, rounded inwards.
