@@ -82,6 +82,9 @@ impl FromStr for ArrayLayout {
     }
 }
 
+/// Slots of an array begin at a multiple of so many elements: at least of 16 bytes.
+const SLOT: i64 = 16;
+
 /// A number of elements after which a swizzle repeats.
 fn period(swizzle: &Swizzle) -> i64 {
     1 << (swizzle.bits() + swizzle.base() + swizzle.shift().unsigned_abs()).min(62)
@@ -180,7 +183,8 @@ impl Array {
     pub fn add_slots(&mut self, slots: i64) {
         let modes = self.modes();
         if let (Some(_), Some(mut modes)) = (&self.layout.modes, modes) {
-            let period = self.layout.swizzle.as_ref().map_or(1, period);
+            // Where a swizzle begins anew, and vectors are aligned.
+            let period = self.layout.swizzle.as_ref().map_or(1, period).max(SLOT);
             let whole = Layout::Tuple(modes.clone()).cosize().ok().and_then(|n| n.as_const());
             let stride = (whole.unwrap_or(0) + period - 1) / period * period;
             modes.insert(0, Layout::mode(slots, stride));
