@@ -230,6 +230,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
     }));
     let second = Instruction {
         value: with_reduction(&instruction.value, &reduce, &join),
+        // A hardware instruction does the updates of blocks.
+        atom: None,
         role: share(&instruction, Share::Join),
         ..instruction.clone()
     };

@@ -95,6 +95,7 @@ pub(crate) fn by_updates(
         value: operator.neutral.first().cloned().unwrap_or(Expr::Int(0)),
         scan: None,
         atomic: false,
+        atom: None,
         role: share(instruction, Share::Start),
         made_by: Some(Name::new(NAME)),
         ..instruction.clone()

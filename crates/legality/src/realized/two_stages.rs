@@ -90,8 +90,10 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
         ..operator.clone()
     };
     let value = with_reduction(&join.value, &second, &Expr::Reduce(reduce.clone()));
-    let as_was = Instruction { value, role: was.role.clone(), ..(*join).clone() };
-    if joins != second_op || inputs.len() != operator.state.len() || as_was != **was {
+    // A hardware instruction does the updates of `P` only.
+    let as_was = Instruction { value, role: was.role.clone(), atom: was.atom.clone(), ..(*join).clone() };
+    let plain = join.atom.is_none();
+    if joins != second_op || inputs.len() != operator.state.len() || !plain || as_was != **was {
         return why(format!("`{}` does not join what `{}` reduces", join.id, was.id));
     }
     let read: Vec<&Name> = partial.targets.iter().map(|t| &t.array).collect();

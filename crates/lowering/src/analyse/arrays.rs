@@ -1,6 +1,6 @@
 //! Queries about the shapes and types of arrays.
 
-use loopwright_kernel_ir::{Array, DType, Diagnostic, Name, Type};
+use loopwright_kernel_ir::{AddressSpace, Array, DType, Diagnostic, Expr, Name, Type};
 use loopwright_layout::{ComposedLayout, Layout};
 use loopwright_target::Target;
 
@@ -12,6 +12,18 @@ pub(crate) fn widest(dtype: DType, target: &Target) -> i64 {
 /// The axes of an array from the slowest to the densest.
 pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
     array.storage_order()
+}
+
+/// The axis along which neighbouring elements are neighbours in memory. Where axes have strides of
+/// their own, all of them have to, and it is the last one whose stride is the constant 1.
+pub(crate) fn dense_axis(array: &Array) -> Option<usize> {
+    if array.axes.iter().all(|axis| axis.stride.is_none()) {
+        return storage_order(array).last().copied();
+    }
+    if array.space != AddressSpace::Global || array.axes.iter().any(|axis| axis.stride.is_none()) {
+        return None;
+    }
+    array.axes.iter().rposition(|axis| axis.stride == Some(Expr::Int(1)))
 }
 
 /// The constant length of each axis with its padding, in storage order; `None` where one is not

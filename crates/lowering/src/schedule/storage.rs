@@ -67,6 +67,17 @@ impl Analysis<'_> {
         lanes
     }
 
+    /// Whether all that access a private temporary do so in the lanes for which it has a copy: each
+    /// lane has its own cells.
+    pub fn is_own_of_lanes(&self, array: &Array) -> bool {
+        let lanes = self.lanes_of_writers(&array.name);
+        let parts = self.touches.get(&array.name).into_iter().flatten();
+        array.space == AddressSpace::Private
+            && parts.into_iter().all(|(part, _)| {
+                self.parts.get(*part).is_some_and(|p| lanes.iter().all(|lane| p.lanes.contains(lane)))
+            })
+    }
+
     /// The numbers of values of lanes.
     pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
         let length = |lane: &Name| self.extents.get(lane).and_then(|e| e.constant).unwrap_or(1);

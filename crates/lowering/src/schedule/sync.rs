@@ -71,7 +71,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 let relevant = match meeting {
                     Meeting::Threads | Meeting::Block => is_common_to(array.space, HardwareAxis::OF_BLOCK),
                     Meeting::Blocks | Meeting::Any => is_common_to(array.space, HardwareAxis::OF_GRID),
-                    Meeting::Lanes => true,
+                    Meeting::Lanes => !analysis.is_own_of_lanes(array),
                 };
                 if relevant {
                     touches.entry(access.array.clone()).or_default().push((p, k));

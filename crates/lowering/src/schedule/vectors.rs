@@ -31,7 +31,7 @@ use crate::{
     Hazards,
     analyse::{
         analysis::{Guard, PartInfo},
-        arrays::{known, storage_order, widest},
+        arrays::{dense_axis, known, storage_order, widest},
         via,
     },
 };
@@ -259,25 +259,33 @@ impl Planner<'_, '_> {
         lanes: i64,
         place: &Place,
     ) -> Result<bool, Diagnostic> {
-        let order = storage_order(array);
-        let Some((dense, outer)) = order.split_last() else { return Ok(false) };
-        if !self.multiple(&first[*dense], lanes, place)? {
+        let Some(dense) = dense_axis(array) else { return Ok(false) };
+        if !self.multiple(&first[dense], lanes, place)? {
             return Ok(false);
         }
         if array.layout.modes.is_some() {
-            return Ok(array.keeps_vectors(*dense, lanes).is_ok());
+            return Ok(array.keeps_vectors(dense, lanes).is_ok());
         }
         if array.layout.swizzle.is_some_and(|s| lanes > 1 << s.base().min(62)) {
             return Ok(false);
         }
-        // The strides of the outer axes are products of the lengths of the denser ones.
-        for (k, axis) in outer.iter().enumerate() {
+        let order = storage_order(array);
+        for (k, axis) in order.iter().enumerate().filter(|(_, axis)| **axis != dense) {
             if first[*axis].as_constant() == Some(0) {
                 continue;
             }
             let mut aligned = false;
-            for denser in &order[k + 1..] {
-                aligned |= self.length_multiple(array, *denser, lanes, place)?;
+            match &array.axes[*axis].stride {
+                Some(stride) => {
+                    let Some(stride) = stride.to_aff() else { return Ok(false) };
+                    aligned = self.multiple(&stride, lanes, place)?;
+                }
+                // The strides of the outer axes are products of the lengths of the denser ones.
+                None => {
+                    for denser in &order[k + 1..] {
+                        aligned |= self.length_multiple(array, *denser, lanes, place)?;
+                    }
+                }
             }
             if !aligned {
                 return Ok(false);
@@ -312,11 +320,9 @@ impl Planner<'_, '_> {
     fn neighbours(&self, access: &Access, lane: &Name) -> Result<Option<Row<'_>>, Diagnostic> {
         let analysis = self.analysis;
         let Some(array) = analysis.lookup.array(&access.array) else { return Ok(None) };
-        if array.space == AddressSpace::Private || array.axes.iter().any(|a| a.stride.is_some()) {
+        let Some(dense) = dense_axis(array).filter(|_| array.space != AddressSpace::Private) else {
             return Ok(None);
-        }
-        let order = storage_order(array);
-        let Some((dense, outer)) = order.split_last() else { return Ok(None) };
+        };
         let mut first = Vec::new();
         for s in &access.index {
             let Some(aff) = s.to_aff().filter(|a| {
@@ -328,19 +334,19 @@ impl Planner<'_, '_> {
             };
             first.push(analysis.canonical(&aff)?);
         }
-        let Some(last) = first.get(*dense) else { return Ok(None) };
-        if last.coefficient(lane) != 1 || outer.iter().any(|a| first.get(*a).is_none_or(|c| c.mentions(lane)))
-        {
+        let Some(last) = first.get(dense) else { return Ok(None) };
+        let elsewhere = first.iter().enumerate().any(|(axis, s)| axis != dense && s.mentions(lane));
+        if last.coefficient(lane) != 1 || elsewhere || first.len() != array.axes.len() {
             return Ok(None);
         }
         let rest = last.sub(&Aff::var(lane))?;
         if rest.mentions(lane) {
             return Ok(None);
         }
-        first[*dense] = rest;
+        first[dense] = rest;
         let dtype = known(&array.dtype, &access.array)?;
         let widest = widest(dtype, self.target);
-        Ok(Some(Row { array, dense: *dense, first, widest }))
+        Ok(Some(Row { array, dense, first, widest }))
     }
 
     /// The refusal of neighbouring lanes whose first element may be misaligned for their access,
@@ -372,15 +378,19 @@ impl Planner<'_, '_> {
             rows.push(Constraint { kind: c.kind, aff });
         }
         let system = System::new(&rows)?;
+        // The strides, or the lengths that make them.
+        let order = storage_order(row.array);
+        let explicit = row.array.axes.iter().any(|axis| axis.stride.is_some());
         let mut lengths = Vec::new();
         for axis in &row.array.axes {
-            let Some(length) = axis.length.to_aff() else { return Ok(None) };
-            lengths.push(length.add_constant(i64::from(axis.padding))?);
+            let of = axis.stride.as_ref().unwrap_or(&axis.length);
+            let Some(length) = of.to_aff() else { return Ok(None) };
+            lengths.push(if explicit { length } else { length.add_constant(i64::from(axis.padding))? });
         }
-        let order = storage_order(row.array);
-        let inner: BTreeSet<Name> = order[1..].iter().flat_map(|axis| lengths[*axis].names()).collect();
+        let used = if explicit { &order[..] } else { &order[1..] };
+        let inner: BTreeSet<Name> = used.iter().flat_map(|axis| lengths[*axis].names()).collect();
         for values in small_values(&inner) {
-            // With constant lengths the offset is affine.
+            // With constant lengths and strides the offset is affine.
             let mut offset = Aff::constant(0);
             let mut stride = 1i64;
             for axis in order.iter().rev() {
@@ -388,9 +398,12 @@ impl Planner<'_, '_> {
                 if row.array.layout.modes.is_some() && *axis != row.dense {
                     continue;
                 }
-                offset = offset.add(&row.first[*axis].scale(stride)?)?;
                 let length = lengths[*axis].eval(&|n| values.get(n).copied()).unwrap_or(0);
-                stride = stride.checked_mul(length).ok_or(loopwright_poly::Error::Overflow)?;
+                let own = if explicit { length } else { stride };
+                offset = offset.add(&row.first[*axis].scale(own)?)?;
+                if !explicit {
+                    stride = stride.checked_mul(length).ok_or(loopwright_poly::Error::Overflow)?;
+                }
             }
             let mut case = vec![Constraint::lt(&Aff::constant(0), &offset.modulo(lanes)?)?];
             for (name, v) in &values {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Name};
 
 use crate::{
-    analyse::arrays::{known, storage_order, widest},
+    analyse::arrays::{dense_axis, known, widest},
     program::{Async, BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
     schedule::{
         Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, loop_bounds::Side, place::Place,
@@ -446,7 +446,7 @@ impl Emitter<'_, '_> {
 
     pub fn dense_axis(&self, access: &Access) -> Option<usize> {
         let array = self.analysis.lookup.array(&access.array)?;
-        storage_order(array).last().copied()
+        dense_axis(array)
     }
 
     /// Names for the defined inames that have a value from here on.
