@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_atom::{Atom, Operand};
+use loopwright_atom::{Operand, all, library};
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_lowering::{
     LowerOptions, lower,
@@ -43,9 +43,19 @@ fn sizes(values: &[(&str, i64)]) -> BTreeMap<Name, i64> {
 /// Two warps, whole tiles and partial ones, factors copied to shared memory by vectors.
 fn shared(types: (&str, &str), atom: &str, [m, n, k]: [i64; 3]) -> (String, String) {
     let (of_factors, of_sums) = types;
-    let factor = |access: &str| match of_factors == of_sums {
-        true => access.to_string(),
-        false => format!("cast({of_sums}, {access})"),
+    let rounded = of_factors == "f32";
+    let factor = |access: &str| match (rounded, of_factors == of_sums) {
+        (true, _) => format!("to_tf32({access})"),
+        (_, true) => access.to_string(),
+        _ => format!("cast({of_sums}, {access})"),
+    };
+    // The library's sum of f16 is added in f32.
+    let (operator, sum) = match of_sums {
+        "f16" => (
+            "reduction half_sum(x) { state v: f16 = 0.0; lift v = x; combine v = a.v + b.v; result v; commutes }\n",
+            "half_sum",
+        ),
+        _ => ("", "sum"),
     };
     let kernel = format!(
         "\
@@ -53,7 +63,7 @@ kernel product(a: {of_factors}[m, l], b: {of_factors}[n, l], c: {of_sums}[m, n],
 assume 0 <= m and 0 <= n and 0 <= l
 domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}
 domain {{ [k] : 0 <= k < l }}
-c[i, j] = sum(k, {} * {}) {{id=product}}
+{operator}c[i, j] = {sum}(k, {} * {}) {{id=product}}
 ",
         factor("a[i, k]"),
         factor("b[j, k]")
@@ -78,7 +88,7 @@ add_prefetch(b, [j_warp, j_box_reg, lane, k_box])
 
 /// A product of the types of an atom, as declared and lowered to it.
 fn by_atom(name: &str) -> (LoopKernel, Program) {
-    let atom = Atom::named(name).expect("it has a name");
+    let atom = library(name).expect("it has a name");
     let dtype = |operand| atom.operand(operand).dtype.to_string();
     let (kernel, pipeline) = shared((&dtype(Operand::A), &dtype(Operand::D)), name, atom.shape());
     let declared = parse(&kernel);
@@ -88,7 +98,7 @@ fn by_atom(name: &str) -> (LoopKernel, Program) {
 
 #[test]
 fn each_atom_computes_what_is_declared() {
-    for name in Atom::names() {
+    for name in all().iter().map(|atom| atom.name().as_str()) {
         let (declared, program) = by_atom(name);
         assert!(program.to_text().contains(&format!("mma {name}(")), "{name}: the atom is called");
         for (m, n, l) in [(1, 1, 1), (16, 16, 32), (17, 33, 41), (5, 40, 0), (40, 9, 16)] {
@@ -177,7 +187,7 @@ fn a_ring_whose_slots_are_not_filled_is_refused_and_computes_something_else() {
 #[test]
 fn the_printed_calls_compute_what_is_declared() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
-    for name in Atom::names() {
+    for name in all().iter().map(|atom| atom.name().as_str()) {
         let (declared, program) = by_atom(name);
         for (m, n, l) in [(16, 16, 32), (17, 33, 41)] {
             check::run_text(&checker, &declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))

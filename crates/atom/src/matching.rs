@@ -1,7 +1,7 @@
 //! Whether an instruction's update is what an atom computes, and which of its factors is which.
 //!
 //! The instruction has to be one sum of products of two elements, converted to the accumulator's
-//! type where they have another. The left factor is the one whose subscripts have the iname of `m`,
+//! type where they have another, or rounded as the atom's meaning says. The left factor is the one whose subscripts have the iname of `m`,
 //! the right one that whose subscripts have the iname of `n`; both may have that of `k`, and either
 //! may depend on inames around the box. Subscripts are linear in `m` and `n`: once these are split
 //! into digits, a subscript has multiples of what they are made of ([`Subscript`]). That what a
@@ -10,10 +10,11 @@
 use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Access, Aff, AtomUse, DType, Diagnostic, Expr, Instruction, Lookup, Name, Reduce, Term,
+    Access, Aff, AtomUse, BinaryOp, DType, Diagnostic, Expr, Float, Instruction, Lookup, Name, Reduce,
+    ReductionOp, Term,
 };
 
-use crate::{Atom, Operand};
+use crate::{Atom, Operand, atoms_of};
 
 /// The factors of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,16 +90,26 @@ pub fn matching(
         let why = "its updates are under a predicate, or of a scan".into();
         return Err(refuse("atom-shape", why).help("move the predicate to what uses the result"));
     }
-    let own = lookup.kernel().reductions.iter().any(|r| r.name == reduce.op);
-    if own || *reduce.op != *"sum" {
+    if !lookup.kernel().operator(&reduce.op).is_some_and(|operator| adds(&operator)) {
         let why = format!("it adds, and `{}` is the operator of the reduction", reduce.op);
         return Err(refuse("atom-operator", why));
     }
-    let (x, y) = factors(reduce).ok_or_else(|| {
+    let rounds = atom.operand(Operand::D).dtype == DType::F16;
+    let (x, y, conversion) = factors(reduce, rounds).ok_or_else(|| {
         let why = "the term is not the product of two elements of arrays".to_string();
         refuse("atom-product", why)
             .help("write `cast(f32, a[i, k]) * cast(f32, b[k, j])`, and scale what uses the result")
     })?;
+    if conversion.as_ref() != atom.conversion() {
+        let of = |f: Option<&Name>| f.map_or_else(|| "as they are".into(), |f| format!("rounded by `{f}`"));
+        let (takes, has) = (of(atom.conversion()), of(conversion.as_ref()));
+        let why = format!("it multiplies the factors {takes}, and `{}` has them {has}", instruction.id);
+        let help = match atom.conversion() {
+            Some(f) => format!("declare the rounding: `sum(k, {f}(a[i, k]) * {f}(b[k, j]))`"),
+            None => "leave the rounding out, or take an atom that has it".into(),
+        };
+        return Err(refuse("atom-product", why).help(help));
+    }
     let has = |access: &Access, axis: usize| -> Result<bool, Diagnostic> {
         let mut found = false;
         for e in &access.index {
@@ -135,16 +146,30 @@ pub fn matching(
         if found.is_some_and(|found| found != wanted) {
             let found = found.map_or_else(String::new, |t| t.to_string());
             let why = format!("it takes {wanted} for `{access}`, which is {found}");
-            return Err(refuse("atom-type", why).help(others(found.as_str())));
+            return Err(refuse("atom-type", why).help(others(lookup, found.as_str())));
         }
     }
     Ok(Factors { a, b })
 }
 
+/// Whether updates by an operator add their input to the state, as those of `sum` do: it has one
+/// state of any type, which begins as 0, and which the input is added to.
+fn adds(operator: &ReductionOp) -> bool {
+    let ([input], [state]) = (operator.inputs.as_slice(), operator.state.as_slice()) else { return false };
+    let of = |side: &str| Expr::Name(Name::new(format!("{side}.{}", state.name)));
+    let zero = [Expr::Int(0), Expr::Float(Float(0.0))];
+    let combine = |x: Expr, y: Expr| Expr::binary(BinaryOp::Add, x, y);
+    matches!(operator.neutral.as_slice(), [neutral] if zero.contains(neutral))
+        && operator.lift == [Expr::Name(input.clone())]
+        && (operator.combine == [combine(of("a"), of("b"))]
+            || operator.combine == [combine(of("b"), of("a"))])
+}
+
 /// The atoms whose factors have a type.
-fn others(dtype: &str) -> String {
-    let found: Vec<&str> = Atom::names()
-        .filter(|name| Atom::named(name).is_some_and(|a| a.operand(Operand::A).dtype.to_string() == dtype))
+fn others(lookup: &Lookup<'_>, dtype: &str) -> String {
+    let found: Vec<&str> = atoms_of(lookup.kernel())
+        .filter(|a| a.operand(Operand::A).dtype.to_string() == dtype)
+        .map(|a| a.name().as_str())
         .collect();
     match found.is_empty() {
         true => format!("no atom takes {dtype}"),
@@ -152,16 +177,27 @@ fn others(dtype: &str) -> String {
     }
 }
 
-/// The factors of the term of a reduction, without conversions.
-fn factors(reduce: &Arc<Reduce>) -> Option<(Access, Access)> {
-    fn element(e: &Expr) -> Option<Access> {
+/// The factors of the term of a reduction without conversions of types, and the function that both
+/// are rounded by, if there is one. `rounds`: products may be converted to the type of the sum.
+fn factors(reduce: &Arc<Reduce>, rounds: bool) -> Option<(Access, Access, Option<Name>)> {
+    fn element(e: &Expr) -> Option<(Access, Option<Name>)> {
         match e {
-            Expr::Subscript(access) => Some(access.clone()),
+            Expr::Subscript(access) => Some((access.clone(), None)),
             Expr::Cast(_, inner) => element(inner),
+            Expr::Call { function, args, .. } => match args.as_slice() {
+                [Expr::Subscript(access)] => Some((access.clone(), Some(function.clone()))),
+                _ => None,
+            },
             _ => None,
         }
     }
     let [term] = reduce.args.as_slice() else { return None };
-    let Expr::Binary(loopwright_kernel_ir::BinaryOp::Mul, x, y) = term else { return None };
-    Some((element(x)?, element(y)?))
+    // Where sums are f16, so may the products be.
+    let term = match term {
+        Expr::Cast(_, product) if rounds => &**product,
+        term => term,
+    };
+    let Expr::Binary(BinaryOp::Mul, x, y) = term else { return None };
+    let ((x, of_x), (y, of_y)) = (element(x)?, element(y)?);
+    (of_x == of_y).then_some((x, y, of_x))
 }

@@ -1,6 +1,6 @@
 //! The placements, lane by lane, against the formulas of the PTX ISA.
 
-use loopwright_atom::{Atom, Operand, WARP, parse_atoms};
+use loopwright_atom::{Operand, WARP, all, library, parse_atoms};
 
 /// `groupID` and `threadID_in_group` of the manual.
 fn of_lane(lane: i64) -> (i64, i64) {
@@ -10,7 +10,7 @@ fn of_lane(lane: i64) -> (i64, i64) {
 type Formula = fn(i64, i64, i64) -> (i64, i64);
 
 fn holds(name: &str, operand: Operand, elements: i64, formula: Formula) {
-    let atom = Atom::named(name).unwrap_or_else(|| panic!("no atom {name}"));
+    let atom = library(name).unwrap_or_else(|| panic!("no atom {name}"));
     assert_eq!(atom.operand(operand).elements(), elements, "{name} {operand:?}");
     for lane in 0..WARP {
         let (group, thread) = of_lane(lane);
@@ -24,7 +24,7 @@ fn holds(name: &str, operand: Operand, elements: i64, formula: Formula) {
 
 #[test]
 fn half_precision_k16() {
-    for name in ["mma_m16n8k16_f16", "mma_m16n8k16_bf16"] {
+    for name in ["mma_m16n8k16_f16", "mma_m16n8k16_bf16", "mma_m16n8k16_f16_f16"] {
         // a: row = groupID for i in 0, 1, 4, 5, else groupID + 8; col = 2 t + (i & 1), + 8 for i >= 4.
         holds(name, Operand::A, 8, |g, t, i| {
             let row = if [0, 1, 4, 5].contains(&i) { g } else { g + 8 };
@@ -65,6 +65,22 @@ fn double_precision_k4() {
 }
 
 #[test]
+fn tf32() {
+    // a: row = groupID for i in 0, 2, else groupID + 8; col = t, + 4 for i >= 2.
+    holds("mma_m16n8k8_tf32", Operand::A, 4, |g, t, i| {
+        (if i % 2 == 0 { g } else { g + 8 }, if i < 2 { t } else { t + 4 })
+    });
+    // b: row (k) = t, + 4 for i = 1; col (n) = groupID. Ours is (n, k).
+    holds("mma_m16n8k8_tf32", Operand::B, 2, |g, t, i| (g, if i == 0 { t } else { t + 4 }));
+    // a: row = groupID, + 8 for i = 1; col = t.
+    holds("mma_m16n8k4_tf32", Operand::A, 2, |g, t, i| (if i == 0 { g } else { g + 8 }, t));
+    holds("mma_m16n8k4_tf32", Operand::B, 1, |g, t, _| (g, t));
+    for name in ["mma_m16n8k8_tf32", "mma_m16n8k4_tf32"] {
+        holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+}
+
+#[test]
 fn every_atom_is_held_to_a_formula() {
     let tested = [
         "mma_m16n8k16_f16",
@@ -74,8 +90,19 @@ fn every_atom_is_held_to_a_formula() {
         "mma_m16n8k32_s8",
         "mma_m16n8k32_u8",
         "mma_m8n8k4_f64",
+        "mma_m16n8k16_f16_f16",
+        "mma_m16n8k8_tf32",
+        "mma_m16n8k4_tf32",
     ];
-    assert_eq!(Atom::names().collect::<Vec<_>>(), tested);
+    assert_eq!(all().iter().map(|atom| atom.name().as_str()).collect::<Vec<_>>(), tested);
+}
+
+/// The text form of an atom is read back as what it was.
+#[test]
+fn texts_survive_printing() {
+    for atom in all() {
+        assert_eq!(parse_atoms(&atom.to_string()).expect("an atom"), [(**atom).clone()]);
+    }
 }
 
 #[test]
@@ -97,16 +124,53 @@ atom own {
         (
             "box m < 8",
             "box m < 4",
-            "line 10 of the atoms: the placement ((4,8),1):((8,1),0) of `a` in `own` has no digits",
+            "line 4 of the atoms: the placement ((4,8),1):((8,1),0) of `a` in `own` has no digits",
+        ),
+        (
+            "b: f64 ((4,8),1):((8,1),0)",
+            "b: f64 ((4,8),2):((8,1),32)",
+            "line 5 of the atoms: the placement ((4,8),2):((8,1),32) of `b` in `own` does not hold \
+             its tile: lane 0 has (0, 4) as element 1, outside of 8 x 4",
+        ),
+        (
+            "b: f64 ((4,8),1):((8,1),0)",
+            "b: f64 ((2,8),1):((8,1),0)",
+            "line 5 of the atoms: the placement ((2,8),1):((8,1),0) of `b` in `own` is over 16 lanes, and a \
+             warp has 32",
+        ),
+        (
+            "b: f64 ((4,8),1):((8,1),0)",
+            "b: f64 ((4,8),1):((16,1),0)",
+            "line 5 of the atoms: the placement ((4,8),1):((16,1),0) of `b` in `own` does not hold its tile: \
+             lane 2 has (0, 4) as element 0, outside of 8 x 4",
+        ),
+        (
+            "d: f64",
+            "d: f32",
+            "line 6 of the atoms: `own` cannot add products of f64 and f64 in f32: there are f16 in f32 and f16, \
+             bf16 in f32, i8 and u8 in i32, f64 in f64, and `to_tf32` of f32 in f32",
+        ),
+        (
+            "a[m, k] * b[n, k]",
+            "a[k, m] * b[n, k]",
+            "line 2 of the atoms: `d[m, n] += a[k, m] * b[n, k]` is no meaning of an atom: that is \
+             `d[m, n] += a[m, k] * b[n, k]` or `d[m, n] += to_tf32(a[m, k]) * to_tf32(b[n, k])`",
+        ),
+        ("since sm_80", "since sm_80\n    since sm_90", "line 9 of the atoms: a second line `since`"),
+        (
+            "ptx mma",
+            "ptx mma\\n;",
+            "line 9 of the atoms: `mma\\n;` is not the name of an instruction, such as `mma.sync.aligned...`",
         ),
         (
             "d: f64 ((4,8),2):((16,1),8)",
             "d: f64 ((4,8),2):((8,1),8)",
-            "line 10 of the atoms: the placement of `d` in `own` does not hold its tile",
+            "line 6 of the atoms: the placement ((4,8),2):((8,1),8) of `d` in `own` does not hold its tile: \
+             (0, 1) has 2 holders, not one",
         ),
-        ("    executor warp\n", "", "line 9 of the atoms: `own` lacks its executor, `executor warp`"),
+        ("    executor warp\n", "", "line 8 of the atoms: `own` lacks its executor, `executor warp`"),
         ("since sm_80", "since 80", "line 8 of the atoms: an architecture is `sm_80`"),
-        ("ptx mma\n}", "ptx mma", "line 9 of the atoms: `own` is not closed"),
+        ("ptx mma\n}", "ptx mma", "line 1 of the atoms: `own` is not closed"),
         (
             "executor warp",
             "executor thread",

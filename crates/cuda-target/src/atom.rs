@@ -9,14 +9,14 @@ use crate::{context::Context, dialect::Dialect, types::c_type};
 impl Context<'_> {
     /// The call of an atom's function: the elements of the accumulator, then the two fragments.
     pub(crate) fn mma(&self, name: &Name, d: &[MemRef], a: &MemRef, b: &MemRef) -> String {
-        let Some(atom) = Atom::named(name).filter(|_| self.needs.dialect.ptx) else {
+        let Some(atom) = self.program.atom(name).filter(|_| self.needs.dialect.ptx) else {
             let language = self.needs.dialect.language.name;
             return self.needs.refuse("no-atom", format!("there is no atom `{name}` in {language}"));
         };
         if usize::try_from(atom.operand(Operand::D).elements()).ok() != Some(d.len()) {
             return self.needs.refuse("malformed-program", format!("`{name}` of other elements"));
         }
-        self.needs.atoms.borrow_mut().insert(atom.name());
+        self.needs.atoms.borrow_mut().insert(name.clone(), atom.clone());
         for operand in Operand::ALL {
             self.needs.note(atom.operand(operand).dtype);
         }
@@ -85,8 +85,8 @@ fn type_of(dtype: DType, dialect: &Dialect) -> &'static str {
 }
 
 /// The definition of an atom's function.
-pub(crate) fn definition(name: &str, dialect: &Dialect) -> Option<String> {
-    let atom = Atom::named(name)?;
+pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
+    let name = atom.name();
     let [m, n, k] = atom.shape();
     let [a, b, d] = [Operand::A, Operand::B, Operand::D].map(|o| atom.operand(o));
     let results: Vec<String> =
@@ -110,30 +110,39 @@ pub(crate) fn definition(name: &str, dialect: &Dialect) -> Option<String> {
         let numbers: Vec<String> = (from..from + count).map(|n| format!("%{n}")).collect();
         numbers.join(", ")
     };
-    let (first_a, first_b) = (d.elements(), d.elements() + of_a);
-    let own = number(0, d.elements());
-    let outputs: Vec<String> =
-        (0..d.elements()).map(|e| format!("\"+{}\"(d{e})", constraint(d.dtype))).collect();
+    // Elements of two bytes are passed in pairs.
+    let packed = d.dtype.bytes() == 2;
+    let of_d = if packed { words(d.dtype, d.elements()) } else { d.elements() };
+    let (first_a, first_b) = (of_d, of_d + of_a);
+    let own = number(0, of_d);
+    let outputs: Vec<String> = match packed {
+        true => (0..of_d).map(|w| format!("\"+r\"(d_words[{w}])")).collect(),
+        false => (0..of_d).map(|e| format!("\"+{}\"(d{e})", constraint(d.dtype))).collect(),
+    };
+    let (pack, unpack) = if packed { packing(d.elements()) } else { Default::default() };
     let inputs = |name: &str, dtype: DType, count: i64| -> Vec<String> {
         let constraint = if dtype.bytes() == 8 { "d" } else { "r" };
         (0..count).map(|w| format!("\"{constraint}\"({name}_words[{w}])")).collect()
     };
-    let views = [("a", a.dtype), ("b", b.dtype)].map(|(name, dtype)| {
-        let word = word(dtype);
-        format!("    const {word} *{name}_words = reinterpret_cast<const {word} *>({name});\n")
+    let views = [("a", a, of_a), ("b", b, of_b)].map(|(name, placement, count)| {
+        let word = word(placement.dtype);
+        match atom.conversion() {
+            None => format!("    const {word} *{name}_words = reinterpret_cast<const {word} *>({name});\n"),
+            Some(_) => rounding(name, count),
+        }
     });
-    Some(format!(
+    format!(
         "// d += a * b of a tile of {m} x {k} and one of {k} x {n}, whose elements the lanes of a warp hold.\n\
          {head}{},\n\
          {indent}{},\n\
          {indent}{}) {{\n\
-         {}{}    \
+         {}{}{pack}    \
          asm volatile(\n        \
              \"{}\\n\"\n        \
              \"    {{{own}}}, {{{}}}, {{{}}}, {{{own}}};\"\n        \
              : {}\n        \
              : {},\n          {});\n\
-         }}",
+         {unpack}}}",
         results.join(", "),
         fragment("a", a.dtype, a.elements()),
         fragment("b", b.dtype, b.elements()),
@@ -145,5 +154,31 @@ pub(crate) fn definition(name: &str, dialect: &Dialect) -> Option<String> {
         outputs.join(", "),
         inputs("a", a.dtype, of_a).join(", "),
         inputs("b", b.dtype, of_b).join(", "),
-    ))
+    )
+}
+
+/// The lines that round the elements of a fragment to tf32.
+fn rounding(name: &str, count: i64) -> String {
+    format!(
+        "    unsigned int {name}_words[{count}];\n    \
+             #pragma unroll\n    \
+             for (int w = 0; w < {count}; ++w) {{\n        \
+                 asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"({name}_words[w]) : \"f\"({name}[w]));\n    \
+             }}\n"
+    )
+}
+
+/// The lines that put elements of f16 into registers, two each, and those that take them out.
+fn packing(elements: i64) -> (String, String) {
+    let words = (0..elements / 2).map(|w| {
+        let (low, high) = (2 * w, 2 * w + 1);
+        format!("__half_as_ushort(d{low}) | (unsigned int)__half_as_ushort(d{high}) << 16")
+    });
+    let pack = words.collect::<Vec<_>>().join(",\n                              ");
+    let unpack = (0..elements).map(|e| {
+        let shift = if e % 2 == 0 { "" } else { " >> 16" };
+        format!("    d{e} = __ushort_as_half((unsigned short)(d_words[{}]{shift}));\n", e / 2)
+    });
+    let count = elements / 2;
+    (format!("    unsigned int d_words[{count}] = {{{pack}}};\n"), unpack.collect())
 }

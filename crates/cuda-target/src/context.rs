@@ -3,8 +3,10 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
+use loopwright_atom::Atom;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
 use loopwright_program::{
     BinOp, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
@@ -34,7 +36,7 @@ pub(crate) struct Needs {
     /// whether they are transposed.
     pub matrices: RefCell<BTreeSet<(DType, u8, bool)>>,
     /// The atoms that are called.
-    pub atoms: RefCell<BTreeSet<&'static str>>,
+    pub atoms: RefCell<BTreeMap<Name, Arc<Atom>>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
     /// Functions for asynchronous copies.

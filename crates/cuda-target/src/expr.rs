@@ -293,6 +293,10 @@ impl Context<'_> {
                 let function = self.needs.helper("absolute", t);
                 Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
             }
+            ("to_tf32", t @ (DType::F32 | DType::F64)) => {
+                let function = self.needs.helper("to_tf32", t);
+                Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
+            }
             (_, DType::F32 | DType::F64) => {
                 let name = function_name(math, precision, operand);
                 let call = Printed::primary(format!(

@@ -114,6 +114,17 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
             head(&format!("const {t} a")),
             format!("    return a < 0 ? ({t})(0 - ({unsigned})a) : a;"),
         ],
+        "to_tf32" => vec![
+            "// The nearest value with 10 bits of fraction, ties away from zero.".into(),
+            head(&format!("const {t} a")),
+            match dtype {
+                DType::F32 => "    const float x = a;".into(),
+                _ => "    const float x = (float)a;".into(),
+            },
+            "    const unsigned int bits = __float_as_uint(x);".into(),
+            "    const bool finite = (bits & 0x7f800000u) != 0x7f800000u;".into(),
+            "    return finite ? __uint_as_float((bits + 0x1000u) & 0xffffe000u) : x;".into(),
+        ],
         "shift_left" => vec![
             "// A shift by less than 0 or by all bits moves every bit out.".into(),
             head(&two),

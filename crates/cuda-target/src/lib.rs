@@ -147,10 +147,8 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     for (dtype, count, transposed) in matrices.into_inner() {
         paragraph(&mut lines, atom::matrices(dtype, count, transposed, dialect));
     }
-    for name in atoms.into_inner() {
-        if let Some(definition) = atom::definition(name, dialect) {
-            paragraph(&mut lines, definition);
-        }
+    for atom in atoms.into_inner().values() {
+        paragraph(&mut lines, atom::definition(atom, dialect));
     }
     for definition in asynchronous::definitions(&async_copies.into_inner()) {
         paragraph(&mut lines, definition);

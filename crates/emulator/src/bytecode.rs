@@ -102,6 +102,7 @@ pub(crate) enum MathFn {
     Hypot,
     Fma,
     Copysign,
+    ToTf32,
 }
 
 /// The step value that halves the counter.
@@ -388,7 +389,7 @@ pub(crate) struct Call {
 /// A product of fragments: accesses of the elements of `d`, and of the first ones of `a` and `b`.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
-    pub atom: &'static Atom,
+    pub atom: Arc<Atom>,
     pub d: Vec<u32>,
     pub a: u32,
     pub b: u32,

@@ -53,6 +53,7 @@ fn math_fn(name: &Name) -> Option<MathFn> {
         "hypot" => MathFn::Hypot,
         "fma" => MathFn::Fma,
         "copysign" => MathFn::Copysign,
+        "to_tf32" => MathFn::ToTf32,
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@
 //! operation of the lowered program.
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, Number};
+use loopwright_kernel_ir::{DType, Number, arithmetic};
 use loopwright_program::{BinOp, UnOp};
 
 use crate::{
@@ -436,6 +436,8 @@ macro_rules! math {
                 MathFn::Hypot => a.hypot(b),
                 MathFn::Fma => a.mul_add(b, c),
                 MathFn::Copysign => a.copysign(b),
+                #[allow(clippy::unnecessary_cast, reason = "one of the two types is f32")]
+                MathFn::ToTf32 => arithmetic::to_tf32(a as f32).into(),
             }
         }
     };

@@ -5,8 +5,8 @@
 //! each lane's elements of `d` are written back. Floating-point products are added in the type of
 //! the accumulator, one after another.
 
-use loopwright_atom::{Atom, Operand, WARP};
-use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_atom::{Operand, WARP};
+use loopwright_kernel_ir::{DType, Name, Number, arithmetic};
 use loopwright_program::{MemRef, Memory};
 
 use crate::{
@@ -22,7 +22,7 @@ impl<'a> Compiler<'a> {
     /// A product of the elements that begin at `a` and `b`, added to `d`.
     pub fn mma(&mut self, atom: &Name, d: &'a [MemRef], a: &'a MemRef, b: &'a MemRef) -> Result<(), Fault> {
         self.speak_of(None, "a product of fragments")?;
-        let Some(atom) = Atom::named(atom) else {
+        let Some(atom) = self.program.atom(atom).cloned() else {
             return self.invalid(format!("there is no atom `{atom}`"));
         };
         if i64::from(self.program.target.warp_size) != WARP
@@ -109,6 +109,24 @@ impl Sum for f32 {
     }
 }
 
+/// An f16: added to in f32, rounded once for each instruction.
+#[derive(Clone, Copy, Default)]
+struct Half(f32);
+
+impl Sum for Half {
+    fn of(number: Number) -> Self {
+        Half(f32::of(number))
+    }
+
+    fn add_product(self, a: Self, b: Self) -> Self {
+        Half(self.0 + a.0 * b.0)
+    }
+
+    fn bits(self) -> u64 {
+        Number::F32(self.0).cast(DType::F16).bits()
+    }
+}
+
 impl Sum for f64 {
     fn of(number: Number) -> Self {
         number.as_f64()
@@ -148,12 +166,18 @@ impl<const W: usize> Block<'_, W> {
         match product.atom.operand(Operand::D).dtype {
             DType::F32 => self.product_in::<f32>(warp, product),
             DType::F64 => self.product_in::<f64>(warp, product),
+            DType::F16 => self.product_in::<Half>(warp, product),
             _ => self.product_in::<i32>(warp, product),
         }
     }
 
     fn product_in<S: Sum>(&mut self, warp: &mut Warp<W>, product: &Product) -> Outcome<()> {
-        let atom = product.atom;
+        let atom = &product.atom;
+        // A function of f32 gives an f32.
+        let converted = |number: Number| match atom.conversion() {
+            Some(function) => arithmetic::math(function, &[number]).unwrap_or(number),
+            None => number,
+        };
         let [m, n, k] = atom.shape().map(|extent| extent as usize);
         let mut tiles = [vec![S::default(); m * k], vec![S::default(); n * k]];
         for ((operand, access), tile) in
@@ -163,7 +187,7 @@ impl<const W: usize> Block<'_, W> {
                 let numbers = self.elements(warp, access, element)?;
                 for (lane, number) in (0..WARP).zip(numbers) {
                     let (row, column) = atom.position(operand, lane, element);
-                    tile[row as usize * k + column as usize] = S::of(number);
+                    tile[row as usize * k + column as usize] = S::of(converted(number));
                 }
             }
         }

@@ -132,6 +132,12 @@ pub fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
     }
 }
 
+/// The value with 10 bits of fraction, the tf32 of tensor cores, that is nearest to an f32; of two
+/// the one of greater magnitude (`cvt.rna.tf32.f32`).
+pub fn to_tf32(x: f32) -> f32 {
+    if x.is_finite() { f32::from_bits((x.to_bits() + 0x1000) & !0x1fff) } else { x }
+}
+
 /// A library function of numbers of one type.
 ///
 /// Errors: `type` for a function that is unknown or that numbers of this type do not have.
@@ -202,6 +208,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "fma" if dtype == DType::F32 => f64::from((a as f32).mul_add(b as f32, c as f32)),
         "fma" => a.mul_add(b, c),
         "copysign" => a.copysign(b),
+        "to_tf32" => f64::from(to_tf32(a as f32)),
         _ => return Err(no_meaning(name)),
     };
     Ok(Number::F64(result).cast(dtype))

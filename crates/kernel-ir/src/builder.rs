@@ -257,6 +257,7 @@ impl LoopKernel {
             facts: Vec::new(),
             reductions: Vec::new(),
             functions: Vec::new(),
+            atoms: Vec::new(),
             options: Options::default(),
             vouched: Vec::new(),
             declared: None,

@@ -6,8 +6,8 @@ use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Tag, Tree, part::Part,
-    part::PartRef,
+    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Tag, Tree, atom::Atom,
+    part::Part, part::PartRef,
 };
 
 /// The integer points of a nest of inames: one conjunction, with its constraints as declared.
@@ -88,6 +88,9 @@ pub struct KernelData {
     pub reductions: Vec<ReductionOp>,
     /// The user's device functions.
     pub functions: Vec<DeviceFunction>,
+    /// The kernel's own hardware instructions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub atoms: Vec<Arc<Atom>>,
     /// Options for the whole kernel, such as the accuracy of math functions.
     pub options: Options,
     /// Steps whose legality the user has vouched for, in their order.

@@ -25,6 +25,7 @@
 pub mod arithmetic;
 mod array;
 mod array_layout;
+pub mod atom;
 mod axis;
 mod builder;
 mod cache_hint;

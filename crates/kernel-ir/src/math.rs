@@ -66,6 +66,7 @@ pub const MATH_FUNCTIONS: &[MathFunction] = &[
     float("hypot", 2),
     float("fma", 3),
     float("copysign", 2),
+    float("to_tf32", 1),
 ];
 
 /// The math function of this name.

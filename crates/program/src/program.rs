@@ -1,5 +1,8 @@
 //! A whole program: its arguments, its arrays in global memory, the launches of the host.
 
+use std::sync::Arc;
+
+use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
@@ -100,6 +103,8 @@ pub struct Program {
     pub leaves: Vec<Leaf>,
     /// User device functions that are called.
     pub functions: Vec<DeviceFunction>,
+    /// Hardware instructions of the kernel's own, beside those of the library.
+    pub atoms: Vec<Arc<Atom>>,
     /// Constraints on the parameters that must hold at launch.
     pub assumptions: Vec<Constraint>,
     /// Declared facts about data, checked at launch on request.
@@ -110,6 +115,11 @@ impl Program {
     /// The global array with this name.
     pub fn global(&self, name: &str) -> Option<&Global> {
         self.globals.iter().find(|g| *g.name == *name)
+    }
+
+    /// The hardware instruction of this name: the program's own, or the library's.
+    pub fn atom(&self, name: &str) -> Option<&Arc<Atom>> {
+        loopwright_atom::named(&self.atoms, name)
     }
 
     /// The scalar arguments in calling order.

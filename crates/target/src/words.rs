@@ -164,6 +164,7 @@ pub(crate) const HELPERS: &[&str] = &[
     "to_long",
     "to_short",
     "to_signed_char",
+    "to_tf32",
     "to_unsigned",
     "to_unsigned_char",
     "to_unsigned_long",

@@ -18,7 +18,10 @@
 //! | segments | sums of segments between neighbouring offsets, of any length |
 //! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
 
-use crate::rng::Rng;
+use crate::{products, rng::Rng};
+
+/// One in so many kernels is a product for hardware instructions ([`products`]).
+const PRODUCTS: u64 = 24;
 
 /// Added to a reduction that may have no points.
 const ALONE: i64 = 7919;
@@ -57,6 +60,9 @@ struct Maker {
 /// A random kernel of this seed.
 pub fn kernel(seed: u64) -> Affine {
     let mut rng = Rng::new(seed ^ 0x2545_f491_4f6c_dd1d);
+    if seed % PRODUCTS == PRODUCTS / 2 {
+        return Affine { text: products::kernel(&mut rng), data: false };
+    }
     let dtype = rng.pick(&["i64", "i64", "i32"]);
     let rank = if rng.chance(45) { 2 } else { 1 };
     let smooth = rng.chance(60);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_emulator::{Arguments, FaultKind, Options};
+use loopwright_emulator::{Arguments, Asynchrony, FaultKind, Options};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
@@ -59,15 +59,31 @@ fn expected(declared: &LoopKernel, arguments: &Arguments) -> Result<Option<Argum
     }
 }
 
+/// Whether the declared kernel is short enough for these sizes: [`run`] compares nothing otherwise.
+pub fn is_compared(declared: &LoopKernel, sizes: &BTreeMap<Name, i64>) -> Result<bool, Failure> {
+    let Some(arguments) = data::arguments(declared, sizes) else { return Ok(false) };
+    Ok(expected(declared, &arguments)?.is_some())
+}
+
 /// Runs a program in the emulator for one set of sizes and compares it with the declared kernel.
 pub fn run(declared: &LoopKernel, program: &Program, sizes: &BTreeMap<Name, i64>) -> Result<(), Failure> {
+    run_in(Asynchrony::default(), declared, program, sizes)
+}
+
+/// As [`run`], with asynchronous copies that take effect at these times.
+pub fn run_in(
+    asynchrony: Asynchrony,
+    declared: &LoopKernel,
+    program: &Program,
+    sizes: &BTreeMap<Name, i64>,
+) -> Result<(), Failure> {
     let Some(arguments) = data::arguments(declared, sizes) else {
         return Err(Failure { kind: "arguments", text: "a length is no function of the parameters".into() });
     };
     let Some(want) = expected(declared, &arguments)? else { return Ok(()) };
     let mut found = arguments;
     let place = format!("{sizes:?}");
-    loopwright_emulator::run(program, &mut found, &options())
+    loopwright_emulator::run(program, &mut found, &Options { asynchrony, ..options() })
         .map_err(|f| Failure { kind: f.kind.code(), text: format!("{place}: {f}") })?;
     match data::difference(&found, &want) {
         None => Ok(()),

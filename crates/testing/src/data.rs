@@ -26,8 +26,18 @@ pub fn evaluate(e: &Expr, sizes: &BTreeMap<Name, i64>) -> Option<i64> {
     })
 }
 
-/// Number of elements of an argument in the default layout.
+/// Number of elements of an argument in the default layout, or up to the last one where each axis
+/// has a stride of its own.
 pub fn length(array: &Array, sizes: &BTreeMap<Name, i64>) -> Option<usize> {
+    if array.axes.iter().any(|axis| axis.stride.is_some()) {
+        let mut last = 0;
+        for axis in &array.axes {
+            let (length, stride) = (evaluate(&axis.length, sizes)?, evaluate(axis.stride.as_ref()?, sizes)?);
+            last += (length - 1) * stride;
+        }
+        // Lowering asks for as many where an axis has no elements.
+        return usize::try_from((last + 1).max(0)).ok();
+    }
     let mut product = 1usize;
     for axis in &array.axes {
         product = product.checked_mul(usize::try_from(evaluate(&axis.length, sizes)?).ok()?)?;

@@ -11,6 +11,7 @@ pub mod kernels;
 pub mod linear;
 pub mod moves;
 pub mod pipelines;
+pub mod products;
 pub mod ranges;
 mod recipes;
 pub mod rng;

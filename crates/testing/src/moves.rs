@@ -7,12 +7,13 @@ use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Na
 use loopwright_transforms::{Registry, Step};
 
 use crate::{
+    products,
     rng::{Rng, any},
     sites::{Loops, growing, mentions, scans, segments, sweep, temporaries},
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 47] = [
+pub const KINDS: [(&str, usize); 49] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -60,6 +61,8 @@ pub const KINDS: [(&str, usize); 47] = [
     ("min_blocks_per_multiprocessor", 4),
     ("swizzle", 12),
     ("set_layout", 12),
+    ("tensorize", 8),
+    ("map_to_atom", 6),
 ];
 
 /// A kind, by weight.
@@ -498,6 +501,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let name = if kind == "together" { "together" } else { "both" };
             format!("{name} {{ {first}; {second} }}")
         }
+        "tensorize" | "map_to_atom" => products::step(rng, kernel, kind)?,
         "user" => "turn()".to_string(),
         _ => return None,
     })

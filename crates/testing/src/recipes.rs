@@ -4,6 +4,7 @@
 use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
 
 use crate::{
+    products,
     rng::{Rng, any},
     sites::{Loops, growing, kept, mentions, segments, temporaries},
 };
@@ -12,6 +13,9 @@ use crate::{
 pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     let loops = Loops::of(kernel);
     let mut steps = Vec::new();
+    if products::is_product(kernel) {
+        return products::recipe(rng, kernel);
+    }
     let reduced: Vec<Name> = kernel
         .instructions
         .iter()

@@ -132,6 +132,9 @@ pub(crate) fn growing(kernel: &LoopKernel) -> Vec<(Name, Name)> {
 
 /// Whether a kernel has a rare feature that some step needs.
 pub fn is_rare(kernel: &LoopKernel) -> bool {
+    if crate::products::is_product(kernel) {
+        return true;
+    }
     !segments(kernel).is_empty() || !growing(kernel).is_empty()
 }
 

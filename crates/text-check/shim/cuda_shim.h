@@ -79,6 +79,8 @@ template <typename To, typename From> inline To shim_bits(const From from) {
     return to;
 }
 inline float __int_as_float(const int bits) { return shim_bits<float>(bits); }
+inline float __uint_as_float(const unsigned int bits) { return shim_bits<float>(bits); }
+inline unsigned int __float_as_uint(const float value) { return shim_bits<unsigned int>(value); }
 inline int __float_as_int(const float value) { return shim_bits<int>(value); }
 inline double __longlong_as_double(const long long bits) { return shim_bits<double>(bits); }
 inline long long __double_as_longlong(const double value) { return shim_bits<long long>(value); }

@@ -25,45 +25,70 @@ inline float factor(const __nv_bfloat16 value) { return __bfloat162float(value);
 inline unsigned int factor(const signed char value) { return (unsigned int)(int)value; }
 inline unsigned int factor(const unsigned char value) { return value; }
 inline double factor(const double value) { return value; }
+// Factors of f32 are rounded to tf32: to the nearest multiple of what the tenth bit is worth.
+inline float factor(const float value) {
+    unsigned int bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return value;
+    const unsigned int rest = bits & 0x1fffu;
+    bits = bits - rest + (rest >= 0x1000u ? 0x2000u : 0u);
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return rounded;
+}
 inline float plus(const float sum, const float value) { return sum + value; }
 inline double plus(const double sum, const double value) { return sum + value; }
 inline int plus(const int sum, const unsigned int value) { return (int)((unsigned int)sum + value); }
 
+// What is added up in, for each type of results.
+template <typename S> struct total {
+    typedef S type;
+    static S from(const S value) { return value; }
+    static S to(const S value) { return value; }
+};
+template <> struct total<__half> {
+    typedef float type;
+    static float from(const __half value) { return __half2float(value); }
+    static __half to(const float value) { return __float2half(value); }
+};
+
 // d += a * b, of tiles of m x k and k x 8 elements. In a register of 4 bytes (8 for f64) there are
 // `each` neighbours along k.
-template <size_t D, size_t A, size_t B, typename S, typename T>
-inline void product_of(S *const (&d)[D], const T (&a)[A], const T (&b)[B]) {
+template <size_t D, size_t A, size_t B, typename S, typename T, typename U>
+inline void product_of(S *const (&d)[D], const T (&a)[A], const U (&b)[B]) {
+    static_assert(sizeof(T) == sizeof(U), "elements of both factors in a register");
     constexpr int each = sizeof(T) < 4 ? 4 / sizeof(T) : 1, k = 4 * B, m = 8 * A / B;
     static_assert(D * 4 == m, "a tile of the results");
     struct held {
-        const T *a, *b;
+        const T *a;
+        const U *b;
     };
     const held own = {a, b};
     const held *lanes[32];
     hand_round(&own, lanes);
-    S sums[D];
+    typename total<S>::type sums[D];
     for (int e = 0; e < (int)D; ++e) {
         const int row = lane() / 4 + 8 * (e / 2), column = lane() % 4 * 2 + e % 2;
-        sums[e] = *d[e];
+        sums[e] = total<S>::from(*d[e]);
         for (int at = 0; at < k; ++at) {
             const int quarter = at / each % 4, part = at / (4 * each), place = at % each;
             const T of_a = lanes[row % 8 * 4 + quarter]->a[(part * (m / 8) + row / 8) * each + place];
-            const T of_b = lanes[column * 4 + quarter]->b[part * each + place];
+            const U of_b = lanes[column * 4 + quarter]->b[part * each + place];
             sums[e] = plus(sums[e], factor(of_a) * factor(of_b));
         }
     }
     all_have_read();
     for (int e = 0; e < (int)D; ++e) {
-        *d[e] = sums[e];
+        *d[e] = total<S>::to(sums[e]);
     }
 }
-template <typename S, typename T, size_t A, size_t B>
-inline void product(S &d0, S &d1, const T (&a)[A], const T (&b)[B]) {
+template <typename S, typename T, typename U, size_t A, size_t B>
+inline void product(S &d0, S &d1, const T (&a)[A], const U (&b)[B]) {
     S *const d[] = {&d0, &d1};
     product_of(d, a, b);
 }
-template <typename S, typename T, size_t A, size_t B>
-inline void product(S &d0, S &d1, S &d2, S &d3, const T (&a)[A], const T (&b)[B]) {
+template <typename S, typename T, typename U, size_t A, size_t B>
+inline void product(S &d0, S &d1, S &d2, S &d3, const T (&a)[A], const U (&b)[B]) {
     S *const d[] = {&d0, &d1, &d2, &d3};
     product_of(d, a, b);
 }
@@ -84,4 +109,14 @@ template <int count, bool transposed, typename T> inline void load_matrices(T *c
 } // namespace shim
 
 // In functions that are printed, and not called here.
+inline unsigned short __half_as_ushort(const __half value) {
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+inline __half __ushort_as_half(const unsigned short bits) {
+    __half value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 inline size_t __cvta_generic_to_shared(const void *const at) { return reinterpret_cast<size_t>(at); }

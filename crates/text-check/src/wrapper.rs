@@ -1,6 +1,6 @@
 //! The C++ around a printed text: the shim before it, and an entry for each kernel after it.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use loopwright_cuda_target::CudaSource;
 use loopwright_program::{DeviceKernel, Program, Stmt, Target};
@@ -29,7 +29,7 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
     for info in &source.kernels {
         let _ = writeln!(text, "#define {0} loopwright_kernel_{0}", info.name);
     }
-    let collectives = collectives(&source.text);
+    let collectives = collectives(program, &source.text);
     if !collectives.is_empty() {
         text.push_str("#include \"tensor_cores.h\"\n");
     }
@@ -63,11 +63,19 @@ const FUNCTION: &str = "__device__ __forceinline__ void ";
 
 /// The functions around instructions of whole warps that a text defines, each with the function of
 /// the shim that is called instead.
-fn collectives(text: &str) -> Vec<(String, String)> {
+fn collectives(program: &Program, text: &str) -> Vec<(String, String)> {
+    let mut atoms = BTreeSet::new();
+    for kernel in &program.kernels {
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::Mma { atom, .. } = stmt {
+                atoms.insert(atom.as_str());
+            }
+        });
+    }
     let names = text.lines().filter_map(|line| line.strip_prefix(FUNCTION)?.split_once('('));
     let instead = |name: &str| {
         let Some(matrices) = name.strip_prefix("load_matrices_") else {
-            return name.starts_with("mma_").then(|| "shim::product".to_string());
+            return atoms.contains(name).then(|| "shim::product".to_string());
         };
         let (count, transposed) = match matrices.strip_suffix("_transposed") {
             Some(count) => (count, true),

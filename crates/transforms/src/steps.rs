@@ -48,6 +48,7 @@ mod storage {
 
 /// Reductions: how they are split, scanned and joined.
 mod reductions {
+    pub(super) mod map_to_atom;
     pub(super) mod realize_scan;
     pub(super) mod reduce_atomically;
     mod split_reduction;
@@ -127,6 +128,7 @@ steps! {
     storage::cache_waves::CacheWaves,
     reductions::reduce_atomically::ReduceAtomically as "join_atomically",
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
+    reductions::map_to_atom::MapToAtom,
     reductions::tensorize::Tensorize,
 }
 

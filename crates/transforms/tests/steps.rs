@@ -50,6 +50,7 @@ fn segmented_sum() -> LoopKernel {
         facts: vec![],
         reductions: vec![],
         functions: vec![],
+        atoms: vec![],
         options: Options::default(),
         vouched: Vec::new(),
         declared: None,

@@ -159,6 +159,7 @@ pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> 
         coordinates: Vec::new(),
         leaves: vec![leaf("first", "first text"), leaf("second", "second text")],
         functions: vec![],
+        atoms: vec![],
         assumptions: vec![],
         facts: vec![],
     }

@@ -5,7 +5,7 @@
 //! with its line unless a bracket is open.
 //!
 //! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to
-//! the brace that closes it, everything is one [`Tok::Raw`].
+//! the brace that closes it, everything is one [`Tok::Raw`]. So are the lines of an atom.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub enum Tok {
     Punct(&'static str),
     /// Text between double quotes, on one line; the span includes the quotes.
     Quoted,
-    /// The CUDA C body of a function, including its braces.
+    /// The CUDA C body of a function, or the lines of an atom, including the braces.
     Raw,
     /// A function's body without its closing brace.
     OpenRaw,
@@ -67,7 +67,7 @@ pub fn is_identifier(text: &str) -> bool {
 pub(crate) fn lex(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut tokens: Vec<Token> = Vec::with_capacity(bytes.len() / 3);
-    let (mut at, mut newline, mut in_function) = (0, true, false);
+    let (mut at, mut newline, mut in_function, mut in_atom) = (0, true, false, false);
     while at < bytes.len() {
         let start = at;
         let c = bytes[at];
@@ -89,6 +89,7 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
             if newline && &text[start..at] == "function" {
                 in_function = true;
             }
+            in_atom = newline && &text[start..at] == "atom" && declares_atom(&text[at..]) || in_atom;
             Tok::Ident
         } else if c.is_ascii_digit() {
             let (tok, length) = number(&text[at..]);
@@ -99,6 +100,19 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
             match close_of_c(bytes, at) {
                 Some(end) => {
                     at = end;
+                    Tok::Raw
+                }
+                None => {
+                    at = bytes.len();
+                    Tok::OpenRaw
+                }
+            }
+        } else if c == b'{' && in_atom {
+            in_atom = false;
+            // No line of an atom has a brace.
+            match bytes[at..].iter().position(|b| *b == b'}') {
+                Some(length) => {
+                    at += length + 1;
                     Tok::Raw
                 }
                 None => {
@@ -121,6 +135,15 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
     }
     tokens.push(Token { tok: Tok::End, span: text.len()..text.len(), newline: true });
     tokens
+}
+
+/// Whether a name and a brace follow the word `atom`: it declares one. An array may have that name.
+fn declares_atom(behind: &str) -> bool {
+    let name = behind.trim_start_matches([' ', '\t']);
+    let rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    name.len() < behind.len()
+        && rest.len() < name.len()
+        && rest.trim_start_matches([' ', '\t']).starts_with('{')
 }
 
 /// The length of the quoted text at the start, if it is closed on its line.

@@ -1,9 +1,10 @@
-//! Reduction operators and device functions that a kernel declares.
+//! Reduction operators, device functions and atoms that a kernel declares.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     DeviceFunction, Expr, Name, ReductionOp, StateType, StateVar, Type,
+    atom::Atom,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -195,5 +196,19 @@ impl Parser {
         self.advance();
         let source = self.text[span.start + 1..span.end - 1].trim();
         Ok(DeviceFunction { name, params, result, source: source.into() })
+    }
+
+    /// The rest of a line `atom NAME { ... }`, after the keyword.
+    pub fn atom_declaration(&mut self) -> Parse<Arc<Atom>> {
+        let name = self.name("the name of the atom")?;
+        if self.tok(0) != Tok::Raw {
+            return Err(self.unexpected("`{` and the lines of the atom, up to `}`"));
+        }
+        let span = self.span();
+        self.advance();
+        let from = span.start + 1;
+        Atom::read(name, &self.text[from..span.end - 1]).map(Arc::new).map_err(|wrong| {
+            self.error_at(from + wrong.span.start..from + wrong.span.end, "atom-syntax", wrong.what)
+        })
     }
 }

@@ -303,6 +303,7 @@ impl Printer<'_> {
         data.facts.iter().for_each(|f| line(fact(f)));
         data.reductions.iter().for_each(|op| line(self.reduction(op)));
         data.functions.iter().for_each(|f| line(function(f, indent)));
+        data.atoms.iter().for_each(|a| line(a.text(indent).trim_start().into()));
         for v in &data.vouched {
             line(match &v.step {
                 Some(step) => format!("assume_legal \"{}\" for \"{step}\"", v.reason),

@@ -22,6 +22,7 @@ pub(crate) enum Item {
     Fact(usize),
     Reduction(usize),
     Function(usize),
+    Atom(usize),
     Tree,
 }
 

@@ -44,6 +44,7 @@ impl Draft {
                 facts: Vec::new(),
                 reductions: Vec::new(),
                 functions: Vec::new(),
+                atoms: Vec::new(),
                 options: Options::default(),
                 vouched: Vec::new(),
                 declared: None,
@@ -66,6 +67,7 @@ pub(super) const LINES: &[&str] = &[
     "option",
     "reduction",
     "function",
+    "atom",
     "tree",
     "declared",
     "kernel",
@@ -231,6 +233,11 @@ impl Parser {
                 let function = self.device_function()?;
                 draft.map.spans.insert(Item::Function(data.functions.len()), start..self.last_end());
                 data.functions.push(function);
+            }
+            "atom" => {
+                let atom = self.atom_declaration()?;
+                draft.map.spans.insert(Item::Atom(data.atoms.len()), start..self.last_end());
+                data.atoms.push(atom);
             }
             "tree" => {
                 if draft.has_tree {

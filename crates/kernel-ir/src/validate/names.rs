@@ -12,10 +12,12 @@ use crate::{
 pub(crate) fn check(check: &mut Check<'_>) {
     let data = check.data;
     spelling(check, &Item::Header, &data.name, "the kernel");
-    if data.functions.iter().any(|f| f.name == data.name) {
+    let functions = data.functions.iter().map(|f| (&f.name, "a device function"));
+    let atoms = data.atoms.iter().map(|a| (a.name(), "an atom"));
+    if let Some((_, what)) = functions.chain(atoms).find(|(name, _)| **name == data.name) {
         let d = Diagnostic::new(
             "duplicate-name",
-            format!("`{}` is the name of both the kernel and a device function", data.name),
+            format!("`{}` is the name of both the kernel and {what}", data.name),
         );
         check.add(Item::Header, &data.name, d.help("give one of them another name"));
     }
@@ -29,6 +31,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
     let functions = data.functions.iter().enumerate();
     declared.extend(functions.map(|(k, f)| (Item::Function(k), f.name.clone(), "a device function")));
+    let atoms = data.atoms.iter().enumerate();
+    declared.extend(atoms.map(|(k, a)| (Item::Atom(k), a.name().clone(), "an atom")));
     let mut seen: HashMap<Name, &str> = HashMap::with_capacity(declared.len());
     for (item, name, what) in declared {
         spelling(check, &item, &name, what);

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Instruction, Kind,
-    Name, Part, Reduce, ReductionOp, Role, UnaryOp,
+    Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
 };
 use loopwright_poly::System;
 
@@ -433,6 +433,7 @@ fn constant(e: &Expr, read: Option<f64>, name: &dyn Fn(&Name) -> Option<f64>) ->
         Expr::Call { function, args, .. } => match (function.as_str(), args.as_slice()) {
             ("lowest", []) => Some(f64::NEG_INFINITY),
             ("highest", []) => Some(f64::INFINITY),
+            ("to_tf32", [a]) => Some(arithmetic::to_tf32(of(a)? as f32).into()),
             _ => None,
         },
         _ => None,

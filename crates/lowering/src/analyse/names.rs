@@ -10,7 +10,9 @@ pub(crate) fn check(kernel: &LoopKernel, language: Language) -> Result<(), Diagn
     let global = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| &t.name);
     let host = kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Host).map(|(iname, _)| iname);
     let names = kernel.args.iter().map(|a| a.name()).chain(global).chain(host);
-    let names = names.chain(kernel.functions.iter().map(|f| &f.name)).chain([&kernel.name]);
+    let names =
+        names.chain(kernel.functions.iter().map(|f| &f.name)).chain(kernel.atoms.iter().map(|a| a.name()));
+    let names = names.chain([&kernel.name]);
     let refused = |name: &&Name| !language.is_legal_name(name);
     let Some(name) = { names }.find(refused) else { return Ok(()) };
     let message = format!("`{name}` means something else in {}", language.name);

@@ -19,7 +19,7 @@ use super::{AtomPlan, Counter, Fragment, FragmentLoads, Loop, Node, Which, place
 use crate::{
     analyse::{
         analysis::PartInfo,
-        arrays::{known, storage_order},
+        arrays::{dense_axis, known, storage_order},
     },
     program::Note,
     schedule::{guards::irredundant, items::Item, lanes::Context},
@@ -71,7 +71,7 @@ impl Planner<'_, '_> {
         let analysis = self.analysis;
         let info = of.info(analysis);
         let instruction = analysis.instruction(info);
-        let Some(atom) = Atom::named(&used.name) else {
+        let Some(atom) = loopwright_atom::named(&analysis.kernel.atoms, &used.name).cloned() else {
             return Err(Diagnostic::new("unknown-atom", format!("there is no atom `{}`", used.name)));
         };
         let refuse = |code: &'static str, why: String| {
@@ -86,14 +86,14 @@ impl Planner<'_, '_> {
                 format!("the x axis of the block has {} threads, not the lanes of a warp", self.block[0]);
             return Err(refuse("atom-lanes", why).help("let the warps of a block be on its y axis"));
         }
-        let factors = matching(&analysis.lookup, instruction, atom, used)?;
+        let factors = matching(&analysis.lookup, instruction, &atom, used)?;
         let state = analysis.reduction_types(info.instruction)?[0].state.clone();
         if state != [atom.operand(Operand::D).dtype] {
             let found = state.first().map_or_else(String::new, ToString::to_string);
             let why = format!("it adds in {}, and the sum is {found}", atom.operand(Operand::D).dtype);
             return Err(refuse("atom-type", why).help("convert the factors: `cast(f32, a[i, k])`"));
         }
-        let registers = self.registers(atom, used).ok_or_else(|| {
+        let registers = self.registers(&atom, used).ok_or_else(|| {
             refuse(
                 "atom-lanes",
                 format!("`{}` and `{}` are not distributed as its results are", used.axes[0], used.axes[1]),
@@ -151,8 +151,8 @@ impl Planner<'_, '_> {
         }
         let Factors { a, b } = &factors;
         let fragments = [
-            self.fragment(atom, Operand::A, used, a, &lanes, &inside)?,
-            self.fragment(atom, Operand::B, used, b, &lanes, &inside)?,
+            self.fragment(&atom, Operand::A, used, a, &lanes, &inside)?,
+            self.fragment(&atom, Operand::B, used, b, &lanes, &inside)?,
         ];
         let of = of.clone();
         Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, registers, lanes, fragments, inside })
@@ -339,16 +339,13 @@ impl Planner<'_, '_> {
         word: i64,
         place: &Place,
     ) -> Result<bool, Diagnostic> {
-        if array.axes.iter().any(|axis| axis.stride.is_some()) {
-            return Ok(false);
-        }
-        let order = storage_order(array);
-        let Some((dense, outer)) = order.split_last() else { return Ok(false) };
+        let Some(dense) = dense_axis(array) else { return Ok(false) };
         for group in elements.chunks(usize::try_from(word).unwrap_or(1)) {
             let Some(first) = group.first() else { continue };
             for (number, other) in (0..).zip(group) {
-                let apart = other[*dense].sub(&first[*dense])?.as_constant();
-                if apart != Some(number) || outer.iter().any(|axis| other[*axis] != first[*axis]) {
+                let apart = other[dense].sub(&first[dense])?.as_constant();
+                let elsewhere = (0..other.len()).any(|axis| axis != dense && other[axis] != first[axis]);
+                if apart != Some(number) || elsewhere {
                     return Ok(false);
                 }
             }

@@ -25,6 +25,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
+    sync::Arc,
 };
 
 use loopwright_atom::Atom;
@@ -261,7 +262,7 @@ pub(crate) struct Vector {
 /// Updates that an atom does: the loop over its `k`, and the lanes around.
 pub(crate) struct AtomPlan {
     pub of: Which,
-    pub atom: &'static Atom,
+    pub atom: Arc<Atom>,
     /// The inames of its `m`, `n` and `k`.
     pub axes: [Name; 3],
     /// The statements that the atom stands for.

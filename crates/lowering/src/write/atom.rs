@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
                 Ok(this.local_element(Memory::Private(arrays[number]), subscripts))
             };
             let (a, b) = (row(this, 0)?, row(this, 1)?);
-            Ok(vec![Stmt::Mma { atom: Name::new(plan.atom.name()), d, a, b }])
+            Ok(vec![Stmt::Mma { atom: plan.atom.name().clone(), d, a, b }])
         })?);
         let note = Note::new(format!("{} does {part} for a warp", plan.atom.name()));
         Ok(Stmt::Atom { contract, body, note })

@@ -95,6 +95,12 @@ pub(crate) fn program(
         coordinates,
         leaves: shared.leaves,
         functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
+        atoms: kernel
+            .atoms
+            .iter()
+            .filter(|a| kernel.instructions.iter().any(|i| i.uses(a)))
+            .cloned()
+            .collect(),
         assumptions: kernel.assumptions.clone(),
         facts: kernel.facts.clone(),
     })

@@ -44,6 +44,7 @@ impl fmt::Display for Program {
         }
         self.facts.iter().try_for_each(|fact| writeln!(f, "{}", text_of_fact(fact)))?;
         self.functions.iter().try_for_each(|function| writeln!(f, "{}", text_of_function(function, "")))?;
+        self.atoms.iter().try_for_each(|atom| writeln!(f, "{atom}"))?;
         let values = ValuePrinter { names: &names, variables: Vec::new() };
         self.globals.iter().try_for_each(|g| writeln!(f, "{}", global(&values, g)))?;
         self.coordinates.iter().try_for_each(|(i, value)| writeln!(f, "coordinate {i} = {value}"))?;

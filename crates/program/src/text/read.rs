@@ -16,7 +16,7 @@ const NESTING_LIMIT: usize = 320;
 
 /// The keywords that lines of a program begin with.
 const LINES: &[&str] =
-    &["assume", "fact", "function", "global", "target", "coordinate", "leaf", "host", "kernel"];
+    &["assume", "fact", "function", "atom", "global", "target", "coordinate", "leaf", "host", "kernel"];
 
 impl Program {
     /// Parses a program; see [`crate::grammar`]. Names are resolved and types are filled in, but
@@ -42,6 +42,7 @@ impl Program {
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
+            atoms: Vec::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
         };
@@ -159,6 +160,16 @@ impl Reader {
             let function = self.p.device_function()?;
             self.names.function(function.name.clone(), function.result);
             program.functions.push(function);
+            return Ok(());
+        }
+        if self.p.eat_word("atom") {
+            let span = self.p.span();
+            let atom = self.p.atom_declaration()?;
+            if program.atoms.iter().any(|a| a.name() == atom.name()) {
+                let message = format!("there is already an atom `{}`", atom.name());
+                return Err(self.p.error_at(span, "duplicate-name", message));
+            }
+            program.atoms.push(atom);
             return Ok(());
         }
         if self.p.eat_word("global") {

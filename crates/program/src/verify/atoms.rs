@@ -47,6 +47,8 @@ struct Contract<'p> {
     to: &'p MemRef,
     factors: [TouchId; 2],
     types: [DType; 2],
+    /// The function that each factor goes through.
+    conversions: [Option<Name>; 2],
 }
 
 /// A load of one element of a fragment.
@@ -87,7 +89,7 @@ impl Source {
 /// The product.
 struct Product<'p> {
     loops: Loops,
-    atom: &'static Atom,
+    atom: &'p Atom,
     d: &'p [MemRef],
     a: &'p MemRef,
     b: &'p MemRef,
@@ -144,6 +146,10 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
     if own != types.map(Some) || contract.types != [types[0], types[1]] {
         return Ok(Some(format!("`{}` takes elements of other types", product.atom.name())));
     }
+    if contract.conversions.iter().any(|of| of.as_ref() != product.atom.conversion()) {
+        let what = product.atom.conversion().map_or_else(|| "nothing".into(), |f| format!("`{f}`"));
+        return Ok(Some(format!("`{}` rounds its factors by {what}", product.atom.name())));
+    }
     let mut fragments = Vec::new();
     for (operand, element) in [(Operand::A, product.a), (Operand::B, product.b)] {
         match fragment(reading, &loads, &product, operand, element) {
@@ -182,12 +188,37 @@ fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> Found<&'p Stmt> {
     only(body, loops)
 }
 
-/// The element that a value reads, through conversions to the type of the product.
-fn read(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
+/// The element that a value reads, through conversions to the type of the product and at most one
+/// function, which is the last that it goes through.
+fn read(value: &Value, to: DType) -> Option<(&MemRef, DType, Option<Name>)> {
+    fn element(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
+        match &value.kind {
+            ValueKind::Load(element) => Some((element, value.dtype)),
+            ValueKind::Cast(inner) if value.dtype == to => element(inner, to),
+            _ => None,
+        }
+    }
+    if let ValueKind::Call { function, args, .. } = &value.kind {
+        let [argument] = args.as_slice() else { return None };
+        let (found, dtype) = element(argument, to)?;
+        return (value.dtype == to).then(|| (found, dtype, Some(function.clone())));
+    }
+    element(value, to).map(|(found, dtype)| (found, dtype, None))
+}
+
+/// A value without conversions between f32 and this type of an accumulator. Where that is f16, sums
+/// and products are computed in f32 and rounded; an atom may round them as it likes, as it may add
+/// them in any order.
+fn unrounded(value: &Value, accumulator: DType) -> &Value {
     match &value.kind {
-        ValueKind::Load(element) => Some((element, value.dtype)),
-        ValueKind::Cast(inner) if value.dtype == to => read(inner, to),
-        _ => None,
+        ValueKind::Cast(inner)
+            if accumulator == DType::F16
+                && matches!(value.dtype, DType::F16 | DType::F32)
+                && matches!(inner.dtype, DType::F16 | DType::F32) =>
+        {
+            unrounded(inner, accumulator)
+        }
+        _ => value,
     }
 }
 
@@ -196,11 +227,15 @@ fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Contract<'p
     let stmt = only(text.contract, &mut loops)?;
     let other = || "its statement does not add a product to an accumulator".to_string();
     let Stmt::Store { to, value, .. } = stmt else { return Err(other()) };
-    let dtype = value.dtype;
-    let ValueKind::Binary(BinOp::Add, own, product) = &value.kind else { return Err(other()) };
+    let accumulator = value.dtype;
+    let sum = unrounded(value, accumulator);
+    let ValueKind::Binary(BinOp::Add, own, product) = &sum.kind else { return Err(other()) };
+    let (own, product) = (unrounded(own, accumulator), unrounded(product, accumulator));
     let ValueKind::Binary(BinOp::Mul, x, y) = &product.kind else { return Err(other()) };
     let is_own = matches!(&own.kind, ValueKind::Load(from) if from == to);
-    let (Some((x, of_x)), Some((y, of_y)), true) = (read(x, dtype), read(y, dtype), is_own) else {
+    let dtype = sum.dtype;
+    let (Some((x, of_x, by_x)), Some((y, of_y, by_y)), true) = (read(x, dtype), read(y, dtype), is_own)
+    else {
         return Err(other());
     };
     let touches: Vec<TouchId> = text.read.clone().collect();
@@ -208,7 +243,7 @@ fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Contract<'p
     if factors.map(|t| reading.touches[t].memory) != [x.memory, y.memory] {
         return Err("a factor is not read from shared or global memory".into());
     }
-    Ok(Contract { loops, to, factors, types: [of_x, of_y] })
+    Ok(Contract { loops, to, factors, types: [of_x, of_y], conversions: [by_x, by_y] })
 }
 
 fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
@@ -222,7 +257,7 @@ fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
 /// The loads of a body by the private array and the element that they fill, and its product.
 #[allow(clippy::type_complexity)]
 fn body<'p>(
-    reading: &Reading<'_>,
+    reading: &Reading<'p>,
     text: &AtomText<'p>,
 ) -> Found<(BTreeMap<(Memory, i64), Load>, Product<'p>)> {
     let mut loads: BTreeMap<(Memory, i64), Load> = BTreeMap::new();
@@ -286,7 +321,9 @@ fn body<'p>(
     let Stmt::Mma { atom, d, a, b } = only(std::slice::from_ref(last), &mut loops)? else {
         return Err("it does not end with a product".into());
     };
-    let Some(atom) = Atom::named(atom) else { return Err(format!("there is no atom `{atom}`")) };
+    let Some(atom) = reading.program.atom(atom) else {
+        return Err(format!("there is no atom `{atom}`"));
+    };
     Ok((loads, Product { loops, atom, d, a, b }))
 }
 

@@ -364,6 +364,7 @@ mod tests {
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
+            atoms: Vec::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
         };

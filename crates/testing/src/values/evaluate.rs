@@ -497,6 +497,13 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("trunc", [a]) => a.trunc(),
         ("round", [a]) => a.round(),
         ("copysign", [a, b]) => a.copysign(*b),
+        // Eleven significant bits, ties away from zero; f32's denormals have fewer.
+        ("to_tf32", [a]) => {
+            let a = f64::from(*a as f32);
+            let exponent = if a == 0.0 { -126 } else { (a.abs().log2().floor() as i32).max(-126) };
+            let unit = 2f64.powi(exponent - 10);
+            if a.is_finite() { f64::from(((a / unit).round() * unit) as f32) } else { a }
+        }
         ("fmod", [a, b]) => a % b,
         // With 53 bits, which is more than twice the 24 of f32 plus two, a square root may be
         // rounded twice.

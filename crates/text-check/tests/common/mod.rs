@@ -37,6 +37,7 @@ impl Builder {
             coordinates: Vec::new(),
             leaves: vec![],
             functions: vec![],
+            atoms: vec![],
             assumptions: vec![],
             facts: vec![],
         };

@@ -455,6 +455,9 @@ impl Forms {
                 Some(Number::I64(sum).cast(*dtype))
             }
             Node::Op(Op::Cast, dtype, args) => Some(of(args.first()?)?.cast(*dtype)),
+            Node::Op(Op::Call(function, _), _, args) if *function == *"to_tf32" => {
+                arithmetic::math(function, &[of(args.first()?)?]).ok()
+            }
             Node::Op(Op::Unary(UnaryOp::Neg), dtype, args) => {
                 let zero = Number::F64(-0.0).cast(*dtype);
                 arithmetic::binary(BinaryOp::Sub, zero, of(args.first()?)?).ok()

@@ -1,6 +1,6 @@
 //! Gives the updates of a reduction to a hardware instruction.
 
-use loopwright_atom::{Atom, Digit, Operand, matching};
+use loopwright_atom::{Atom, Digit, Operand, atoms_of, matching};
 use loopwright_kernel_ir::{
     AtomUse, Diagnostic, KernelData, Kind, Lookup, LoopKernel, Name, Part, Tag, Term,
 };
@@ -33,8 +33,10 @@ step! {
     /// warps (`warp` or `thread.y`).
     ///
     /// Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
-    /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k32_s8`,
-    /// `mma_m16n8k32_u8` (of bytes, in `i32`), `mma_m8n8k4_f64`; from sm_80 on.
+    /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16` (added
+    /// in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`, `mma_m16n8k4_tf32` (of
+    /// `to_tf32` of `f32`), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
+    /// `mma_m8n8k4_f64`; from sm_80 on. A kernel's text may declare others (`atom NAME { ... }`).
     ///
     /// # Legality
     ///
@@ -136,7 +138,7 @@ impl TextForm for Tensorize {
 }
 
 /// Refuses an iname that does not run from 0 to this length.
-fn require_length(
+pub(super) fn require_length(
     data: &KernelData,
     atom: &Atom,
     axis: &str,
@@ -196,13 +198,15 @@ impl Transform for Tensorize {
         let Some(instruction) = kernel.instruction(id) else {
             return Err(unknown_instruction(kernel, id));
         };
-        let Some(atom) = Atom::named(&self.atom) else {
+        let Some(atom) = loopwright_atom::named(&kernel.atoms, &self.atom).cloned() else {
+            let all: Vec<&str> = atoms_of(kernel).map(|atom| atom.name().as_str()).collect();
             let mut error = Diagnostic::new("unknown-atom", format!("there is no atom `{}`", self.atom));
-            error.help = names::nearest(&self.atom, Atom::names())
+            error.help = names::nearest(&self.atom, all.iter().copied())
                 .map(|near| format!("did you mean `{near}`?"))
-                .or_else(|| Some(format!("the atoms are {}", Atom::names().collect::<Vec<_>>().join(", "))));
+                .or_else(|| Some(format!("the atoms are {}", all.join(", "))));
             return Err(error);
         };
+        let atom = &*atom;
         let axes = [&self.m, &self.n, &self.k];
         for ((axis, iname), length) in ["m", "n", "k"].into_iter().zip(axes).zip(atom.shape()) {
             require_iname(kernel, iname)?;

@@ -1,0 +1,121 @@
+//! Random sums of products in boxes that hardware instructions compute, for the verdicts on steps.
+//!
+//! Factors lie in any order, in batches or not, and are as long as one box or two. Half of the kernels
+//! multiply bytes, whose sums wrap and identify what was added, by an instruction that the kernel
+//! declares; the others f64, by one of the library.
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+
+use crate::rng::{Rng, any};
+
+/// The id of the instruction.
+pub const PRODUCT: &str = "product";
+
+/// Bytes by an instruction of sm_75, which the library lacks.
+const BYTES: &str = "\
+atom mma_m8n8k16_s8 {
+    d[m, n] += a[m, k] * b[n, k]
+    box m < 8, n < 8, k < 16
+    a: i8 ((4,8),4):((32,1),8)
+    b: i8 ((4,8),4):((32,1),8)
+    d: i32 ((4,8),2):((16,1),8)
+    executor warp
+    since sm_75
+    ptx mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32
+}
+";
+
+/// Whether a kernel is one of these.
+pub fn is_product(kernel: &LoopKernel) -> bool {
+    kernel.declared().instructions.iter().any(|i| *i.id == *PRODUCT)
+}
+
+/// The text of a random kernel.
+pub(crate) fn kernel(rng: &mut Rng) -> String {
+    let bytes = rng.chance(50);
+    let (factor, sum, atom, k) = if bytes { ("i8", "i32", BYTES, 16) } else { ("f64", "f64", "", 4) };
+    let [m, n] = [0; 2].map(|_| rng.pick(&[8, 8, 16]));
+    let l = k * rng.pick(&[1, 1, 2]);
+    let batched = rng.chance(50);
+    let element = |rng: &mut Rng, array: &str, axes: [(&str, i64); 2], batch: bool| {
+        let mut axes: Vec<(String, String)> =
+            axes.iter().map(|(i, length)| (i.to_string(), length.to_string())).collect();
+        if rng.chance(40) {
+            axes.reverse();
+        }
+        if batch {
+            let at = rng.below(3);
+            axes.insert(at, ("p".into(), "n".into()));
+        }
+        let lengths: Vec<&str> = axes.iter().map(|(_, length)| length.as_str()).collect();
+        let inames: Vec<&str> = axes.iter().map(|(iname, _)| iname.as_str()).collect();
+        (format!("{array}: "), format!("[{}]", lengths.join(", ")), format!("{array}[{}]", inames.join(", ")))
+    };
+    let (a, of_a, at_a) = element(rng, "a", [("i", m), ("k", l)], batched);
+    let of_batch = batched && rng.chance(50);
+    let (b, of_b, at_b) = element(rng, "b", [("j", n), ("k", l)], of_batch);
+    let (c, of_c, at_c) = element(rng, "c", [("i", m), ("j", n)], batched);
+    let converted = |e: &str| if bytes { format!("cast(i32, {e})") } else { e.to_string() };
+    let (x, y) = if rng.chance(70) { (at_a, at_b) } else { (at_b, at_a) };
+    let batch = if batched { "domain { [p] : 0 <= p < n }\n" } else { "" };
+    let order = if rng.chance(70) { "i, j" } else { "j, i" };
+    // A value that each result is used for, besides.
+    let next = if rng.chance(40) {
+        format!("{} = 3*{at_c} + 1\n", at_c.replacen('c', "d", 1))
+    } else {
+        String::new()
+    };
+    let d = if next.is_empty() { String::new() } else { format!(", d: {sum}{of_c}") };
+    format!(
+        "kernel product({a}{factor}{of_a}, {b}{factor}{of_b}, {c}{sum}{of_c}{d}, n: i32, m: i32)\n\
+         assume 0 <= n and 0 <= m\n{atom}{batch}\
+         domain {{ [{order}] : 0 <= i < {m} and 0 <= j < {n} }}\n\
+         domain {{ [k] : 0 <= k < {l} }}\n\
+         {at_c} = sum(k, {} * {}) {{id={PRODUCT}}}\n{next}",
+        converted(&x),
+        converted(&y)
+    )
+}
+
+/// The steps that lead to an atom: loops are split to the lengths of its box.
+pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
+    let bytes = !kernel.atoms.is_empty();
+    let mut steps = Vec::new();
+    let mut axes = Vec::new();
+    for (iname, length) in [("i", 8), ("j", 8), ("k", if bytes { 16 } else { 4 })] {
+        // Wrong lengths are refused; those of whole boxes need no split.
+        if rng.chance(60) {
+            steps.push(format!("split_iname({iname}, {length})"));
+            axes.push(format!("{iname}_inner"));
+        } else {
+            axes.push(iname.into());
+        }
+    }
+    if rng.chance(30) {
+        steps.push(format!("map_to_atom({PRODUCT})"));
+    } else {
+        let atom = if bytes { "mma_m8n8k16_s8" } else { "mma_m8n8k4_f64" };
+        // The factors may change their places.
+        let (m, n) = if rng.chance(80) { (0, 1) } else { (1, 0) };
+        steps.push(format!("tensorize({PRODUCT}, {atom}, m={}, n={}, k={})", axes[m], axes[n], axes[2]));
+    }
+    if rng.chance(50) {
+        let array = rng.pick(&["a", "b"]);
+        let own = if array == "a" { &axes[0] } else { &axes[1] };
+        let over = if array == "a" { "lane".into() } else { format!("lane, {own}_reg") };
+        steps.push(format!("add_prefetch({array}, [{over}, {}])", axes[2]));
+    }
+    steps
+}
+
+/// A random step that gives the updates to an atom.
+pub(crate) fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
+    let instruction = kernel.instruction(PRODUCT)?;
+    if kind == "map_to_atom" {
+        return Some(format!("map_to_atom({PRODUCT})"));
+    }
+    let reduced: Vec<Name> = instruction.reductions().iter().flat_map(|r| r.inames.clone()).collect();
+    let atom = if kernel.atoms.is_empty() { "mma_m8n8k4_f64" } else { "mma_m8n8k16_s8" };
+    let (m, n, k) = (any(rng, &instruction.within)?, any(rng, &instruction.within)?, any(rng, &reduced)?);
+    Some(format!("tensorize({PRODUCT}, {atom}, m={m}, n={n}, k={k})"))
+}

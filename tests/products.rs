@@ -1,0 +1,214 @@
+//! Products on tensor cores in the forms in which they are asked for: the filetests of the folder
+//! `cuda` whose names begin with `product`, `contraction` or `convolution`, run in each mode of asynchronous
+//! copies, on whole tiles, partial ones and none, and as printed texts.
+//!
+//! That NVRTC accepts the texts is tested with those of all filetests.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use loopwright_emulator::Asynchrony;
+use loopwright_kernel_ir::Name;
+use loopwright_lowering::{
+    program::Program,
+    verify::{Finding, verify_kernel},
+};
+use loopwright_testing::{
+    check,
+    filetest::{self, Accepted, Outcome},
+};
+use loopwright_text_check::Checker;
+use loopwright_transforms::Pipeline;
+
+/// A kernel and a pipeline.
+struct Form {
+    name: String,
+    kernel: String,
+    pipeline: String,
+}
+
+fn forms() -> Vec<Form> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/cuda");
+    let found: Vec<Form> = filetest::read(&folder)
+        .into_iter()
+        .filter(|file| {
+            ["product_", "contraction_", "convolution_"].iter().any(|of| file.name.starts_with(of))
+        })
+        .map(|file| Form {
+            name: file.name.trim_end_matches(".test").into(),
+            pipeline: file.input("pipeline").into(),
+            kernel: file.text,
+        })
+        .collect();
+    assert!(found.len() >= 13, "only {} forms", found.len());
+    found
+}
+
+fn accepted(form: &Form, more: &str) -> Box<Accepted> {
+    match filetest::outcome(&form.kernel, &format!("{}{more}", form.pipeline)) {
+        Outcome::Accepted(accepted) => accepted,
+        Outcome::Refused(why) => panic!("{}: {why}", form.name),
+    }
+}
+
+type Sizes = BTreeMap<Name, i64>;
+
+/// Sizes of a form: partial tiles with several steps along `k`, a single element, none.
+fn sizes(form: &Form) -> Vec<Sizes> {
+    let of = |values: &[(&str, i64)]| -> Sizes {
+        values.iter().map(|(name, value)| (Name::new(*name), *value)).collect()
+    };
+    let more: &[(&str, i64)] = match form.name.as_str() {
+        "product_strided_scaled" => &[("lda", 168), ("ldb", 176), ("ldc", 57)],
+        "product_batched_epilogue" => &[("q", 2)],
+        "contraction_bf16" => &[("q", 2), ("t", 2)],
+        "convolution_3x3" => &[("q", 1), ("h", 1)],
+        _ => &[],
+    };
+    // So few that the plain interpreter is done in time.
+    let sizes = [(40, 8, 136), (8, 8, 8), (32, 32, 32), (24, 8, 0)];
+    let sizes = sizes.map(|(m, n, l)| match form.name.as_str() {
+        // Rows of bytes.
+        "product_s8" | "product_own_atom" => (m, n, l / 16 * 16),
+        "product_batched_epilogue" => (m, n, l / 2 / 8 * 8),
+        "contraction_bf16" | "convolution_3x3" => (m, n / 2, (l / 4 + 4) / 8 * 8),
+        _ => (m, n, l),
+    });
+    let rows = if form.name == "convolution_3x3" { "w" } else { "m" };
+    sizes.map(|(m, n, l)| of(&[&[(rows, m), ("n", n), ("l", l)], more].concat())).into()
+}
+
+fn runs(form: &Form, accepted: &Accepted) {
+    let mut asked = 0;
+    for sizes in sizes(form) {
+        let compared = check::is_compared(&accepted.declared, &sizes);
+        assert_eq!(compared, Ok(true), "{}, {sizes:?}", form.name);
+        let holds = |c: &loopwright_kernel_ir::Constraint| c.holds(&|name| sizes.get(name).copied());
+        assert!(accepted.program.assumptions.iter().all(|c| holds(c) == Some(true)), "{}", form.name);
+        for mode in Asynchrony::ALL {
+            check::run_in(mode, &accepted.declared, &accepted.program, &sizes)
+                .unwrap_or_else(|f| panic!("{}, {mode:?}: {}: {}", form.name, f.kind, f.text));
+        }
+        asked += 1;
+    }
+    assert!(asked >= 3);
+}
+
+#[test]
+fn each_form_computes_what_is_declared() {
+    for form in forms() {
+        let accepted = accepted(&form, "");
+        assert!(accepted.program.to_text().contains("mma "), "{} is by an atom", form.name);
+        runs(&form, &accepted);
+    }
+}
+
+#[test]
+fn parts_of_a_split_sum_are_joined_by_atomic_updates() {
+    let forms = forms();
+    let form = forms.iter().find(|f| f.name == "product_split_k").expect("it is a form");
+    let accepted = accepted(form, "reduce_atomically(product)\n");
+    assert!(accepted.cuda.contains("atomicAdd("), "{}", accepted.cuda);
+    runs(form, &accepted);
+}
+
+#[test]
+fn printed_texts_compute_what_is_declared() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    for form in forms() {
+        let accepted = accepted(&form, "");
+        let sizes = &sizes(&form)[0];
+        check::run_text(&checker, &accepted.declared, &accepted.program, sizes)
+            .unwrap_or_else(|f| panic!("{}: {}: {}", form.name, f.kind, f.text));
+    }
+}
+
+/// The right factor's row and column exchanged: the transposed load is needed where it is printed.
+#[test]
+fn matrices_are_transposed_where_factors_lie_so() {
+    let transposed: Vec<(String, [bool; 2])> = forms()
+        .iter()
+        .filter(|f| ["product_nn", "product_tn", "product_tt"].contains(&f.name.as_str()))
+        .map(|form| {
+            let cuda = accepted(form, "").cuda;
+            let of = |factor: &str| {
+                let loads = cuda.lines().zip(cuda.lines().skip(1));
+                let call = |(a, b): (&str, &str)| format!("{a}{b}").contains(&format!("&{factor}_tile"));
+                let mut own = loads.filter(|(a, b)| a.contains("    load_matrices_") && call((a, b)));
+                own.next().is_some_and(|(a, _)| a.contains("_transposed("))
+            };
+            (form.name.clone(), [of("a"), of("b")])
+        })
+        .collect();
+    let expected =
+        [("product_nn", [false, true]), ("product_tn", [true, true]), ("product_tt", [true, false])];
+    assert_eq!(transposed, expected.map(|(name, of)| (name.to_string(), of)));
+}
+
+/// A form, its program's text before and after one change, and a part of the refusal. A run shows each
+/// of them, too.
+const SPOILT: [(&str, &str, &str, &str); 8] = [
+    // Rows of matrices that are loaded: other ones, other columns of them, fewer, the other axis.
+    ("product_nn", "i_mma.2 * 16 + lane rem 16, k_mma", "i_mma.2 * 16 + lane rem 8, k_mma", "as `a`"),
+    ("product_nn", "k_mma * 16 + lane quo 16 * 8]", "k_mma * 16 + lane quo 8 rem 2 * 8]", "as `a`"),
+    ("product_nn", "matrices 4 a_frag", "matrices 2 a_frag", "element 4 of the fragment `a` is not loaded"),
+    ("product_nn", "matrices 2 transposed b_frag", "matrices 2 b_frag", "as `b`"),
+    ("product_tn", "matrices 4 transposed a_frag", "matrices 4 a_frag", "as `a`"),
+    // Another slot of the ring.
+    (
+        "product_tt",
+        "matrices 2 b_frag[j_mma.2, 0] = b_tile[k_outer rem 2,",
+        "matrices 2 b_frag[j_mma.2, 0] = b_tile[(k_outer + 1) rem 2,",
+        "",
+    ),
+    // An instruction with another placement, or with other types.
+    (
+        "product_own_atom",
+        "b: u8 ((4,8),(4,2)):((32,1),(8,128))",
+        "b: u8 ((4,8),(4,2)):((64,1),(8,32))",
+        "as `b`",
+    ),
+    ("product_own_atom", "a: i8 ((4,8),", "a: u8 ((4,8),", "takes elements of other types"),
+];
+
+#[test]
+fn spoilt_forms_are_refused_and_run_wrong() {
+    let forms = forms();
+    for (name, from, to, part) in SPOILT {
+        let form = forms.iter().find(|f| f.name == name).expect("it is a form");
+        let accepted = accepted(form, "");
+        let kernel = Pipeline::parse(&form.pipeline).and_then(|p| p.apply(&accepted.declared));
+        let kernel = kernel.unwrap_or_else(|d| panic!("{d}"));
+        let text = accepted.program.to_text();
+        let spoilt = text.replacen(from, to, 1);
+        assert_ne!(text, spoilt, "{name}: {from}");
+        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{name}: {d}"));
+        let refused = match verify_kernel(&kernel, &spoilt) {
+            Finding::Proved { .. } => panic!("{name}: {from} -> {to} is proved"),
+            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+        };
+        assert!(refused.contains(part), "{name}: {from} -> {to}\n{refused}");
+        let run = check::run(&accepted.declared, &spoilt, &sizes(form)[0]);
+        assert!(run.is_err(), "{name}: {from} -> {to} computes the same");
+    }
+}
+
+/// A kernel that rounds its factors to tf32 has no product by an instruction that does not, and the
+/// other way round: the contract says which.
+#[test]
+fn rounding_is_part_of_what_an_atom_computes() {
+    let forms = forms();
+    let form = forms.iter().find(|f| f.name == "product_tf32").expect("it is a form");
+    let accepted = accepted(form, "");
+    let kernel = Pipeline::parse(&form.pipeline).and_then(|p| p.apply(&accepted.declared));
+    let kernel = kernel.unwrap_or_else(|d| panic!("{d}"));
+    // The contract without the rounding of one factor: neither what the kernel nor what the atom says.
+    let text = accepted.program.to_text();
+    let spoilt = text.replacen("+ to_tf32(a_tile[", "+ (a_tile[", 1);
+    assert_ne!(text, spoilt);
+    let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}"));
+    let (Finding::Refuted(why) | Finding::Unknown(why)) = verify_kernel(&kernel, &spoilt) else {
+        panic!("it is proved")
+    };
+    assert_eq!(why.code, "wrong-atom", "{why}");
+    assert!(why.to_string().contains("rounds its factors by `to_tf32`"), "{why}");
+}
