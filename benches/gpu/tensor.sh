@@ -15,13 +15,12 @@ loopwright() {
 kernel=examples/kernels/matmul_bf16.lw
 variants=${VARIANTS:-"
 examples/pipelines/matmul_bf16/mma.pipe
-benches/gpu/tensor/ring.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=256 wm=64 wn=64 bk=32 stages=3
-benches/gpu/tensor/ring_whole.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=4
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=256 wm=64 wn=64 bk=64 stages=3
+examples/pipelines/matmul_bf16/mma_async.pipe
+examples/pipelines/matmul_bf16/mma_swizzled.pipe
+examples/pipelines/matmul_bf16/mma_raster.pipe
+benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
+benches/gpu/tensor/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
+benches/gpu/tensor/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
 "}
 
 # each COMMAND: COMMAND NAME PIPELINE [-p NAME=INTEGER]... for each variant
@@ -45,8 +44,11 @@ export_one() {
 }
 
 check_one() {
-    local sizes="256 256 64"
-    grep -q "assume" "$2" || sizes="131 133 40"
+    local sizes="131 133 40"
+    case $1 in
+    ring_whole*) sizes="256 256 64" ;;
+    ring_stored*) sizes="2048 256 64" ;;
+    esac
     read -r m n l <<<"$sizes"
     printf '%s, %s x %s x %s: ' "$1" "$m" "$n" "$l"
     loopwright run "$kernel" "$2" "${@:3}" --set m="$m" --set n="$n" --set l="$l" --random a --random b --device emulator --verify | tail -1
