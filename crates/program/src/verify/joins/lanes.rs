@@ -62,6 +62,7 @@ pub(super) fn wrong_lanes(
             choices: Vec::new(),
             joins: Vec::new(),
             run: None,
+            rounds: 0,
             concerned: HashMap::new(),
         };
         let name = operators.of(instruction, *n);
@@ -91,6 +92,10 @@ pub(super) fn wrong_lanes(
     }
     None
 }
+
+/// Iterations of unrolled loops that are followed. A text with more is not accepted: no compiler
+/// would unroll it.
+const MOST_ROUNDS: u64 = 1 << 18;
 
 /// Why lanes are not followed to the end.
 enum Wrong {
@@ -128,6 +133,8 @@ struct Lanes<'p, 'r> {
     /// The choices around each join so far.
     joins: Vec<Vec<(*const Stmt, bool)>>,
     run: Option<Run<'p>>,
+    /// Iterations of unrolled loops so far.
+    rounds: u64,
     /// Whether something about the reduction stands in a statement.
     concerned: HashMap<*const Stmt, bool>,
 }
@@ -196,6 +203,10 @@ impl<'p> Lanes<'p, '_> {
                     };
                     let mut at = lower;
                     while at < upper {
+                        self.rounds += 1;
+                        if self.rounds > MOST_ROUNDS {
+                            return Err(Stop::NotFollowed.into());
+                        }
                         self.counters.insert(*var, at);
                         if let Some(run) = &mut self.run {
                             *run.values(&Cell::Var(*var)) = vec![Known::Int(at)];
@@ -204,7 +215,7 @@ impl<'p> Lanes<'p, '_> {
                         if !self.counts_lanes(*var) {
                             break;
                         }
-                        at += (*step).max(1);
+                        at = at.saturating_add((*step).max(1));
                     }
                     self.counters.remove(var);
                 }
