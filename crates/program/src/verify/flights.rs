@@ -22,7 +22,7 @@
 
 mod report;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name};
 use loopwright_legality::primed;
 use loopwright_poly::{Result, System, Table};
 
@@ -177,6 +177,22 @@ fn gone_on(from: &Aff, to: &Aff, step: Step, by: u32) -> Result<Option<Constrain
     }))
 }
 
+/// Adds a constraint, of which only the stronger stays beside one that differs by a constant.
+fn narrow(all: &mut Vec<Constraint>, c: Constraint) -> Result<()> {
+    for known in all.iter_mut().filter(|known| known.kind == c.kind && c.kind == Kind::Ge) {
+        if let Some(more) = c.aff.sub(&known.aff)?.as_constant() {
+            if more < 0 {
+                *known = c;
+            }
+            return Ok(());
+        }
+    }
+    if !all.contains(&c) {
+        all.push(c);
+    }
+    Ok(())
+}
+
 impl<'r, 'p> Walk<'r, 'p> {
     fn touch(&self, id: TouchId) -> &'r Touch {
         &self.reading.touches[id]
@@ -261,7 +277,9 @@ impl<'r, 'p> Walk<'r, 'p> {
         let mut arriving = Vec::new();
         for flight in before {
             let mut skips = flight.clone();
-            skips.also.extend(self.ends_after(number, 0)?);
+            if let Some(c) = self.ends_after(number, 0)? {
+                narrow(&mut skips.also, c)?;
+            }
             passed.push(skips);
             let mut enters = flight;
             enters.relations.push(Relation::Entered(number, 0));
@@ -311,9 +329,8 @@ impl<'r, 'p> Walk<'r, 'p> {
             flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
             if by < MOST
                 && let Some(c) = self.ends_after(number, by + 1)?
-                && !flight.also.contains(&c)
             {
-                flight.also.push(c);
+                narrow(&mut flight.also, c)?;
             }
         }
         Ok(flight)

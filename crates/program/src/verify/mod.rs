@@ -42,9 +42,9 @@
 //!   does for those on which it is run. A proof would need invariants of the bisection, of the
 //!   segmented scan and of the joins, which the program does not state. Not run is what takes more
 //!   than some 150,000 steps, such as several blocks of long chunks, and more blocks than the last
-//!   launch joins at a time, and kernels with arrays of several axes; scalars and host loops have
-//!   one value each; the rounding of floating-point types is not followed, nor are functions of the
-//!   user's;
+//!   launch joins at a time, and sizes of which an index may need 64 bits, where it has 32; scalars
+//!   and host loops have one value each; the rounding of floating-point types is not followed, nor
+//!   are functions of the user's;
 //! * that an element of a private or shared array which one launch writes is not read by another: a
 //!   launch has to write what it reads of an array, not each element;
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and the
