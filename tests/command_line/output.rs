@@ -89,6 +89,40 @@ fn a_reader_that_went_away_ends_a_command_quietly() {
     }
 }
 
+/// Callers pass the declared arguments: all arrays stay, in their shapes.
+#[test]
+fn a_text_has_the_arguments_of_its_declared_block() {
+    let folder = Folder::new("declared-arguments");
+    let kernel = |args: &str, more: &str| {
+        format!(
+            "kernel k(x: f32[m, n], {args}m: i32, n: i32)\n\
+             assume 4 <= m <= n\n\
+             domain {{ [i] : 0 <= i < 4 }}\n\
+             y[i] = x[i, 3 - i] {{id=first}}\n\
+             z[i] = x[3 - i, i] {{id=second}}\n\
+             {more}"
+        )
+    };
+    let declared = kernel("y: f32[4], z: f32[4], ", "");
+    let check =
+        |text: &str| call(&["check", &folder.file("k.lw", &format!("{text}declared {{\n{declared}}}\n"))]);
+    assert!(out(&check(&declared)).contains("2 instructions"));
+    let temporary = declared.replace("z: f32[4], ", "").replace("z[i] =", "temp z: f32[4] global\nz[i] =");
+    let without = declared.replace("z: f32[4], ", "").replace("z[i] = x[3 - i, i] {id=second}\n", "");
+    for text in [temporary, without] {
+        let text = refusal(&check(&text));
+        assert!(text.contains("it lacks the argument `z`"), "{text}");
+    }
+    let turned = declared.replace("f32[m, n]", "f32[n, m]");
+    let text = refusal(&check(&turned));
+    assert!(text.contains("`x` has another shape than declared"), "{text}");
+    // The same shape where both are equal, or fixed.
+    let equal = turned.replace("4 <= m <= n", "4 <= m and m = n");
+    assert!(out(&check(&equal)).contains("2 instructions"));
+    let fixed = declared.replace("f32[m, n]", "f32[7, n]").replace("4 <= m <= n", "4 <= m <= n and m = 7");
+    assert!(out(&check(&fixed)).contains("2 instructions"));
+}
+
 /// What a file states about its origin is not a proof.
 #[test]
 fn a_text_is_held_to_its_declared_block() {
