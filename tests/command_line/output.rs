@@ -111,7 +111,7 @@ fn a_text_has_the_arguments_of_its_declared_block() {
     let without = declared.replace("z: f32[4], ", "").replace("z[i] = x[3 - i, i] {id=second}\n", "");
     for text in [temporary, without] {
         let text = refusal(&check(&text));
-        assert!(text.contains("it lacks the argument `z`"), "{text}");
+        assert!(text.contains("the argument `z` is gone"), "{text}");
     }
     let turned = declared.replace("f32[m, n]", "f32[n, m]");
     let text = refusal(&check(&turned));

@@ -8,6 +8,7 @@ use crate::{
     Model, Touch,
     compare::Comparison,
     dataflow::check_flow,
+    declarations::redeclared,
     roles::other_values,
     scan::along,
     search::{Search, search},
@@ -107,6 +108,9 @@ pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
 fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnostic> {
     if before == after {
         return Ok(Verdict::Proved { basis: Basis::Order, questions: 0 });
+    }
+    if let Some(reason) = redeclared(before, after)? {
+        return Ok(Verdict::Unknown { reason, repair: None });
     }
     let new = Model::new(after)?;
     let old = Model::new(before)?;

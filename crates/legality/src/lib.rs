@@ -34,6 +34,7 @@ mod conflict;
 mod copies;
 mod data_reads;
 mod dataflow;
+mod declarations;
 mod event;
 mod execution;
 mod executor;
@@ -55,6 +56,7 @@ pub use blocks::blocks_meet;
 pub use compare::{Comparison, Outcome, Suspect};
 pub use conflict::{Meeting, Query, Time, example, meeting_pairs, primed};
 pub use data_reads::DataReads;
+pub use declarations::redeclared;
 pub use event::{
     Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,
 };

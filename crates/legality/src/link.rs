@@ -225,7 +225,7 @@ pub(crate) fn same_event(
     a: &Event,
     b: &Event,
 ) -> Result<bool> {
-    if a.touch != b.touch || a.bound != b.bound {
+    if a.touch != b.touch {
         return Ok(false);
     }
     if old.is_accumulator(&a.array) {

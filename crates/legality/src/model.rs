@@ -25,6 +25,7 @@ use loopwright_poly::{Result, System, Table};
 use crate::{
     DataReads, Event, Executor, Load, Touch,
     conflict::primed,
+    declarations,
     event::{Loads, affine_predicate, events},
     executor::executor,
     loads::add_facts,
@@ -261,15 +262,7 @@ impl<'k> Model<'k> {
 
     /// Parameters that the assumptions fix to one value.
     pub fn fixed(&self) -> BTreeMap<Name, i64> {
-        let mut fixed = BTreeMap::new();
-        for c in &self.kernel.assumptions {
-            if let (Kind::Eq, [(Term::Var(n), k)]) = (c.kind, c.aff.terms())
-                && k.abs() == 1
-            {
-                fixed.insert(n.clone(), c.aff.constant_term().saturating_mul(-k));
-            }
-        }
-        fixed
+        declarations::fixed(self.kernel)
     }
 
     /// Whether a name is a parameter: neither iname nor data.

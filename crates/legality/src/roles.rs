@@ -181,6 +181,7 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
             Some(Expr::Cast(model.lookup.types().scalar(n)?.clone(), value))
         }),
     };
+    let dtype = |array: &Name| model.lookup.array(array).map(|a| &a.dtype);
     for instruction in &model.kernel.instructions {
         let Role::Does(id) = &instruction.role else {
             if let Role::Realizes { of, .. } = &instruction.role {
@@ -193,6 +194,15 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
                 || instruction.targets.len() != 1
             {
                 return Some(format!("`{}` is to copy, but computes something", instruction.id));
+            }
+            // A value that goes through another type is rounded.
+            let from = match &instruction.value {
+                Expr::Subscript(access) => dtype(&access.array),
+                Expr::Name(array) => dtype(array),
+                _ => None,
+            };
+            if from.is_none() || from != dtype(&instruction.targets[0].array) {
+                return Some(format!("`{}` is to copy, but converts to another type", instruction.id));
             }
             continue;
         };
@@ -210,6 +220,17 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
         };
         if !same || !condition || original.targets.len() != instruction.targets.len() {
             return Some(format!("`{}` computes another value than the declared `{id}`", instruction.id));
+        }
+        for (here, there) in instruction.targets.iter().zip(&original.targets) {
+            let declared = declared.array(&there.array).map(|a| &a.dtype);
+            if let (Some(here), Some(declared)) = (dtype(&here.array), declared)
+                && here != declared
+            {
+                return Some(format!(
+                    "`{}` leaves its value in {here}, and the declared `{id}` in {declared}",
+                    instruction.id
+                ));
+            }
         }
     }
     None
