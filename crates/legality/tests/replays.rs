@@ -95,3 +95,38 @@ put
     let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
     assert_eq!(agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])), Ok(None));
 }
+
+/// A thread's coordinate is counted from the least value of its own iname, whatever the loops around
+/// it run through: what `i = 8` loads, `j = 0` stores.
+#[test]
+fn threads_in_a_loop_are_counted_from_their_own_least_value() {
+    let kernel = |temporary: &str, cells: [&str; 2], inames: [&str; 2], tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[2, 16], y: f32[2, 8])
+domain {{ [r] : 0 <= r < 2 }}
+domain {{ [i] : 8 <= i < 16 }}
+domain {{ [j] : 0 <= j < 8 }}
+{temporary}
+{} = x[r, i] {{id=load{}}}
+y[r, j] = {} {{id=store{}}}
+{tree}",
+            cells[0], inames[0], cells[1], inames[1]
+        )
+    };
+    let declared = kernel("temp t: f32[8]", ["t[i - 8]", "t[j]"], ["", ""], "");
+    let agree = |first: &str, second: &str| {
+        let after = kernel(
+            "temp t: f32 private\ntag i: thread.x\ntag j: thread.x",
+            ["t", "t"],
+            [", inames=r:i", ", inames=r:j"],
+            &format!("tree {{\nfor r {{\n{first}\n{second}\n}}\n}}\n"),
+        );
+        let text = format!("{after}declared {{\n{declared}}}\n");
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::new()).unwrap()
+    };
+    assert_eq!(agree("load", "store"), None);
+    let found = agree("store", "load");
+    assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
+}
