@@ -3,12 +3,13 @@
 
 mod common;
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, LoopKernel, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, LoopKernel, Name, Part};
 use loopwright_lowering::{LowerOptions, Target, lower, realized};
 use loopwright_program::{
     Instances, Presence, Program,
     verify::{Finding, verify_kernel},
 };
+use loopwright_transforms::Pipeline;
 
 /// The code with which the final check refuses a program; `None` if it proves it.
 fn refused(kernel: &LoopKernel, program: &Program) -> Option<&'static str> {
@@ -153,4 +154,48 @@ fn inames_are_the_coordinates_of_their_axes() {
         }
     }
     assert!(asked > 100, "only {asked} coordinates were changed");
+}
+
+/// The second of two states is another thread's partial result where these are joined: what a result
+/// takes from it has to be given. Otherwise it is a point, and its values are the operator's own.
+#[test]
+fn values_that_only_a_join_reads_have_to_be_given() {
+    let kernel = LoopKernel::parse(
+        "\
+kernel k(x: f32[n, 64], y: f32[n], n: i32)
+domain { [r] : 0 <= r < n }
+domain { [i] : 0 <= i < 64 }
+reduction total(v) {
+    state s: like v = 0.0, some: bool = false
+    lift s = v, some = true
+    combine s = if(b.some, a.s + b.s, a.s), some = a.some or b.some
+    result s
+    commutes
+    trusted \"s is 0 without a point\"
+}
+y[r] = total(i, x[r, i]) {id=row}
+",
+    )
+    .unwrap();
+    // For each leaf of the reduction, the last value that it gives, and what is said without it: of the
+    // first values and of the updates, for each of two values and for what supports them.
+    let forgetful = |pipeline: &str| -> Vec<(usize, Option<&str>)> {
+        let kernel = Pipeline::parse(pipeline).unwrap().apply(&kernel).unwrap();
+        let program = lower(&kernel, LowerOptions::default()).unwrap();
+        assert_eq!(refused(&kernel, &program), None);
+        let of_reduction =
+            |k: &usize| matches!(program.leaves[*k].part.part, Part::Init(_) | Part::Update(_));
+        let leaves = (0..program.leaves.len()).filter(of_reduction);
+        leaves
+            .filter_map(|k| {
+                let mut variant = program.clone();
+                let claim = variant.leaves[k].instances.as_mut()?;
+                let last = claim.values.pop()?;
+                Some((usize::from(last), refused(&kernel, &variant)))
+            })
+            .collect()
+    };
+    let wrong = Some("wrong-claim");
+    assert_eq!(forgetful(""), [(0, wrong); 6]);
+    assert_eq!(forgetful("tag_inames(i: thread.x)"), [(1, wrong); 6]);
 }
