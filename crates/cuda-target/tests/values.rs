@@ -66,3 +66,28 @@ fn a_coordinate_that_meets_a_negative_number_is_signed() {
         "y[0] = (int)((int)(v < 3 ? threadIdx.x : -1) < 0);"
     );
 }
+
+/// The least value has no opposite, and sums of data may leave their type: both wrap.
+#[test]
+fn data_wrap_where_they_are_negated_and_compared() {
+    assert_eq!(printed("i32", "store y[0] = -v"), "y[0] = -(unsigned int)v;");
+    assert_eq!(printed("i32", "set v = v + 1"), "v = (unsigned int)v + 1;");
+    let guarded = |note: &str| {
+        let text = printed("i32", &format!("if v + v < 3{note} {{\n}}\n store y[0] = 1"));
+        text.split_once(" {").unwrap().0.to_string()
+    };
+    assert_eq!(guarded(" predicate"), "if ((int)((unsigned int)v + v) < 3)");
+    // A guard is over indices, which a launch checks to fit.
+    assert_eq!(guarded(""), "if (v + v < 3)");
+}
+
+/// A literal wraps in its type, as does a conversion to it.
+#[test]
+fn literals_of_narrow_types_wrap() {
+    for (literal, value) in
+        [("255i8", "-1"), ("65535i16", "-1"), ("257u8", "1"), ("65537u16", "1"), ("-128i8", "-128")]
+    {
+        let text = printed("i32", &format!("store y[0] = cast(i32, {literal})"));
+        assert_eq!(text, format!("y[0] = (int){value};"), "{literal}");
+    }
+}
