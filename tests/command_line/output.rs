@@ -105,7 +105,7 @@ fn a_text_has_the_arguments_of_its_declared_block() {
     };
     let declared = kernel("y: f32[4], z: f32[4], ", "");
     let check =
-        |text: &str| call(&["check", &folder.file("k.lw", &format!("{text}declared {{\n{declared}}}\n"))]);
+        |text: &str| call(&["check", &folder.file("k.lw", format!("{text}declared {{\n{declared}}}\n"))]);
     assert!(out(&check(&declared)).contains("2 instructions"));
     let temporary = declared.replace("z: f32[4], ", "").replace("z[i] =", "temp z: f32[4] global\nz[i] =");
     let without = declared.replace("z: f32[4], ", "").replace("z[i] = x[3 - i, i] {id=second}\n", "");
