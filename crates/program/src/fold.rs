@@ -1,19 +1,28 @@
-//! Sums and products of indices, with constants folded.
+//! Sums and products of values, without neutral operands.
+//!
+//! Constants are folded if their type can represent the result. What would wrap is left to be
+//! computed, and what would overflow an index is left for the checks to find.
 
-use loopwright_kernel_ir::DType;
+use loopwright_kernel_ir::{DType, Number};
 
 use crate::{BinOp, Value, ValueKind};
 
-/// The constant, if the index type can represent it.
-fn constant(dtype: DType, value: Option<i64>) -> Option<Value> {
-    let value = value?;
-    let holds = dtype != DType::I32 || i32::try_from(value).is_ok();
-    (holds && matches!(dtype, DType::I32 | DType::I64)).then(|| Value::int(dtype, value))
+/// The constant, if its type can represent it. A negative one of an unsigned type denotes its bits.
+fn constant(dtype: DType, value: i64) -> Option<Value> {
+    let holds = match Number::I64(value).cast(dtype).as_i64() {
+        Some(same) => {
+            same == value
+                || (dtype.is_unsigned() && value < 0 && value >= -(1i64 << (8 * dtype.bytes() - 1).min(62)))
+        }
+        // Too large for i64.
+        None => dtype == DType::U64,
+    };
+    holds.then(|| Value::int(dtype, value))
 }
 
-/// `a + b`.
-pub(crate) fn add(a: Value, b: Value) -> Value {
-    // a + (b + c) = (a + b) + c
+/// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
+pub fn add(a: Value, b: Value) -> Value {
+    // a + (b + c) = (a + b) + c, for integers.
     if a.dtype.is_integer()
         && let ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), left, right) = &b.kind
     {
@@ -21,7 +30,9 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
         return if *op == BinOp::Add { add(sum, (**right).clone()) } else { sub(sum, (**right).clone()) };
     }
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(sum) = constant(a.dtype, x.checked_add(y)) => return sum,
+        (Some(x), Some(y)) if let Some(sum) = x.checked_add(y).and_then(|v| constant(a.dtype, v)) => {
+            return sum;
+        }
         (Some(0), _) => return b,
         (_, Some(0)) => return a,
         (Some(_), None) => return add(b, a),
@@ -30,11 +41,11 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
                 && let Some(x) = right.as_int()
             {
                 let x = if *op == BinOp::Add { Some(x) } else { x.checked_neg() };
-                if let Some(sum) = constant(a.dtype, x.and_then(|x| x.checked_add(y))) {
+                if let Some(sum) = x.and_then(|x| x.checked_add(y)).and_then(|v| constant(a.dtype, v)) {
                     return add((**left).clone(), sum);
                 }
             }
-            if let Some(opposite) = constant(b.dtype, y.checked_neg().filter(|_| y < 0)) {
+            if let Some(opposite) = y.checked_neg().filter(|_| y < 0).and_then(|v| constant(b.dtype, v)) {
                 return Value::binary(BinOp::Sub, a, opposite);
             }
         }
@@ -44,19 +55,23 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
 }
 
 /// `a - b`.
-fn sub(a: Value, b: Value) -> Value {
+pub fn sub(a: Value, b: Value) -> Value {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(rest) = constant(a.dtype, x.checked_sub(y)) => rest,
-        (_, Some(y)) if let Some(opposite) = constant(b.dtype, y.checked_neg()) => add(a, opposite),
+        (Some(x), Some(y)) if let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v)) => rest,
+        (_, Some(y)) if let Some(opposite) = y.checked_neg().and_then(|v| constant(b.dtype, v)) => {
+            add(a, opposite)
+        }
         _ if a == b => Value::int(a.dtype, 0),
         _ => Value::binary(BinOp::Sub, a, b),
     }
 }
 
 /// `a * b`, a constant factor to the right.
-pub(crate) fn mul(a: Value, b: Value) -> Value {
+pub fn mul(a: Value, b: Value) -> Value {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(product) = constant(a.dtype, x.checked_mul(y)) => product,
+        (Some(x), Some(y)) if let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v)) => {
+            product
+        }
         (Some(0), _) | (_, Some(1)) => a,
         (Some(1), _) | (_, Some(0)) => b,
         (Some(_), None) => Value::binary(BinOp::Mul, b, a),

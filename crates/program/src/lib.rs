@@ -23,7 +23,7 @@
 mod asynchronous;
 mod effects;
 mod explain;
-mod fold;
+pub mod fold;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
 mod host_eval;

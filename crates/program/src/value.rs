@@ -1,6 +1,6 @@
 //! Typed values.
 
-use loopwright_kernel_ir::{AddressSpace, DType, Dim, HardwareAxis, Name, Precision};
+use loopwright_kernel_ir::{AddressSpace, BinaryOp, DType, Dim, HardwareAxis, Name, Precision};
 use loopwright_target::Target;
 
 use super::VarId;
@@ -67,6 +67,33 @@ pub enum BinOp {
     Shl,
     /// `>>`, arithmetic for signed types.
     Shr,
+}
+
+/// The kernel's operations; `//` and `%` keep their rounding towards minus infinity.
+impl From<BinaryOp> for BinOp {
+    fn from(op: BinaryOp) -> Self {
+        match op {
+            BinaryOp::Add => Self::Add,
+            BinaryOp::Sub => Self::Sub,
+            BinaryOp::Mul => Self::Mul,
+            BinaryOp::Div => Self::Div,
+            BinaryOp::FloorDiv => Self::FloorDiv,
+            BinaryOp::Mod => Self::FloorMod,
+            BinaryOp::Lt => Self::Lt,
+            BinaryOp::Le => Self::Le,
+            BinaryOp::Gt => Self::Gt,
+            BinaryOp::Ge => Self::Ge,
+            BinaryOp::Eq => Self::Eq,
+            BinaryOp::Ne => Self::Ne,
+            BinaryOp::And => Self::And,
+            BinaryOp::Or => Self::Or,
+            BinaryOp::BitAnd => Self::BitAnd,
+            BinaryOp::BitOr => Self::BitOr,
+            BinaryOp::BitXor => Self::BitXor,
+            BinaryOp::Shl => Self::Shl,
+            BinaryOp::Shr => Self::Shr,
+        }
+    }
 }
 
 impl BinOp {

@@ -1,83 +1,8 @@
-//! Sums and products of values, without neutral operands.
-//!
-//! Constants are folded if their type can represent the result. What would wrap is left to be
-//! computed, and what would overflow an index is left for the checks to find.
+//! Conditions and choices of values, without neutral operands; beside the sums and products of
+//! [`crate::program::fold`].
 
-use loopwright_kernel_ir::{DType, Number};
-
+pub(crate) use crate::program::fold::{add, mul, sub};
 use crate::program::{BinOp, UnOp, Value, ValueKind};
-
-/// The constant, if its type can represent it. A negative one of an unsigned type denotes its bits.
-fn constant(dtype: DType, value: i64) -> Option<Value> {
-    let holds = match Number::I64(value).cast(dtype).as_i64() {
-        Some(same) => {
-            same == value
-                || (dtype.is_unsigned() && value < 0 && value >= -(1i64 << (8 * dtype.bytes() - 1).min(62)))
-        }
-        // Too large for i64.
-        None => dtype == DType::U64,
-    };
-    holds.then(|| Value::int(dtype, value))
-}
-
-/// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
-pub(crate) fn add(a: Value, b: Value) -> Value {
-    // a + (b + c) = (a + b) + c, for integers.
-    if a.dtype.is_integer()
-        && let ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), left, right) = &b.kind
-    {
-        let sum = add(a, (**left).clone());
-        return if *op == BinOp::Add { add(sum, (**right).clone()) } else { sub(sum, (**right).clone()) };
-    }
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(sum) = x.checked_add(y).and_then(|v| constant(a.dtype, v)) => {
-            return sum;
-        }
-        (Some(0), _) => return b,
-        (_, Some(0)) => return a,
-        (Some(_), None) => return add(b, a),
-        (_, Some(y)) => {
-            if let ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), left, right) = &a.kind
-                && let Some(x) = right.as_int()
-            {
-                let x = if *op == BinOp::Add { Some(x) } else { x.checked_neg() };
-                if let Some(sum) = x.and_then(|x| x.checked_add(y)).and_then(|v| constant(a.dtype, v)) {
-                    return add((**left).clone(), sum);
-                }
-            }
-            if let Some(opposite) = y.checked_neg().filter(|_| y < 0).and_then(|v| constant(b.dtype, v)) {
-                return Value::binary(BinOp::Sub, a, opposite);
-            }
-        }
-        _ => {}
-    }
-    Value::binary(BinOp::Add, a, b)
-}
-
-/// `a - b`.
-pub(crate) fn sub(a: Value, b: Value) -> Value {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v)) => rest,
-        (_, Some(y)) if let Some(opposite) = y.checked_neg().and_then(|v| constant(b.dtype, v)) => {
-            add(a, opposite)
-        }
-        _ if a == b => Value::int(a.dtype, 0),
-        _ => Value::binary(BinOp::Sub, a, b),
-    }
-}
-
-/// `a * b`, a constant factor to the right.
-pub(crate) fn mul(a: Value, b: Value) -> Value {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v)) => {
-            product
-        }
-        (Some(0), _) | (_, Some(1)) => a,
-        (Some(1), _) | (_, Some(0)) => b,
-        (Some(_), None) => Value::binary(BinOp::Mul, b, a),
-        _ => Value::binary(BinOp::Mul, a, b),
-    }
-}
 
 /// `c ? a : b`.
 pub(crate) fn select(c: Value, a: Value, b: Value) -> Value {

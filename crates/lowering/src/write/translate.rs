@@ -115,7 +115,7 @@ impl Emitter<'_, '_> {
                 .help("write `//` for the quotient of integers, rounded down"));
         }
         let integers = own.is_integer();
-        let op = match op {
+        let op: BinOp = match op {
             BinaryOp::Add if integers => return Ok(add(x, y)),
             BinaryOp::Sub if integers => return Ok(sub(x, y)),
             BinaryOp::Mul if integers => return Ok(mul(x, y)),
@@ -132,22 +132,7 @@ impl Emitter<'_, '_> {
                 };
                 return Ok(Value { dtype: own, kind });
             }
-            BinaryOp::Add => BinOp::Add,
-            BinaryOp::Sub => BinOp::Sub,
-            BinaryOp::Mul => BinOp::Mul,
-            BinaryOp::Div => BinOp::Div,
-            BinaryOp::Mod => BinOp::FloorMod,
-            BinaryOp::Lt => BinOp::Lt,
-            BinaryOp::Le => BinOp::Le,
-            BinaryOp::Gt => BinOp::Gt,
-            BinaryOp::Ge => BinOp::Ge,
-            BinaryOp::Eq => BinOp::Eq,
-            BinaryOp::Ne => BinOp::Ne,
-            BinaryOp::BitAnd => BinOp::BitAnd,
-            BinaryOp::BitOr => BinOp::BitOr,
-            BinaryOp::BitXor => BinOp::BitXor,
-            BinaryOp::Shl => BinOp::Shl,
-            BinaryOp::Shr => BinOp::Shr,
+            op => op.into(),
         };
         Ok(Value::binary(op, x, y))
     }

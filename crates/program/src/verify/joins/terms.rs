@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use loopwright_kernel_ir::{BinaryOp, Expr, Name, ReductionOp, UnaryOp};
+use loopwright_kernel_ir::{Expr, Name, ReductionOp, UnaryOp};
 
 use super::parts::{Content, Parts};
 use crate::{BinOp, UnOp};
@@ -290,7 +290,7 @@ fn pattern(e: &Expr, operator: &ReductionOp) -> Option<Term> {
             };
             Term::unary(op, of(a)?)
         }
-        Expr::Binary(op, a, b) => Term::binary(operation(*op), of(a)?, of(b)?),
+        Expr::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
         Expr::If(c, a, b) => Term::Op(Op::Select, vec![of(c)?, of(a)?, of(b)?]),
         Expr::Cast(_, a) => of(a)?,
         Expr::Call { function, args, .. } => {
@@ -305,28 +305,4 @@ fn pattern(e: &Expr, operator: &ReductionOp) -> Option<Term> {
         }
         Expr::Subscript(_) | Expr::Reduce(_) => return None,
     })
-}
-
-fn operation(op: BinaryOp) -> BinOp {
-    match op {
-        BinaryOp::Add => BinOp::Add,
-        BinaryOp::Sub => BinOp::Sub,
-        BinaryOp::Mul => BinOp::Mul,
-        BinaryOp::Div => BinOp::Div,
-        BinaryOp::FloorDiv => BinOp::FloorDiv,
-        BinaryOp::Mod => BinOp::FloorMod,
-        BinaryOp::Lt => BinOp::Lt,
-        BinaryOp::Le => BinOp::Le,
-        BinaryOp::Gt => BinOp::Gt,
-        BinaryOp::Ge => BinOp::Ge,
-        BinaryOp::Eq => BinOp::Eq,
-        BinaryOp::Ne => BinOp::Ne,
-        BinaryOp::And => BinOp::And,
-        BinaryOp::Or => BinOp::Or,
-        BinaryOp::BitAnd => BinOp::BitAnd,
-        BinaryOp::BitOr => BinOp::BitOr,
-        BinaryOp::BitXor => BinOp::BitXor,
-        BinaryOp::Shl => BinOp::Shl,
-        BinaryOp::Shr => BinOp::Shr,
-    }
 }

@@ -274,7 +274,7 @@ impl<'n, 'k> Interpreter<'n, 'k> {
                     _ => value(b)?,
                 }
             }
-            TypedKind::Binary(op, a, b) => number::binary(operation(*op), a.dtype, value(a)?, value(b)?),
+            TypedKind::Binary(op, a, b) => number::binary(BinOp::from(*op), a.dtype, value(a)?, value(b)?),
             TypedKind::If(c, a, b) => match value(c)? {
                 Num::Int(0) => value(b)?,
                 Num::Int(_) => value(a)?,
@@ -291,30 +291,5 @@ impl<'n, 'k> Interpreter<'n, 'k> {
                 }
             }
         })
-    }
-}
-
-/// An operation of a kernel as one of a program.
-fn operation(op: BinaryOp) -> BinOp {
-    match op {
-        BinaryOp::Add => BinOp::Add,
-        BinaryOp::Sub => BinOp::Sub,
-        BinaryOp::Mul => BinOp::Mul,
-        BinaryOp::Div => BinOp::Div,
-        BinaryOp::FloorDiv => BinOp::FloorDiv,
-        BinaryOp::Mod => BinOp::FloorMod,
-        BinaryOp::Lt => BinOp::Lt,
-        BinaryOp::Le => BinOp::Le,
-        BinaryOp::Gt => BinOp::Gt,
-        BinaryOp::Ge => BinOp::Ge,
-        BinaryOp::Eq => BinOp::Eq,
-        BinaryOp::Ne => BinOp::Ne,
-        BinaryOp::And => BinOp::And,
-        BinaryOp::Or => BinOp::Or,
-        BinaryOp::BitAnd => BinOp::BitAnd,
-        BinaryOp::BitOr => BinOp::BitOr,
-        BinaryOp::BitXor => BinOp::BitXor,
-        BinaryOp::Shl => BinOp::Shl,
-        BinaryOp::Shr => BinOp::Shr,
     }
 }
