@@ -18,25 +18,12 @@ use loopwright_lowering::{
     verify::{Finding, verify_kernel},
 };
 use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_testing::segments;
 use loopwright_transforms::Pipeline;
 
 /// A kernel over the segments that ends with this instruction.
 fn declared(head: &str, outputs: &str, instruction: &str) -> LoopKernel {
-    let text = format!(
-        "\
-kernel k(x: i32[n], w: i32[nseg], offsets: i32[nseg + 1], {outputs}, n: i32, nseg: i32)
-assume 0 <= n and 0 <= nseg
-fact monotone(offsets)
-fact 0 <= offsets <= n
-{head}domain {{ [s] : 0 <= s < nseg }}
-domain {{ [i] : lo <= i < hi }}
-temp lo: i32 private
-temp hi: i32 private
-lo = offsets[s]
-hi = offsets[s + 1]
-{instruction}
-"
-    );
+    let text = segments::kernel(head, outputs, instruction);
     LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"))
 }
 

@@ -15,6 +15,7 @@ pub mod products;
 pub mod ranges;
 mod recipes;
 pub mod rng;
+pub mod segments;
 mod sites;
 pub mod sweep;
 pub mod two_sided;

@@ -5,6 +5,7 @@ use loopwright_emulator::{Arguments, Options, Report, run};
 use loopwright_kernel_ir::{Buffer, DType, Flat, LoopKernel, Number};
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_testing::segments::kernel;
 use loopwright_transforms::Pipeline;
 
 /// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, with
@@ -118,25 +119,6 @@ fn check_by(pipelines: &[&str], text: &str, outputs: &[(&str, DType)]) {
             }
         }
     }
-}
-
-/// A kernel over the segments that ends with this instruction.
-fn kernel(head: &str, outputs: &str, instruction: &str) -> String {
-    format!(
-        "\
-kernel k(x: i32[n], w: i32[nseg], offsets: i32[nseg + 1], {outputs}, n: i32, nseg: i32)
-assume 0 <= n and 0 <= nseg
-fact monotone(offsets)
-fact 0 <= offsets <= n
-{head}domain {{ [s] : 0 <= s < nseg }}
-domain {{ [i] : lo <= i < hi }}
-temp lo: i32 private
-temp hi: i32 private
-lo = offsets[s]
-hi = offsets[s + 1]
-{instruction}
-"
-    )
 }
 
 #[test]
