@@ -27,8 +27,8 @@ values: setup
 bench: setup
 	$(CARGO) bench $(ARGS)
 
-# What is changed is listed in .cargo/mutants.toml; each place has the tests that are supposed to notice. A sample is the same every time.
-# Sources are changed in place, and put back.
+# What is changed is listed in .cargo/mutants.toml; each place has the tests that are supposed to
+# notice. A sample is the same every time. Sources are changed in place, and put back.
 mutate = $(CARGO) mutants --in-place --sharding round-robin --shard $(MUTANTS) --output target/mutants
 mutants: export INSTA_UPDATE = no
 mutants: setup

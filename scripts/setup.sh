@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what building and running loopwright needs and this machine lacks. Running it again is quick and changes nothing.
+# Installs what building and running loopwright needs and this machine lacks. Running it again is
+# quick and changes nothing.
 #
 #   1. The tools that build isl: a C and C++ compiler, make, autoconf, automake, libtool. Required.
-#   2. NVRTC, the compiler of CUDA C, with its headers: from an installed CUDA toolkit, or else from its Python packages,
-#      unpacked into .build/nvrtc. Optional: without it, kernels are printed and emulated, but not compiled for a GPU.
+#   2. NVRTC, the compiler of CUDA C, with its headers: from an installed CUDA toolkit, or else from
+#      its Python packages, unpacked into .build/nvrtc. Optional: without it, kernels are printed
+#      and emulated, but not compiled for a GPU.
 #   3. cuobjdump and nvdisasm, which show machine code. Optional.
 #
 # Exit status 0 means that the project can be built; what is left out is said in so many words.
@@ -20,7 +22,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 apt_updated=no
-# apt_install PACKAGE...: installs packages where apt-get and the rights for it exist; status 1 where they do not.
+# apt_install PACKAGE...: installs packages where apt-get and the rights for it exist; status 1
+# where they do not.
 apt_install() {
     command -v apt-get >/dev/null 2>&1 || return 1
     [ "${run_as_root[0]:-}" != none ] || return 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs tests/external-crate: a crate outside the workspace that uses loopwright as its users do.
+# Builds and runs tests/external-crate: a crate outside the workspace that uses loopwright as its
+# users do.
 #
 # It takes the versions of the workspace's lock file, so that both test the same dependencies.
 set -euo pipefail

@@ -1,6 +1,6 @@
 //! Products on tensor cores in the forms in which they are asked for: the filetests of the folder
-//! `cuda` whose names begin with `product`, `contraction` or `convolution`, run in each mode of asynchronous
-//! copies, on whole tiles, partial ones and none, and as printed texts.
+//! `cuda` whose names begin with `product`, `contraction` or `convolution`, run in each mode of
+//! asynchronous copies, on whole tiles, partial ones and none, and as printed texts.
 //!
 //! That NVRTC accepts the texts is tested with those of all filetests.
 

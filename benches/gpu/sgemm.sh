@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# f32 products beside cuBLAS. Two parts, since the machine with the GPU need not have Rust, nor this one a GPU:
+# f32 products beside cuBLAS. Two parts, since the machine with the GPU need not have Rust, nor this
+# one a GPU:
 #
 #   benches/gpu/sgemm.sh export FOLDER [ARCH [SIZE...]]    binaries of each pipeline for each size (NVRTC, no GPU)
 #   benches/gpu/sgemm.sh measure FOLDER [OPTION...]        times them beside cuBLAS (a GPU, torch); options of sgemm.py
 #   benches/gpu/sgemm.sh check                             each pipeline on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. PIPELINES are the files; by default the example and benches/gpu/sgemm.
-# A pipeline whose assumptions a size does not meet is left out for that size, which is said.
+# LOOPWRIGHT is the command; by default `cargo run --release`. PIPELINES are the files; by default
+# the example and benches/gpu/sgemm. A pipeline whose assumptions a size does not meet is left out
+# for that size, which is said.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# bf16 products by tensor cores beside cuBLAS. Two parts, since the machine with the GPU need not have Rust, nor this one a GPU:
+# bf16 products by tensor cores beside cuBLAS. Two parts, since the machine with the GPU need not
+# have Rust, nor this one a GPU:
 #
 #   benches/gpu/tensor.sh export FOLDER [ARCH [SIZE...]]    binaries of each variant for each size (NVRTC, no GPU)
 #   benches/gpu/tensor.sh measure FOLDER [OPTION...]        times them beside cuBLAS (a GPU, torch); options of tensor.py
 #   benches/gpu/tensor.sh check                             each variant on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. VARIANTS are lines of `PIPELINE NAME=INTEGER...`.
+# LOOPWRIGHT is the command; by default `cargo run --release`. VARIANTS are lines of `PIPELINE
+# NAME=INTEGER...`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

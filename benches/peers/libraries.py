@@ -75,7 +75,8 @@ def triton_rows(x, out, length):
     whole = triton.next_power_of_2(part)
     best = None
     for step in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192):
-        # All of a row at once, or by steps of many; of those that leave a rest, where there is no other.
+        # All of a row at once, or by steps of many; of those that leave a rest, where there is no
+        # other.
         if step > whole or (step < whole and step < 256) or (part % step and step < 1024 and step != whole):
             continue
         for tile in (2048, 4096, 8192):

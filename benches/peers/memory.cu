@@ -1,13 +1,19 @@
-// What the memory gives to kernels that load and store as segmented reductions do, and do next to nothing besides.
+// What the memory gives to kernels that load and store as segmented reductions do, and do next to
+// nothing besides.
 //
 //     nvcc -O3 -std=c++17 -arch=native benches/peers/memory.cu -o memory && ./memory
 //
-// 2^28 floats are read by vectors of 16 bytes. Medians of 30 launches each, over two arrays of results in turn.
+// 2^28 floats are read by vectors of 16 bytes. Medians of 30 launches each, over two arrays of
+// results in turn.
 //
-// - rows: sums of rows of 16 to 128 by shuffles, none of them stored, or each stored where it comes out.
-// - bursts: a block stores all of its results at its end, by way of shared memory; the fastest and the slowest of some forms.
-// - held: resident blocks store their results when shared memory is full of them, all at about the same time.
-// - runs: for each 4 floats an offset is read and a result stored, as for segments of mean 4; a warp goes through so many tiles of 512 floats.
+// - rows: sums of rows of 16 to 128 by shuffles, none of them stored, or each stored where it comes
+//   out.
+// - bursts: a block stores all of its results at its end, by way of shared memory; the fastest and
+//   the slowest of some forms.
+// - held: resident blocks store their results when shared memory is full of them, all at about the
+//   same time.
+// - runs: for each 4 floats an offset is read and a result stored, as for segments of mean 4; a
+//   warp goes through so many tiles of 512 floats.
 
 #include "launches.cuh"
 
@@ -47,7 +53,8 @@ __global__ void __launch_bounds__(THREADS) bursts(const float4 *__restrict__ x, 
     for (int k = threadIdx.x; k < ROWS * ITERATIONS / 4; k += THREADS) to[k] = reinterpret_cast<float4 *>(staged)[k];
 }
 
-// Warps of all blocks take pieces of 32 * VECTORS vectors in turn; `most` of them have results in shared memory before these are stored.
+// Warps of all blocks take pieces of 32 * VECTORS vectors in turn; `most` of them have results in
+// shared memory before these are stored.
 template <int LENGTH>
 __global__ void __launch_bounds__(1024, 1) held(const float4 *__restrict__ x, float *__restrict__ out, int pieces, int most) {
     constexpr int LANES = LENGTH / 4, ROWS = 32 * VECTORS / LANES;

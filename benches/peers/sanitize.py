@@ -67,7 +67,8 @@ POINTS = {
     "segmented_sum_short_waves": ("width=16 rows=32 block_rows=128", "nseg=65536 len=16"),
 }
 
-# Untuned, chosen for 2^30 bytes: equal rows by type and operator with the lengths that are timed, and segments of mean 64.
+# Untuned, chosen for 2^30 bytes: equal rows by type and operator with the lengths that are timed,
+# and segments of mean 64.
 UNTUNED_ROWS = [("sum", "f32", length) for length in (16, 17, 33, 64, 98, 100, 129, 385, 512, 1000, 4096, 4097, 100003, 1 << 20)]
 UNTUNED_ROWS += [
     (operator, dtype, length)

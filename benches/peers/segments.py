@@ -108,7 +108,8 @@ def equal(length, x, ours, cub, limits):
 STAGED_ROWS = json.loads(re.search(r"len in (\[.*\])", (EXAMPLES / "tuning" / "segmented_sum_staged_rows.space").read_text())[1])
 
 SPACES = {
-    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results, else these are stored in waves.
+    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache
+    # holds all results, else these are stored in waves.
     "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_waves": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
@@ -152,7 +153,8 @@ def sums_between(offsets, x):
     return running[offsets[1:]] - running[offsets[:-1]]
 
 
-# Points of the segments that candidates are checked on: enough that the largest tiles of examples/tuning leave work for two blocks.
+# Points of the segments that candidates are checked on: enough that the largest tiles of
+# examples/tuning leave work for two blocks.
 RAGGED_SAMPLE = 1 << 22
 
 

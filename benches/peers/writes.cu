@@ -2,16 +2,20 @@
 //
 //     nvcc -O3 -std=c++17 -arch=native benches/peers/writes.cu -o writes && ./writes
 //
-// 2^28 floats are read by vectors of 16 bytes. Medians of 30 launches each, over two arrays of results in turn, so that nothing that a launch leaves in the cache is
-// overwritten by the next one.
+// 2^28 floats are read by vectors of 16 bytes. Medians of 30 launches each, over two arrays of
+// results in turn, so that nothing that a launch leaves in the cache is overwritten by the next
+// one.
 //
-// - strewn: so many bytes are stored, evenly by all blocks, or by the blocks of every k-th window of 8192 blocks (an eighth of all).
-// - waves: sums of rows of 16 and 32, stored where they come out, as plain stores and as `cache_waves` has them stored: of the windows of a wave, the
-//   second-level cache keeps all but the last one, and gives them up when that one is stored.
+// - strewn: so many bytes are stored, evenly by all blocks, or by the blocks of every k-th window
+//   of 8192 blocks (an eighth of all).
+// - waves: sums of rows of 16 and 32, stored where they come out, as plain stores and as
+//   `cache_waves` has them stored: of the windows of a wave, the second-level cache keeps all but
+//   the last one, and gives them up when that one is stored.
 
 #include "launches.cuh"
 
-// A block of 256 threads reads 16 KB. Those of every `every`-th window of blocks store `every` times `per` vectors, the others nothing.
+// A block of 256 threads reads 16 KB. Those of every `every`-th window of blocks store `every`
+// times `per` vectors, the others nothing.
 __global__ void __launch_bounds__(256) strewn(const float4 *__restrict__ x, float4 *__restrict__ out, int per, unsigned window, unsigned every) {
     const size_t first = (size_t(blockIdx.x) * 8 + threadIdx.x / 32) * 128 + threadIdx.x % 32;
     float4 v[VECTORS];

@@ -1,11 +1,12 @@
 //! Whether an instruction's update is what an atom computes, and which of its factors is which.
 //!
 //! The instruction has to be one sum of products of two elements, converted to the accumulator's
-//! type where they have another, or rounded as the atom's meaning says. The left factor is the one whose subscripts have the iname of `m`,
-//! the right one that whose subscripts have the iname of `n`; both may have that of `k`, and either
-//! may depend on inames around the box. Subscripts are linear in `m` and `n`: once these are split
-//! into digits, a subscript has multiples of what they are made of ([`Subscript`]). That what a
-//! lane holds is what the instruction says is shown by the final check.
+//! type where they have another, or rounded as the atom's meaning says. The left factor is the one
+//! whose subscripts have the iname of `m`, the right one that whose subscripts have the iname of
+//! `n`; both may have that of `k`, and either may depend on inames around the box. Subscripts are
+//! linear in `m` and `n`: once these are split into digits, a subscript has multiples of what they
+//! are made of ([`Subscript`]). That what a lane holds is what the instruction says is shown by the
+//! final check.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 /* A stand-in for libcuda.so.1: three devices whose memory is the host's and whose streams put off their work as long as they may.
  *
- * It is for tests of what the host does. Work of a stream runs when somebody waits for it, and not before, so that a buffer given back too
- * early, a wait that is missing or an argument that moved shows every time. What a test has to know is counted; what must not happen is a
- * violation with a text. A kernel is a function of the test's that is registered under its name.
+ * It is for tests of what the host does. Work of a stream runs when somebody waits for it, and not
+ * before, so that a buffer given back too early, a wait that is missing or an argument that moved
+ * shows every time. What a test has to know is counted; what must not happen is a violation with a
+ * text. A kernel is a function of the test's that is registered under its name.
  */
 #include <pthread.h>
 #include <stdint.h>

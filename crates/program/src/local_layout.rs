@@ -346,8 +346,8 @@ fn swizzled(swizzle: &Swizzle, terms: &[Term], index: DType, is_short: bool) -> 
     xor(x, added)
 }
 
-/// `value << by & mask`, or with a shift to the right. In short, without terms of a sum that are multiples
-/// of a power of two above the bits that the mask takes.
+/// `value << by & mask`, or with a shift to the right. In short, without terms of a sum that are
+/// multiples of a power of two above the bits that the mask takes.
 fn masked(value: Value, by: i64, mask: i64, index: DType, is_short: bool) -> Value {
     let taken = i64::from(i64::BITS - mask.leading_zeros()) - by;
     let value = match is_short {

@@ -128,8 +128,8 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
 /// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans along blocks or
 /// numbers of threads that cannot scan together, misaligned vectors, synchronisation that has no
-/// place, boxes of an atom that later steps cut or spread. Anything else, including failures of the final check, is an error of the library, not the
-/// kernel.
+/// place, boxes of an atom that later steps cut or spread. Anything else, including failures of the
+/// final check, is an error of the library, not the kernel.
 pub(crate) const LATE: [&str; 25] = [
     "async-copy",
     "atom-guard",

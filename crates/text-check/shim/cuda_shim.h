@@ -1,11 +1,14 @@
-// Enough of CUDA C++ for a system's C++ compiler to compile printed kernels, and to run them on one CPU thread.
+// Enough of CUDA C++ for a system's C++ compiler to compile printed kernels, and to run them on one
+// CPU thread.
 //
-// The threads of a block are fibers. One that reaches a barrier or a shuffle gives way to the others, and goes on when all whom it
-// waits for have come. Blocks run one after another. Everything of a block is thread_local, so that several launches can run
-// beside each other on different CPU threads.
+// The threads of a block are fibers. One that reaches a barrier or a shuffle gives way to the
+// others, and goes on when all whom it waits for have come. Blocks run one after another.
+// Everything of a block is thread_local, so that several launches can run beside each other on
+// different CPU threads.
 //
-// A launch fails, with a code (`fault` below), where the fibers cannot go on: a barrier that not all threads reach, a shuffle whose mask names
-// threads that do not exist or leaves out the caller. A thread that has ended never comes to a barrier.
+// A launch fails, with a code (`fault` below), where the fibers cannot go on: a barrier that not
+// all threads reach, a shuffle whose mask names threads that do not exist or leaves out the caller.
+// A thread that has ended never comes to a barrier.
 #pragma once
 
 #include <math.h>
@@ -22,7 +25,8 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-// One copy for each CPU thread, thus for each block that runs. Unlike `static` it may stand behind `extern`.
+// One copy for each CPU thread, thus for each block that runs. Unlike `static` it may stand behind
+// `extern`.
 #define __shared__ thread_local
 
 struct uint3 {
@@ -99,7 +103,8 @@ struct __align__(4) __nv_bfloat162 {
     __nv_bfloat16 x, y;
 };
 
-// A number with `mantissa` stored bits and exponents from `least` (of the smallest normal) to `greatest`, in 16 bits.
+// A number with `mantissa` stored bits and exponents from `least` (of the smallest normal) to
+// `greatest`, in 16 bits.
 inline uint16_t shim_narrow(const double value, const int mantissa, const int least, const int greatest) {
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
     const uint16_t infinity = (greatest - least + 2) << mantissa;
@@ -147,8 +152,8 @@ inline __nv_bfloat16 __double2bfloat16(const double value) { return {shim_narrow
 inline __nv_bfloat16 __float2bfloat16(const float value) { return __double2bfloat16(value); }
 inline float __bfloat162float(const __nv_bfloat16 value) { return shim_widen(value.bits, 7, -126, 127); }
 
-// Conversions to integers as the hardware makes them: towards zero, kept in the range; of NaN the highest bit alone where one side
-// has 64 bits, and 0 otherwise.
+// Conversions to integers as the hardware makes them: towards zero, kept in the range; of NaN the
+// highest bit alone where one side has 64 bits, and 0 otherwise.
 template <typename To, typename From> inline To shim_to_integer(const From value) {
     const bool wide = sizeof(To) == 8 || sizeof(From) == 8;
     if (value != value) {
@@ -183,7 +188,8 @@ SHIM_MIN_MAX(int)
 SHIM_MIN_MAX(unsigned int)
 SHIM_MIN_MAX(long long)
 SHIM_MIN_MAX(unsigned long long)
-// As the hardware chooses: no NaN where there is a number, and of the zeros the negative one as the smaller.
+// As the hardware chooses: no NaN where there is a number, and of the zeros the negative one as the
+// smaller.
 template <typename T> inline T shim_fmin(const T a, const T b) {
     return b != b || a < b || (a == b && signbit(a)) ? a : b;
 }
@@ -223,7 +229,8 @@ struct fiber {
     uint3 index;
 };
 
-// What the threads of one warp hand to each other. Two slots a lane, used in turn: nobody is two shuffles ahead.
+// What the threads of one warp hand to each other. Two slots a lane, used in turn: nobody is two
+// shuffles ahead.
 struct warp {
     uint64_t slot[2][32];
     unsigned char turn[32];
@@ -289,7 +296,8 @@ inline void prepare(const unsigned int thread) {
     fiber &fresh = now.fibers[thread];
     unsigned char *const stack = now.stacks + thread * stack_bytes;
 #if defined(__x86_64__)
-    // Six saved registers, and the entry as return address, 16 bytes below the end: 8 beside alignment, as a call leaves it.
+    // Six saved registers, and the entry as return address, 16 bytes below the end: 8 beside
+    // alignment, as a call leaves it.
     uintptr_t *top = reinterpret_cast<uintptr_t *>(stack + stack_bytes) - 1;
     *--top = reinterpret_cast<uintptr_t>(&enter);
     top -= 6;

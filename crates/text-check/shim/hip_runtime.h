@@ -1,5 +1,5 @@
-// What HIP C++ calls by other names than CUDA C, in terms of the shim for that, which is included first.
-// Warps have 32 threads here; texts for warps of 64 can be compiled, not run.
+// What HIP C++ calls by other names than CUDA C, in terms of the shim for that, which is included
+// first. Warps have 32 threads here; texts for warps of 64 can be compiled, not run.
 #pragma once
 
 #define __hip_bfloat16 __nv_bfloat16

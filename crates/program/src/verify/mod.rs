@@ -4,8 +4,8 @@
 //! the printer and the emulator do, with its threads, loops, guards, barriers and launches, and uses
 //! nothing that lowering computed to place them:
 //!
-//! 1. *All threads reach each barrier* (`uniform`): conditions and bounds around a barrier have one value
-//!    for all threads of a block.
+//! 1. *All threads reach each barrier* (`uniform`): conditions and bounds around a barrier have one
+//!    value for all threads of a block.
 //! 2. *Instances are run* (`instances`): loops and guards run each statement for exactly the
 //!    instances of its part: none is lost, none is extra, none runs twice.
 //! 3. *Conflicts are ordered* (`order`): two accesses to one element of shared or global memory by
