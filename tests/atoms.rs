@@ -253,7 +253,7 @@ const SPOILT: [(&str, &str, &str, bool); 14] = [
     ("mma mma_m16n8k16_bf16(", "mma mma_m16n8k8_bf16(", "wrong-atom", true),
     ("mma mma_m16n8k16_bf16(", "mma mma_m16n8k16_f16(", "takes elements of other types", true),
     // A product that only some lanes run. The final check names the lanes; in a run they wait.
-    ("    atom \"", "    if threadIdx.x < 16 {\n    atom \"", "not all threads", true),
+    ("    atom \"", "    if thread.x < 16 {\n    atom \"", "not all threads", true),
     // More than loads: what the warp multiplies is changed behind the loads.
     ("        mma mma", "        store acc[0, 0] = 1.0f32\n        mma mma", "not loaded but computed", true),
 ];
@@ -269,7 +269,7 @@ fn spoilt_fragments_are_refused_and_run_wrong() {
     for (from, to, part, shows) in SPOILT {
         let mut spoilt = text.replacen(from, to, 1);
         assert_ne!(spoilt, text, "{from}");
-        if to.contains("if threadIdx") {
+        if to.contains("if thread") {
             spoilt = spoilt.replacen("    for i_reg.2", "    }\n    for i_reg.2", 1);
         }
         let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));

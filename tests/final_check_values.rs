@@ -345,16 +345,16 @@ fn a_refusal_says_what_is_computed_and_what_should_be() {
         spoilt(SPOILS[0].1),
         "\
 error[wrong-value]: put does not compute its value in `k`
-  witness: it has to be sub(f64(sub(x[threadIdx.x + 128*blockIdx.x], mul(2f32, \
-         w[threadIdx.x + 128*blockIdx.x]))), 1.5f64), and is sub(f64(sub(x[threadIdx.x + \
-         128*blockIdx.x], mul(5f32, w[threadIdx.x + 128*blockIdx.x]))), 1.5f64)"
+  witness: it has to be sub(f64(sub(x[thread.x + 128*block.x], mul(2f32, \
+         w[thread.x + 128*block.x]))), 1.5f64), and is sub(f64(sub(x[thread.x + \
+         128*block.x], mul(5f32, w[thread.x + 128*block.x]))), 1.5f64)"
     );
     assert_eq!(
         spoilt(SPOILS[4].1),
         "\
 error[wrong-value]: put stands under another predicate
-  witness: it has to be lt(x[threadIdx.x + 128*blockIdx.x], w[threadIdx.x + 128*blockIdx.x]), \
-         and is lt(w[threadIdx.x + 128*blockIdx.x], w[threadIdx.x + 128*blockIdx.x])"
+  witness: it has to be lt(x[thread.x + 128*block.x], w[thread.x + 128*block.x]), \
+         and is lt(w[thread.x + 128*block.x], w[thread.x + 128*block.x])"
     );
     // A predicate that is not there.
     let without = refusal(&|program| {

@@ -1,24 +1,11 @@
 //! The names of types in CUDA C.
 
 use loopwright_kernel_ir::DType;
+use loopwright_target::Language;
 
 /// The C type of an element.
 pub(crate) fn c_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "bool",
-        DType::I8 => "signed char",
-        DType::I16 => "short",
-        DType::I32 => "int",
-        DType::I64 => "long long",
-        DType::U8 => "unsigned char",
-        DType::U16 => "unsigned short",
-        DType::U32 => "unsigned int",
-        DType::U64 => "unsigned long long",
-        DType::F16 => "__half",
-        DType::BF16 => "__nv_bfloat16",
-        DType::F32 => "float",
-        DType::F64 => "double",
-    }
+    Language::CUDA_C.type_name(dtype.name()).unwrap_or_else(|| dtype.name())
 }
 
 /// The type that moves `lanes` elements in one access: of the elements' own type if CUDA has such a

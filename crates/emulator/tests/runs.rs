@@ -101,8 +101,8 @@ fn choices_count_the_same_whatever_the_data() {
 
 #[test]
 fn values_are_counted_apart_from_addresses() {
-    // y[j] = max(min(x[j], 2), x[j] * x[j]) and z[j] = i[j] * 3 + i[j] for j = 32 * blockIdx.x +
-    // threadIdx.x below 40.
+    // y[j] = max(min(x[j], 2), x[j] * x[j]) and z[j] = i[j] * 3 + i[j] for j = 32 * block.x +
+    // thread.x below 40.
     let place = add(mul(bid(0), int(32)), tid(0));
     let x = || load(F, at(X, var(I, 0)));
     let i = || load(I, at(Memory::Global(2), var(I, 0)));

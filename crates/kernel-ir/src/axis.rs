@@ -29,7 +29,7 @@ impl Dim {
     /// All of them, in the order in which threads are numbered.
     pub const ALL: &[Dim] = &[Dim::X, Dim::Y, Dim::Z];
 
-    /// The index of this dimension in a triple of x, y and z, as CUDA takes them.
+    /// The index of this dimension in a triple of x, y and z, as launches take them.
     pub fn of<T>(self, [x, y, z]: &[T; 3]) -> &T {
         match self {
             Dim::X => x,
@@ -108,12 +108,12 @@ impl HardwareAxis {
     /// The name of its coordinate in constraints. No name of a kernel has a dot.
     pub fn coordinate(self) -> &'static str {
         match self {
-            HardwareAxis::Block(Dim::X) => "threadIdx.x",
-            HardwareAxis::Block(Dim::Y) => "threadIdx.y",
-            HardwareAxis::Block(Dim::Z) => "threadIdx.z",
-            HardwareAxis::Grid(Dim::X) => "blockIdx.x",
-            HardwareAxis::Grid(Dim::Y) => "blockIdx.y",
-            HardwareAxis::Grid(Dim::Z) => "blockIdx.z",
+            HardwareAxis::Block(Dim::X) => "thread.x",
+            HardwareAxis::Block(Dim::Y) => "thread.y",
+            HardwareAxis::Block(Dim::Z) => "thread.z",
+            HardwareAxis::Grid(Dim::X) => "block.x",
+            HardwareAxis::Grid(Dim::Y) => "block.y",
+            HardwareAxis::Grid(Dim::Z) => "block.z",
         }
     }
 
@@ -267,7 +267,7 @@ mod tests {
         for axis in &all {
             assert_eq!(HardwareAxis::of_coordinate(axis.coordinate()), Some(*axis));
         }
-        assert_eq!(HardwareAxis::of_coordinate("threadIdx"), None);
+        assert_eq!(HardwareAxis::of_coordinate("thread"), None);
     }
 
     #[test]

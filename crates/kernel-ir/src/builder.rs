@@ -338,7 +338,7 @@ impl KernelBuilder {
         self
     }
 
-    /// A device function in CUDA C.
+    /// A device function.
     pub fn function(mut self, function: DeviceFunction) -> Self {
         let source = function.source.trim().into();
         self.data.functions.push(DeviceFunction { source, ..function });

@@ -119,7 +119,7 @@ pub enum BinaryOp {
 pub enum Precision {
     /// The library's function.
     Precise,
-    /// The hardware's approximation, such as `__expf`.
+    /// The hardware's approximation.
     Fast,
 }
 

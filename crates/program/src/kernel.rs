@@ -19,7 +19,7 @@ pub struct Var {
     pub dtype: DType,
     /// Whether it is assigned after its declaration.
     pub mutable: bool,
-    /// An index as a function of the kernel's inames, coordinates (`threadIdx.x`) and parameters.
+    /// An index as a function of the kernel's inames, coordinates (`thread.x`) and parameters.
     /// For a kernel scalar that bounds are read from, the name itself.
     pub meaning: Option<Aff>,
     /// Constant bounds of its values, both inclusive, if they are not evident from its assignments:

@@ -97,7 +97,7 @@ pub struct Program {
     /// The host statements, in order.
     pub host: Vec<HostStmt>,
     /// Inames on axes of the block and the grid, with their values in terms of the coordinates and
-    /// of scalar arguments: `threadIdx.x + 1`.
+    /// of scalar arguments: `thread.x + 1`.
     pub coordinates: Vec<(Name, Aff)>,
     /// The leaves that statements come from, indexed by [`crate::LeafId`].
     pub leaves: Vec<Leaf>,

@@ -168,7 +168,7 @@ const TOKENS: &[&str] = &[
     "n",
     "x",
     "i.1",
-    "threadIdx.x",
+    "thread.x",
     "1",
     "1.5f32",
     "0u8",

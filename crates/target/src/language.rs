@@ -16,12 +16,36 @@ pub struct Language {
     pub functions: &'static [&'static str],
     /// Short vector types, reserved with a number of elements (1 to 4) at the end.
     pub vectors: &'static [&'static str],
+    /// What the definition of a function that runs on the device begins with.
+    pub device_function: &'static str,
+    /// The names of the element types: `("f16", "__half")`.
+    pub types: &'static [(&'static str, &'static str)],
 }
 
 impl Language {
     /// CUDA C, as NVRTC takes it.
-    pub const CUDA_C: Language =
-        Language { name: "CUDA C", reserved: &[KEYWORDS, HELPERS], functions: MATH, vectors: VECTORS };
+    pub const CUDA_C: Language = Language {
+        name: "CUDA C",
+        reserved: &[KEYWORDS, HELPERS],
+        functions: MATH,
+        vectors: VECTORS,
+        device_function: "__device__",
+        types: &[
+            ("bool", "bool"),
+            ("i8", "signed char"),
+            ("i16", "short"),
+            ("i32", "int"),
+            ("i64", "long long"),
+            ("u8", "unsigned char"),
+            ("u16", "unsigned short"),
+            ("u32", "unsigned int"),
+            ("u64", "unsigned long long"),
+            ("f16", "__half"),
+            ("bf16", "__nv_bfloat16"),
+            ("f32", "float"),
+            ("f64", "double"),
+        ],
+    };
 
     /// HIP C++, which includes the reserved words of CUDA C.
     pub const HIP: Language =
@@ -39,6 +63,16 @@ impl Language {
             || name.strip_suffix('f').is_some_and(math)
             || implementation
             || self.reserved.iter().any(|words| words.binary_search(&name).is_ok())
+    }
+
+    /// The language's name of an element type: `float` for `f32`.
+    pub fn type_name(&self, dtype: &str) -> Option<&'static str> {
+        self.types.iter().find(|(ours, _)| *ours == dtype).map(|(_, name)| *name)
+    }
+
+    /// The element type that has this name in the language: `f32` for `float`.
+    pub fn type_named(&self, name: &str) -> Option<&'static str> {
+        self.types.iter().find(|(_, theirs)| *theirs == name).map(|(ours, _)| *ours)
     }
 
     /// Whether this can be the name of a variable, an array or a kernel.

@@ -288,11 +288,13 @@ impl Parser {
             }
             Tok::Ident => {
                 let name = self.name("a name")?;
-                if !(self.dotted && self.at(".")) {
+                let Some(others) = self.dotted.filter(|_| self.at(".")) else {
                     return Ok(Aff::var(name));
-                }
+                };
                 self.advance();
                 let axis = self.name("an axis, as `x`")?;
+                let other = others.iter().find(|(other, _)| *other == &*name);
+                let name = other.map_or(name, |(_, word)| Name::new(*word));
                 Ok(Aff::var(name.followed_by(&format!(".{axis}"))))
             }
             _ => Err(self.unexpected("a number")),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp, math_function,
+    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp,
+    function::DEVICE_LANGUAGE,
+    math_function,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -399,16 +401,19 @@ impl Parser {
     }
 }
 
-/// Our name of a type that has another name in C, CUDA or numpy.
+/// Our name of a type that has another name in C, numpy or the language of device functions.
 fn foreign_type(word: &str) -> Option<&'static str> {
+    if let Some(ours) = DEVICE_LANGUAGE.type_named(word).filter(|ours| *ours != word) {
+        return Some(ours);
+    }
     Some(match word {
-        "float" | "float32" | "single" => "f32",
-        "double" | "float64" => "f64",
-        "half" | "float16" | "__half" => "f16",
-        "bfloat16" | "__nv_bfloat16" => "bf16",
-        "int" | "int32" | "int32_t" | "long32" => "i32",
+        "float32" | "single" => "f32",
+        "float64" => "f64",
+        "half" | "float16" => "f16",
+        "bfloat16" => "bf16",
+        "int32" | "int32_t" | "long32" => "i32",
         "long" | "int64" | "int64_t" => "i64",
-        "short" | "int16" | "int16_t" => "i16",
+        "int16" | "int16_t" => "i16",
         "char" | "int8" | "int8_t" => "i8",
         "unsigned" | "uint" | "uint32" | "uint32_t" => "u32",
         "uint64" | "uint64_t" | "size_t" => "u64",

@@ -4,7 +4,7 @@
 //! expected, reports it. A token records whether a line break precedes it, since a statement ends
 //! with its line unless a bracket is open.
 //!
-//! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to
+//! The body of a `function` is in the language of the device, not kernel text: from the first `{` of such a statement to
 //! the brace that closes it, everything is one [`Tok::Raw`]. So are the lines of an atom.
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub enum Tok {
     Punct(&'static str),
     /// Text between double quotes, on one line; the span includes the quotes.
     Quoted,
-    /// The CUDA C body of a function, or the lines of an atom, including the braces.
+    /// The body of a function, or the lines of an atom, including the braces.
     Raw,
     /// A function's body without its closing brace.
     OpenRaw,

@@ -5,6 +5,7 @@ use std::{ops::Range, sync::Arc};
 use crate::{
     DeviceFunction, Expr, Name, ReductionOp, StateType, StateVar, Type,
     atom::Atom,
+    function::DEVICE_LANGUAGE,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -174,7 +175,7 @@ impl Parser {
                         "unknown-type",
                         format!("a device function cannot have the open type `{t}`"),
                     )
-                    .help("give the types that its CUDA C has")
+                    .help("give the types that its definition has")
                     .into()),
             }
         };
@@ -190,7 +191,7 @@ impl Parser {
         self.expect("->")?;
         let result = known(self)?;
         if self.tok(0) != Tok::Raw {
-            return Err(self.unexpected("`{` and the CUDA C of the function"));
+            return Err(self.unexpected(&format!("`{{` and the {} of the function", DEVICE_LANGUAGE.name)));
         }
         let span = self.span();
         self.advance();

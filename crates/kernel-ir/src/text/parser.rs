@@ -33,8 +33,9 @@ pub struct Parser {
     limit: (usize, &'static str),
     /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
-    /// Whether two words joined by a dot are one name in affine text.
-    pub(crate) dotted: bool,
+    /// Whether two words joined by a dot are one name in affine text; then what else the first may
+    /// be called.
+    pub(crate) dotted: Option<&'static [(&'static str, &'static str)]>,
 }
 
 impl Parser {
@@ -50,7 +51,7 @@ impl Parser {
             nesting: 0,
             limit: (NESTING_LIMIT, "compute parts of it in separate instructions"),
             in_floor: false,
-            dotted: false,
+            dotted: None,
         }
     }
 
@@ -60,9 +61,10 @@ impl Parser {
         self
     }
 
-    /// Lets affine functions use coordinates such as `threadIdx.x`.
-    pub fn with_coordinates(mut self) -> Self {
-        self.dotted = true;
+    /// Lets affine functions use coordinates such as `thread.x`. `others` pairs what the word before
+    /// the dot may also be with the word that it means.
+    pub fn with_coordinates(mut self, others: &'static [(&'static str, &'static str)]) -> Self {
+        self.dotted = Some(others);
         self
     }
 

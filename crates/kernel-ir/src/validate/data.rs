@@ -2,6 +2,7 @@
 
 use crate::{
     Arg, Array, DType, Diagnostic, Expr, Fact, Name, Type, TypeTable, ValueType,
+    function::DEVICE_LANGUAGE,
     text::{close_of_c, is_identifier, source_map::Item},
     types::{TypeError, is_untyped},
     validate::{Check, domains},
@@ -194,46 +195,33 @@ fn functions(check: &mut Check<'_>) {
     for (k, f) in check.data.functions.iter().enumerate() {
         let item = Item::Function(k);
         let source = format!("{{{}}}", f.source);
-        let problem = if !f.source.starts_with("__device__") {
-            Some("its CUDA C does not begin with `__device__`")
+        let (language, begin) = (DEVICE_LANGUAGE.name, DEVICE_LANGUAGE.device_function);
+        let problem = if !f.source.starts_with(begin) {
+            Some(format!("does not begin with `{begin}`"))
         } else if is_identifier(&f.name) && !f.source.contains(f.name.as_str()) {
-            Some("its CUDA C defines another name")
+            Some("defines another name".into())
         } else if close_of_c(source.as_bytes(), 0) != Some(source.len()) {
-            Some("the braces of its CUDA C do not match")
+            Some("has braces that do not match".into())
         } else if f.source.trim() != f.source.as_str() {
-            Some("its CUDA C begins or ends with white space")
+            Some("begins or ends with white space".into())
         } else {
             None
         };
         if let Some(problem) = problem {
             let args: Vec<String> =
-                f.params.iter().enumerate().map(|(n, t)| format!("{} a{n}", c_type(*t))).collect();
-            let d = Diagnostic::new("bad-function", format!("the device function `{}`: {problem}", f.name))
-                .help(format!(
-                    "give the whole definition: `__device__ {} {}({}) {{ ... }}`",
-                    c_type(f.result),
-                    f.name,
-                    args.join(", ")
-                ));
+                f.params.iter().enumerate().map(|(n, t)| format!("{} a{n}", type_name(*t))).collect();
+            let message = format!("the device function `{}`: its {language} {problem}", f.name);
+            let d = Diagnostic::new("bad-function", message).help(format!(
+                "give the whole definition: `{begin} {} {}({}) {{ ... }}`",
+                type_name(f.result),
+                f.name,
+                args.join(", ")
+            ));
             check.add(item, &f.name, d);
         }
     }
 }
 
-fn c_type(t: DType) -> &'static str {
-    match t {
-        DType::Bool => "bool",
-        DType::I8 => "signed char",
-        DType::I16 => "short",
-        DType::I32 => "int",
-        DType::I64 => "long long",
-        DType::U8 => "unsigned char",
-        DType::U16 => "unsigned short",
-        DType::U32 => "unsigned int",
-        DType::U64 => "unsigned long long",
-        DType::F16 => "__half",
-        DType::BF16 => "__nv_bfloat16",
-        DType::F32 => "float",
-        DType::F64 => "double",
-    }
+fn type_name(t: DType) -> &'static str {
+    DEVICE_LANGUAGE.type_name(t.name()).unwrap_or_else(|| t.name())
 }

@@ -11,9 +11,9 @@
 //! kernel copy(x, y written, n: i32) {
 //!     grid((n + 127) // 128, 1, 1)
 //!     block(128, 1, 1)
-//!     var i: i32 means threadIdx.x + 128*blockIdx.x
+//!     var i: i32 means thread.x + 128*block.x
 //!
-//!     let i: i32 = blockIdx.x * 128 + threadIdx.x
+//!     let i: i32 = block.x * 128 + thread.x
 //!     if i < n {
 //!         store y[i] = x[i] {copy}
 //!     }

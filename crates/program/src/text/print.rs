@@ -150,7 +150,7 @@ impl Program {
     }
 }
 
-/// `var i: i32 mutable within(0, 31) means threadIdx.x + 128*blockIdx.x`
+/// `var i: i32 mutable within(0, 31) means thread.x + 128*block.x`
 fn variable(var: &Var, label: &str) -> String {
     let mut text = format!("var {label}: {}", var.dtype);
     if var.mutable {

@@ -125,8 +125,8 @@ impl ValuePrinter<'_> {
             ValueKind::Var(var) => write!(out, "{}", self.variable(*var)),
             ValueKind::Param(name) if self.is_strange(name) => write!(out, "param({name}: {})", v.dtype),
             ValueKind::Param(name) => write!(out, "{name}"),
-            ValueKind::BlockIdx(dim) => write!(out, "blockIdx.{dim}"),
-            ValueKind::ThreadIdx(dim) => write!(out, "threadIdx.{dim}"),
+            ValueKind::BlockIdx(dim) => write!(out, "block.{dim}"),
+            ValueKind::ThreadIdx(dim) => write!(out, "thread.{dim}"),
             ValueKind::Load(element) => {
                 self.access(out, element);
                 Ok(())

@@ -18,6 +18,9 @@ const NESTING_LIMIT: usize = 320;
 const LINES: &[&str] =
     &["assume", "fact", "function", "atom", "global", "target", "coordinate", "leaf", "host", "kernel"];
 
+/// CUDA's words for the coordinates, which texts may also have.
+const CUDA_WORDS: &[(&str, &str)] = &[("threadIdx", "thread"), ("blockIdx", "block")];
+
 impl Program {
     /// Parses a program; see [`crate::grammar`]. Names are resolved and types are filled in, but
     /// nothing is checked: see [`crate::verify::verify`].
@@ -30,7 +33,7 @@ impl Program {
     pub fn parse_named(origin: &str, text: &str) -> Result<Program, Diagnostic> {
         let p = Parser::new(origin, text)
             .with_nesting(NESTING_LIMIT, "introduce names for parts of it")
-            .with_coordinates();
+            .with_coordinates(CUDA_WORDS);
         let mut program = Program {
             name: "".into(),
             index: DType::I32,

@@ -133,7 +133,7 @@ impl Reader {
         Ok([x, y, z])
     }
 
-    /// `i: i32 mutable index within(0, 31) means threadIdx.x`
+    /// `i: i32 mutable index within(0, 31) means thread.x`
     fn variable(&mut self) -> Parse<Var> {
         let start = self.p.span().start;
         let (name, number) = self.label("a variable")?;

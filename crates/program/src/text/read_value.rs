@@ -239,11 +239,11 @@ impl Reader {
         }
         if self.p.peek_is(1, ".") {
             match &*word {
-                "threadIdx" | "blockIdx" => {
+                "thread" | "block" | "threadIdx" | "blockIdx" => {
                     self.p.advance();
                     self.p.advance();
                     let axis = self.axis()?;
-                    let of_thread = word == "threadIdx";
+                    let of_thread = matches!(&*word, "thread" | "threadIdx");
                     let kind = if of_thread { ValueKind::ThreadIdx(axis) } else { ValueKind::BlockIdx(axis) };
                     return Ok(Deep::leaf(Value { dtype: self.names.index, kind }));
                 }

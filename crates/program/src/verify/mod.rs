@@ -323,7 +323,7 @@ fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
     let case = divergence.case.as_ref().map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten();
     Ok(match case {
         Some(point) => {
-            let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
+            let (one, other) = (thread(&point, "", "thread"), thread(&point, "'", "thread"));
             let rest = rest(&point, true);
             Finding::Refuted(Box::new(
                 found.witness(format!(
@@ -364,8 +364,8 @@ fn misfits(program: &Program, kernel: &Name, misfit: &Misfit) -> Result<Finding>
     let at = if values.is_empty() { String::new() } else { format!(", where {}", values.join(", ")) };
     let witness = format!(
         "{what} in thread {} of block {}{at}",
-        thread(&point, "", "threadIdx"),
-        thread(&point, "", "blockIdx")
+        thread(&point, "", "thread"),
+        thread(&point, "", "block")
     );
     Ok(Finding::Refuted(Box::new(found.witness(witness))))
 }
@@ -408,7 +408,7 @@ pub fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
     })
 }
 
-/// `(1, 0, 0)` of `threadIdx` or `blockIdx` at a point.
+/// `(1, 0, 0)` of `thread` or `block` at a point.
 fn thread(point: &BTreeMap<Name, i64>, prime: &str, what: &str) -> String {
     let of = |axis: &str| point.get(&Name::new(format!("{what}.{axis}{prime}"))).copied().unwrap_or(0);
     format!("({}, {}, {})", of("x"), of("y"), of("z"))
@@ -418,7 +418,7 @@ fn thread(point: &BTreeMap<Name, i64>, prime: &str, what: &str) -> String {
 fn rest(point: &BTreeMap<Name, i64>, one_block: bool) -> String {
     let mut parts = Vec::new();
     if one_block {
-        parts.push(format!("block {}", thread(point, "", "blockIdx")));
+        parts.push(format!("block {}", thread(point, "", "block")));
     }
     let is_scalar = |n: &Name| !is_coordinate(n.trim_end_matches('\'')) && !n.contains(['#', '[', ' ', '\'']);
     parts.extend(point.iter().filter(|(n, _)| is_scalar(n)).map(|(n, v)| format!("{n}={v}")));
@@ -461,12 +461,12 @@ fn describe(reading: &Reading<'_>, meeting: &Meeting) -> Result<Finding> {
     let execution = |id: TouchId, prime: &str| {
         let touch = &reading.touches[id];
         let mut text = match meeting.who {
-            Who::Threads => format!("thread {}", thread(&point, prime, "threadIdx")),
+            Who::Threads => format!("thread {}", thread(&point, prime, "thread")),
             Who::Blocks => {
                 format!(
                     "thread {} of block {}",
-                    thread(&point, prime, "threadIdx"),
-                    thread(&point, prime, "blockIdx")
+                    thread(&point, prime, "thread"),
+                    thread(&point, prime, "block")
                 )
             }
         };

@@ -1,7 +1,7 @@
 //! A device kernel as integer sets: the elements that each access touches, for which threads and
 //! loop values.
 //!
-//! The names in constraints are `threadIdx.x` and so on, the program's scalars and host variables,
+//! The names in constraints are `thread.x` and so on, the program's scalars and host variables,
 //! and one name for each loop (the variable's name and number, which no two loops share). Named
 //! values are replaced by their definitions. An element of an array that no kernel writes is a
 //! function of its subscripts ([`Load`]); any other value read from memory is an integer of which

@@ -62,7 +62,7 @@ pub(super) fn describe(reading: &Reading<'_>, met: &Met) -> Result<Finding> {
     };
     let Some(point) = point else { return Ok(Finding::Unknown(Box::new(found))) };
     let execution = |id: TouchId, prime: &str| {
-        let mut text = format!("thread {} in {}", thread(&point, prime, "threadIdx"), part(id));
+        let mut text = format!("thread {} in {}", thread(&point, prime, "thread"), part(id));
         let loops = reading.scope(reading.touches[id].scope).loops.iter().filter_map(|l| {
             let name = &reading.loops[*l].name;
             let value = point.get(&Name::new(format!("{name}{prime}")))?;
