@@ -24,7 +24,8 @@
 //!    are read, by the reduction's operator; those of a scan in their order.
 //! 8. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
 //!    statements give one value of a part for one instance, and where the kernel runs one of two
-//!    executions first that access one cell, the text does too.
+//!    executions first that access one cell, the text does too. What is read of shared and private
+//!    memory was written in the same launch.
 //!
 //! If the kernel is known ([`verify_kernel`]), these are held to it besides:
 //!
@@ -45,8 +46,6 @@
 //!   launch joins at a time, and sizes of which an index may need 64 bits, where it has 32; scalars
 //!   and host loops have one value each; the rounding of floating-point types is not followed, nor
 //!   are functions of the user's;
-//! * that an element of a private or shared array which one launch writes is not read by another: a
-//!   launch has to write what it reads of an array, not each element;
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and the
 //!   declared facts.
 //!

@@ -12,6 +12,7 @@
 //!    `y` in the text. That holds without a query where the loops around both statements count the
 //!    same inames as the loops around both parts, in the same order, and the statements stand as
 //!    the parts do.
+//! 3. No read sees what another launch has left in shared or private memory (`kept`).
 //!
 //! The order of the text is that in which one thread runs, and that of phases where barriers or
 //! launches separate different threads; `order` shows that these do. An execution reads where its
@@ -21,6 +22,7 @@
 //! An accumulator is one cell for each thread and lane of its first value: the place that holds it is
 //! used again in each iteration of the loops around, whose executions depend on each other.
 
+mod kept;
 mod pair;
 
 use std::{
@@ -39,6 +41,7 @@ use super::{
     reading::{Reading, Turn},
 };
 use crate::{LeafId, Program, Step};
+use kept::Accessing;
 use pair::{Pair, Way, loops_around};
 
 /// A statement that gives a value of a part.
@@ -49,6 +52,8 @@ struct Placed {
     /// From the beginning of the program; loops by their numbers in [`Sequence::loops`].
     path: Vec<Turn>,
     launch: usize,
+    /// The loops of the host around the launch.
+    host: Vec<usize>,
     /// What holds there, over coordinates, inames, parameters and data.
     rows: Vec<Constraint>,
     either: Vec<Vec<Constraint>>,
@@ -122,6 +127,11 @@ impl<'p> Sequence<'p> {
             }
             self.loops.push(counted);
         }
+        let of_host = |turn: &Turn| match turn {
+            Turn::Loop(number) => Some(*number),
+            Turn::Nth(_) | Turn::Side(_) => None,
+        };
+        let host: Vec<usize> = self.path.iter().filter_map(of_host).collect();
         for done in &reading.done {
             let Some(number) = done.gives.value() else { continue };
             let leaf = &self.program.leaves[done.leaf.0];
@@ -140,6 +150,7 @@ impl<'p> Sequence<'p> {
                 by_data: leaf.decided_by_data,
                 path,
                 launch: self.launches,
+                host: host.clone(),
                 rows: if leaf.decided_by_data { Vec::new() } else { scope.rows.clone() },
                 either: scope.either.clone(),
                 loads: scope.loads.clone(),
@@ -233,6 +244,16 @@ impl<'p> Sequence<'p> {
             if touches.iter().all(|(p, k)| model.parts[*p].events[*k].touch == Touch::Read) {
                 continue;
             }
+            let both = Both { model: &model, context, array, nest: &nest };
+            let mut accesses = Vec::new();
+            for (part, k) in touches {
+                let event = &model.parts[*part].events[*k];
+                let statements = of_part[*part].iter();
+                accesses.extend(statements.map(|s| Accessing { part: *part, event, statement: *s }));
+            }
+            if let Some(found) = self.not_kept(&both, &accesses)? {
+                return Ok(Some(found));
+            }
             let mut parts: Vec<(usize, Vec<&Event>)> = Vec::new();
             for (p, k) in touches.iter().filter(|(p, _)| !of_part[*p].is_empty()) {
                 let event = &model.parts[*p].events[*k];
@@ -246,7 +267,6 @@ impl<'p> Sequence<'p> {
                     if !events.iter().any(|e| others.iter().any(|f| depend(e, f))) {
                         continue;
                     }
-                    let both = Both { model: &model, context, array, nest: &nest };
                     for x in &of_part[*p] {
                         for y in &of_part[*q] {
                             let found = self.statements_of(&both, (*p, events, *x), (*q, others, *y))?;
