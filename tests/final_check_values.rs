@@ -4,7 +4,8 @@
 #[allow(dead_code, reason = "other tests that share the examples read more of them")]
 mod common;
 
-use loopwright_kernel_ir::{LoopKernel, Name, Role};
+use loopwright_cuda_target::cuda_source;
+use loopwright_kernel_ir::{DType, LoopKernel, Name, Role};
 use loopwright_lowering::{
     LowerOptions, lower,
     program::{BinOp, Memory, Program, Purpose, Stmt, UnOp, Value, ValueKind},
@@ -527,4 +528,18 @@ y[i] = t {id=put, inames=i}
 ";
     let elected = ("blocks replicated, elected, elected", "blocks elected, elected, elected");
     assert_ne!(replaced(kernel, "tag_inames(i: block.x)", &[elected]), "");
+}
+
+/// In a program with 64-bit indices an iname as a value is converted to 32 bits and back, which
+/// changes nothing where its numbers are small and not negative.
+#[test]
+fn quotients_of_inames_are_proved_with_wide_indices() {
+    for (value, in_c) in [("i // 7", "/ 7"), ("(i - 3) // 7", "floor_div(")] {
+        let text = format!("kernel k(y: i64[40])\ndomain {{ [i] : 0 <= i < 40 }}\ny[i] = {value}\n");
+        let kernel = LoopKernel::parse(&text).unwrap();
+        let program =
+            lower(&kernel, LowerOptions::new(DType::I64)).unwrap_or_else(|e| panic!("{value}: {e}"));
+        let printed = cuda_source(&program).unwrap().text;
+        assert!(printed.contains(in_c), "{value}: {printed}");
+    }
 }

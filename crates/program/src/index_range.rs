@@ -486,8 +486,9 @@ impl<'a> Checker<'a> {
                 }
                 range.wrapped = range.wrapped.or(Some((range.low, range.high)));
             } else {
-                // Other integers wrap by definition.
-                range = Range::of_type(value.dtype)?.from(&[range]);
+                // Other integers wrap by definition; in a subscript or a bound, only data may.
+                let wrapped = range.wrapped.or((!range.data).then_some((range.low, range.high)));
+                range = Range { data: range.data, wrapped, ..Range::of_type(value.dtype)? };
             }
         }
         Some(range)

@@ -247,6 +247,19 @@ fn conditions_fit_and_so_do_indices_in_them() {
     assert_eq!(outcome("", body, MOST, 0).unwrap().0, "a condition in kernel `k`");
 }
 
+/// What wraps in a wider type would come back into the axis.
+#[test]
+fn subscripts_do_not_wrap_in_wider_types_either() {
+    let of = |text: &str, n| outcome("", &format!("store x[{text}] = 0.0f32"), n, 1 << 62);
+    let product = "cast(i32, (cast(i64, n) + m * 3i64) % 60i64)";
+    let range = (3 << 62, 3 << 62);
+    assert_eq!(of(product, 1), Some(("a subscript of `x` in kernel `k`".into(), range)));
+    assert_eq!(of("cast(i32, (cast(i64, n) + m * 1i64) % 60i64)", 1), None);
+    let unsigned = "cast(i32, (cast(u32, n) * 65536u32) % 60u32)";
+    assert_eq!(of(unsigned, 65535), None);
+    assert_eq!(of(unsigned, 65536).map(|found| found.1), Some((1 << 32, 1 << 32)));
+}
+
 #[test]
 fn each_step_of_an_index_has_to_fit() {
     let body = "store x[n + 1 - 1] = 0.0f32\nstore x[n + 2] = 0.0f32";

@@ -27,7 +27,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, ReductionOp, Role, Tree,
 };
-use loopwright_legality::{Executor, Presence, context, executor, flat_nest};
+use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nest};
 use loopwright_poly::{System, Table};
 
 use crate::{Instances, Leaf, Program};
@@ -297,9 +297,29 @@ impl<'k> Claims<'k> {
         live
     }
 
+    /// Whether no statement gives the result that a reduction is for, which threads have for
+    /// themselves. What the program reads has to be given ([`super::given`]).
+    fn is_dropped(&self, instruction: &Instruction, n: usize) -> bool {
+        let own =
+            |array: &Name| self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private);
+        let gives_nothing = |leaf: &Leaf| leaf.instances.as_ref().is_some_and(|i| i.values.is_empty());
+        let mut results = self
+            .program
+            .leaves
+            .iter()
+            .filter(|leaf| leaf.part.instruction == instruction.id && leaf.part.part == Part::Finish)
+            .peekable();
+        consumer(instruction, n) == Part::Finish
+            && instruction.targets.iter().all(|t| own(&t.array))
+            && results.peek().is_some()
+            && results.all(gives_nothing)
+    }
+
     /// The numbers of the values of a part that have to be given.
     fn values(&self, part: &PartRef, instruction: &Instruction) -> BTreeSet<u8> {
         let numbers: Vec<usize> = match part.part {
+            // Nothing is left of a reduction whose result nothing reads.
+            Part::Init(n) | Part::Update(n) if self.is_dropped(instruction, n) => Vec::new(),
             Part::Init(n) | Part::Update(n) => {
                 let reductions = instruction.reductions();
                 let operator = reductions.get(n).and_then(|r| self.kernel.operator(&r.op));

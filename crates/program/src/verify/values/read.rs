@@ -104,23 +104,49 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
+    /// The index that a form is, converted between integer types or not, and the greatest number
+    /// that all of these hold.
+    fn converted(&self, form: Form) -> (Form, Option<i64>) {
+        let (mut whole, mut greatest) = (form, None::<i64>);
+        loop {
+            let dtype = self.forms.dtype(whole);
+            if dtype != self.program.index && dtype.is_integer() && dtype.bytes() < 8 {
+                let bits = 8 * dtype.bytes() - usize::from(!dtype.is_unsigned());
+                let most = (1i64 << bits) - 1;
+                greatest = Some(greatest.map_or(most, |g| g.min(most)));
+            }
+            match self.forms.node(whole) {
+                Node::Op(Op::Cast, t, inner) if inner.len() == 1 && t.is_integer() => whole = inner[0],
+                _ => break,
+            }
+        }
+        // A sum of indices has its integer if the type holds that, and wraps otherwise.
+        let of_indices = match self.forms.node(whole) {
+            Node::Sum(_, terms) => terms.iter().all(|(f, _)| f.iter().all(|f| self.forms.is_index(*f))),
+            _ => self.forms.is_index(whole),
+        };
+        match of_indices {
+            true => (whole, greatest),
+            false => (form, greatest),
+        }
+    }
+
     /// C's division of signed numbers is that of the kernel where nothing is negative.
     pub fn truncates(&mut self, scope: Option<ScopeId>) -> Result<(), WrongValue> {
         for form in std::mem::take(&mut self.truncated) {
             if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
                 continue;
             }
-            let dtype = self.forms.dtype(form);
-            let aff = self.forms.to_aff(form, &mut |_| None);
+            let (whole, greatest) = self.converted(form);
+            let aff = self.forms.to_aff(whole, &mut |_| None);
             let natural = match (scope, aff) {
                 (Some(scope), Some(aff)) => {
                     let system = self.system(scope)?;
                     let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
-                    if dtype != self.program.index && dtype.bytes() < 8 {
-                        let greatest = Aff::constant(i64::from(i32::MAX));
+                    if let Some(greatest) = greatest {
+                        let fits = Constraint::le(&aff, &Aff::constant(greatest));
                         let system = self.system(scope)?;
-                        natural =
-                            natural.and_then(|n| Ok(n && system.implies(&Constraint::le(&aff, &greatest)?)?));
+                        natural = natural.and_then(|n| Ok(n && system.implies(&fits?)?));
                     }
                     natural.map_err(Diagnostic::from)?
                 }
