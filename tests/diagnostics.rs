@@ -185,7 +185,7 @@ fn of_the_runtime() -> Vec<Diagnostic> {
         ),
         run(
             "kernel k(y: f32[n*m*m], n: i64, m: i64)\n\
-             assume 0 <= n and 0 <= m\n\
+             assume 1 <= n and 1 <= m\n\
              domain { [i] : 0 <= i < 1 }\n\
              y[i] = 1.0\n",
             Args::new().scalar("n", 1i64 << 40).scalar("m", 1i64 << 40),

@@ -1,7 +1,8 @@
 //! Integer proofs about declared kernels: satisfiable assumptions, non-empty domains, subscripts in
 //! bounds.
 //!
-//! A subscript is checked if it is affine. A violation is reported with the values that show it,
+//! A subscript is checked if it is affine, and tried on small numbers if it is not
+//! ([`super::irregular`]). A violation is reported with the values that show it,
 //! unless it depends on what is not known here: values read from data (facts about them are used)
 //! and conditions on them. Those are checked by the launch or the emulator, but refused where a
 //! condition around a reduction tests the data that its subscripts depend on, and so seems to guard
@@ -19,6 +20,7 @@ use crate::{
     validate::{
         Check,
         domains::is_integer,
+        irregular::{in_range, outside},
         scope::{Scope, integer},
     },
 };
@@ -157,8 +159,18 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
         let unguarded_by_data = scope.seems_guarded(lookup, subscript);
         let (Some(index), Some(length)) = (integer(lookup, subscript), array.axes[axis].length.to_aff())
         else {
-            if unguarded_by_data && !in_range(lookup, asked, subscript, &array.axes[axis].length) {
+            let length = &array.axes[axis].length;
+            if unguarded_by_data && !in_range(lookup, &asked.context, scope, subscript, length) {
                 check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
+                break;
+            }
+            if let Some(found) =
+                outside(lookup, &asked.context, &asked.parameters, scope, [subscript, length])
+            {
+                let d = out_of_bounds(access, axis, array.axes.len())
+                    .witness(found.text())
+                    .help("correct the subscript, the domain or the shape, or add an assumption");
+                check.add(Item::Instruction(k), &access.to_string(), d);
                 break;
             }
             continue;
@@ -200,10 +212,6 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
             let size =
                 length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
             let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-            let message = match array.axes.len() {
-                1 => format!("`{access}` exceeds the bounds of `{}`", access.array),
-                _ => format!("`{access}` exceeds the bounds of axis {axis} of `{}`", access.array),
-            };
             let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
             let help = match scope.hoisted {
                 false => "correct the domain or the shape, or add an assumption",
@@ -213,7 +221,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
                      instruction"
                 }
             };
-            let d = Diagnostic::new("out-of-bounds", message)
+            let d = out_of_bounds(access, axis, array.axes.len())
                 .witness(format!("{at}: {value}{size}"))
                 .help(format!("{} has to hold: {help}", text_of_constraints(&[wanted])));
             check.add(Item::Instruction(k), &access.to_string(), d);
@@ -222,17 +230,12 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
     }
 }
 
-/// Whether declared facts keep a subscript that is read from an array within an axis.
-fn in_range(lookup: &Lookup<'_>, asked: &Asked, index: &Expr, length: &Expr) -> bool {
-    let (Expr::Subscript(read), Some(length)) = (index, length.to_aff()) else { return false };
-    let Ok(known) = System::new(&asked.context) else { return false };
-    let implied = |c: Option<Constraint>| c.is_some_and(|c| known.implies(&c) == Ok(true));
-    lookup.kernel().facts.iter().any(|fact| {
-        let Fact::Range { array, lower: Some(lower), upper: Some(upper) } = fact else { return false };
-        *array == read.array
-            && implied(lower.to_aff().map(Constraint::nonneg))
-            && implied(upper.to_aff().and_then(|upper| Constraint::le(&upper, &length).ok()))
-    })
+fn out_of_bounds(access: &Access, axis: usize, axes: usize) -> Diagnostic {
+    let message = match axes {
+        1 => format!("`{access}` exceeds the bounds of `{}`", access.array),
+        _ => format!("`{access}` exceeds the bounds of axis {axis} of `{}`", access.array),
+    };
+    Diagnostic::new("out-of-bounds", message)
 }
 
 /// The refusal of a read that a condition around its reduction only seems to guard.

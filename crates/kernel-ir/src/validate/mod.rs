@@ -8,6 +8,7 @@ mod bounds;
 mod data;
 mod domains;
 mod instructions;
+mod irregular;
 mod names;
 mod operators;
 mod order;

@@ -1,0 +1,239 @@
+//! Subscripts that are not affine: proved by declared facts about the data that they read, or tried
+//! on small numbers.
+//!
+//! A value read from an array is a name of its own, with the facts about the array as constraints;
+//! what is affine in such names is proved like any other subscript ([`in_range`]). A subscript that
+//! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`) is evaluated at the
+//! points of its domain for a few small values of the parameters ([`outside`]): a point at which it
+//! leaves the axis refutes the access. That none is found proves nothing.
+
+use std::collections::BTreeMap;
+
+use loopwright_poly::{Result, System};
+
+use crate::{
+    Aff, BinaryOp, Constraint, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
+    validate::scope::{Scope, data_of, integer},
+};
+
+/// What each parameter is at least, in turn; the others are as near to zero as can be.
+const LEAST: [i64; 6] = [0, 1, 2, 5, 11, 40];
+/// The most points that are tried for one choice of parameters.
+const POINTS: usize = 600;
+
+/// A function of inames, scalars and values read from arrays. What declared facts say of these is
+/// added to `known`.
+fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Option<Aff> {
+    if let Some(aff) = integer(lookup, e) {
+        return Some(aff);
+    }
+    let constant = |e: &Expr| e.to_aff().and_then(|a| a.as_constant());
+    match e {
+        Expr::Subscript(read) => {
+            let name = Name::new(e.to_string());
+            let value = Aff::var(&name);
+            for fact in &lookup.kernel().facts {
+                let Fact::Range { array, lower, upper } = fact else { continue };
+                if *array != read.array {
+                    continue;
+                }
+                let lower = lower.as_ref().and_then(Expr::to_aff);
+                let upper = upper.as_ref().and_then(Expr::to_aff);
+                known.extend(lower.and_then(|l| Constraint::le(&l, &value).ok()));
+                known.extend(upper.and_then(|u| Constraint::lt(&value, &u).ok()));
+            }
+            Some(value)
+        }
+        Expr::Unary(UnaryOp::Neg, a) => with_data(lookup, a, known)?.neg().ok(),
+        Expr::Binary(op, a, b) => {
+            let left = with_data(lookup, a, known)?;
+            match (op, constant(b), constant(a)) {
+                (BinaryOp::Add, ..) => left.add(&with_data(lookup, b, known)?).ok(),
+                (BinaryOp::Sub, ..) => left.sub(&with_data(lookup, b, known)?).ok(),
+                (BinaryOp::Mul, Some(factor), _) => left.scale(factor).ok(),
+                (BinaryOp::Mul, None, Some(factor)) => with_data(lookup, b, known)?.scale(factor).ok(),
+                (BinaryOp::FloorDiv, Some(divisor), _) if divisor > 0 => left.floor_div(divisor).ok(),
+                (BinaryOp::Mod, Some(divisor), _) if divisor > 0 => left.modulo(divisor).ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether declared facts about data keep a subscript that reads data within an axis.
+pub(super) fn in_range(
+    lookup: &Lookup<'_>,
+    context: &[Constraint],
+    scope: &Scope,
+    index: &Expr,
+    length: &Expr,
+) -> bool {
+    let mut known = context.to_vec();
+    let (Some(index), Some(length)) = (with_data(lookup, index, &mut known), length.to_aff()) else {
+        return false;
+    };
+    known.extend(lookup.instances(&scope.inames));
+    let Ok(known) = System::new(&known) else { return false };
+    let wanted = [Ok(Constraint::nonneg(index.clone())), Constraint::lt(&index, &length)];
+    wanted.into_iter().all(|c| c.and_then(|c| known.implies(&c)) == Ok(true))
+}
+
+/// A point at which a subscript leaves its axis.
+pub(super) struct Outside {
+    /// The parameters and inames.
+    pub point: BTreeMap<Name, i64>,
+    /// The subscript there.
+    pub subscript: i128,
+    /// The length of the axis there.
+    pub length: i128,
+}
+
+impl Outside {
+    /// `for i = 3, n = 5: the subscript 9, of an axis of length 5`
+    pub fn text(&self) -> String {
+        let values: Vec<String> = self.point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
+        format!("{at}: the subscript {}, of an axis of length {}", self.subscript, self.length)
+    }
+}
+
+/// A point, among a few, at which a subscript that reads no data leaves its axis.
+pub(super) fn outside(
+    lookup: &Lookup<'_>,
+    context: &[Constraint],
+    parameters: &[Name],
+    scope: &Scope,
+    [index, length]: [&Expr; 2],
+) -> Option<Outside> {
+    // Conditions that are not known may prevent what would be found.
+    let is_known = !scope.opaque && scope.unclear.is_empty() && scope.wrapping.is_empty();
+    if !is_known || !data_of(lookup, index).is_empty() || !data_of(lookup, length).is_empty() {
+        return None;
+    }
+    let mut rows = context.to_vec();
+    rows.extend(lookup.instances(&scope.inames));
+    rows.extend(scope.guards.iter().cloned());
+    for case in scope.cases() {
+        let system = System::new(&[rows.as_slice(), &case].concat()).ok()?;
+        let trials = std::iter::once(None).chain(LEAST.into_iter().map(Some));
+        for least in trials {
+            let found = tried(&system, least, parameters, &scope.inames, [index, length]);
+            if let Ok(Some(found)) = found {
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
+fn tried(
+    system: &System,
+    least: Option<i64>,
+    parameters: &[Name],
+    inames: &[Name],
+    exprs: [&Expr; 2],
+) -> Result<Option<Outside>> {
+    let mut rows = Vec::new();
+    for (least, name) in least.iter().flat_map(|least| parameters.iter().map(move |name| (least, name))) {
+        rows.push(Constraint::le(&Aff::constant(*least), &Aff::var(name))?);
+    }
+    let system = system.with(&rows)?;
+    let Some(sample) = system.sample_in_order(&BTreeMap::new(), parameters)? else { return Ok(None) };
+    let mut point: BTreeMap<Name, i64> =
+        parameters.iter().map(|name| (name.clone(), sample.get(name).copied().unwrap_or(0))).collect();
+    let mut budget = POINTS;
+    walk(&system.fix(&point)?, inames, &mut point, &mut budget, exprs)
+}
+
+fn walk(
+    system: &System,
+    inames: &[Name],
+    point: &mut BTreeMap<Name, i64>,
+    budget: &mut usize,
+    exprs: [&Expr; 2],
+) -> Result<Option<Outside>> {
+    let Some((first, rest)) = inames.split_first() else {
+        *budget = budget.saturating_sub(1);
+        if system.is_empty()? {
+            return Ok(None);
+        }
+        let [index, length] = exprs.map(|e| value(e, point));
+        return Ok(match (index, length) {
+            (Some(subscript), Some(length)) if subscript < 0 || subscript >= length => {
+                Some(Outside { point: point.clone(), subscript, length })
+            }
+            _ => None,
+        });
+    };
+    let (Some(low), Some(high)) = system.constant_range(&Aff::var(first))? else { return Ok(None) };
+    for at in low..=high {
+        if *budget == 0 {
+            break;
+        }
+        point.insert(first.clone(), at);
+        let inside = system.fix(&BTreeMap::from([(first.clone(), at)]))?;
+        let found = walk(&inside, rest, point, budget, exprs)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    point.remove(first);
+    Ok(None)
+}
+
+/// An integer expression at a point, of unlimited size; `None` where it is not known.
+fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
+    let of = |e: &Expr| value(e, point);
+    Some(match e {
+        Expr::Int(v) => (*v).into(),
+        Expr::Bool(v) => (*v).into(),
+        Expr::Name(name) => (*point.get(name)?).into(),
+        Expr::Unary(op, a) => match op {
+            UnaryOp::Neg => of(a)?.checked_neg()?,
+            UnaryOp::Not => (of(a)? == 0).into(),
+            UnaryOp::BitNot => !of(a)?,
+        },
+        Expr::Binary(BinaryOp::And, a, b) => (of(a)? != 0 && of(b)? != 0).into(),
+        Expr::Binary(BinaryOp::Or, a, b) => (of(a)? != 0 || of(b)? != 0).into(),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (of(a)?, of(b)?);
+            let shift = || u32::try_from(b).ok().filter(|s| *s < 31);
+            match op {
+                BinaryOp::Add => a.checked_add(b)?,
+                BinaryOp::Sub => a.checked_sub(b)?,
+                BinaryOp::Mul => a.checked_mul(b)?,
+                BinaryOp::FloorDiv if b > 0 => a.div_euclid(b),
+                BinaryOp::Mod if b > 0 => a.rem_euclid(b),
+                BinaryOp::Lt => (a < b).into(),
+                BinaryOp::Le => (a <= b).into(),
+                BinaryOp::Gt => (a > b).into(),
+                BinaryOp::Ge => (a >= b).into(),
+                BinaryOp::Eq => (a == b).into(),
+                BinaryOp::Ne => (a != b).into(),
+                BinaryOp::BitAnd => a & b,
+                BinaryOp::BitOr => a | b,
+                BinaryOp::BitXor => a ^ b,
+                BinaryOp::Shl => a.checked_mul(1 << shift()?)?,
+                BinaryOp::Shr => a >> shift()?,
+                BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::And | BinaryOp::Or => {
+                    return None;
+                }
+            }
+        }
+        Expr::If(c, a, b) => match of(c)? {
+            0 => of(b)?,
+            _ => of(a)?,
+        },
+        Expr::Cast(Type::Known(to), a) if to.is_integer() => {
+            Number::I64(of(a)?.try_into().ok()?).cast(*to).as_i128()?
+        }
+        Expr::Call { function, args, .. } => match (&**function, args.as_slice()) {
+            ("min", [a, b]) => of(a)?.min(of(b)?),
+            ("max", [a, b]) => of(a)?.max(of(b)?),
+            ("abs", [a]) => of(a)?.checked_abs()?,
+            _ => return None,
+        },
+        Expr::Float(_) | Expr::Cast(..) | Expr::Subscript(_) | Expr::Reduce(_) => return None,
+    })
+}
