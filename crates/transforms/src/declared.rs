@@ -1,6 +1,6 @@
 //! The verdict on a kernel that was read together with its declared kernel.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::{Verdict, judge, redeclared};
 
 /// Whether a kernel computes what its declared kernel computes; `None` if it is the declared kernel
@@ -45,4 +45,76 @@ pub fn judge_declared(kernel: &LoopKernel) -> Result<Option<Verdict>, Diagnostic
         .help("apply the pipeline to the declared kernel again, or leave the `declared` block out")),
         None => Ok(Some(judge(declared, kernel))),
     }
+}
+
+/// What is recorded as the step for a whole text that the user vouches for.
+const WHOLE: &str = "the whole text";
+
+/// A kernel that was read together with its declared kernel, held to what holds for a step: it is
+/// refused if it is refuted, and if it is not known to compute its declared kernel, unless the user
+/// vouches for it.
+///
+/// The user vouches in the text, with a line `assume_legal "why"` before the `declared` block. It
+/// then stays with the kernel; one that a step has left behind (`assume_legal "why" for "step"`)
+/// counts too, because this step could not be proved either.
+///
+/// # Errors
+///
+/// The refusal, and what [`judge_declared`] refuses.
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::held_to_declared;
+///
+/// let text = "\
+/// kernel twice(x: f32[4], y: f32[4])
+/// domain { [i] : 0 <= i < 4 }
+/// y[i] = x[i] + x[i] {id=go, inames=i}
+/// declared {
+///     kernel twice(x: f32[4], y: f32[4])
+///     domain { [i] : 0 <= i < 4 }
+///     y[i] = 2.0*x[i] {id=go}
+/// }
+/// ";
+/// let refusal = held_to_declared(LoopKernel::parse(text)?).unwrap_err();
+/// assert_eq!(refusal.code, "legality-unknown");
+/// let vouched = text.replacen("domain", "assume_legal \"doubling is exact\"\ndomain", 1);
+/// let kernel = held_to_declared(LoopKernel::parse(&vouched)?)?;
+/// assert!(kernel.to_string().contains("assume_legal \"doubling is exact\" for \"the whole text\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn held_to_declared(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    let refusal = match judge_declared(&kernel)? {
+        None | Some(Verdict::Proved { .. }) => return Ok(kernel),
+        Some(Verdict::Refuted(witness)) => {
+            let mut refusal = witness.diagnostic();
+            refusal.message = format!(
+                "`{}` does not compute the kernel of its `declared` block: {}",
+                kernel.name, refusal.message
+            );
+            refusal
+        }
+        Some(Verdict::Unknown { .. }) if !kernel.vouched.is_empty() => {
+            return kernel.edit(|data| {
+                // It has served its purpose, and is not for the next step as well.
+                for v in data.vouched.iter_mut().filter(|v| v.step.is_none()) {
+                    v.step = Some(Name::new(WHOLE));
+                }
+                Ok(())
+            });
+        }
+        Some(Verdict::Unknown { reason, repair }) => {
+            let vouch = "if you know that it does, write `assume_legal \"why\"` in a line before the \
+                         `declared` block: it stays with the kernel";
+            let message = format!(
+                "it is not known whether `{}` computes the kernel of its `declared` block: {reason}",
+                kernel.name
+            );
+            Diagnostic::new("legality-unknown", message).help(match repair {
+                Some(repair) => format!("{repair}; {vouch}"),
+                None => vouch.to_string(),
+            })
+        }
+    };
+    Err(kernel.locate(refusal))
 }

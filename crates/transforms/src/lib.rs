@@ -44,7 +44,7 @@ mod user;
 
 pub use call::Call;
 pub use compare::{Bisection, Culprit, Divergence};
-pub use declared::judge_declared;
+pub use declared::{held_to_declared, judge_declared};
 pub use fluent::IntoNames;
 pub use judged::{Explained, Explanation, Judged};
 pub use loopwright_legality::{Basis, Judgement, Verdict, Witness};

@@ -14,11 +14,11 @@ use crate::report;
 
 /// `loopwright print`
 pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
+    let declared = form.declared_to_show()?;
     if !steps {
-        report::say(&form.transformed()?.to_string())?;
+        report::say(&form.pipeline()?.apply(&declared)?.to_string())?;
         return Ok(());
     }
-    let declared = form.declared()?;
     report::say(&format!("# declared\n{declared}"))?;
     for traced in form.pipeline()?.apply_traced(&declared)? {
         report::say(&format!("\n# {}\n{}", traced.step, traced.kernel))?;

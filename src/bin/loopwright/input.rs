@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
 use loopwright::prelude::*;
-use loopwright::transforms::{Verdict, judge_declared};
+use loopwright::transforms::held_to_declared;
 use loopwright::tuner::TunedRecord;
 
 /// The failure of a command.
@@ -138,6 +138,11 @@ impl Form {
         self.parameters.iter().map(value).collect()
     }
 
+    /// The kernel of the file, only to be shown.
+    pub fn declared_to_show(&self) -> Result<LoopKernel, Failure> {
+        kernel_to_show(&self.kernel)
+    }
+
     /// The kernel that the pipeline makes.
     pub fn transformed(&self) -> Result<LoopKernel, Failure> {
         let declared = self.declared()?;
@@ -221,31 +226,32 @@ pub fn origin(path: &str) -> String {
 /// Maximum size of a kernel or pipeline file in bytes; a longer file was given by mistake.
 const LONGEST: u64 = 16 << 20;
 
-/// The kernel of a file. One with a `declared` block is verified against it.
+/// The kernel of a file. One with a `declared` block is held to it.
 pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
-    let kernel = LoopKernel::parse_bytes(&origin(path), &read(path)?)?;
+    let kernel = kernel_as_written(path)?;
     // A file is read again to locate a refusal; its own errors have been reported by then.
-    static JUDGED: AtomicBool = AtomicBool::new(false);
-    if kernel.declared.is_some() && !JUDGED.swap(true, Ordering::Relaxed) {
-        match judge_declared(&kernel)? {
-            Some(Verdict::Refuted(witness)) => {
-                let mut refusal = witness.diagnostic();
-                refusal.message = format!(
-                    "{} does not compute the kernel of its `declared` block: {}",
-                    origin(path),
-                    refusal.message
-                );
-                return Err(refusal.into());
-            }
-            Some(Verdict::Unknown { reason, .. }) => crate::report::note(&format!(
-                "note: it is not known whether {} computes the kernel of its `declared` block: \
-                 {reason}",
-                origin(path)
-            )),
-            Some(Verdict::Proved { .. }) | None => {}
-        }
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    if REFUSED.load(Ordering::Relaxed) {
+        return Ok(kernel);
     }
-    Ok(kernel)
+    Ok(held_to_declared(kernel).inspect_err(|_| REFUSED.store(true, Ordering::Relaxed))?)
+}
+
+/// The kernel of a file. If it does not compute the kernel of its `declared` block, it is refused;
+/// if that is not known, the user is told. Nothing may run it.
+pub fn kernel_to_show(path: &str) -> Result<LoopKernel, Failure> {
+    let kernel = kernel_as_written(path)?;
+    match held_to_declared(kernel.clone()) {
+        Err(unknown) if unknown.code == "legality-unknown" => {
+            crate::report::note(&format!("note: {}", unknown.message));
+            Ok(kernel)
+        }
+        held => Ok(held?),
+    }
+}
+
+fn kernel_as_written(path: &str) -> Result<LoopKernel, Failure> {
+    Ok(LoopKernel::parse_bytes(&origin(path), &read(path)?)?)
 }
 
 /// The device of an option.
