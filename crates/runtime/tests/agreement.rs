@@ -79,3 +79,28 @@ fn where_terms_cancel_their_size_counts() {
     assert!(difference(SUM, &[1e-4f32], &[1.2e-4f32], None).is_some());
     assert!(difference(SUM, &x, &[1.2e-4f32], Some(0.0)).is_some());
 }
+
+#[test]
+fn where_nothing_cancels_the_tolerance_is_what_it_says() {
+    // Barely within the tolerance, and barely outside.
+    let told = |dtype: &str, x: f64, found: f64| match dtype {
+        "f32" => difference(&copy("f32"), &[x as f32], &[found as f32], None),
+        _ => difference(&copy("f64"), &[x], &[found], None),
+    };
+    for x in [1.0, -3.0, 1e-20, 7e20] {
+        assert_eq!(told("f32", x, x * (1.0 + 1.9e-5)), None, "{x}");
+        assert!(told("f32", x, x * (1.0 + 2.2e-5)).is_some(), "{x}");
+        assert_eq!(told("f64", x, x * (1.0 + 0.9e-12)), None, "{x}");
+        assert!(told("f64", x, x * (1.0 + 1.1e-12)).is_some(), "{x}");
+    }
+    let half =
+        |v: f32| difference(&copy("f16"), &[half::f16::from_f32(1.0)], &[half::f16::from_f32(v)], None);
+    assert_eq!(half(1.003), None);
+    assert!(half(1.015).is_some());
+    // Terms of one sign, and a product.
+    let positive: Vec<f32> = (0..500).map(|k| 1.0 + k as f32 * 0.01).collect();
+    let sum = positive.iter().map(|v| f64::from(*v)).sum::<f64>();
+    assert!(difference(SUM, &positive, &[(sum * (1.0 + 4e-5)) as f32], None).is_some());
+    let square = copy("f32").replace("= x[i]", "= x[i]*x[i]");
+    assert!(difference(&square, &[3f32], &[9.0 * (1.0 + 4e-5)], None).is_some());
+}

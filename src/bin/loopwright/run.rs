@@ -37,8 +37,10 @@ pub struct Run {
     /// Compare the result with a plain interpreter of the declared kernel, which is slow; exit
     /// status 1 if they differ. Integers have to be equal; each floating-point element has to be
     /// within this relative tolerance of the declared one or, where terms cancel, within the change
-    /// that inputs perturbed by as much would cause. By default 2e-5 for f32, 1e-12 for f64, 4e-3
-    /// for f16, 3e-2 for bf16.
+    /// that inputs perturbed by as much would cause in four runs together. By default 2e-5 for f32,
+    /// 1e-12 for f64, 4e-3 for f16, 3e-2 for bf16. Subnormal numbers are not compared: a difference
+    /// below the least normal number of the type, in f16 below the least subnormal one, is not
+    /// reported, unless the tolerance is 0.
     #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
     verify: Option<String>,
 }

@@ -9,6 +9,14 @@
 //!   it changes when the inputs change by the tolerance, relative to themselves: it is exact for
 //!   such nearby inputs (small backward error). This amount is determined by running the plain
 //!   interpreter again on perturbed inputs, always the same ones, once any element needs it.
+//!   Nothing cancels in an element that none of these runs changes by more than [`SENSITIVE`] times
+//!   the tolerance, as a copy, a sum of terms of one sign or a product of a few inputs; it has to
+//!   satisfy the first rule. High powers and exponentials are sensitive to their inputs too, and
+//!   are not told from cancellation.
+//!
+//! A difference below the least normal number of the type is not seen, because a device may flush
+//! subnormal numbers; in f16, whose subnormal numbers every device keeps, one below the least of
+//! these.
 //!
 //! A tolerance of 0 requires the interpreter's results bit for bit.
 
@@ -48,6 +56,10 @@ fn least(dtype: DType) -> f64 {
 /// Number of perturbed inputs. It is practically impossible that the changes cancel in an element
 /// for all of them.
 const DRAWS: u64 = 4;
+
+/// An element that changes by more than this many times the tolerance, relative to itself, if inputs
+/// change by the tolerance, is one whose terms cancel.
+const SENSITIVE: f64 = 4.0;
 
 type Arrays = IndexMap<Name, Tensor>;
 /// For each array, the change of each element.
@@ -158,22 +170,36 @@ impl Asked {
         reference::run(&self.device, &self.kernel, &self.args, mode, None, change)
     }
 
-    /// The total change of each element when inputs change by the tolerance.
+    /// The total change of each element when inputs change by the tolerance; 0 where nothing
+    /// cancels.
     fn moved(&self, expected: &Arrays, tolerance: f64) -> Result<Arc<Moved>, Diagnostic> {
         let known = || self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(moved) = known().get(&tolerance.to_bits()) {
             return Ok(moved.clone());
         }
         let mut moved = Moved::new();
+        let mut largest = Moved::new();
         for seed in 0..DRAWS {
             let drawn = self.run(Mode::Wide, &|inputs| change(inputs, tolerance, seed))?;
             for (name, drawn) in &drawn {
                 let Some(expected) = expected.get(name).filter(|e| e.dtype().is_float()) else { continue };
                 let (drawn, expected) = (drawn.to_f64(), expected.to_f64());
-                let sum = moved.entry(name.clone()).or_insert_with(|| vec![0.0; expected.len()]);
-                for (sum, (x, y)) in sum.iter_mut().zip(drawn.iter().zip(&expected)) {
+                let none = || vec![0.0; expected.len()];
+                let sum = moved.entry(name.clone()).or_insert_with(none);
+                let most = largest.entry(name.clone()).or_insert_with(none);
+                for ((sum, most), (x, y)) in sum.iter_mut().zip(most).zip(drawn.iter().zip(&expected)) {
                     // A change that is not a finite number allows no difference.
-                    *sum += Some((x - y).abs()).filter(|d| d.is_finite()).unwrap_or(0.0);
+                    let change = Some((x - y).abs()).filter(|d| d.is_finite()).unwrap_or(0.0);
+                    *sum += change;
+                    *most = change.max(*most);
+                }
+            }
+        }
+        for (name, sums) in &mut moved {
+            let (Some(most), Some(expected)) = (largest.get(name), expected.get(name)) else { continue };
+            for ((sum, most), y) in sums.iter_mut().zip(most).zip(expected.to_f64()) {
+                if *most <= SENSITIVE * tolerance * y.abs() {
+                    *sum = 0.0;
                 }
             }
         }
