@@ -1,7 +1,7 @@
 //! The operator inputs on which laws are tested, the same in every run. Floating-point values are
 //! held in f64.
 
-use crate::{DType, Number};
+use crate::{DType, Expr, Number, ReductionOp};
 
 /// Rounds of splitmix64.
 pub(super) struct Random(u64);
@@ -61,4 +61,65 @@ pub(super) fn ends(dtype: DType, infinite: bool) -> Vec<Number> {
         all.extend([f64::INFINITY, f64::NEG_INFINITY]);
     }
     all.into_iter().map(Number::F64).collect()
+}
+
+/// The literals in an operator's text.
+pub(super) fn literals(op: &ReductionOp) -> Vec<Number> {
+    let mut found: Vec<Number> = Vec::new();
+    for e in [&op.neutral, &op.lift, &op.combine, &op.result].into_iter().flatten() {
+        e.visit(&mut |e| {
+            let literal = match e {
+                Expr::Int(v) => Number::I64(*v),
+                Expr::Float(v) => Number::F64(v.0),
+                _ => return,
+            };
+            if !found.contains(&literal) {
+                found.push(literal);
+            }
+        });
+    }
+    found
+}
+
+/// The number of values drawn for the literals of one operator.
+const NAMED: usize = 48;
+
+/// The values of a type at which an operator with these literals may behave differently: each
+/// literal, its neighbours and its negative, and the sums and differences of two. Only those within
+/// the range of the type.
+pub(super) fn named(dtype: DType, literals: &[Number]) -> Vec<Number> {
+    let most = match dtype {
+        DType::Bool => return Vec::new(),
+        DType::F16 => 65504.0,
+        DType::BF16 => 3.3895313892515355e38,
+        DType::F32 => f64::from(f32::MAX),
+        _ => f64::MAX,
+    };
+    let mut found: Vec<Number> = Vec::new();
+    let add = |found: &mut Vec<Number>, number: Option<Number>| {
+        if let Some(number) = number.filter(|n| found.len() < NAMED && !found.contains(n)) {
+            found.push(number);
+        }
+    };
+    if dtype.is_float() {
+        let of: Vec<f64> = literals.iter().map(|n| n.as_f64()).filter(|v| v.is_finite()).collect();
+        let pairs = of.iter().flat_map(|c| of.iter().flat_map(move |d| [c + d, c - d]));
+        let near = of.iter().flat_map(|c| [*c, c - 1.0, c + 1.0, -c]);
+        near.chain(pairs).filter(|v| v.abs() <= most).for_each(|v| add(&mut found, Some(Number::F64(v))));
+        return found;
+    }
+    // A floating-point literal stands for the integers on both sides of it.
+    let whole = |n: &Number| match n.as_i128() {
+        Some(v) => Some(v),
+        None => Some(n.as_f64().floor()).filter(|v| v.abs() < 1e18).map(|v| v as i128),
+    };
+    let of: Vec<i128> = literals.iter().filter_map(whole).collect();
+    let pairs = of.iter().flat_map(|c| of.iter().flat_map(move |d| [c + d, c - d]));
+    let near = of.iter().flat_map(|c| [*c, c - 1, c + 1, -c]);
+    for v in near.chain(pairs) {
+        let number = i64::try_from(v).map(Number::I64).or_else(|_| u64::try_from(v).map(Number::U64)).ok();
+        // A value out of range would wrap.
+        add(&mut found, number.map(|n| n.cast(dtype)).filter(|n| n.as_i128() == Some(v)));
+    }
+    found
 }

@@ -7,7 +7,9 @@
 //!
 //! States are drawn deterministically: all triples of a few small ones, with many ties, then random
 //! ones, the ends of the ranges of integer types, and for the neutral state floating-point values
-//! of large magnitude. Infinities are drawn only if `combine` merely compares and chooses; NaN is
+//! of large magnitude; then those at which the operator's own text may change its behaviour: each
+//! literal in it, its neighbours and its negative, sums and differences of two literals, and the
+//! inputs whose states have such values. Infinities are drawn only if `combine` merely compares and chooses; NaN is
 //! never drawn. Sums and products of drawn values are exact, so an operator made of `+ * min max`
 //! and selects has to satisfy its laws exactly, any other to a relative 1e-9 in f64. Two different
 //! states count as equal if no result distinguishes them, neither their own nor that after one more
@@ -113,16 +115,21 @@ impl KernelData {
         found
     }
 
-    /// The remedy for an operator that does not declare `commutes` but commutes on all drawn
-    /// states.
+    /// The remedy for an operator that does not declare `commutes` and perhaps should: no drawn
+    /// states refute that it commutes, which is no proof.
     pub fn forgotten_commutes(&self, op: &ReductionOp) -> Option<String> {
         let forgets = !op.commutes
             && self.inputs_of(op).iter().all(|inputs| {
                 let laws = op.laws(self, inputs);
                 laws.tested && laws.witness(Law::Commutative).is_none()
             });
-        forgets
-            .then(|| format!("declare the operator `{}` to be `commutes`: all drawn states commute", op.name))
+        forgets.then(|| {
+            format!(
+                "if the operator `{}` commutes, declare it to be `commutes`: no states that were tried \
+                 refute it",
+                op.name
+            )
+        })
     }
 }
 
@@ -136,6 +143,8 @@ struct Operator {
     lift: Vec<Code>,
     combine: Vec<Code>,
     result: Vec<Code>,
+    /// The literals in its text.
+    literals: Vec<Number>,
 }
 
 /// The states on which laws are tested.
@@ -146,7 +155,17 @@ struct Pool {
     /// Floating-point values whose sums with others would be rounded; tested with the neutral state
     /// only.
     far: Vec<State>,
+    /// Those that come from literals in the operator's text.
+    named: Vec<State>,
+    /// Whether large floating-point values are combined without rounding.
+    exact: bool,
 }
+
+/// Number of states that come from literals.
+const NAMED_STATES: usize = 96;
+
+/// Floating-point values of a greater magnitude are not added to others, whose digits would be lost.
+const WIDE: f64 = 1e9;
 
 /// Tolerance for equal states, relative to the greatest magnitude involved.
 const NEAR: f64 = 1e-9;
@@ -173,6 +192,7 @@ impl Operator {
             lift: codes(&scope(op.inputs.clone(), inputs), &op.lift)?,
             combine: codes(&both, &op.combine)?,
             result: op.result.iter().map(result).collect::<Option<_>>()?,
+            literals: draw::literals(op),
         })
     }
 
@@ -231,7 +251,61 @@ impl Operator {
             let joined = self.join(&all[a], &all[b]).filter(|s| s.iter().all(|v| is_number(*v)));
             add(&mut all, joined);
         }
-        Pool { small, all, far }
+        let named = self.named(&few, &all);
+        Pool { small, all, far, named, exact }
+    }
+
+    /// States with the values that the operator's literals suggest, in each component, that are
+    /// not among the others.
+    fn named(&self, few: &[Vec<Number>], others: &[State]) -> Vec<State> {
+        let lift = |inputs: &[Number]| Self::values(&self.lift, inputs);
+        let mut states: Vec<State> = Vec::new();
+        let mut add = |inputs: &[Number]| {
+            let state = lift(inputs).filter(|s| s.iter().all(|v| is_number(*v)));
+            if let Some(state) = state.filter(|s| !states.contains(s) && !others.contains(s)) {
+                states.push(state);
+            }
+        };
+        let plain: Vec<Number> = few.iter().map(|f| f[0]).collect();
+        for (k, dtype) in self.inputs.iter().enumerate() {
+            let with = |v: Number| {
+                let mut inputs = plain.clone();
+                inputs[k] = v;
+                inputs
+            };
+            let named = draw::named(*dtype, &self.literals);
+            // The inputs whose lifted values are these, where `lift` is linear.
+            let (zero, one) = (Number::I64(0).cast(few[k][0].dtype()), few[k][0]);
+            let ends = (lift(&with(zero)), lift(&with(one)));
+            let lines: Vec<(f64, f64)> = match &ends {
+                (Some(zero), Some(one)) if *dtype != DType::Bool => {
+                    zero.iter().zip(one).map(|(a, b)| (a.as_f64(), b.as_f64() - a.as_f64())).collect()
+                }
+                _ => Vec::new(),
+            };
+            for value in &named {
+                add(&with(*value));
+                for (start, slope) in lines.iter().filter(|(_, slope)| *slope != 0.0) {
+                    let input = (value.as_f64() - start) / slope;
+                    let fits = dtype.is_float() || input.fract() == 0.0 && input.abs() < 1e9;
+                    let input = Number::F64(input).cast(value.dtype());
+                    if fits && input.as_f64().is_finite() {
+                        add(&with(input));
+                    }
+                }
+            }
+        }
+        // All inputs at once.
+        let all: Vec<Vec<Number>> = self.inputs.iter().map(|t| draw::named(*t, &self.literals)).collect();
+        for n in 0..if all.len() > 1 { all.iter().map(Vec::len).max().unwrap_or(0) } else { 0 } {
+            let value = |(k, values): (usize, &Vec<Number>)| match values.is_empty() {
+                true => plain[k],
+                false => values[n % values.len()],
+            };
+            add(&all.iter().enumerate().map(value).collect::<Vec<_>>());
+        }
+        states.truncate(NAMED_STATES);
+        states
     }
 
     /// Whether two states are indistinguishable, at magnitudes up to `scale`.
@@ -268,20 +342,22 @@ impl Operator {
     }
 
     fn not_neutral(&self, pool: &Pool, neutral: &State) -> Option<String> {
-        pool.small.iter().chain([neutral]).chain(&pool.all).chain(&pool.far).find_map(|s| {
-            let scale = greatest(&[s.as_slice()]);
-            let wrong = |joined: Option<State>| match joined {
-                Some(joined) if self.same(pool, &joined, s, scale) => None,
-                joined => Some(self.outcome(&joined)),
-            };
-            let before = wrong(self.join(neutral, s)).map(|joined| {
-                format!("the neutral element and the state {} combine to {joined}", self.text(s))
-            });
-            before.or_else(|| {
-                let joined = wrong(self.join(s, neutral))?;
-                Some(format!("the state {} and the neutral element combine to {joined}", self.text(s)))
-            })
-        })
+        pool.small.iter().chain([neutral]).chain(&pool.all).chain(&pool.far).chain(&pool.named).find_map(
+            |s| {
+                let scale = greatest(&[s.as_slice()]);
+                let wrong = |joined: Option<State>| match joined {
+                    Some(joined) if self.same(pool, &joined, s, scale) => None,
+                    joined => Some(self.outcome(&joined)),
+                };
+                let before = wrong(self.join(neutral, s)).map(|joined| {
+                    format!("the neutral element and the state {} combine to {joined}", self.text(s))
+                });
+                before.or_else(|| {
+                    let joined = wrong(self.join(s, neutral))?;
+                    Some(format!("the state {} and the neutral element combine to {joined}", self.text(s)))
+                })
+            },
+        )
     }
 
     fn not_associative(&self, pool: &Pool) -> Option<String> {
@@ -289,8 +365,21 @@ impl Operator {
         let small = pool.small.len().min(6);
         let triples = (0..small * small * small).map(|k| [k / small / small, k / small % small, k % small]);
         let drawn = (0..240).map(|_| [0; 3].map(|_: usize| random.below(pool.all.len())));
-        triples.chain(drawn).find_map(|places| {
-            let [a, b, c] = places.map(|k| &pool.all[k]);
+        let drawn = triples.chain(drawn).map(|places| places.map(|k| &pool.all[k])).collect::<Vec<_>>();
+        // Each state from a literal, in each place, with small ones and with others of its kind.
+        let small = &pool.small[..small.min(4)];
+        let is_narrow = |s: &&State| pool.exact || greatest(&[s.as_slice()]) <= WIDE;
+        let named: Vec<&State> = pool.named.iter().filter(is_narrow).collect();
+        let beside = named.iter().flat_map(|s| {
+            small
+                .iter()
+                .flat_map(move |a| small.iter().flat_map(move |b| [[*s, a, b], [a, *s, b], [a, b, *s]]))
+        });
+        let pairs = named.iter().take(24).flat_map(|s| {
+            let others = named.iter().take(24);
+            others.flat_map(move |t| small.iter().take(1).flat_map(move |a| [[*s, *t, a], [a, *s, *t]]))
+        });
+        drawn.into_iter().chain(beside).chain(pairs).find_map(|[a, b, c]| {
             let (ab, bc) = (self.join(a, b)?, self.join(b, c)?);
             let (left, right) = (self.join(&ab, c)?, self.join(a, &bc)?);
             // Division by zero and the like, between states that only a test combines.
@@ -314,8 +403,11 @@ impl Operator {
 
     fn not_commutative(&self, pool: &Pool) -> Option<String> {
         let n = pool.all.len();
-        (0..n * n).map(|k| (k / n, k % n)).filter(|(a, b)| a < b).find_map(|(a, b)| {
-            let (a, b) = (&pool.all[a], &pool.all[b]);
+        let drawn = (0..n * n).map(|k| (k / n, k % n)).filter(|(a, b)| a < b);
+        let drawn = drawn.map(|(a, b)| (&pool.all[a], &pool.all[b]));
+        let named = pool.named.iter().enumerate();
+        let named = named.flat_map(|(k, a)| pool.all.iter().chain(&pool.named[..k]).map(move |b| (a, b)));
+        drawn.chain(named).find_map(|(a, b)| {
             let (ab, ba) = (self.join(a, b)?, self.join(b, a)?);
             if ab.iter().chain(&ba).any(|v| !is_number(*v)) {
                 return None;
@@ -333,7 +425,7 @@ impl Operator {
     }
 
     fn not_idempotent(&self, pool: &Pool) -> Option<String> {
-        pool.all.iter().find_map(|s| {
+        pool.all.iter().chain(&pool.named).find_map(|s| {
             let twice = self.join(s, s);
             let same = twice.as_ref().is_some_and(|t| self.same(pool, t, s, greatest(&[s])));
             (!same).then(|| {

@@ -122,6 +122,48 @@ y[0] = place(i, x[i], i)
     assert!(laws.witness(Law::Commutative).is_some(), "{laws:?}");
 }
 
+/// What an operator does at a value that only its own text names.
+#[test]
+fn the_constants_of_an_operator_are_tried() {
+    use Law::{Associative, Commutative, Idempotent, Neutral};
+    let simple = |lift: &str, combine: &str| {
+        format!("    state s: like v = 0\n    lift s = {lift}\n    combine s = {combine}\n    result s")
+    };
+    let sum = vec![Idempotent];
+    assert_eq!(laws_of(&simple("v", "a.s + b.s"), DType::F32), sum);
+    let asymmetric = vec![Neutral, Associative, Commutative, Idempotent];
+    for (lift, combine) in [
+        ("v", "if(a.s == 1000, 0, a.s + b.s)"),
+        ("v", "if(a.s > 999 and a.s < 1001, 0, a.s + b.s)"),
+        // -c, the sum of two, and a value whose lifted one is the literal.
+        ("v", "if(-a.s == 1000, 0, a.s + b.s)"),
+        ("v", "if(a.s - 1000 == 77, 0, a.s + b.s)"),
+        ("3*v + 1", "if(a.s == 1000, 0, a.s + b.s)"),
+    ] {
+        for t in [DType::F32, DType::F64, DType::I32, DType::I64] {
+            assert_eq!(laws_of(&simple(lift, combine), t), asymmetric, "{lift}, {combine} of {t}");
+        }
+    }
+    // In the second component.
+    let second = "state s: like v = 0, t: like v = 0
+          lift s = v, t = 2*v
+          combine s = a.s + b.s, t = if(a.t == 4444, b.t, a.t + b.t)
+          result s + t";
+    assert_eq!(laws_of(second, DType::F32), asymmetric);
+    // Constants that change nothing: a neutral element at the end of the range, a bound that is
+    // never passed by all that combine.
+    let least = "state s: like v = -2147483648
+          lift s = v
+          combine s = max(a.s, b.s)
+          result s";
+    assert_eq!(laws_of(least, DType::I32), []);
+    let counted = "state s: like v = 0, n: i32 = 0
+          lift s = if(v > 1000, 1000, v), n = 1
+          combine s = a.s + b.s, n = a.n + b.n
+          result if(n > 12, s, 2*s)";
+    assert_eq!(laws_of(counted, DType::F32), sum);
+}
+
 #[test]
 fn a_forgotten_commutes_is_noticed() {
     let text = |combine: &str, word: &str| {
@@ -134,9 +176,12 @@ fn a_forgotten_commutes_is_noticed() {
              y[0] = op(i, x[i])\n"
         )
     };
-    for (combine, word, forgets) in
-        [("a.s + b.s", "", true), ("a.s + b.s", "commutes", false), ("if(b.s != 0.0, b.s, a.s)", "", false)]
-    {
+    for (combine, word, forgets) in [
+        ("a.s + b.s", "", true),
+        ("a.s + b.s", "commutes", false),
+        ("if(b.s != 0.0, b.s, a.s)", "", false),
+        ("if(b.s == 1000, 0, a.s + b.s)", "trusted \"asked here\"", false),
+    ] {
         let kernel = LoopKernel::parse(&text(combine, word)).unwrap_or_else(|d| panic!("{d}"));
         let help = kernel.forgotten_commutes(&kernel.reductions[0]);
         assert_eq!(help.is_some(), forgets, "{combine} {word}");
