@@ -259,6 +259,47 @@ fn where_a_kernel_has_both_types_each_value_meets_its_own() {
     assert_eq!(said("y[i] = cast(f64, x[i])*x[i]"), 0);
 }
 
+/// What is computed in f32 stays so in temporaries and as the input of an operator.
+#[test]
+fn values_of_f32_are_told_where_they_reach_f64_later() {
+    let told = |statements: &str| -> Vec<String> {
+        let text = format!(
+            "kernel k(a: f32[n], b: f64[n], y: f64[n], n: i32)\nassume 1 <= n\n\
+             reduction squares(v) {{\n    state s: f64 = 0\n    lift s = v*v\n    combine s = a.s + \
+             b.s\n    result s\n}}\n\
+             reduction exact(v) {{\n    state s: f64 = 0\n    lift s = v\n    combine s = a.s + \
+             b.s\n    result s\n}}\n\
+             domain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\n{statements}\n"
+        );
+        parse(&text).single_in_double().into_iter().map(|d| d.message).collect()
+    };
+    let put = ["`put` converts `t` to f64, which is computed in f32"];
+    assert_eq!(told("<> t = a[i]*a[i]\ny[i] = t {id=put}"), put);
+    assert_eq!(told("<> t = sum(j, a[j])\ny[i] = t + b[i] {id=put}"), put);
+    assert_eq!(
+        told("<> t = 0.1*i\n<> u = t*a[i]\ny[i] = u*b[i] {id=put}"),
+        ["`put` converts `u` to f64, which is computed in f32"]
+    );
+    // A copy of it, too.
+    assert_eq!(told("<> u = a[i]*a[i]\n<> t = u {inames=i}\ny[i] = t {id=put}"), put);
+    let computed = ["`put` computes a value in f32 and converts it to f64"];
+    assert_eq!(told("y[i] = squares(j, a[j]) {id=put}"), computed);
+    assert_eq!(told("y[i] = exact(j, a[j]*a[j]) {id=put}"), computed);
+    assert_eq!(told("<> t = a[i]*a[i]\ny[i] = exact(j, t*b[j]) {id=put}"), put);
+    // Nothing has been rounded in f32, or it is intended.
+    for exact in [
+        "<> t = a[i]\ny[i] = t {id=put}",
+        "<> t = cast(f64, a[i])*a[i]\ny[i] = t {id=put}",
+        "<> t = a[i]*b[i]\ny[i] = t {id=put}",
+        "y[i] = exact(j, a[j]) {id=put}",
+        "y[i] = squares(j, b[j]) {id=put}",
+        "<> t = a[i]*a[i]\ny[i] = cast(f64, t) {id=put}",
+        "<> t = a[i]*a[i]\ny[i] = b[i] if t > 1.0 {id=put}",
+    ] {
+        assert_eq!(told(exact), [""; 0], "{exact}");
+    }
+}
+
 #[test]
 fn what_nothing_decides_has_to_be_said() {
     let refused = |text: &str| LoopKernel::parse(text).unwrap_err().0.remove(0).code;
