@@ -183,6 +183,14 @@ impl<'a> TypeTable<'a> {
         &self.floats
     }
 
+    /// The floating-point type that a help suggests: the kernel's only one, or else f32.
+    pub(crate) fn suggested_float(&self) -> Type {
+        match self.floats() {
+            [one] => one.clone(),
+            _ => Type::Known(DType::F32),
+        }
+    }
+
     /// The user-defined device function of this name.
     pub(crate) fn function(&self, name: &str) -> Option<&'a DeviceFunction> {
         self.data.functions.iter().find(|f| *f.name == *name)

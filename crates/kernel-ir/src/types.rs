@@ -372,7 +372,10 @@ impl TypeTable<'_> {
                     e,
                     "integer-division",
                     format!("`/` is for floating-point values, and both sides of `{e}` are integers"),
-                    format!("write `//`, which rounds down, or cast one side: `cast(f32, {a}) / ...`"),
+                    format!(
+                        "write `//`, which rounds down, or cast one side: `cast({}, {a}) / ...`",
+                        self.suggested_float()
+                    ),
                 ),
                 ValueType::IntLiteral => Ok(ValueType::FloatLiteral),
                 _ => Ok(meet),

@@ -46,12 +46,15 @@ pub(crate) fn check(check: &mut Check<'_>) {
             dtype if is_untyped(dtype) => {
                 // An error in the value itself is more informative.
                 let wrong = !check.lookup.writers(&t.name).is_empty();
+                let float = table.suggested_float();
                 let help = match wrong {
                     true => format!(
-                        "give it a type: `temp {}: f32`, or correct the values assigned to it",
+                        "give it a type: `temp {}: {float}`, or correct the values assigned to it",
                         t.name
                     ),
-                    false => format!("no instruction writes it; give it a type: `temp {}: f32`", t.name),
+                    false => {
+                        format!("no instruction writes it; give it a type: `temp {}: {float}`", t.name)
+                    }
                 };
                 let message =
                     format!("the type of the temporary `{}` does not follow from its values", t.name);
