@@ -202,6 +202,14 @@ fn a_text_that_is_not_known_to_compute_its_declared_kernel_is_refused() {
         assert!(text.contains("computes the kernel of its `declared` block"), "{value}: {text}");
         assert!(text.contains("error[legality-unknown]"), "{value}: {text}");
     }
+    let recurrence = |domain: &str, value: &str| {
+        format!("kernel k(y: f32[n + 1], n: i32)\nassume 1 <= n\ndomain {{ {domain} }}\n{value}\n")
+    };
+    let backwards = recurrence("[r] : -n < r <= 0", "y[-r + 1] = 2.0*y[-r] {id=a, inames=r}");
+    let block = recurrence("[i] : 0 <= i < n", "y[i + 1] = 2.0*y[i] {id=a}");
+    let file = folder.file("k.lw", format!("{backwards}tree {{ for r {{ a }} }}\ndeclared {{\n{block}}}\n"));
+    let told = refusal(&call(&["check", &file]));
+    assert!(told.contains("error[legality-unknown]"), "{told}");
     let file = folder.file("k.lw", text("2.0*x[i]", "3.0*x[i]", ""));
     let pipeline = folder.file("k.pipe", "split_iname(i, $w)");
     let space = folder.file("k.space", "w in [1, 2]");
