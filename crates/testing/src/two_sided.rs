@@ -130,13 +130,14 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// numbers of threads that cannot scan together, misaligned vectors, synchronisation that has no
 /// place, boxes of an atom that later steps cut or spread. Anything else, including failures of the
 /// final check, is an error of the library, not the kernel.
-pub(crate) const LATE: [&str; 26] = [
+pub(crate) const LATE: [&str; 27] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
     "atom-length",
     "atom-loop",
     "atom-operand",
+    "atom-shape",
     "atomic-target",
     "blocks-depend",
     "different-bounds",

@@ -6,7 +6,8 @@
 //! another one or across the read, so that what is between the two launches is not what the read
 //! sees. Asked is, for each read, whether the executions that come after a write of another launch
 //! are among those that come after one of their own. The first may be too many (conditions that are
-//! not affine are left out), the second must not be. Accumulators are left to `joins`.
+//! not affine are left out), the second must not be: a read is on trust where a write of its own
+//! launch stands under such a condition. Accumulators are left to `joins`.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ impl Sequence<'_> {
         let mut all_own = true;
         for write in accesses.iter().filter(|a| a.event.touch != Touch::Read) {
             let x = &self.statements[write.statement];
-            let is_exact = x.exact && x.either.is_empty() && !both.model.parts[write.part].may;
+            let is_exact = x.exact && alternatives(&x.either).is_some() && !both.model.parts[write.part].may;
             if x.launch != y.launch {
                 continue;
             }
@@ -84,6 +85,10 @@ impl Sequence<'_> {
                 true => own.extend(self.after(both, *write, read, true)?),
                 false => all_own = false,
             }
+        }
+        // What a write gives that stands under conditions of another form is not known.
+        if !all_own {
+            return Ok(None);
         }
         let mut dims: Vec<Name> = Vec::new();
         for system in elsewhere.iter().map(|(s, _)| s).chain(&own) {
@@ -110,7 +115,7 @@ impl Sequence<'_> {
             );
             let found = Diagnostic::new("not-kept", message)
                 .help("shared and private memory begins anew with each launch");
-            let is_exact = all_own && x.exact && y.exact && x.either.is_empty() && y.either.is_empty();
+            let is_exact = x.exact && y.exact && x.either.is_empty() && y.either.len() < 2;
             let sample = if is_exact { left.sample(&BTreeMap::new())? } else { None };
             return Ok(Some(match sample {
                 Some(point) => Finding::Refuted(Box::new(found.witness(format!(
@@ -173,10 +178,20 @@ impl Sequence<'_> {
             launches = vec![Vec::new()];
         }
         let base = System::new(&rows)?;
+        // What is known of the read may be left out, what is known of its own writes may not.
+        let none = || vec![Vec::new()];
+        let of_write = if own { alternatives(&x.either).unwrap_or_default() } else { none() };
+        let mut either = Vec::new();
+        for first in &of_write {
+            for second in alternatives(&y.either).unwrap_or_else(none) {
+                let second = second.iter().map(|c| pair.second_of(c)).collect::<Result<Vec<_>>>()?;
+                either.push([first.as_slice(), &second].concat());
+            }
+        }
         let mut found = Vec::new();
         for way in pair.before_in_kernel(false)? {
-            for launch in &launches {
-                let case = base.with(&[way.rows.as_slice(), launch].concat())?;
+            for more in launches.iter().flat_map(|l| either.iter().map(move |e| [&l[..], e].concat())) {
+                let case = base.with(&[way.rows.as_slice(), &more].concat())?;
                 if case.is_empty()? {
                     continue;
                 }
@@ -186,4 +201,19 @@ impl Sequence<'_> {
         }
         Ok(found)
     }
+}
+
+/// The most conjunctions into which lists are divided.
+const ALTERNATIVES: usize = 16;
+
+/// One constraint of each list, in all ways; `None` if there are too many.
+fn alternatives(lists: &[Vec<Constraint>]) -> Option<Vec<Vec<Constraint>>> {
+    let mut all = vec![Vec::new()];
+    for list in lists {
+        if all.len() * list.len() > ALTERNATIVES {
+            return None;
+        }
+        all = all.iter().flat_map(|some| list.iter().map(|c| [&some[..], &[c.clone()]].concat())).collect();
+    }
+    Some(all)
 }
