@@ -213,7 +213,10 @@ fn alternatives(lists: &[Vec<Constraint>]) -> Option<Vec<Vec<Constraint>>> {
         if all.len() * list.len() > ALTERNATIVES {
             return None;
         }
-        all = all.iter().flat_map(|some| list.iter().map(|c| [&some[..], &[c.clone()]].concat())).collect();
+        all = all
+            .iter()
+            .flat_map(|some| list.iter().map(|c| [&some[..], std::slice::from_ref(c)].concat()))
+            .collect();
     }
     Some(all)
 }
