@@ -20,7 +20,7 @@ use crate::{
     validate::{
         Check,
         domains::is_integer,
-        irregular::{in_range, outside},
+        irregular::{at, in_range, outside},
         scope::{Scope, integer},
     },
 };
@@ -211,8 +211,6 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
             let size =
                 length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
-            let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-            let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
             let help = match scope.hoisted {
                 false => "correct the domain or the shape, or add an assumption",
                 true => {
@@ -222,7 +220,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
                 }
             };
             let d = out_of_bounds(access, axis, array.axes.len())
-                .witness(format!("{at}: {value}{size}"))
+                .witness(format!("{}: {value}{size}", at(&point)))
                 .help(format!("{} has to hold: {help}", text_of_constraints(&[wanted])));
             check.add(Item::Instruction(k), &access.to_string(), d);
             break;

@@ -18,7 +18,7 @@ use crate::{
 
 /// What each parameter is at least, in turn; the others are as near to zero as can be.
 const LEAST: [i64; 6] = [0, 1, 2, 5, 11, 40];
-/// The most points that are tried for one choice of parameters.
+/// The most iterations of all loops that are tried for one choice of parameters.
 const POINTS: usize = 600;
 
 /// A function of inames, scalars and values read from arrays. What declared facts say of these is
@@ -92,10 +92,15 @@ pub(super) struct Outside {
 impl Outside {
     /// `for i = 3, n = 5: the subscript 9, of an axis of length 5`
     pub fn text(&self) -> String {
-        let values: Vec<String> = self.point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-        let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
+        let at = at(&self.point);
         format!("{at}: the subscript {}, of an axis of length {}", self.subscript, self.length)
     }
+}
+
+/// `for i = 3, n = 5`
+pub(super) fn at(point: &BTreeMap<Name, i64>) -> String {
+    let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+    if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) }
 }
 
 /// A point, among a few, at which a subscript that reads no data leaves its axis.
@@ -154,7 +159,6 @@ fn walk(
     exprs: [&Expr; 2],
 ) -> Result<Option<Outside>> {
     let Some((first, rest)) = inames.split_first() else {
-        *budget = budget.saturating_sub(1);
         if system.is_empty()? {
             return Ok(None);
         }
@@ -168,9 +172,11 @@ fn walk(
     };
     let (Some(low), Some(high)) = system.constant_range(&Aff::var(first))? else { return Ok(None) };
     for at in low..=high {
+        // Loops without iterations count too: there may be very many.
         if *budget == 0 {
             break;
         }
+        *budget -= 1;
         point.insert(first.clone(), at);
         let inside = system.fix(&BTreeMap::from([(first.clone(), at)]))?;
         let found = walk(&inside, rest, point, budget, exprs)?;
