@@ -9,11 +9,11 @@
 //! ones, the ends of the ranges of integer types, and for the neutral state floating-point values
 //! of large magnitude; then those at which the operator's own text may change its behaviour: each
 //! literal in it, its neighbours and its negative, sums and differences of two literals, and the
-//! inputs whose states have such values. Infinities are drawn only if `combine` merely compares and chooses; NaN is
-//! never drawn. Sums and products of drawn values are exact, so an operator made of `+ * min max`
-//! and selects has to satisfy its laws exactly, any other to a relative 1e-9 in f64. Two different
-//! states count as equal if no result distinguishes them, neither their own nor that after one more
-//! combination.
+//! inputs whose states have such values. Infinities are drawn only if `combine` merely compares and
+//! chooses; NaN is never drawn. Sums and products of drawn values are exact, so an operator made of
+//! `+ * min max` and selects has to satisfy its laws exactly, any other to a relative 1e-9 in f64.
+//! Two different states count as equal if no result distinguishes them, neither their own nor that
+//! after one more combination.
 //!
 //! A test of about a thousand combinations can refute, but not prove. An operator whose laws hold
 //! only for the data at hand, or that calls a device function, says `trusted "why"` and is not

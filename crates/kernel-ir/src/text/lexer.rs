@@ -4,8 +4,9 @@
 //! expected, reports it. A token records whether a line break precedes it, since a statement ends
 //! with its line unless a bracket is open.
 //!
-//! The body of a `function` is in the language of the device, not kernel text: from the first `{` of such a statement to
-//! the brace that closes it, everything is one [`Tok::Raw`]. So are the lines of an atom.
+//! The body of a `function` is in the language of the device, not kernel text: from the first `{`
+//! of such a statement to the brace that closes it, everything is one [`Tok::Raw`]. So are the
+//! lines of an atom.
 
 use std::ops::Range;
 

@@ -297,11 +297,14 @@ impl<'k> Claims<'k> {
         live
     }
 
+    /// Whether each thread has an array for itself.
+    fn is_private(&self, array: &Name) -> bool {
+        self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private)
+    }
+
     /// Whether no statement gives the result that a reduction is for, which threads have for
     /// themselves. What the program reads has to be given ([`super::given`]).
     fn is_dropped(&self, instruction: &Instruction, n: usize) -> bool {
-        let own =
-            |array: &Name| self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private);
         let gives_nothing = |leaf: &Leaf| leaf.instances.as_ref().is_some_and(|i| i.values.is_empty());
         let mut results = self
             .program
@@ -310,7 +313,7 @@ impl<'k> Claims<'k> {
             .filter(|leaf| leaf.part.instruction == instruction.id && leaf.part.part == Part::Finish)
             .peekable();
         consumer(instruction, n) == Part::Finish
-            && instruction.targets.iter().all(|t| own(&t.array))
+            && instruction.targets.iter().all(|t| self.is_private(&t.array))
             && results.peek().is_some()
             && results.all(gives_nothing)
     }
@@ -335,11 +338,8 @@ impl<'k> Claims<'k> {
             Part::Whole | Part::Finish => {
                 // A thread's own value that nothing reads may be left out: a product with zero has
                 // no operands. What the program reads has to be given ([`super::given`]).
-                let own = |array: &Name| {
-                    self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private)
-                };
                 let targets = instruction.targets.iter().enumerate();
-                targets.filter(|(_, t)| !own(&t.array)).map(|(k, _)| k).collect()
+                targets.filter(|(_, t)| !self.is_private(&t.array)).map(|(k, _)| k).collect()
             }
         };
         numbers.into_iter().filter_map(|k| u8::try_from(k).ok()).collect()

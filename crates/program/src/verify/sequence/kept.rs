@@ -27,8 +27,7 @@ pub(super) struct Accessing<'a> {
 }
 
 impl Sequence<'_> {
-    /// Whether two statements always run in one launch, and the loops of the host around both
-    /// otherwise.
+    /// Whether two statements run in one launch, which runs once.
     fn in_one_launch(x: &Placed, y: &Placed) -> bool {
         x.launch == y.launch && x.host.is_empty()
     }
