@@ -377,7 +377,7 @@ impl TypeTable<'_> {
                         self.suggested_float()
                     ),
                 ),
-                ValueType::IntLiteral => Ok(ValueType::FloatLiteral),
+                ValueType::IntLiteral | ValueType::AnyNumber => Ok(ValueType::FloatLiteral),
                 _ => Ok(meet),
             },
             _ => Ok(match meet {

@@ -55,7 +55,11 @@ impl Reading<'_> {
             return Ok(true);
         }
         let Some(aff) = self.aff(value)? else { return Ok(true) };
-        self.stays_within(&aff, value, rows)
+        match self.stays_within(&aff, value, rows) {
+            // A question that leaves 64 bits shows nothing.
+            Err(Error::Overflow) => Ok(false),
+            answer => answer,
+        }
     }
 
     /// Whether the rows keep a function within the type of the value that it is.
@@ -87,13 +91,8 @@ impl Reading<'_> {
             premises.push(Constraint::le(&Aff::var(&name), &Aff::constant(high))?);
         }
         let system = System::new(&premises)?;
-        // A query that leaves 64 bits shows nothing.
-        let implied = |c: Constraint| match system.implies(&c) {
-            Err(Error::Overflow) => Ok(false),
-            answer => answer,
-        };
-        Ok(implied(Constraint::le(&Aff::constant(low), aff)?)?
-            && implied(Constraint::le(aff, &Aff::constant(high))?)?)
+        Ok(system.implies(&Constraint::le(&Aff::constant(low), aff)?)?
+            && system.implies(&Constraint::le(aff, &Aff::constant(high))?)?)
     }
 
     /// Whether what is read from memory, or is no known function of indices, has a part in a value.

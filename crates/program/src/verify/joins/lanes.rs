@@ -231,6 +231,8 @@ impl<'p> Lanes<'p, '_> {
                         self.choices.pop();
                     }
                 }
+                // What the atom does for each thread.
+                Stmt::Atom { contract, .. } => self.walk(contract, f)?,
                 _ => f(self, stmt)?,
             }
         }
