@@ -241,7 +241,14 @@ impl TypeTable<'_> {
                 }
             },
             Expr::Cast(t, a) => {
-                self.infer(a)?;
+                if self.infer(a)? == ValueType::AnyNumber && *t == Type::Known(DType::Bool) {
+                    let message = format!("`{a}` is an end of the range of a number, and `bool` is none");
+                    let help = format!(
+                        "write `cast(bool, cast(i32, {a}))`, which is true as other numbers but 0 are; \
+                         the least and the greatest truth value are `false` and `true`"
+                    );
+                    return error(e, "wrong-type", message, help);
+                }
                 ValueType::Of(t.clone())
             }
             Expr::Unary(op, a) => self.unary(*op, a)?,

@@ -110,9 +110,13 @@ fn on_gpu(
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 27] = [
+    let tests: [Test; 28] = [
         ("a_sum_is_right", arguments::a_sum_is_right),
         ("wrong_arguments_are_refused", arguments::wrong_arguments_are_refused),
+        (
+            "subscripts_that_were_only_tried_are_checked",
+            arguments::subscripts_that_were_only_tried_are_checked,
+        ),
         (
             "numbers_that_no_shape_tells_have_to_be_given",
             arguments::numbers_that_no_shape_tells_have_to_be_given,

@@ -1,8 +1,8 @@
 //! Integer proofs about declared kernels: satisfiable assumptions, non-empty domains, subscripts in
 //! bounds.
 //!
-//! A subscript is checked if it is affine, and tried on small numbers if it is not
-//! ([`super::irregular`]). A violation is reported with the values that show it,
+//! A subscript is checked if it is affine. If it is not, it is tried on small numbers
+//! ([`super::irregular`]), and checked for the sizes of each launch ([`super::at_sizes`]). A violation is reported with the values that show it,
 //! unless it depends on what is not known here: values read from data (facts about them are used)
 //! and conditions on them. Those are checked by the launch or the emulator, but refused where a
 //! condition around a reduction tests the data that its subscripts depend on, and so seems to guard
@@ -19,9 +19,10 @@ use crate::{
     text::{source_map::Item, text_of_constraints},
     validate::{
         Check,
+        at_sizes::{Found, at_sizes},
         domains::is_integer,
         irregular::{at, in_range, outside},
-        scope::{Scope, integer},
+        scope::{Scope, data_of, integer},
     },
 };
 
@@ -44,8 +45,24 @@ pub(crate) fn check(check: &mut Check<'_>) {
             check.add(Item::Domain(k), &domain.to_string(), d);
         }
     }
-    let mut asked =
-        Asked { context, parameters: parameters(data), systems: HashMap::new(), proved: HashSet::new() };
+    accesses(check, context, None);
+}
+
+/// The subscripts that are not affine and read no data, for these values of the integer scalars.
+pub(crate) fn check_at(check: &mut Check<'_>, scalars: &BTreeMap<Name, i64>) {
+    let context = context(check.lookup);
+    accesses(check, context, Some(scalars));
+}
+
+fn accesses(check: &mut Check<'_>, context: Vec<Constraint>, scalars: Option<&BTreeMap<Name, i64>>) {
+    let data = check.data;
+    let mut asked = Asked {
+        context,
+        parameters: parameters(data),
+        systems: HashMap::new(),
+        proved: HashSet::new(),
+        scalars,
+    };
     for (k, i) in data.instructions.iter().enumerate() {
         let mut scope = Scope::new(&i.within);
         if let Some(p) = &i.predicate {
@@ -105,16 +122,19 @@ fn parameters(data: &KernelData) -> Vec<Name> {
     integers.collect()
 }
 
-struct Asked {
+struct Asked<'a> {
     context: Vec<Constraint>,
     parameters: Vec<Name>,
     /// The system of each scope, by its inames.
     systems: HashMap<Vec<Name>, System>,
     /// Queries without guards that have been answered.
     proved: HashSet<(Vec<Name>, Constraint)>,
+    /// The values of the integer scalars in a launch, for which only the subscripts are checked that
+    /// are not affine.
+    scalars: Option<&'a BTreeMap<Name, i64>>,
 }
 
-fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &Scope) {
+fn visit(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, e: &Expr, scope: &Scope) {
     let lookup = check.lookup;
     match e {
         Expr::If(c, a, b) => {
@@ -152,7 +172,7 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &S
     }
 }
 
-fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, scope: &Scope) {
+fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Access, scope: &Scope) {
     let lookup = check.lookup;
     let Some(array) = lookup.array(&access.array) else { return };
     for (axis, subscript) in access.index.iter().enumerate() {
@@ -160,6 +180,13 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
         let (Some(index), Some(length)) = (integer(lookup, subscript), array.axes[axis].length.to_aff())
         else {
             let length = &array.axes[axis].length;
+            if let Some(scalars) = asked.scalars {
+                if let Some(wrong) = wrong_at(lookup, asked, scalars, scope, access, axis) {
+                    check.add(Item::Instruction(k), &access.to_string(), wrong);
+                    break;
+                }
+                continue;
+            }
             if unguarded_by_data && !in_range(lookup, &asked.context, scope, subscript, length) {
                 check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
                 break;
@@ -175,6 +202,9 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
             }
             continue;
         };
+        if asked.scalars.is_some() {
+            continue;
+        }
         let below_length = match Constraint::lt(&index, &length) {
             Ok(below_length) => below_length,
             Err(e) => {
@@ -225,6 +255,42 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
             check.add(Item::Instruction(k), &access.to_string(), d);
             break;
         }
+    }
+}
+
+/// What is wrong with a subscript that is not affine, for the sizes of a launch. Data decide about
+/// one that reads data, or is under a condition that does.
+fn wrong_at(
+    lookup: &Lookup<'_>,
+    asked: &Asked<'_>,
+    scalars: &BTreeMap<Name, i64>,
+    scope: &Scope,
+    access: &Access,
+    axis: usize,
+) -> Option<Diagnostic> {
+    let array = lookup.array(&access.array)?;
+    let (index, length) = (&access.index[axis], &array.axes[axis].length);
+    if scope.opaque || !data_of(lookup, index).is_empty() || !data_of(lookup, length).is_empty() {
+        return None;
+    }
+    match at_sizes(lookup, &asked.context, scalars, scope, [index, length]) {
+        Ok(Found::Inside) => None,
+        Ok(Found::Outside(found)) => Some(
+            out_of_bounds(access, axis, array.axes.len())
+                .witness(found.text())
+                .help("correct the subscript, the domain or the shape; the sizes of the launch show it"),
+        ),
+        Ok(Found::TooMany) => Some(
+            Diagnostic::new(
+                "unchecked-subscript",
+                format!("whether `{access}` is in bounds is not known for these sizes: it is not affine, and has too many points to look at each"),
+            )
+            .help(
+                "what ranges show is known at once: keep the subscript inside by `min`, `max` or `%`, as \
+                 in `x[min(e, n - 1)]`",
+            ),
+        ),
+        Err(e) => Some(undecided(access, &e)),
     }
 }
 
@@ -293,7 +359,7 @@ enum Violation {
 /// How a required constraint is violated, or `None` if it is proved.
 fn violation(
     lookup: &Lookup<'_>,
-    asked: &mut Asked,
+    asked: &mut Asked<'_>,
     scope: &Scope,
     wanted: &Constraint,
 ) -> loopwright_poly::Result<Option<Violation>> {

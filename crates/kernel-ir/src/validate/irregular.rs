@@ -5,7 +5,8 @@
 //! what is affine in such names is proved like any other subscript ([`in_range`]). A subscript that
 //! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`) is evaluated at the
 //! points of its domain for a few small values of the parameters ([`outside`]): a point at which it
-//! leaves the axis refutes the access. That none is found proves nothing.
+//! leaves the axis refutes the access. That none is found proves nothing: a launch asks again, for its
+//! sizes ([`super::at_sizes`]).
 
 use std::collections::BTreeMap;
 
@@ -189,7 +190,7 @@ fn walk(
 }
 
 /// An integer expression at a point, of unlimited size; `None` where it is not known.
-fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
+pub(super) fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
     let of = |e: &Expr| value(e, point);
     Some(match e {
         Expr::Int(v) => (*v).into(),

@@ -4,6 +4,7 @@
 //! that it concerns, and the text gives its place. A check skips what an earlier one has reported,
 //! so that one mistake is reported once.
 
+mod at_sizes;
 mod bounds;
 mod data;
 mod domains;
@@ -16,7 +17,7 @@ mod scope;
 
 pub use names::check_name;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Diagnostic, Diagnostics, KernelData, Lookup, LoopKernel, Name,
@@ -149,6 +150,32 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
         bounds::check(&mut check);
     }
     check.found
+}
+
+impl LoopKernel {
+    /// Checks the subscripts of the declared kernel that are not affine and read no data, such as
+    /// `x[j*j]`, for these values of the integer scalars: validation has only tried them on small
+    /// numbers. A launch asks this when its arguments are bound.
+    ///
+    /// Errors: the first `out-of-bounds`, with a point, or `unchecked-subscript`, where there are too
+    /// many points to look at each and ranges do not suffice. Places are in the printed form.
+    pub fn check_subscripts(&self, scalars: &BTreeMap<Name, i64>) -> Result<(), Diagnostic> {
+        let declared = self.declared();
+        let lookup = Lookup::new(declared);
+        let mut check = Check {
+            data: declared,
+            lookup: &lookup,
+            found: Vec::new(),
+            wrong: BTreeSet::new(),
+            along: Vec::new(),
+        };
+        bounds::check_at(&mut check, scalars);
+        if check.found.is_empty() {
+            return Ok(());
+        }
+        let found = placed(check.found, map_of_print(declared).as_ref());
+        found.0.into_iter().next().map_or(Ok(()), Err)
+    }
 }
 
 /// An empty tree for a kernel that has instructions.

@@ -22,6 +22,8 @@ pub(super) struct Scope {
     pub alternatives: Vec<Vec<Vec<Constraint>>>,
     /// Texts of conditions that prove nothing, although they read no data.
     pub unclear: Vec<String>,
+    /// The conditions that read no data and are no guards, and whether they hold.
+    pub conditions: Vec<(Expr, bool)>,
     /// It is also guarded by a condition that reads data.
     pub opaque: bool,
     /// It is in a reduction under a condition.
@@ -42,6 +44,7 @@ impl Scope {
             wrapping: Vec::new(),
             alternatives: Vec::new(),
             unclear: Vec::new(),
+            conditions: Vec::new(),
             opaque: false,
             hoisted: false,
             tested: BTreeSet::new(),
@@ -91,6 +94,9 @@ impl Scope {
             Some(mut all) if all.len() == 1 => return self.guards.append(&mut all[0]),
             Some(all) => return self.alternatives.push(all),
             None => {}
+        }
+        if data_of(lookup, condition).is_empty() {
+            self.conditions.push((condition.clone(), holds));
         }
         let side = |c: Constraint| match holds {
             true => Some(c),

@@ -75,6 +75,7 @@ fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>
 
 fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
     let resolved = resolve(compiled.kernel(), args)?;
+    compiled.check_subscripts(&resolved.integers)?;
     let (key, variant) = choose(compiled, &resolved)?;
     let program = &variant.program;
     let device = compiled.device();

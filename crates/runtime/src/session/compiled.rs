@@ -10,6 +10,7 @@ use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
 use super::device::Device;
+use super::host::Integers;
 use super::open_types::still_open;
 use super::options::CompileOptions;
 use super::variant::{Key, Variant};
@@ -38,6 +39,8 @@ struct Inner {
     steps: Vec<Stage>,
     options: CompileOptions,
     variants: Mutex<BTreeMap<Key, Slot>>,
+    /// The integer scalars for which subscripts were found to stay inside of their arrays last.
+    subscripts: Mutex<Option<Integers>>,
 }
 
 impl fmt::Debug for Compiled {
@@ -66,6 +69,7 @@ impl Compiled {
                 steps,
                 options: options.clone(),
                 variants: Mutex::default(),
+                subscripts: Mutex::default(),
             }),
         };
         // Errors that do not depend on arguments are reported now.
@@ -97,8 +101,19 @@ impl Compiled {
                 steps: Vec::new(),
                 options,
                 variants,
+                subscripts: Mutex::default(),
             }),
         })
+    }
+
+    /// Checks the subscripts that validation could not prove, once for launches of the same sizes.
+    pub(super) fn check_subscripts(&self, scalars: &Integers) -> Result<(), Diagnostic> {
+        let last = || self.inner.subscripts.lock().unwrap_or_else(PoisonError::into_inner);
+        if last().as_ref() != Some(scalars) {
+            self.inner.kernel.check_subscripts(scalars)?;
+            *last() = Some(scalars.clone());
+        }
+        Ok(())
     }
 
     /// The index type that is tried first.

@@ -334,3 +334,22 @@ y[i, j] = x[i, j] + 1.0
          pass a host tensor, which is laid out as the kernel expects",
     )
 }
+
+pub(super) fn subscripts_that_were_only_tried_are_checked(device: &Device) -> Outcome {
+    let text = "kernel k(x: f32[1600], y: f32[m], m: i32)\nassume 0 <= m\n\
+                domain { [j] : 0 <= j < m }\ny[j] = x[j*j]";
+    let compiled = ok(device.compile(&parse(text)))?;
+    let x = floats(&[1600], &(0..1600).map(|k| k as f32).collect::<Vec<_>>());
+    let run = |m: usize| compiled.run(&Args::new().tensor("x", &x).scalar("m", m));
+    let y = ok(ok(ok(run(40))?.get("y"))?.to_vec::<f32>())?;
+    assert_eq!(y, (0..40).map(|j| (j * j) as f32).collect::<Vec<_>>());
+    for _ in 0..2 {
+        refused(
+            run(41),
+            "error[out-of-bounds]: `x[j * j]` exceeds the bounds of `x`\n  witness: for j = 40, m = 41: the \
+             subscript 1600, of an axis of length 1600\n  help: correct the subscript, the domain or the \
+             shape; the sizes of the launch show it",
+        )?;
+    }
+    Ok(())
+}
