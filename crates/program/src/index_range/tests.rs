@@ -99,6 +99,18 @@ fn remainders_are_below_the_divisor() {
     });
 }
 
+/// Nothing is known of the value that a GPU computes where the divisor is zero.
+#[test]
+fn by_what_may_be_zero_a_quotient_and_a_remainder_can_be_anything() {
+    for op in [BinOp::FloorDiv, BinOp::TruncDiv, BinOp::FloorMod, BinOp::TruncRem] {
+        asked(op, |a, b, found, _| {
+            if b.0 <= 0 && 0 <= b.1 {
+                assert_eq!(found, Range::of_type(DType::I32).unwrap(), "{op:?} {a:?} {b:?}");
+            }
+        });
+    }
+}
+
 #[test]
 fn bits_of_natural_numbers_are_bits_of_an_operand() {
     asked(BinOp::BitAnd, |a, b, found, _| {
@@ -245,6 +257,20 @@ fn conditions_fit_and_so_do_indices_in_them() {
     let body = "if n + 1 > 0 {\n store x[0] = 0.0f32\n}";
     assert_eq!(outcome("", body, MOST - 1, 0), None);
     assert_eq!(outcome("", body, MOST, 0).unwrap().0, "a condition in kernel `k`");
+}
+
+#[test]
+fn a_number_has_as_many_leading_zeros_as_bits_at_most() {
+    let times = |dtype: &str, factor: i64| {
+        let zeros = format!("leading_zeros(cast({dtype}, n))");
+        outcome("", &format!("store x[{zeros} * {factor}] = 0.0f32"), 1, 0)
+    };
+    for (dtype, bits) in [("u32", 32), ("u64", 64)] {
+        let least_too_great = (MOST + 1) / bits;
+        assert_eq!(times(dtype, least_too_great - 1), None, "{dtype}");
+        let beyond = ("a subscript of `x` in kernel `k`".into(), (0, i128::from(MOST) + 1));
+        assert_eq!(times(dtype, least_too_great), Some(beyond), "{dtype}");
+    }
 }
 
 /// What wraps in a wider type would come back into the axis.
