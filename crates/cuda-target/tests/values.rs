@@ -3,8 +3,8 @@
 use loopwright_cuda_target::cuda_source;
 use loopwright_program::Program;
 
-/// The CUDA C of a statement of the kernel, in a program with this index type.
-fn printed(index: &str, statement: &str) -> String {
+/// The CUDA C of a program with this index type and a statement, as lines without indentation.
+fn source(index: &str, statement: &str) -> Vec<String> {
     let text = format!(
         "program k(y, z, f, h, n: i32) index {index}\nglobal y: i32[8] written\nglobal z: i32[n] read \
          written\nglobal f: f32[8] written\nglobal h: f64[8] read\nleaf set \"y[0] = ...\"\nleaf set same \
@@ -14,7 +14,12 @@ fn printed(index: &str, statement: &str) -> String {
     );
     let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let source = cuda_source(&program).unwrap_or_else(|d| panic!("{d}\n{text}"));
-    let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+    source.text.lines().map(|line| line.trim().to_string()).collect()
+}
+
+/// The CUDA C of the statement alone.
+fn printed(index: &str, statement: &str) -> String {
+    let lines = source(index, statement);
     let first = lines.iter().position(|l| l.contains("v = y[0]")).unwrap() + 1;
     lines[first..lines.len() - 1].join(" ")
 }
@@ -33,6 +38,9 @@ fn great_multiples_of_an_index_wrap() {
     assert_eq!(printed("i32", "store y[0] = n * 65537"), "y[0] = (unsigned int)n * 65537;");
     assert_eq!(printed("i32", "store y[0] = n * 131072"), "y[0] = (unsigned int)n * 131072;");
     assert_eq!(printed("i32", "store y[0] = -n"), "y[0] = -n;");
+    // So do their opposites, from the same multiple on.
+    assert_eq!(printed("i32", "store y[0] = -(n * 65536)"), "y[0] = -(n * 65536);");
+    assert_eq!(printed("i32", "store y[0] = -(n * 65537)"), "y[0] = -((unsigned int)n * 65537);");
 }
 
 #[test]
@@ -90,4 +98,102 @@ fn literals_of_narrow_types_wrap() {
         let text = printed("i32", &format!("store y[0] = cast(i32, {literal})"));
         assert_eq!(text, format!("y[0] = (int){value};"), "{literal}");
     }
+}
+
+/// C defines no shift by all bits of a type; the value has every bit moved out.
+#[test]
+fn a_shift_is_an_operator_only_if_it_is_by_less_than_all_bits() {
+    for (value, text) in [
+        ("v << 31", "(unsigned int)v << 31"),
+        ("v << 32", "shift_left(v, 32)"),
+        ("v >> 31", "v >> 31"),
+        ("v >> 32", "shift_right(v, 32)"),
+        // A remainder is below the divisor.
+        ("v >> (v % 32)", "v >> floor_mod(v, 32)"),
+        ("v >> (v % 33)", "shift_right(v, floor_mod(v, 33))"),
+    ] {
+        assert_eq!(printed("i32", &format!("store y[0] = {value}")), format!("y[0] = {text};"));
+    }
+    let of_64_bits = |by: u8| printed("i32", &format!("store y[0] = cast(i32, cast(i64, v) >> {by}i64)"));
+    assert_eq!(of_64_bits(63), "y[0] = (int)((long long)v >> 63);");
+    assert_eq!(of_64_bits(64), "y[0] = (int)shift_right((long long)v, 64LL);");
+}
+
+/// Each type has ends of its own, where the conversion stops.
+#[test]
+fn a_float_becomes_an_integer_by_the_function_of_that_type() {
+    for (dtype, c_type, function) in [
+        ("i8", "signed char", "to_signed_char"),
+        ("i16", "short", "to_short"),
+        ("i64", "long long", "to_long"),
+        ("u8", "unsigned char", "to_unsigned_char"),
+        ("u16", "unsigned short", "to_unsigned_short"),
+        ("u64", "unsigned long long", "to_unsigned_long"),
+    ] {
+        for (array, float) in [("f", "float"), ("h", "double")] {
+            let statement = format!("store y[0] = cast(i32, cast({dtype}, {array}[0]))");
+            assert_eq!(printed("i32", &statement), format!("y[0] = (int){function}({array}[0]);"));
+            let head = format!("__device__ __forceinline__ {c_type} {function}(const {float} a) {{");
+            assert!(source("i32", &statement).contains(&head), "{head}");
+        }
+    }
+    assert_eq!(printed("i32", "store y[0] = cast(i32, f[0])"), "y[0] = __float2int_rz(f[0]);");
+    assert_eq!(printed("i32", "store y[0] = cast(i32, h[0])"), "y[0] = to_int(h[0]);");
+    let unsigned = |array: &str| printed("i32", &format!("store y[0] = cast(i32, cast(u32, {array}[0]))"));
+    assert_eq!(unsigned("f"), "y[0] = (int)__float2uint_rz(f[0]);");
+    assert_eq!(unsigned("h"), "y[0] = (int)to_unsigned(h[0]);");
+}
+
+#[test]
+fn a_number_is_true_unless_it_is_the_zero_of_its_type() {
+    for (value, zero) in [("v", "0"), ("f[0]", "0.0f"), ("h[0]", "0.0")] {
+        let text = printed("i32", &format!("store y[0] = cast(i32, cast(bool, {value}))"));
+        assert_eq!(text, format!("y[0] = (int)({value} != {zero});"));
+    }
+}
+
+/// A float in place of a double would choose another overload.
+#[test]
+fn constants_without_a_literal_are_declared_in_their_type() {
+    for (array, value, name, declaration) in [
+        ("f", "f32.nan", "not_a_number", "const float not_a_number = __int_as_float(0x7fc00000);"),
+        (
+            "h",
+            "f64.nan",
+            "not_a_number_f64",
+            "const double not_a_number_f64 = __longlong_as_double(0x7ff8000000000000LL);",
+        ),
+        ("f", "f32.inf", "infinity", "const float infinity = __int_as_float(0x7f800000);"),
+        (
+            "h",
+            "f64.inf",
+            "infinity_f64",
+            "const double infinity_f64 = __longlong_as_double(0x7ff0000000000000LL);",
+        ),
+    ] {
+        let statement = format!("store {array}[0] = {value}");
+        assert_eq!(printed("i32", &statement), format!("{array}[0] = {name};"));
+        assert!(source("i32", &statement).contains(&declaration.to_string()), "{declaration}");
+    }
+}
+
+#[test]
+fn the_value_of_a_function_of_floats_has_their_type() {
+    assert_eq!(printed("i32", "store f[0] = -sqrt(f[0])"), "f[0] = -sqrtf(f[0]);");
+    assert_eq!(printed("i32", "store h[0] = floor(sqrt(h[0]))"), "h[0] = floor(sqrt(h[0]));");
+}
+
+/// An assignment converts to the type of its target, which keeps the low bits.
+#[test]
+fn the_operand_of_an_assignment_is_cast_only_where_its_high_bits_count() {
+    assert_eq!(printed("i32", "set v = v & (v + 1)"), "v &= (unsigned int)v + 1;");
+    assert_eq!(printed("i32", "set v = v quo (v + 1)"), "v /= (int)((unsigned int)v + 1);");
+}
+
+#[test]
+fn a_choice_between_ints_is_an_int_in_wider_types_too() {
+    let choice = |a: &str, b: &str| printed("i32", &format!("store y[0] = cast(i32, if(v < 3, {a}, {b}))"));
+    assert_eq!(choice("-1i64", "2i64"), "y[0] = (int)(v < 3 ? -1 : 2);");
+    // One that is no int makes the choice one of its type.
+    assert_eq!(choice("-1i64", "4294967296i64"), "y[0] = (int)(v < 3 ? -1 : 4294967296LL);");
 }
