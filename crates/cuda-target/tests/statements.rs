@@ -1,0 +1,77 @@
+//! Statements of programs as they are printed: places in memory, barriers, their comments.
+
+use loopwright_cuda_target::cuda_source;
+use loopwright_kernel_ir::Diagnostic;
+use loopwright_program::Program;
+
+/// The CUDA C of a kernel with this block, these local arrays and these statements, as lines without
+/// indentation.
+fn lines(block: &str, arrays: &str, statements: &str) -> Result<Vec<String>, Diagnostic> {
+    let text = format!(
+        "program k(x, n: i32) index i32\nglobal x: f64[8] read written\nhost {{\n launch k\n}}\nkernel k(x \
+         written, n: i32) {{\n grid(1, 1, 1)\n block({block})\n{arrays}\n\n{statements}\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    Ok(cuda_source(&program)?.text.lines().map(|line| line.trim().to_string()).collect())
+}
+
+/// Whether these lines follow one another.
+fn has(lines: &[String], wanted: &[&str]) -> bool {
+    lines.windows(wanted.len()).any(|found| found == wanted)
+}
+
+#[test]
+fn an_element_lies_where_the_layout_of_its_array_puts_it() {
+    let expect = |layout: &str, lengths: &str, place: &str| {
+        let array = format!(" shared tile: f32[4, 16] {layout}");
+        let found = lines("16, 1, 1", &array, " store tile[n, thread.x] = 1.0f32").unwrap();
+        assert!(has(&found, &[&format!("__shared__ float tile{lengths};")]), "{found:#?}");
+        assert!(has(&found, &[&format!("tile{place} = 1.0f;")]), "{found:#?}");
+    };
+    expect("", "[4][16]", "[n][threadIdx.x]");
+    // Rows of 17: the last of 4 rows ends with the element 3 * 17 + 15.
+    expect("layout((4,16):(17,1))", "[67]", "[n * 17 + threadIdx.x]");
+    // The two low bits of the row, from the bit 4 of the offset on, permute the elements of each row.
+    expect("swizzle(2, 0, 4)", "[4][16]", "[n][threadIdx.x ^ (n & 3)]");
+}
+
+/// A second line of a note would be code, as would the statement behind a backslash be comment.
+#[test]
+fn a_note_stays_a_comment_and_comments_nothing_else() {
+    let barrier = |note: &str| lines("64, 1, 1", "", &format!(" barrier block {note}")).unwrap();
+    let expect = |note: &str, wanted: &[&str]| {
+        let found = barrier(note);
+        assert!(has(&found, wanted), "{note}: {found:#?}");
+    };
+    expect(r#""one line""#, &["__syncthreads();  // one line", "}"]);
+    expect(r#""two\nlines""#, &["// two", "// lines", "__syncthreads();", "}"]);
+    expect(r#""a backslash \\""#, &["// a backslash", "__syncthreads();", "}"]);
+    expect(r#""two \\\nlines \\""#, &["// two", "// lines", "__syncthreads();", "}"]);
+}
+
+#[test]
+fn a_partial_warp_is_told_by_the_number_of_a_thread_in_its_block() {
+    for (block, thread) in [
+        ("48, 1, 1", "threadIdx.x"),
+        ("12, 4, 1", "threadIdx.y * 12 + threadIdx.x"),
+        ("6, 4, 2", "(threadIdx.z * 4 + threadIdx.y) * 6 + threadIdx.x"),
+    ] {
+        let text = lines(block, "", " barrier warp").unwrap().join(" ");
+        let mask = format!("const unsigned int warp_mask = {thread} < 32 ? 0xffffffffu : 0x0000ffffu;");
+        assert!(text.contains(&format!("{mask} __syncwarp(warp_mask);")), "{text}");
+    }
+}
+
+#[test]
+fn a_vector_has_two_elements_or_more() {
+    let copy = |lanes: u8| lines("1, 1, 1", "", &format!(" copy {lanes} x[0] = x[4]"));
+    let two = "*reinterpret_cast<double2 *>(&x[0]) = *reinterpret_cast<const double2 *>(&x[4]);";
+    assert!(has(&copy(2).unwrap(), &[two]));
+    for lanes in [0, 1] {
+        let refused = copy(lanes).unwrap_err();
+        assert_eq!(
+            (refused.code, &*refused.message),
+            ("malformed-program", &*format!("no access moves {lanes} elements of f64"),)
+        );
+    }
+}
