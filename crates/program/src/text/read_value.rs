@@ -320,7 +320,12 @@ impl Reader {
                 Ok(Deep { value: Value::ballot(has, &self.names.target), depth: depth + 1 })
             }
             "leading_zeros" => {
+                let span = self.p.span();
                 let ([a], depth) = self.operands()?;
+                if !matches!(a.dtype, DType::U32 | DType::U64) {
+                    let message = format!("`leading_zeros` is of a u32 or u64, not of {}", a.dtype);
+                    return Err(self.p.error_at(span, "wrong-type", message));
+                }
                 Ok(Deep { value: a.leading_zeros(), depth: depth + 1 })
             }
             "since" => self.since(),
