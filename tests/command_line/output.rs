@@ -75,6 +75,29 @@ fn output_that_cannot_be_written_is_an_error() {
     }
 }
 
+/// `/dev/full` has no end when it is read.
+#[test]
+fn what_is_read_before_it_is_added_to_is_a_regular_file() {
+    let folder = Folder::new("no-end");
+    let kernel = "kernel k(x: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\nx[i] = 1.0";
+    let kernel = folder.file("k.lw", kernel);
+    let pipeline = folder.file("k.pipe", "split_iname(i, $b)");
+    let space = folder.file("k.space", "b in [32, 64]");
+    for (option, begins) in [("--record", "error[tuning-record]"), ("--log", "error[tuning-log]")] {
+        let args = ["tune", &kernel, &pipeline, &space, "--set", "n=9", "--device", "emulator", option];
+        for path in ["/dev/full", "/dev/zero"].into_iter().filter(|p| std::path::Path::new(p).exists()) {
+            let args: Vec<String> = args.iter().chain(&[path]).map(|a| a.to_string()).collect();
+            let output = loopwright(&args).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{option} {path}: {text}");
+            assert!(
+                text.starts_with(begins) && text.contains("not a regular file"),
+                "{option} {path}: {text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_reader_that_went_away_ends_a_command_quietly() {
     let folder = Folder::new("head");

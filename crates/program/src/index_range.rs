@@ -48,6 +48,14 @@ impl TooWide {
     /// A refusal, for a type without a wider alternative.
     pub fn diagnostic(&self) -> Diagnostic {
         let (low, high) = self.range;
+        let is_scalar = limits(self.index).is_some_and(|(from, to)| from <= low && high <= to);
+        if is_scalar {
+            return Diagnostic::new(
+                "index-overflow",
+                format!("{} is {low}: proofs about conditions are for scalars below 2^61", self.place),
+            )
+            .help("pass a smaller number, or one of a narrower type");
+        }
         Diagnostic::new(
             "index-overflow",
             format!("{} can reach {low} to {high}, which leaves {}", self.place, self.index),

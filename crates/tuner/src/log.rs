@@ -38,7 +38,8 @@ pub struct Recalled {
 /// The records of a log, in the order in which they were appended. Does not create or write
 /// anything.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
-    let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(HELP))?;
+    let bytes =
+        regular(path).and_then(|()| std::fs::read(path)).map_err(|e| failed(path, "read", &e).help(HELP))?;
     let (records, _) = parse(path, &bytes)?;
     if records.is_empty() {
         return Err(Diagnostic::new("tuning-log", format!("{} holds no record", path.display())).help(HELP));
@@ -47,6 +48,14 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
 }
 
 const HELP: &str = "use a file written by `loopwright tune --log FILE`";
+
+/// Refuses a device or a pipe, which may have no end. A file that does not exist is none of them.
+pub(crate) fn regular(path: &Path) -> std::io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a regular file")),
+        _ => Ok(()),
+    }
+}
 
 /// How every record begins.
 const BEGIN: &[u8] = b"{\"key\":";
@@ -112,6 +121,7 @@ impl Log {
     /// with other contents is an error and is not changed.
     pub fn open(path: impl AsRef<Path>, key: &Key, basis: &str) -> Result<(Log, Recalled), Diagnostic> {
         let path = path.as_ref().to_owned();
+        regular(&path).map_err(|e| failed(&path, "opened", &e))?;
         let mut file = OpenOptions::new()
             .create(true)
             .read(true)

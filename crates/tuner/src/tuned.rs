@@ -17,6 +17,7 @@ use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
 use crate::data_class::data_class;
+use crate::log::regular;
 use crate::{Outcome, Point, Tuning, figures, key};
 
 /// The key of a shipped record.
@@ -259,7 +260,7 @@ impl TunedRecords {
             Diagnostic::new("tuning-record", format!("{} cannot be read: {e}", path.display()))
                 .help("use a file written by `loopwright tune --record FILE`")
         };
-        let text = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
+        let text = regular(path).and_then(|()| std::fs::read(path)).map_err(|e| failed(e.to_string()))?;
         serde_json::from_slice(&text).map_err(|e| failed(e.to_string()))
     }
 

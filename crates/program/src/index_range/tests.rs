@@ -355,3 +355,16 @@ fn what_a_launch_stores_is_what_later_rounds_read() {
     // 100 rounds: beyond the type of indices after 48 of them.
     assert_eq!(of_rounds("+ 1").unwrap().0, "a subscript of `x` in kernel `turn`");
 }
+
+#[test]
+fn a_refusal_says_whether_an_index_is_too_wide_or_a_scalar_too_great() {
+    let message = |range, index| TooWide { place: "it".into(), range, index }.diagnostic().message;
+    let far = i128::from(FAR_SCALAR) + 1;
+    assert_eq!(
+        message((far, far), DType::I64),
+        "it is 2305843009213693952: proofs about conditions are for scalars below 2^61"
+    );
+    assert_eq!(message((-1, far), DType::I32), "it can reach -1 to 2305843009213693952, which leaves i32");
+    let beyond = 1i128 << 63;
+    assert_eq!(message((0, beyond), DType::I64), "it can reach 0 to 9223372036854775808, which leaves i64");
+}
