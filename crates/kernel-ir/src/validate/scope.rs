@@ -155,6 +155,8 @@ fn alternatives(standing: &Standing<'_, '_>, condition: &Expr, holds: bool) -> O
         Some(negations.into_iter().flatten().map(|c| vec![c]).collect())
     };
     match condition {
+        Expr::Bool(value) if *value == holds => Some(vec![Vec::new()]),
+        Expr::Bool(_) => Some(vec![vec![Constraint::nonneg(Aff::constant(-1))]]),
         Expr::Unary(UnaryOp::Not, a) => alternatives(standing, a, !holds),
         Expr::Binary(op @ (And | Or), a, b) => {
             let (a, b) = (alternatives(standing, a, holds)?, alternatives(standing, b, holds)?);
