@@ -89,6 +89,53 @@ fn statements_of_one_value_change_places() {
     assert_eq!(swapped("y[i + 1] = x[i]", "y[j] = x[j]"), "refuted");
 }
 
+/// One of two loops runs backwards: the last value of a cell is that of its first round, which is
+/// the same one if it comes from the other loop.
+#[test]
+fn values_of_one_loop_are_not_those_of_another() {
+    let turned = |statement: &str| {
+        let kernel = |reversed: &str, iname: &str| {
+            format!(
+                "{HEAD}domain {{ [i] : 0 <= i < n }}\n\
+                 domain {{ [j] : 0 <= j < m }}\n\
+                 {reversed}{statement} {{id=put, inames=i:{iname}}}\n\
+                 tree {{\nfor i {{\nfor {iname} {{\nput\n}}\n}}\n}}\n"
+            )
+        };
+        let reversed = kernel("domain { [r] : 0 <= r < m }\ndomain { [j] }\nlet j = m - 1 - r\n", "r")
+            .replacen("domain { [j] : 0 <= j < m }\n", "", 1);
+        judged(&reversed, &kernel("", "j"))
+    };
+    assert_eq!(turned("y[i] = x[j]"), "refuted");
+    assert_eq!(turned("y[i] = x[i + j]"), "refuted");
+    assert_eq!(turned("y[i] = x[i]"), "order");
+    assert_eq!(turned("y[i] = x[i] + s"), "order");
+}
+
+/// That two values are equal is two questions, one for each that may be the greater one.
+#[test]
+fn comparisons_of_values_are_counted() {
+    let questions = |first: &str, second: &str| {
+        let kernel = |leaves: &str| {
+            format!(
+                "{HEAD}domain {{ [i] : 0 <= i < n }}\n\
+                 domain {{ [j] : 0 <= j < n }}\n\
+                 {first} {{id=first, inames=i}}\n\
+                 {second} {{id=second, inames=j}}\n\
+                 tree {{\n{leaves}}}\n"
+            )
+        };
+        let (one, two) = ("for i {\nfirst\n}\n", "for j {\nsecond\n}\n");
+        let (declared, after) = (kernel(&format!("{one}{two}")), kernel(&format!("{two}{one}")));
+        let kernel = LoopKernel::parse(&format!("{after}declared {{\n{declared}}}\n")).unwrap();
+        match judge(kernel.declared(), &kernel) {
+            Verdict::Proved { questions, .. } => questions,
+            verdict => panic!("{verdict}"),
+        }
+    };
+    assert_eq!(questions("y[i] = x[i]", "y[j] = x[j]"), questions("y[i] = 0.0", "y[j] = 0.0") + 2);
+}
+
 /// The verdict on a loop that loads `t` from `p` and then does this, from the last round to the
 /// first.
 fn backwards(fact: &str, statement: &str) -> String {
