@@ -88,6 +88,7 @@ fn witnesses_are_of_instances_that_read() {
         ("i // 8 == 1 and (z[i] > 0.0 or i % 2 == 0)", 8..16),
         ("not (i // 8 != 2 or z[i] > 0.0 and i % 2 == 1)", 16..24),
         ("(i - 3) * (i - 3) == 4 and z[i] > 0.0", 1..6),
+        ("100 > i * i and z[i] > 0.0", 0..10),
     ] {
         let found = turned(condition);
         let i = found.split("[i=").nth(1).and_then(|t| t.split(']').next()?.parse::<i64>().ok());
