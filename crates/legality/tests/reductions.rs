@@ -122,3 +122,40 @@ fn a_nested_reduction_around_another() {
     assert!(agree(declared, same, body) && goes_on(declared, same, body));
     assert!(!agree(declared, "sum(o, sum(r, sum(j, x[j, i])))", body));
 }
+
+/// Each of two reductions in one statement reads what it adds, and nothing of what the other does:
+/// only the first one may run before what the second one reads is written.
+#[test]
+fn each_of_two_reductions_reads_its_own_points() {
+    let kernel = |body: &str| {
+        format!(
+            "\
+kernel k(x: f32[n], z: f32[n], y: f32[1], n: i32)
+assume 1 <= n
+domain {{ [h] : 0 <= h < n }}
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] : 0 <= j < n }}
+z[h] = 1.0 {{id=fill, inames=h}}
+y[0] = sum(i, x[i]) + sum(j, z[j]) {{id=both}}
+tree {{
+both.init
+both.init1
+{body}
+both.finish
+}}
+"
+        )
+    };
+    let fill = "for h {\nfill\n}\n";
+    let (first, second) = ("for i {\nboth.update\n}\n", "for j {\nboth.update1\n}\n");
+    let declared = kernel(&[fill, first, second].concat());
+    let proved = |body: &[&str]| {
+        let text = format!("{}declared {{\n{declared}}}\n", kernel(&body.concat()));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        matches!(judge(kernel.declared(), &kernel), Verdict::Proved { .. })
+    };
+    assert!(proved(&[first, fill, second]));
+    assert!(proved(&[fill, second, first]));
+    assert!(!proved(&[second, fill, first]));
+    assert!(!proved(&[first, second, fill]));
+}
