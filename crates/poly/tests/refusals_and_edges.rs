@@ -388,3 +388,19 @@ fn unions_of_two_are_joined_and_separated() {
         assert_eq!(holding, usize::from((0..12).contains(&i)), "{i}: {apart}");
     }
 }
+
+/// Strides are relaxed by plain elimination, which takes systems of up to 300 rows: here the ranges
+/// of parameters, a bound of `x`, and the equation that makes it a multiple of four, from which the
+/// inequalities of the quotient follow.
+#[test]
+fn strides_are_relaxed_in_systems_of_limited_size() {
+    let bounds = |parameters: usize| {
+        let mut rows =
+            vec![Constraint::zero(v("x").modulo(4).unwrap()), Constraint::le(&v("p0"), &v("x")).unwrap()];
+        rows.extend((0..parameters).map(|n| Constraint::nonneg(v(&format!("p{n}")))));
+        let found = System::new(&rows).unwrap().bounds(&Name::new("x"), &|_| true)?;
+        Ok((found.lower.len(), found.upper.len(), found.guards.len(), found.rest.len()))
+    };
+    assert_eq!(bounds(298), Ok((1, 0, 1, 298)));
+    assert_eq!(bounds(299), Err(Error::Budget));
+}
