@@ -1,0 +1,66 @@
+//! The premises of the theorem of reductions along misaligned rows, of rows whose ends are read from
+//! data.
+
+mod common;
+
+use common::{each_is_noticed, instruction, realized};
+use loopwright_kernel_ir::{Access, BinaryOp, Expr, Name};
+
+/// Sums of the elements between two positions in each row.
+const PARTS: &str = "\
+kernel k(x: f32[m, n], from: i32[m], to: i32[m], y: i32[m], out: f32[m], n: i32, m: i32)
+assume 1 <= n
+fact 0 <= from <= n
+fact 0 <= to <= n
+domain { [s] : 0 <= s < m }
+domain { [i] : lo <= i < hi }
+domain { [r] : 0 <= r < m }
+temp lo: i32 private
+temp hi: i32 private
+lo = from[s] {id=begin, inames=s}
+hi = to[s] {id=end, inames=s}
+out[s] = sum(i, x[s, i]) {id=total}
+y[r] = 1 {id=other}
+";
+
+const VECTORS: &str = "\
+split_iname(i, 128, outer=i_tile, inner=i_rest)
+split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)
+";
+
+#[test]
+fn the_number_that_is_taken_off_is_one_for_each_result() {
+    let (before, after) = realized("alignment", PARTS, VECTORS);
+    let reason = "does not compute one number for each result";
+    each_is_noticed(
+        &before,
+        &after,
+        &[
+            (
+                "only some rows have a number",
+                &|data| {
+                    let even = Expr::binary(BinaryOp::Mod, Expr::name("s"), Expr::Int(2));
+                    let even = Expr::binary(BinaryOp::Eq, even, Expr::Int(0));
+                    instruction(data, "find_misalign_i").predicate = Some(even);
+                },
+                reason,
+            ),
+            (
+                "rows may get the numbers of others",
+                &|data| instruction(data, "find_misalign_i").atomic = true,
+                reason,
+            ),
+            (
+                "it depends on what the kernel writes",
+                &|data| {
+                    let find = instruction(data, "find_misalign_i");
+                    let Expr::Binary(op, _, most) = find.value.clone() else { panic!() };
+                    let read = Access { array: Name::new("y"), index: vec![Expr::name("s")] };
+                    find.value = Expr::Binary(op, Expr::Subscript(read).into(), most);
+                },
+                reason,
+            ),
+        ],
+    );
+}
