@@ -1,7 +1,7 @@
 //! Executions that do not correspond to any instance of the declared kernel.
 
 use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel};
-use loopwright_legality::{Verdict, judge};
+use loopwright_legality::{Basis, Comparison, Model, Verdict, judge};
 use loopwright_poly::Aff;
 
 /// One extra cell of a temporary is computed, from outside the array: nothing reads it, but it is
@@ -84,4 +84,29 @@ declared {{
     assert!(matches!(verdict("n - 1 - i"), Verdict::Proved { .. }));
     let found = verdict("i");
     assert!(matches!(&found, Verdict::Refuted(_)), "{found}");
+}
+
+/// A statement is run several times, so that its executions correspond to no declared ones one to
+/// one. Besides what the comparison of the two forms asks, the flow of values asks whether these
+/// executions are declared, and what its output holds at the end of each form.
+#[test]
+fn what_the_flow_of_values_asks_is_counted() {
+    let kernel = |again: &str, inames: &str, tree: &str| {
+        format!(
+            "kernel k(a: f32[n], y: f32[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             {again}y[i] = 2.0 * a[i] {{id=twice, inames={inames}}}\n\
+             tree {{\nfor i {{\n{tree}}}\n}}\n"
+        )
+    };
+    let declared = kernel("", "i", "twice\n");
+    let after = kernel("domain { [r] : 0 <= r < 4 }\n", "i:r", "for r {\ntwice\n}\n");
+    let text = format!("{after}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    let (old, new) = (Model::new(kernel.declared()).unwrap(), Model::new(&kernel).unwrap());
+    let (_, _, compared) = Comparison::new(&old, &new).run().unwrap();
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { basis: Basis::Flow, questions } => assert_eq!(questions, compared + 3),
+        verdict => panic!("{verdict}"),
+    }
 }

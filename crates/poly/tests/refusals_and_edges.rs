@@ -404,3 +404,23 @@ fn strides_are_relaxed_in_systems_of_limited_size() {
     assert_eq!(bounds(298), Ok((1, 0, 1, 298)));
     assert_eq!(bounds(299), Err(Error::Budget));
 }
+
+/// The column that adds the fewest rows is eliminated first: `b`, which nothing bounds from above,
+/// goes with all rows that it is in, and then nothing bounds `x` from below. The other way round,
+/// there would be too many rows in between for an answer without isl.
+#[test]
+fn what_is_unbounded_goes_first() {
+    let mut rows = Vec::new();
+    for n in 0..14 {
+        rows.push(Constraint::le(&v(&format!("q{n}")), &v("x").add(&v("b")).unwrap()).unwrap());
+    }
+    for n in 0..20 {
+        rows.push(Constraint::le(&v("x"), &v(&format!("r{n}"))).unwrap());
+    }
+    for n in 0..262 {
+        rows.push(Constraint::le(&v(&format!("p{n}")), &v("b")).unwrap());
+    }
+    let system = System::new(&rows).unwrap();
+    let found = with_budget(1, || system.eliminate(&[Name::new("x"), Name::new("b")])).unwrap();
+    assert!(found.exact && found.system.constraints().is_empty(), "{}", found.system);
+}
