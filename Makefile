@@ -38,7 +38,7 @@ mutants: setup
 	@missed=0; \
 	$(mutate)/poly -p loopwright-poly || missed=1; \
 	$(mutate)/legality -p loopwright-legality \
-		--test-package loopwright-legality,loopwright-transforms,loopwright-testing || missed=1; \
+		--test-package loopwright-legality,loopwright-realize,loopwright-transforms,loopwright-testing || missed=1; \
 	$(mutate)/runtime -p loopwright-runtime || missed=1; \
 	$(mutate)/emulator -p loopwright-emulator || missed=1; \
 	$(mutate)/program -p loopwright-program --test-package loopwright-program,loopwright || missed=1; \

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{each_is_noticed, instruction, realized};
-use loopwright_kernel_ir::{Access, BinaryOp, Expr, Name};
+use loopwright_kernel_ir::{Access, Aff, BinaryOp, Expr, Name};
 
 /// Sums of the elements between two positions in each row.
 const PARTS: &str = "\
@@ -28,6 +28,16 @@ split_iname(i, 128, outer=i_tile, inner=i_rest)
 split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
 tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)
 ";
+
+/// `lo` for `hi` and `hi` for `lo`.
+fn exchanged(aff: &Aff) -> Aff {
+    aff.rename(&|n| match &**n {
+        "lo" => Some(Name::new("hi")),
+        "hi" => Some(Name::new("lo")),
+        _ => None,
+    })
+    .unwrap()
+}
 
 #[test]
 fn the_number_that_is_taken_off_is_one_for_each_result() {
@@ -62,5 +72,25 @@ fn the_number_that_is_taken_off_is_one_for_each_result() {
                 reason,
             ),
         ],
+    );
+}
+
+/// The positions are read from data, under names that stand for what they are read from.
+#[test]
+fn rows_end_where_their_data_say() {
+    let (before, after) = realized("alignment", PARTS, VECTORS);
+    each_is_noticed(
+        &before,
+        &after,
+        &[(
+            "they begin where they ended, and end where they began",
+            &|data| {
+                let i = Name::new("i");
+                for domain in data.domains.iter_mut().filter(|d| d.inames.contains(&i)) {
+                    domain.constraints.iter_mut().for_each(|c| c.aff = exchanged(&c.aff));
+                }
+            },
+            "has other points",
+        )],
     );
 }

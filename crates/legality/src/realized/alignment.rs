@@ -202,13 +202,7 @@ fn image(
     let system = System::of(rows)?;
     let mut dims: Vec<Name> = part.inames.iter().filter(|n| !along(n)).cloned().collect();
     dims.extend([shift.name.clone(), position]);
-    // Data that bound rows are names as others are.
-    let data = part.constraints.iter().flat_map(Constraint::names);
-    for n in data.filter(|n| !along(n) && !new.is_parameter(n)) {
-        if !dims.contains(&n) {
-            dims.push(n);
-        }
-    }
+    // Data that bound rows are parameters of both, under their names.
     *questions += 1;
     Ok(Set::from_systems(&dims, system.project_exactly(&along)?)?)
 }
