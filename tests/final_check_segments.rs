@@ -287,3 +287,63 @@ fn what_is_spoilt_inside_of_a_flattened_nest_is_refused() {
         "only {by_values} of {asked} variants were refused for what they compute"
     );
 }
+
+/// What the check says of a nest in whose text something is replaced.
+fn replaced((kernel, program): &(LoopKernel, Program), from: &str, to: &str) -> Option<String> {
+    let text = program.to_text();
+    assert!(text.contains(from), "no `{from}` in\n{text}");
+    let text = text.replace(from, to);
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    verify_kernel(kernel, &program).refusal().map(|d| d.message.clone())
+}
+
+/// Floating-point numbers are computed by code of their own, for the text as for the kernel.
+#[test]
+fn operations_on_floats_in_a_flattened_nest_are_told_apart() {
+    let operators = ["+", "-", "*", "/"];
+    for own in operators {
+        let sums = format!("out[s] = sum(i, cast(f32, x[i]) {own} 0.75)");
+        let declared = declared("", "out: f32[nseg]", &sums);
+        let nest = lowered(&declared, "flatten_ragged(s, i, threads=64, items=8, tiles=1)");
+        for other in operators {
+            let found = replaced(&nest, &format!(" {own} 0.75f32"), &format!(" {other} 0.75f32"));
+            assert_eq!(found.is_none(), own == other, "{own} {other}: {found:?}");
+        }
+    }
+}
+
+/// Of two nests each has its own operands, and what it has of the other's may not be read, even if
+/// that changes nothing.
+#[test]
+fn a_flattened_nest_does_not_read_what_another_one_reads() {
+    let kernel = "\
+kernel k(x: i32[n], w: i32[n], offsets: i32[nseg + 1], p: i32[nseg], q: i32[nseg], n: i32, nseg: i32)
+assume 0 <= n and 0 <= nseg
+fact monotone(offsets)
+fact 0 <= offsets <= n
+domain { [s] : 0 <= s < nseg }
+domain { [i] : lo <= i < hi }
+domain { [t] : 0 <= t < nseg }
+domain { [j] : first <= j < last }
+temp lo: i32 private
+temp hi: i32 private
+temp first: i32 private
+temp last: i32 private
+lo = offsets[s]
+hi = offsets[s + 1]
+p[s] = sum(i, x[i]) {id=sums}
+first = offsets[t]
+last = offsets[t + 1]
+q[t] = sum(j, w[j]) {id=others}
+";
+    let steps = "flatten_ragged(s, i, threads=64, items=8, tiles=1)\n\
+                 flatten_ragged(t, j, threads=64, items=8, tiles=1)";
+    let nests = lowered(&LoopKernel::parse(kernel).unwrap(), steps);
+    for (array, other, id) in [("x", "w", "sums"), ("w", "x", "others")] {
+        let read = format!("= {array}[point.1] {{{id}.update");
+        assert_eq!(replaced(&nests, &read, &read), None);
+        let both = format!("= {array}[point.1] + 0 * {other}[point.1] {{{id}.update");
+        let why = replaced(&nests, &read, &both).unwrap_or_default();
+        assert!(why.starts_with(&format!("{id}.update reads `{other}` in ")), "{why}");
+    }
+}
