@@ -122,6 +122,45 @@ fn private_arrays_have_axes_too() {
     }
 }
 
+/// A private array whose layout is set, with subscripts and offsets that are the same for all
+/// threads, and are known only when the program runs. Outside of its axes it has no elements, so
+/// that no offset is right there, not even one that is inside of the storage.
+#[test]
+fn private_arrays_with_layouts_have_axes_too() {
+    let stored = |row: i64, column: i64, offset: i64| {
+        let text = format!(
+            "program p(x, n: i32) index i32
+global x: f32[4] read written
+leaf put \"x[t] = 2.0\"
+host {{
+    launch p
+}}
+kernel p(x written, n: i32) {{
+    grid(1, 1, 1)
+    block(4, 1, 1)
+    private r: f32[3, 4] layout((3,4):(1,3))
+
+    store r[n + {row}, n + {column} @ n + {offset}] = 2.0f32 {{put}}
+    store x[thread.x] = r[n + {row}, n + {column} @ n + {offset}] {{put}}
+}}
+"
+        );
+        let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 4)).scalar("n", 0i32);
+        let found = run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell));
+        let twos = Buffer::from_slice(&[2.0f32; 4]);
+        assert_eq!(found.is_none(), args.buffer("x") == Some(&twos));
+        found
+    };
+    for (row, column) in [(0, 0), (2, 0), (0, 3), (2, 3)] {
+        assert_eq!(stored(row, column, row + 3 * column), None, "{row}, {column}");
+    }
+    // Below all axes, beyond all, and in between: by the offset of an element.
+    for (row, column) in [(-1, 0), (0, -1), (-1, -1), (3, 4), (3, 0), (0, 4), (-1, 4)] {
+        assert_eq!(stored(row, column, 0), outside(row, column), "{row}, {column}");
+    }
+}
+
 /// A stride beyond 32 bits along an axis with one element.
 #[test]
 fn an_axis_of_one_element_with_a_wide_stride() {
