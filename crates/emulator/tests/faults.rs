@@ -216,6 +216,22 @@ fn reads_of_what_was_never_written() {
     assert_eq!((fault.array, fault.second.unwrap().thread), (Some(Name::new("v")), [3, 0, 0]));
 }
 
+/// Private elements at subscripts that are constant, equal in all threads, and different ones.
+#[test]
+fn what_was_never_written_may_be_read_where_that_is_not_checked() {
+    let private = Memory::Private(0);
+    for at_own in [int(1), bid(0), tid(0)] {
+        let own = load(F, at(private, at_own));
+        let mut k = kernel(ONE(), [2, 1, 1], vec![store(at(X, tid(0)), own, 0)]);
+        k.private = vec![local("r", F, &[2])];
+        let p = over_x(2, k);
+        assert_eq!(faults(&p, 2).kind, FaultKind::Uninitialised);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 2));
+        let checks = Checks { uninitialised: false, ..Checks::ALL };
+        assert!(run(&p, &mut args, &Options { checks, ..Options::default() }).is_ok());
+    }
+}
+
 #[test]
 fn barriers_must_not_diverge() {
     // Within a warp.
