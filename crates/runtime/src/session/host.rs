@@ -323,4 +323,17 @@ mod tests {
             assert_eq!(launched(&later, 4, first, 10), Ok(6), "{first}");
         }
     }
+
+    /// The first launch never starts early, and those behind it do where their kernel may.
+    #[test]
+    fn launches_start_early_only_where_their_kernel_may() {
+        let mut program = rounds("domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n }");
+        let scalars = [("n", 4), ("first", 0), ("rounds", 3)].map(|(k, v)| (Name::new(k), v));
+        for early in [false, true] {
+            program.kernels[0].early = early;
+            let steps = launches(&program, &Integers::from(scalars.clone())).unwrap();
+            let found: Vec<bool> = steps.iter().map(|step| step.early).collect();
+            assert_eq!(found, [false, early, early]);
+        }
+    }
 }

@@ -4,6 +4,9 @@
 //! to the chunks of a block, so lengths are derived from these numbers. Choosing is all that they
 //! are used for: what has to come out does not depend on them.
 
+#[cfg(test)]
+mod tests;
+
 use loopwright_kernel_ir::Flat;
 
 use super::number::hash;

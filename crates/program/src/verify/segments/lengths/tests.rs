@@ -1,0 +1,80 @@
+//! Which lengths are chosen, by the steps at which segments begin and end.
+
+use loopwright_kernel_ir::Flat;
+
+use super::{Lengths, cases};
+
+/// The steps at which the points of a segment begin and end, and that at which its end does.
+struct Segment {
+    first: i64,
+    points: i64,
+    end: i64,
+}
+
+fn segments(case: &Lengths) -> Vec<Segment> {
+    let mut steps = 0;
+    let of = |length: &i64| {
+        let first = steps;
+        steps += length + i64::from(Flat::END_WEIGHT);
+        Segment { first, points: first + length, end: steps }
+    };
+    case.lengths.iter().map(of).collect()
+}
+
+/// A nest in warps of 32 threads, of which each has 16 points in a tile.
+fn nest(threads: u16, tiles: u16) -> Flat {
+    Flat { threads, items: 16, tiles, tail: None }
+}
+
+const TILE: i64 = 16 * 32;
+
+/// The cases that are longer than a few tiles, without those of whole blocks, which begin at element
+/// 1: those that are chosen by the ends of chunks.
+fn of_chunks(tiles: u16) -> Vec<Vec<Segment>> {
+    let few = 3;
+    let found = cases(nest(64, tiles), 32);
+    found.iter().skip(few + 1).filter(|case| case.before == 0).map(segments).collect()
+}
+
+/// Segments that are none the shorter for being many: with some of no point, several would have
+/// their ends in one.
+#[test]
+fn many_short_segments_have_a_point_or_two() {
+    for flat in [nest(32, 1), nest(256, 64)] {
+        let is_short = |length: &&i64| (1..=2).contains(*length);
+        let longest = |case: &Lengths| {
+            let runs = case.lengths.split(|length| !is_short(&length));
+            runs.filter(|run| run.contains(&1) && run.contains(&2)).map(<[i64]>::len).max()
+        };
+        // A group is as many as a warp has lanes.
+        let found = cases(flat, 32).iter().filter_map(longest).max();
+        assert!(found.is_some_and(|run| run >= 4 * 32), "{flat:?}: {found:?}");
+    }
+}
+
+/// Chunks of four tiles, of which several are run.
+#[test]
+fn chunks_end_with_a_segment_one_step_off_and_within_its_end() {
+    let chunk = 4 * TILE;
+    let [found] = &of_chunks(4)[..] else { panic!("not one case") };
+    let at = |place: &dyn Fn(&Segment) -> i64| found.iter().any(|s| place(s) % chunk == 0);
+    assert!(at(&|s| s.end), "no segment ends with a chunk");
+    assert!(at(&|s| s.end - 1), "no chunk ends one step before a segment does");
+    assert!(at(&|s| s.points), "no chunk ends with the points of a segment");
+    let empty = found.iter().filter(|s| s.points == s.first && s.first / chunk != s.end / chunk);
+    assert!(empty.count() > 0, "no chunk ends within an empty segment");
+    assert!(found.iter().any(|s| s.points > s.first + chunk), "no segment is longer than a chunk");
+}
+
+/// Chunks so large that only two of them are run: a segment has a whole tile in one of them.
+#[test]
+fn large_chunks_have_whole_tiles_inside_of_a_segment() {
+    for tiles in [33, 64, 144] {
+        let [found] = &of_chunks(tiles)[..] else { panic!("not one case") };
+        let whole = |s: &Segment| s.points / TILE - (s.first + TILE - 1) / TILE;
+        assert!(found.iter().any(|s| whole(s) >= 1), "{tiles}");
+        assert!(found.iter().any(|s| s.end > i64::from(tiles) * TILE), "{tiles}: one chunk is enough");
+    }
+    // No two of these are run.
+    assert!(of_chunks(145).is_empty());
+}
