@@ -36,6 +36,9 @@ const OPTIONS: &[&str] = &[
     "-fno-builtin-abs",
     "-fno-builtin-llabs",
     "-ffp-contract=off",
+    // Without it, GCC 12 takes the negative of an integer that was converted for its difference from
+    // zero, which differs in the sign of zero.
+    "-frounding-math",
     "-Wall",
     "-Wextra",
     // A kernel may compare with values that a type does not hold.

@@ -13,7 +13,8 @@
 //! 4. The executions that are allowed include the instances; only copies that fill their buffer and
 //!    updates of reductions may allow more. That these have no effect is *not* shown here.
 //! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
-//!    requires each of its values, except those private to a thread that nothing reads.
+//!    requires each of its values, except those private to a thread and those of a reduction's state
+//!    that nothing reads.
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
@@ -302,27 +303,24 @@ impl<'k> Claims<'k> {
         self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private)
     }
 
-    /// Whether no statement gives the result that a reduction is for, which threads have for
-    /// themselves. What the program reads has to be given ([`super::given`]).
-    fn is_dropped(&self, instruction: &Instruction, n: usize) -> bool {
-        let gives_nothing = |leaf: &Leaf| leaf.instances.as_ref().is_some_and(|i| i.values.is_empty());
-        let mut results = self
-            .program
-            .leaves
-            .iter()
-            .filter(|leaf| leaf.part.instruction == instruction.id && leaf.part.part == Part::Finish)
-            .peekable();
+    /// Whether nothing gives this value of a reduction's state, whose result another part gives.
+    /// What the program reads has to be given ([`super::given`]), and what that part gives is
+    /// compared with the kernel (`values`): it does not depend on the value then, as a product with
+    /// zero does not.
+    fn is_dropped(&self, instruction: &Instruction, n: usize, value: usize) -> bool {
+        let leaves = || self.program.leaves.iter().filter(|leaf| leaf.part.instruction == instruction.id);
+        let gives = |leaf: &Leaf| {
+            leaf.instances.as_ref().is_none_or(|i| i.values.iter().any(|v| usize::from(*v) == value))
+        };
+        let of_state = |leaf: &&Leaf| matches!(leaf.part.part, Part::Init(m) | Part::Update(m) if m == n);
         consumer(instruction, n) == Part::Finish
-            && instruction.targets.iter().all(|t| self.is_private(&t.array))
-            && results.peek().is_some()
-            && results.all(gives_nothing)
+            && leaves().any(|leaf| leaf.part.part == Part::Finish)
+            && !leaves().filter(of_state).any(gives)
     }
 
     /// The numbers of the values of a part that have to be given.
     fn values(&self, part: &PartRef, instruction: &Instruction) -> BTreeSet<u8> {
         let numbers: Vec<usize> = match part.part {
-            // Nothing is left of a reduction whose result nothing reads.
-            Part::Init(n) | Part::Update(n) if self.is_dropped(instruction, n) => Vec::new(),
             Part::Init(n) | Part::Update(n) => {
                 let reductions = instruction.reductions();
                 let operator = reductions.get(n).and_then(|r| self.kernel.operator(&r.op));
@@ -333,7 +331,8 @@ impl<'k> Claims<'k> {
                 let joined = reductions
                     .get(n)
                     .is_some_and(|r| r.inames.iter().flat_map(|i| self.lookup.base_of(i)).any(spread));
-                operator.map(|operator| needed_state(&operator, joined)).unwrap_or_default()
+                let needed = operator.map(|operator| needed_state(&operator, joined)).unwrap_or_default();
+                needed.into_iter().filter(|k| !self.is_dropped(instruction, n, *k)).collect()
             }
             Part::Whole | Part::Finish => {
                 // A thread's own value that nothing reads may be left out: a product with zero has
