@@ -27,9 +27,16 @@ impl<'k> Walk<'_, 'k, '_> {
         scope: ScopeId,
     ) -> Result<(), WrongValue> {
         let part = &leaf.part;
-        let goes_on = self.groups.get(part).is_some_and(|g| !g.given.contains(&number));
+        let piece = match stmt {
+            Stmt::VectorCopy { from, lanes, .. } => Some((leaf, from, *lanes)),
+            _ => None,
+        };
+        let goes_on = self.groups.get(part).is_some_and(|group| {
+            !group.given.contains(&number)
+                || piece.is_some_and(|(_, from, _)| group.is_continued_by(leaf, from))
+        });
         if !goes_on {
-            let group = Group { given: HashSet::new(), before: self.last };
+            let group = Group { given: HashSet::new(), before: self.last, piece: None };
             if let Some(before) = self.groups.insert(part, group) {
                 self.is_complete(part, &before)?;
             }
@@ -38,6 +45,7 @@ impl<'k> Walk<'_, 'k, '_> {
         let before = match self.groups.get_mut(part) {
             Some(group) => {
                 group.given.insert(number);
+                group.piece = piece;
                 group.before
             }
             None => self.last,

@@ -16,7 +16,8 @@
 //! * An element is read in a *version* of its array: how often the text has written it so far. A
 //!   value that is loaded ahead counts only if nothing writes its array between the load and the
 //!   use. The statements of one execution, such as those of an operator with several values, read
-//!   what was there before the first of them. They stand in one body.
+//!   what was there before the first of them; likewise those that copy one vector in pieces. They
+//!   stand in one body.
 //! * Which variable or array of the thread holds which temporary or accumulator is learnt from the
 //!   statements that give values, one for each.
 //! * Statements that give no value write nothing that the kernel has (`stray`).

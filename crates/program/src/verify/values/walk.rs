@@ -17,7 +17,8 @@ use super::{
     spec::{Spec, Versions},
 };
 use crate::{
-    Async, AsyncCopy, BinOp, DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, Leaf, MemRef, Memory, Program, Step, Stmt, Value, ValueKind,
+    VarId,
     verify::reading::{Reading, ScopeId},
 };
 
@@ -44,7 +45,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
     pub lane: Option<(Name, HashMap<Name, Aff>)>,
     /// The executions of parts of which statements in this body have given some value, by parts.
-    pub groups: HashMap<&'k PartRef, Group>,
+    pub groups: HashMap<&'k PartRef, Group<'k>>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
     /// Dividends and divisors that C's operators truncate.
@@ -71,10 +72,30 @@ pub(super) struct Walk<'w, 'k, 'r> {
 }
 
 /// Statements of one execution of a part.
-pub(super) struct Group {
+pub(super) struct Group<'k> {
     pub given: HashSet<u8>,
     /// The time of the first of them.
     pub before: Version,
+    /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece behind it
+    /// is of the same executions.
+    pub piece: Option<(&'k Leaf, &'k MemRef, u8)>,
+}
+
+impl Group<'_> {
+    /// Whether a piece of a vector begins where the last one ends.
+    pub fn is_continued_by(&self, leaf: &Leaf, from: &MemRef) -> bool {
+        let Some((of, last, lanes)) = self.piece else { return false };
+        let (Some((end, before)), Some((next, others))) =
+            (last.subscripts.split_last(), from.subscripts.split_last())
+        else {
+            return false;
+        };
+        std::ptr::eq(of, leaf)
+            && last.memory == from.memory
+            && before == others
+            && end.as_int().and_then(|end| end.checked_add(lanes.into())) == next.as_int()
+            && next.as_int().is_some()
+    }
 }
 
 /// What a body writes.
