@@ -251,7 +251,10 @@ impl<'a, const W: usize> Block<'a, W> {
     }
 
     pub fn who(&self) -> Who {
-        Who::new(self.launch.number, self.number)
+        match self.launch.grid {
+            [1, 1, 1] => Who::only(self.launch.number),
+            _ => Who::new(self.launch.number, self.number),
+        }
     }
 
     /// The counters, including the operations of all blocks run so far.

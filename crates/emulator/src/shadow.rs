@@ -15,7 +15,8 @@
 //! two writes. Blocks run concurrently, so each side first announces its access and then looks for
 //! the other: at least one of them sees it. Atomic updates of the same kind do not race with each
 //! other; they race with every other access of the cell in the same launch, even one of the same
-//! block after a barrier.
+//! block after a barrier, unless the launch has no other block: then they are ordered with other
+//! accesses as writes are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -116,12 +117,21 @@ pub(crate) enum Conflict {
 
 /// A launch and a block of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Who(u64);
+pub(crate) struct Who {
+    bits: u64,
+    /// Whether the launch has no other block.
+    alone: bool,
+}
 
 impl Who {
     /// Launches count from 1.
     pub fn new(launch: u32, block: u32) -> Who {
-        Who(u64::from(launch) << 32 | u64::from(block))
+        Who { bits: u64::from(launch) << 32 | u64::from(block), alone: false }
+    }
+
+    /// The only block of its launch.
+    pub fn only(launch: u32) -> Who {
+        Who { alone: true, ..Who::new(launch, 0) }
     }
 }
 
@@ -138,18 +148,19 @@ pub(crate) const MOST_BLOCKS: u32 = u32::MAX - 8;
 
 impl GlobalCell {
     fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
-        if other == who.0 {
+        let same_launch = other >> 32 == who.bits >> 32;
+        if other == who.bits || who.alone && same_launch {
             let earlier = Stamp::from_bits(stamp.load(Ordering::Relaxed));
             return if earlier.conflicts(now) { Conflict::InBlock } else { Conflict::None };
         }
-        if other >> 32 == who.0 >> 32 { Conflict::BetweenBlocks } else { Conflict::None }
+        if same_launch { Conflict::BetweenBlocks } else { Conflict::None }
     }
 
     /// Records a write.
     pub fn write(&self, who: Who, now: Stamp) -> Conflict {
         let mut other = self.writer.load(Ordering::SeqCst);
-        if other != who.0 {
-            other = self.writer.swap(who.0, Ordering::SeqCst);
+        if other != who.bits {
+            other = self.writer.swap(who.bits, Ordering::SeqCst);
         }
         let mut conflict = self.meet(other, &self.written, who, now);
         if conflict == Conflict::None {
@@ -162,25 +173,33 @@ impl GlobalCell {
     /// Records an update. Updates of one kind need no order; any other access in the launch does,
     /// in any block.
     pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
-        let mark = who.0 & !SEVERAL_BLOCKS | updates(atomic);
+        let mark = who.bits & !SEVERAL_BLOCKS | updates(atomic);
         let other = self.writer.swap(mark, Ordering::SeqCst);
         if other == mark {
+            if who.alone {
+                let joined = Stamp::from_bits(self.written.load(Ordering::Relaxed)).joined(now);
+                self.written.store(joined.bits(), Ordering::Relaxed);
+            }
             return self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
         let mut conflict = self.meet(other, &self.written, who, now);
         if conflict == Conflict::None {
             conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
-        // The mark replaces the block's own write, with which later updates have to conflict: the
-        // write is kept as a read, with which they conflict likewise. The block's write and its
-        // reads are ordered, so that the latest of them, the one with the greatest stamp, suffices.
-        if other == who.0 {
+        // The mark replaces the block's own write (or, of a block alone, its updates of another
+        // kind), with which later updates have to conflict: the write is kept as a read, with which
+        // they conflict likewise. The block's write and its reads are ordered, so that the latest
+        // of them, the one with the greatest stamp, suffices.
+        if other == who.bits || who.alone && other >> 32 == who.bits >> 32 {
             let written = self.written.load(Ordering::Relaxed);
-            if self.reader.swap(who.0, Ordering::SeqCst) == who.0 {
+            if self.reader.swap(who.bits, Ordering::SeqCst) == who.bits {
                 self.read.fetch_max(written, Ordering::Relaxed);
             } else {
                 self.read.store(written, Ordering::Relaxed);
             }
+        }
+        if who.alone {
+            self.written.store(now.bits(), Ordering::Relaxed);
         }
         conflict
     }
@@ -189,17 +208,17 @@ impl GlobalCell {
     pub fn read(&self, who: Who, now: Stamp) -> Conflict {
         let mut reader = self.reader.load(Ordering::SeqCst);
         loop {
-            if reader == who.0 {
+            if reader == who.bits {
                 let joined = Stamp::from_bits(self.read.load(Ordering::Relaxed)).joined(now);
                 self.read.store(joined.bits(), Ordering::Relaxed);
                 break;
             }
-            let several = who.0 | SEVERAL_BLOCKS;
+            let several = who.bits | SEVERAL_BLOCKS;
             if reader == several {
                 break;
             }
-            let stale = reader >> 32 != who.0 >> 32;
-            let next = if stale { who.0 } else { several };
+            let stale = reader >> 32 != who.bits >> 32;
+            let next = if stale { who.bits } else { several };
             match self.reader.compare_exchange(reader, next, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => {
                     self.read.store(now.bits(), Ordering::Relaxed);
@@ -347,12 +366,12 @@ mod tests {
     }
 
     /// The relation of two accesses, directly by the rules.
-    fn rule(first: &Known, second: &Known) -> Conflict {
+    fn rule(first: &Known, second: &Known, alone: bool) -> Conflict {
         let apart = match (first.way, second.way) {
             (Way::Read, Way::Read) => return Conflict::None,
             (Way::Update(a), Way::Update(b)) if a == b => return Conflict::None,
             // Even of one block, after a barrier.
-            (Way::Update(_), _) => true,
+            (Way::Update(_), _) => !alone,
             _ => false,
         };
         if first.launch != second.launch {
@@ -372,7 +391,7 @@ mod tests {
 
     /// All histories of this length: an access is reported if and only if it is unordered with one
     /// of those before it. A history ends with its first race. Returns the number of races.
-    fn histories(alphabet: &[Happens], length: usize) -> usize {
+    fn histories(alphabet: &[Happens], length: usize, alone: bool) -> usize {
         let mut races = 0;
         let mut digits = vec![0; length];
         'histories: loop {
@@ -399,14 +418,14 @@ mod tests {
                 let (barriers, syncs) = (barriers[block], syncs[block][warp]);
                 let now = Known { launch, block, warp, lane, barriers, syncs, way };
                 let stamp = at(barriers, syncs, warp, lane);
-                let who = Who::new(launch, block as u32);
+                let who = if alone { Who::only(launch) } else { Who::new(launch, block as u32) };
                 let found = match way {
                     Way::Read => cell.read(who, stamp),
                     Way::Write => cell.write(who, stamp),
                     Way::Update(atomic) => cell.update(who, stamp, atomic),
                 };
                 let expected: Vec<Conflict> =
-                    known.iter().map(|k| rule(k, &now)).filter(|c| *c != Conflict::None).collect();
+                    known.iter().map(|k| rule(k, &now, alone)).filter(|c| *c != Conflict::None).collect();
                 let history = || digits[..=step].iter().map(|d| alphabet[*d]).collect::<Vec<_>>();
                 assert_eq!(found != Conflict::None, !expected.is_empty(), "{found:?}: {:?}", history());
                 if found != Conflict::None {
@@ -434,7 +453,18 @@ mod tests {
         for way in [Way::Read, Way::Write] {
             alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
         }
-        assert!(histories(&alphabet, 5) > 0);
+        assert!(histories(&alphabet, 5, false) > 0);
+    }
+
+    /// Updates of the only block of a launch are ordered with its other accesses as writes are.
+    #[test]
+    fn short_histories_of_a_block_alone() {
+        use Happens::{Access, Barrier, Launch, Sync};
+        let mut alphabet = vec![Barrier(0), Sync(0, 0), Launch, Access(0, 0, 0, Way::Update(Atomic::Max))];
+        for way in [Way::Read, Way::Write, Way::Update(Atomic::Add)] {
+            alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
+        }
+        assert!(histories(&alphabet, 5, true) > 0);
     }
 
     #[test]
@@ -445,12 +475,12 @@ mod tests {
             alphabet.extend([Access(0, 0, 0, way), Access(1, 0, 0, way)]);
         }
         alphabet.push(Access(0, 0, 1, Way::Update(Atomic::Add)));
-        assert!(histories(&alphabet, 5) > 0);
+        assert!(histories(&alphabet, 5, false) > 0);
         // Threads of several warps, and updates of one kind.
         let mut alphabet = vec![Sync(0, 0), Barrier(0), Access(1, 0, 0, Way::Update(Atomic::Add))];
         for way in [Way::Read, Way::Write, Way::Update(Atomic::Add)] {
             alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
         }
-        assert!(histories(&alphabet, 5) > 0);
+        assert!(histories(&alphabet, 5, false) > 0);
     }
 }
