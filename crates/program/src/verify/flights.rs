@@ -17,7 +17,9 @@
 //!
 //! Of loops without an event all iterations count as one place. Around a loop the walk goes until
 //! it finds no new flights; where ways of different length meet, the worse state counts. From
-//! `MOST` iterations on a relation means "or more". Each access that meets a flight of the same
+//! a number of iterations on (`MOST`) a relation means "or more". Loops in loops can have very many
+//! relations: then fewer iterations are told apart, and what is found by that is unknown, not
+//! refuted. Each access that meets a flight of the same
 //! array is a question about integer sets: whether the two touch one element.
 
 mod report;
@@ -34,8 +36,8 @@ use super::{
 use crate::{Memory, Scope, Step};
 use report::{Met, describe};
 
-/// The iterations that are told apart.
-const MOST: u32 = 12;
+/// The iterations that are told apart, and fewer, where there would be too many flights.
+const MOST: [u32; 3] = [12, 4, 2];
 
 /// The flights that are followed at one place.
 const MOST_FLIGHTS: usize = 2000;
@@ -74,6 +76,8 @@ struct Walk<'r, 'p> {
     context: &'r [Constraint],
     /// The greatest number that a wait leaves, and one more.
     most_commits: u32,
+    /// The iterations that are told apart.
+    most: u32,
     arrays: Vec<Memory>,
     asked: Table<Vec<Constraint>, bool>,
     questions: usize,
@@ -99,26 +103,32 @@ pub(super) fn check(
             arrays.push(touch.memory);
         }
     }
-    let mut walk = Walk {
-        reading,
-        context,
-        most_commits: most_pending(&reading.body) + 1,
-        arrays,
-        asked: Table::default(),
-        questions: 0,
-        found: None,
-        too_many: false,
-    };
-    let left = walk.body(&reading.body, Vec::new())?;
-    if walk.found.is_none() {
-        walk.ends(&left)?;
+    for most in MOST {
+        let mut walk = Walk {
+            reading,
+            context,
+            most_commits: most_pending(&reading.body) + 1,
+            most,
+            arrays: arrays.clone(),
+            asked: Table::default(),
+            questions: 0,
+            found: None,
+            too_many: false,
+        };
+        let left = walk.body(&reading.body, Vec::new())?;
+        if walk.found.is_none() && !walk.too_many {
+            walk.ends(&left)?;
+        }
+        *questions += walk.questions;
+        match walk.found {
+            // Where fewer iterations are told apart, more than can happen may meet.
+            Some(met) if most == MOST[0] => return describe(reading, &met).map(Some),
+            None if !walk.too_many => return Ok(None),
+            _ => {}
+        }
     }
-    *questions += walk.questions;
-    if walk.too_many && walk.found.is_none() {
-        let message = format!("the asynchronous copies of `{}` are too many to follow", reading.kernel.name);
-        return Ok(Some(Finding::Unknown(Box::new(Diagnostic::new("under-way", message)))));
-    }
-    walk.found.map(|met| describe(reading, &met)).transpose()
+    let message = format!("the asynchronous copies of `{}` are too many to follow", reading.kernel.name);
+    Ok(Some(Finding::Unknown(Box::new(Diagnostic::new("under-way", message)))))
 }
 
 /// The greatest number of groups that a wait leaves under way.
@@ -166,12 +176,12 @@ fn join(known: &mut Vec<Flight>, more: Vec<Flight>) -> bool {
 }
 
 /// The values of `name` and of `other` where the one has gone on by these iterations since.
-fn gone_on(from: &Aff, to: &Aff, step: Step, by: u32) -> Result<Option<Constraint>> {
+fn gone_on(from: &Aff, to: &Aff, step: Step, (by, most): (u32, u32)) -> Result<Option<Constraint>> {
     let Step::Add(step) = step else {
         return Ok(if by == 0 { Some(Constraint::equal(to, from)?) } else { None });
     };
     let reached = from.add_constant(step.saturating_mul(by.into()))?;
-    Ok(Some(match by < MOST {
+    Ok(Some(match by < most {
         true => Constraint::equal(to, &reached)?,
         false => Constraint::le(&reached, to)?,
     }))
@@ -300,7 +310,7 @@ impl<'r, 'p> Walk<'r, 'p> {
                 for relation in &mut next.relations {
                     match relation {
                         Relation::Around(l, by) | Relation::Entered(l, by) if *l == number => {
-                            *by = (*by + 1).min(MOST);
+                            *by = (*by + 1).min(self.most);
                         }
                         _ => {}
                     }
@@ -327,7 +337,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         }
         if let Some(by) = since {
             flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
-            if by < MOST
+            if by < self.most
                 && let Some(c) = self.ends_after(number, by + 1)?
             {
                 narrow(&mut flight.also, c)?;
@@ -361,7 +371,7 @@ impl<'r, 'p> Walk<'r, 'p> {
             let (Step::Add(step), Some(upper)) = (of.step, &of.ends[1]) else { continue };
             let last = Aff::var(&of.name).add_constant(step.saturating_mul(by.into()))?;
             rows.push(Constraint::lt(&last, upper)?);
-            if by < MOST {
+            if by < self.most {
                 rows.push(Constraint::le(upper, &last.add_constant(step)?)?);
             }
         }
@@ -371,9 +381,9 @@ impl<'r, 'p> Walk<'r, 'p> {
     /// Whether relations are exactly what holds of each pair.
     fn is_exact(&self, flight: &Flight) -> bool {
         let known = |r: &Relation| match *r {
-            Relation::Around(l, by) => by < MOST && matches!(self.reading.loops[l].step, Step::Add(_)),
-            Relation::Left(l, by) => by < MOST && self.reading.loops[l].ends[1].is_some(),
-            Relation::Entered(l, by) => by < MOST && self.reading.loops[l].ends[0].is_some(),
+            Relation::Around(l, by) => by < self.most && matches!(self.reading.loops[l].step, Step::Add(_)),
+            Relation::Left(l, by) => by < self.most && self.reading.loops[l].ends[1].is_some(),
+            Relation::Entered(l, by) => by < self.most && self.reading.loops[l].ends[0].is_some(),
         };
         flight.relations.iter().all(known)
     }
@@ -411,7 +421,7 @@ impl<'r, 'p> Walk<'r, 'p> {
             };
             let of = &self.reading.loops[l];
             let to = Aff::var(primed(&of.name));
-            match from.map(|from| gone_on(&from, &to, of.step, passed)).transpose()?.flatten() {
+            match from.map(|from| gone_on(&from, &to, of.step, (passed, self.most))).transpose()?.flatten() {
                 Some(c) => rows.push(c),
                 None => exact = false,
             }
