@@ -169,7 +169,7 @@ struct Reduction<'p> {
     begins: State,
     /// The first value of each value of its state.
     first: BTreeMap<u8, &'p Value>,
-    /// The loops around its first value, but those that are unrolled, which go over lanes.
+    /// The loops around its first value, but those that go over lanes.
     loops: Vec<VarId>,
 }
 
@@ -221,6 +221,13 @@ impl<'p> Text<'p> {
         }
     }
 
+    /// Whether an unrolled loop counts an iname of the kernel that is no lane.
+    fn is_sequential(&self, program: &Program, var: VarId) -> bool {
+        let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
+        let mut lanes = program.leaves.iter().filter_map(|l| l.instances.as_ref()).flat_map(|i| &i.lanes);
+        meaning.is_some_and(|meaning| !lanes.any(|lane| meaning.mentions(lane)))
+    }
+
     fn read(&mut self, program: &'p Program, body: &'p [Stmt], loops: &mut Vec<VarId>) {
         for stmt in body {
             self.position += 1;
@@ -230,7 +237,7 @@ impl<'p> Text<'p> {
                     let (position, loops, choices) = (self.position, loops.clone(), self.choices.clone());
                     self.joins.push(Found { join, body, position, loops, choices });
                 }
-                Stmt::For { var, body, unroll: false, .. } => {
+                Stmt::For { var, body, unroll, .. } if !unroll || self.is_sequential(program, *var) => {
                     loops.push(*var);
                     self.read(program, body, loops);
                     loops.pop();

@@ -211,10 +211,13 @@ impl<'p> Lanes<'p, '_> {
                         if let Some(run) = &mut self.run {
                             *run.values(&Cell::Var(*var)) = vec![Known::Int(at)];
                         }
-                        self.walk(body, f)?;
                         if !self.counts_lanes(*var) {
+                            self.loops.push(*var);
+                            self.walk(body, f)?;
+                            self.loops.pop();
                             break;
                         }
+                        self.walk(body, f)?;
                         at = at.saturating_add((*step).max(1));
                     }
                     self.counters.remove(var);
