@@ -25,7 +25,16 @@ impl Stmt {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
             Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
             Stmt::Atom { contract, body, .. } => (Some(contract), Some(body)),
-            _ => (None, None),
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::Sync { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_) => (None, None),
         };
         first.into_iter().chain(second)
     }
@@ -36,7 +45,16 @@ impl Stmt {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
             Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
             Stmt::Atom { contract, body, .. } => (Some(contract), Some(body)),
-            _ => (None, None),
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::Sync { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_) => (None, None),
         };
         first.into_iter().chain(second)
     }
@@ -151,7 +169,16 @@ impl Stmt {
             Stmt::LoadMatrices { to, matrices, .. } => {
                 Some(Accessed { element: to, lanes: matrices.saturating_mul(2) })
             }
-            _ => None,
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. } => None,
         }
     }
 
@@ -163,7 +190,18 @@ impl Stmt {
                 Some(Accessed { element: from, lanes: *lanes })
             }
             Stmt::LoadMatrices { from, .. } => Some(Accessed { element: from, lanes: Stmt::ROW }),
-            _ => None,
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. } => None,
         }
     }
 
@@ -187,7 +225,17 @@ impl Stmt {
     pub fn assigned(&self) -> Option<VarId> {
         match self {
             Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } => Some(*var),
-            _ => None,
+            Stmt::Declare(_)
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_)
+            | Stmt::Collective { .. } => None,
         }
     }
 
@@ -195,7 +243,17 @@ impl Stmt {
     pub fn declared(&self) -> Option<VarId> {
         match self {
             Stmt::Let { var, .. } | Stmt::For { var, .. } | Stmt::Declare(var) => Some(*var),
-            _ => None,
+            Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_)
+            | Stmt::Collective { .. } => None,
         }
     }
 
@@ -203,7 +261,20 @@ impl Stmt {
     pub fn async_copy(&self) -> Option<&AsyncCopy> {
         match self {
             Stmt::Async(Async::Copy(copy)) => Some(copy),
-            _ => None,
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. } => None,
         }
     }
 
@@ -223,7 +294,19 @@ impl Stmt {
     pub fn barrier(&self) -> Option<Scope> {
         match self {
             Stmt::Sync { scope, .. } => Some(*scope),
-            _ => None,
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_)
+            | Stmt::Collective { .. } => None,
         }
     }
 }

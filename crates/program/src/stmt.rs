@@ -289,7 +289,15 @@ impl Stmt {
             | Stmt::Update { leaf, .. }
             | Stmt::VectorCopy { leaf, .. }
             | Stmt::Async(Async::Copy(AsyncCopy { leaf, .. })) => *leaf,
-            _ => None,
+            Stmt::Declare(_)
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. } => None,
         }
     }
 
