@@ -36,6 +36,24 @@ pub enum Tag {
 }
 
 impl Tag {
+    /// All tags, each axis by itself.
+    pub const ALL: [Tag; 14] = [
+        Tag::Seq,
+        Tag::Unroll,
+        Tag::Ilp,
+        Tag::Vec,
+        Tag::Block(Dim::X),
+        Tag::Block(Dim::Y),
+        Tag::Block(Dim::Z),
+        Tag::Thread(Dim::X),
+        Tag::Thread(Dim::Y),
+        Tag::Thread(Dim::Z),
+        Tag::Warp,
+        Tag::Lane,
+        Tag::Host,
+        Tag::Flat,
+    ];
+
     /// Whether an iname of this tag is a coordinate rather than a loop.
     pub fn is_parallel(self) -> bool {
         self.is_hardware() || self.is_jam()
@@ -142,6 +160,39 @@ impl fmt::Display for Tag {
             Tag::Lane => f.write_str("lane"),
             Tag::Host => f.write_str("host"),
             Tag::Flat => f.write_str("flat"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tag;
+    use crate::Dim;
+
+    /// The place of a tag in [`Tag::ALL`].
+    fn place(tag: Tag) -> usize {
+        let axis = |dim: Dim| usize::from(u8::from(dim));
+        match tag {
+            Tag::Seq => 0,
+            Tag::Unroll => 1,
+            Tag::Ilp => 2,
+            Tag::Vec => 3,
+            Tag::Block(dim) => 4 + axis(dim),
+            Tag::Thread(dim) => 7 + axis(dim),
+            Tag::Warp => 10,
+            Tag::Lane => 11,
+            Tag::Host => 12,
+            Tag::Flat => 13,
+        }
+    }
+
+    #[test]
+    fn all_tags_are_listed_and_read_as_they_are_printed() {
+        assert!(Tag::ALL.map(place).into_iter().eq(0..Tag::ALL.len()));
+        for tag in Tag::ALL {
+            // The text of a flattened loop has numbers besides, which `Flat` reads.
+            let read = (tag != Tag::Flat).then_some(tag);
+            assert_eq!(Tag::parse(&tag.to_string()), read, "{tag}");
         }
     }
 }
