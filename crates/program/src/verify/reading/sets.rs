@@ -66,9 +66,9 @@ impl Rows {
 pub(in crate::verify) struct Done {
     pub leaf: LeafId,
     pub scope: ScopeId,
-    /// What it gives.
+    /// The value of the part, or what it prepares for one.
     pub gives: Given,
-    /// Where it stands.
+    /// The turns from the beginning of the text to the statement.
     pub path: Vec<Turn>,
 }
 
@@ -157,7 +157,8 @@ pub(in crate::verify) struct Loop {
 pub(in crate::verify) struct Scope {
     /// Loops and guards around, as constraints.
     pub rows: Vec<Constraint>,
-    /// Bounds of which the weakest one counts: one of each list holds.
+    /// Disjunctions, such as of a condition with `or`, or of a lower bound that is a minimum: of
+    /// each list at least one constraint holds.
     pub either: Vec<Vec<Constraint>>,
     /// Loops around, outermost first: numbers in [`Reading::loops`].
     pub loops: Vec<usize>,
