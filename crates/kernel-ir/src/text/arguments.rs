@@ -24,7 +24,8 @@ impl Parser {
         let (axes, order, layout) = self.layout()?;
         let hints = self.cache_hints()?;
         self.eat_word("global");
-        Ok(Arg::Array(Array { name, dtype, axes, order, layout, space: AddressSpace::Global, hints }))
+        let array = Array::new(name, dtype, axes, AddressSpace::Global);
+        Ok(Arg::Array(Array { order, layout, hints, ..array }))
     }
 
     /// An integer literal.
