@@ -362,7 +362,7 @@ impl Cost {
         }
         let mut cost = Cost {
             necessary_bytes: counted.necessary_bytes * scale,
-            moved_bytes: 32.0 * (c.global_loads.sectors + c.global_stores.sectors) as f64 * work,
+            moved_bytes: c.global_bytes_moved() as f64 * work,
             lines: (c.global_loads.lines + c.global_stores.lines) as f64 * work,
             global_requests: (c.global_loads.requests + c.global_stores.requests) as f64 * work,
             shared_requests: (c.shared_loads.requests + c.shared_stores.requests) as f64 * work,
