@@ -1,6 +1,6 @@
 //! A device kernel: its signature, the storage of its arrays, its body.
 
-use loopwright_program::{LocalArray, Memory, Param, Target};
+use loopwright_program::{LocalArray, Memory, Param};
 
 use crate::{
     context::Context,
@@ -8,10 +8,6 @@ use crate::{
     stmt::Lines,
     wrap::{WIDTH, wrap},
 };
-
-/// Bytes of shared memory that a kernel may declare with constant sizes on CUDA devices. More must
-/// be requested at launch.
-pub const STATIC_SHARED_BYTES: u64 = Target::cuda().static_shared;
 
 impl Context<'_> {
     /// The whole kernel.

@@ -37,7 +37,6 @@ mod types;
 mod wrap;
 
 pub use dialect::Dialect;
-pub use kernel::STATIC_SHARED_BYTES;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 use loopwright_program::{LeafId, Program, Target};
