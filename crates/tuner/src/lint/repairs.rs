@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Arg, Dim, HardwareAxis, Name, Tag, Tree};
-use loopwright_program::Target;
 use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
 
 use super::findings::{Finding, Kind};
@@ -121,7 +120,7 @@ fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pip
     if m.kernel.tags.values().any(|tag| tag.axis() == Some(HardwareAxis::Block(Dim::Y))) {
         return None;
     }
-    let lanes = i64::from(Target::default().warp_size);
+    let lanes = i64::from(m.program.target.warp_size);
     let mut found = false;
     let steps = pipeline.steps().iter().map(|step| match step {
         Step::SplitIname(split) if inner_name(split) == *now => {
