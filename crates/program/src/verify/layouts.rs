@@ -12,9 +12,6 @@ use loopwright_kernel_ir::Diagnostic;
 
 use crate::{Async, AsyncCopy, DeviceKernel, LocalArray, MemRef, Memory, Program, Stmt};
 
-/// The elements that a row of a matrix has which is loaded at once.
-const ROW: i64 = 8;
-
 fn array<'k>(kernel: &'k DeviceKernel, element: &MemRef) -> Option<&'k LocalArray> {
     match element.memory {
         Memory::Global(_) => None,
@@ -52,7 +49,7 @@ fn in_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Diagnostic> {
         }
         Stmt::LoadMatrices { to, from, matrices, .. } => {
             all(to, 2 * i64::from(*matrices));
-            all(from, ROW);
+            all(from, Stmt::ROW.into());
         }
         // The elements of a fragment follow each other as far as the atom has some.
         Stmt::Mma { a, b, .. } => [a, b].into_iter().for_each(|fragment| all(fragment, i64::MAX)),
