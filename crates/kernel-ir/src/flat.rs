@@ -16,7 +16,7 @@ use crate::{KernelData, Tag};
 pub struct Flat {
     /// Threads per block; each warp processes one chunk.
     pub threads: u16,
-    /// Points per thread and tile; a warp's tile has 32 times as many.
+    /// Points per thread and tile; a warp's tile has as many for each of its threads.
     pub items: u16,
     /// Tiles per chunk.
     pub tiles: u16,

@@ -26,7 +26,8 @@ pub enum Tag {
     Thread(Dim),
     /// Warps of a block: the threads' y axis, with full warps along x.
     Warp,
-    /// Lanes of a warp: the threads' x axis, with 2, 4, 8, 16 or 32 lanes.
+    /// Lanes of a warp: the threads' x axis. Their number is a power of two, at least 2 and at most
+    /// the threads of a warp.
     Lane,
     /// A loop on the host that launches kernels.
     Host,

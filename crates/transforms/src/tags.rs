@@ -7,7 +7,7 @@
 //! | `block.x`, `block.y`, `block.z` | `g.0`, `g.1`, `g.2` | an axis of the grid |
 //! | `thread.x`, `thread.y`, `thread.z` | `l.0`, `l.1`, `l.2` | an axis of the block; its length is constant |
 //! | `warp` | – | the warps of a block: the threads' y axis over full warps |
-//! | `lane` | – | the lanes of a warp: the threads' x axis; 2, 4, 8, 16 or 32 of them |
+//! | `lane` | – | the lanes of a warp: the threads' x axis; a power of two of them, from 2 to a whole warp |
 //! | `unroll` | `unr` | a loop of constant length, unrolled; its order stays |
 //! | `ilp` | `ilp`, `ilp.unr` | lanes of one thread: all lanes of a statement, then the next statement |
 //! | `vec` | `vec` | as `ilp`, with vector loads and stores where neighbours in memory are neighbouring lanes |

@@ -6,7 +6,7 @@
 //!
 //! 1. The accumulators are reset ([`Item::Start`](crate::schedule::items::Item)) and take one point
 //!    each; the total of earlier rounds is *carried* in another variable.
-//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan their threads'
+//! 2. Each thread scans its lanes. Groups of neighbouring threads, up to a warp, scan their threads'
 //!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several warps, each warp
 //!    stores its total in shared memory, and every thread joins the totals of the warps before its
 //!    own.
