@@ -370,7 +370,7 @@ impl Operator {
         let small = &pool.small[..small.min(4)];
         let is_narrow = |s: &&State| pool.exact || greatest(&[s.as_slice()]) <= WIDE;
         let named: Vec<&State> = pool.named.iter().filter(is_narrow).collect();
-        let beside = named.iter().flat_map(|s| {
+        let neighbours = named.iter().flat_map(|s| {
             small
                 .iter()
                 .flat_map(move |a| small.iter().flat_map(move |b| [[*s, a, b], [a, *s, b], [a, b, *s]]))
@@ -379,7 +379,7 @@ impl Operator {
             let others = named.iter().take(24);
             others.flat_map(move |t| small.iter().take(1).flat_map(move |a| [[*s, *t, a], [a, *s, *t]]))
         });
-        drawn.into_iter().chain(beside).chain(pairs).find_map(|[a, b, c]| {
+        drawn.into_iter().chain(neighbours).chain(pairs).find_map(|[a, b, c]| {
             let (ab, bc) = (self.join(a, b)?, self.join(b, c)?);
             let (left, right) = (self.join(&ab, c)?, self.join(a, &bc)?);
             // Division by zero and the like, between states that only a test combines.
