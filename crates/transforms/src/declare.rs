@@ -9,7 +9,7 @@
 //!     pub struct ChunkIname as "chunk_iname" {
 //!         /// The iname that is split.
 //!         pub iname: Name = next("the iname to split"),
-//!         /// How many pieces.
+//!         /// The number of pieces, at least one.
 //!         pub chunks: Number = next("the number of chunks"),
 //!         /// The name of the loop over the pieces; by default `i_outer`.
 //!         #[serde(default, skip_serializing_if = "Option::is_none")]
