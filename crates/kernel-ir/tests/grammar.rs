@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use loopwright_kernel_ir::{Share, Via};
+
 /// The quoted strings that follow each occurrence of this text.
 fn quoted<'a>(source: &'a str, behind: &str) -> Vec<&'a str> {
     source.split(behind).skip(1).filter_map(|rest| rest.split('"').next()).collect()
@@ -27,12 +29,24 @@ fn every_word_of_the_parser_is_in_the_grammar() {
         list(&read("src/text/statement.rs"), "const LINES: &[&str] = &[").into_iter().map(str::to_string),
     );
     words.extend(list(&read("src/text/instruction.rs"), "const OURS: ").into_iter().map(str::to_string));
+    words.extend(Share::WORDS.map(|(_, word)| word.to_string()));
+    words.extend(Via::WORDS.map(|(_, word)| word.to_string()));
+    // The lines of an atom: the arms of `read`.
+    let atoms = read("src/atom/parse.rs");
+    let (_, arms) = atoms.split_once("    match word {\n").unwrap();
+    let (arms, _) = arms.split_once("\n}\n").unwrap();
+    for line in arms.lines().filter(|line| line.trim_start().starts_with('"')) {
+        let Some((words_of_line, _)) = line.split_once("=>") else { continue };
+        words.extend(words_of_line.split('"').skip(1).step_by(2).map(str::to_string));
+    }
     // The arms of `Tag::parse`.
     let tags = read("src/tag.rs");
     let (_, arms) = tags.split_once("Some(match text {").unwrap();
     let (arms, _) = arms.split_once("impl fmt::Display for Tag").unwrap();
     words.extend(arms.split('"').skip(1).step_by(2).map(str::to_string));
-    assert!(words.contains("streaming") && words.contains("scan") && words.contains("unroll"), "{words:?}");
+    for word in ["streaming", "scan", "unroll", "plain", "executor", "ptx"] {
+        assert!(words.contains(word), "{word} is not in {words:?}");
+    }
     let page = read("grammar.md");
     let stands: BTreeSet<&str> =
         page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
