@@ -156,8 +156,9 @@ fn inames_are_the_coordinates_of_their_axes() {
     assert!(asked > 100, "only {asked} coordinates were changed");
 }
 
-/// The second of two states is another thread's partial result where these are joined: what a result
-/// takes from it has to be given. Otherwise it is a point, and its values are the operator's own.
+/// The second of two states is another thread's partial result where these are joined: what a
+/// result takes from it has to be given. Otherwise it is a point, and its values are the operator's
+/// own.
 #[test]
 fn values_that_only_a_join_reads_have_to_be_given() {
     let kernel = LoopKernel::parse(
@@ -177,8 +178,8 @@ y[r] = total(i, x[r, i]) {id=row}
 ",
     )
     .unwrap();
-    // For each leaf of the reduction, the last value that it gives, and what is said without it: of the
-    // first values and of the updates, for each of two values and for what supports them.
+    // For each leaf of the reduction, the last value that it gives, and what is said without it: of
+    // the first values and of the updates, for each of two values and for what supports them.
     let forgetful = |pipeline: &str| -> Vec<(usize, Option<&str>)> {
         let kernel = Pipeline::parse(pipeline).unwrap().apply(&kernel).unwrap();
         let program = lower(&kernel, LowerOptions::default()).unwrap();

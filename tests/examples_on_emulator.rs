@@ -13,7 +13,8 @@ use loopwright_lowering::{
     verify::verify,
 };
 
-/// The options of runs: asynchronous copies take effect as early, as late and as randomly as they may.
+/// The options of runs: asynchronous copies take effect as early, as late and as randomly as they
+/// may.
 fn modes(program: &Program) -> Vec<Options> {
     let asynchronous = program.kernels.iter().any(|k| Stmt::copies_asynchronously(&k.body));
     let modes: &[Asynchrony] = if asynchronous { &Asynchrony::ALL } else { &[Asynchrony::Late] };

@@ -144,8 +144,8 @@ fn matrices_are_transposed_where_factors_lie_so() {
     assert_eq!(transposed, expected.map(|(name, of)| (name.to_string(), of)));
 }
 
-/// A form, its program's text before and after one change, and a part of the refusal. A run shows each
-/// of them, too.
+/// A form, its program's text before and after one change, and a part of the refusal. A run shows
+/// each of them, too.
 const SPOILT: [(&str, &str, &str, &str); 8] = [
     // Rows of matrices that are loaded: other ones, other columns of them, fewer, the other axis.
     ("product_nn", "i_mma.2 * 16 + lane rem 16, k_mma", "i_mma.2 * 16 + lane rem 8, k_mma", "as `a`"),
@@ -201,7 +201,8 @@ fn rounding_is_part_of_what_an_atom_computes() {
     let accepted = accepted(form, "");
     let kernel = Pipeline::parse(&form.pipeline).and_then(|p| p.apply(&accepted.declared));
     let kernel = kernel.unwrap_or_else(|d| panic!("{d}"));
-    // The contract without the rounding of one factor: neither what the kernel nor what the atom says.
+    // The contract without the rounding of one factor: neither what the kernel nor what the atom
+    // says.
     let text = accepted.program.to_text();
     let spoilt = text.replacen("+ to_tf32(a_tile[", "+ (a_tile[", 1);
     assert_ne!(text, spoilt);

@@ -435,8 +435,8 @@ const MATMUL: &[Case] = &[
         &[("m", 130), ("n", 136), ("l", 40)],
         [130 * 5 * 2 + 40 * 17 * 2, 4 * 130 * 17, 2 * 16 * 8 * 4 * 2],
     ),
-    // The same sectors. Tiles of 16 steps of k are half as long: 8 requests of each warp for each of
-    // both tiles, in 3 steps, with the same conflicts; copies of zeros are part of the request.
+    // The same sectors. Tiles of 16 steps of k are half as long: 8 requests of each warp for each
+    // of both tiles, in 3 steps, with the same conflicts; copies of zeros are part of the request.
     case(
         "pipelines/matmul/register_tile_async",
         &[("m", 130), ("n", 136), ("l", 40)],

@@ -25,7 +25,8 @@ fn holds(name: &str, operand: Operand, elements: i64, formula: Formula) {
 #[test]
 fn half_precision_k16() {
     for name in ["mma_m16n8k16_f16", "mma_m16n8k16_bf16", "mma_m16n8k16_f16_f16"] {
-        // a: row = groupID for i in 0, 1, 4, 5, else groupID + 8; col = 2 t + (i & 1), + 8 for i >= 4.
+        // a: row = groupID for i in 0, 1, 4, 5, else groupID + 8;
+        // col = 2 t + (i & 1), + 8 for i >= 4.
         holds(name, Operand::A, 8, |g, t, i| {
             let row = if [0, 1, 4, 5].contains(&i) { g } else { g + 8 };
             (row, t * 2 + (i & 1) + if i < 4 { 0 } else { 8 })

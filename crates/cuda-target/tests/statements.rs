@@ -4,8 +4,8 @@ use loopwright_cuda_target::cuda_source;
 use loopwright_kernel_ir::Diagnostic;
 use loopwright_program::Program;
 
-/// The CUDA C of a kernel with this block, these local arrays and these statements, as lines without
-/// indentation.
+/// The CUDA C of a kernel with this block, these local arrays and these statements, as lines
+/// without indentation.
 fn lines(block: &str, arrays: &str, statements: &str) -> Result<Vec<String>, Diagnostic> {
     let text = format!(
         "program k(x, n: i32) index i32\nglobal x: f64[8] read written\nhost {{\n launch k\n}}\nkernel k(x \
@@ -31,7 +31,8 @@ fn an_element_lies_where_the_layout_of_its_array_puts_it() {
     expect("", "[4][16]", "[n][threadIdx.x]");
     // Rows of 17: the last of 4 rows ends with the element 3 * 17 + 15.
     expect("layout((4,16):(17,1))", "[67]", "[n * 17 + threadIdx.x]");
-    // The two low bits of the row, from the bit 4 of the offset on, permute the elements of each row.
+    // The two low bits of the row, from the bit 4 of the offset on, permute the elements of each
+    // row.
     expect("swizzle(2, 0, 4)", "[4][16]", "[n][threadIdx.x ^ (n & 3)]");
 }
 

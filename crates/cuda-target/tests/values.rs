@@ -1,4 +1,5 @@
-//! Values whose printed text is right only if C's rules for mixed signs and for overflow are minded.
+//! Values whose printed text is right only if C's rules for mixed signs and for overflow are
+//! minded.
 
 use loopwright_cuda_target::cuda_source;
 use loopwright_program::Program;

@@ -254,8 +254,8 @@ pub(crate) enum Inst {
     Product {
         number: u32,
     },
-    /// Issues asynchronous copies of this number of elements, of zeros in lanes in which `when` does
-    /// not hold.
+    /// Issues asynchronous copies of this number of elements, of zeros in lanes in which `when`
+    /// does not hold.
     AsyncCopy {
         to: u32,
         from: u32,

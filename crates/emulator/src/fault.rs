@@ -25,8 +25,8 @@ pub enum FaultKind {
     Race,
     /// Two blocks of one launch access the same cell, at least one of them writing.
     RaceBetweenBlocks,
-    /// An access of a cell that an asynchronous copy writes, or a write of one that it reads, while it
-    /// is under way; or a kernel that ends while a copy is under way.
+    /// An access of a cell that an asynchronous copy writes, or a write of one that it reads, while
+    /// it is under way; or a kernel that ends while a copy is under way.
     UnderWay,
     /// A read of a cell or variable that was never written.
     Uninitialised,

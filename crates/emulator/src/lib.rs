@@ -1,9 +1,9 @@
 //! Runs a lowered [`Program`](loopwright_program::Program) on the CPU, checks it, and collects the
 //! counts that a profiler would.
 //!
-//! A device kernel is compiled to flat code over registers of a warp's lanes. A warp runs it in lockstep
-//! under a lane mask, with its own program counter, until it waits at a barrier or ends; then the
-//! next warp of the block runs. Blocks are distributed over cores.
+//! A device kernel is compiled to flat code over registers of a warp's lanes. A warp runs it in
+//! lockstep under a lane mask, with its own program counter, until it waits at a barrier or ends;
+//! then the next warp of the block runs. Blocks are distributed over cores.
 //!
 //! ```text
 //! machine   the host's part: arguments, launches, blocks over cores, reruns after a fault

@@ -276,7 +276,8 @@ impl Array {
         None
     }
 
-    /// The number of elements of the storage before the swizzle; that of an array of constant shape.
+    /// The number of elements of the storage before the swizzle; that of an array of constant
+    /// shape.
     pub fn storage_size(&self) -> Option<i64> {
         let is_padded = self.layout.modes.is_none() && self.axes.iter().all(|a| a.stride.is_none());
         if is_padded {

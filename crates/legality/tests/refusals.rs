@@ -40,7 +40,8 @@ fn the_least_size_that_goes_wrong_is_told() {
     assert_eq!(wrong_sizes(head, "", "x[i] = if(n * n >= 400, x[i + 1], 0.0)"), [("n".into(), 20)]);
 }
 
-/// Of three parameters, all values up to three are tried together, also if no greater ones go wrong.
+/// Of three parameters, all values up to three are tried together, also if no greater ones go
+/// wrong.
 #[test]
 fn sizes_that_alone_go_wrong_are_found() {
     let found = wrong_sizes(

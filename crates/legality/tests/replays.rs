@@ -96,8 +96,8 @@ put
     assert_eq!(agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])), Ok(None));
 }
 
-/// A thread's coordinate is counted from the least value of its own iname, whatever the loops around
-/// it run through: what `i = 8` loads, `j = 0` stores.
+/// A thread's coordinate is counted from the least value of its own iname, whatever the loops
+/// around it run through: what `i = 8` loads, `j = 0` stores.
 #[test]
 fn threads_in_a_loop_are_counted_from_their_own_least_value() {
     let kernel = |temporary: &str, cells: [&str; 2], inames: [&str; 2], tree: &str| {

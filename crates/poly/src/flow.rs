@@ -82,8 +82,8 @@ pub fn flow(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
             params.iter().chain(&a.dims).cloned().chain((0..values.len()).map(out)).collect();
         Ok(System::new(&constraints)?.disjunct(&order))
     };
-    // Which instances there are is said of the cells alone: with the same constraints around the times
-    // isl found no source for reads that have one (`tests/flow.rs`).
+    // Which instances there are is said of the cells alone: with the same constraints around the
+    // times isl found no source for reads that have one (`tests/flow.rs`).
     let of = |list: &[Access]| -> Result<Vec<IslAccess>> {
         let one = |a: &Access| -> Result<IslAccess> {
             let (cells, times) = (rows(a, &a.constraints, &a.cell)?, rows(a, &[], &a.time)?);
@@ -121,8 +121,8 @@ pub fn flow(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
 }
 
 /// Whether a write to its cell is before a read that is said to see none. isl's own answer to which
-/// reads see none is not used: it leaves some out where times have quotients, and has too many where
-/// it misses a write (`tests/flow.rs`).
+/// reads see none is not used: it leaves some out where times have quotients, and has too many
+/// where it misses a write (`tests/flow.rs`).
 fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
     let own = crate::map::apart(&read.dims, &write.dims);
     let renamed = |n: &Name| write.dims.iter().position(|d| d == n).map(|k| own[k].clone());

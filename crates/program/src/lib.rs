@@ -11,9 +11,9 @@
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
 //! in the same or an enclosing body; names of arrays and kernels are unique, names of variables are
 //! unique in their scope, and all are valid in the language of [`Program::target`]; a block-scope
-//! [`Stmt::Sync`] or a shuffle occurs only under control flow that is uniform over its scope, and so
-//! do commits of asynchronous copies and waits for them ([`Async`]), over the block;
-//! bodies of [`Stmt::Collective`] consist of the other statements.
+//! [`Stmt::Sync`] or a shuffle occurs only under control flow that is uniform over its scope, and
+//! so do commits of asynchronous copies and waits for them ([`Async`]), over the block; bodies of
+//! [`Stmt::Collective`] consist of the other statements.
 
 #![cfg_attr(
     not(test),

@@ -2,14 +2,14 @@
 //!
 //! Such an array has a mode of constants for each axis, then a swizzle. [`LocalArray::offset`]
 //! writes the position of an element as a value of its subscripts, in the form that a programmer
-//! would choose; [`Positions`] has the positions by the definition of layouts. The final check holds
-//! the first to the second for each element of each array ([`LocalArray::wrong_layout`]), and each
-//! access to the first.
+//! would choose; [`Positions`] has the positions by the definition of layouts. The final check
+//! holds the first to the second for each element of each array ([`LocalArray::wrong_layout`]), and
+//! each access to the first.
 //!
 //! A swizzle `Sw<B,M,S>` exchanges nothing but the `B` bits from bit `M` on. Where a power of two
 //! divides what the remaining terms of the sum add, so that these bits lie below it and those that
-//! are added to them above, only the terms below are combined with them: `row * 64 + (col ^ (row & 7)
-//! << 3)`. Otherwise it is written for the whole: `x ^ (x >> 3 & 56)`.
+//! are added to them above, only the terms below are combined with them:
+//! `row * 64 + (col ^ (row & 7) << 3)`. Otherwise it is written for the whole: `x ^ (x >> 3 & 56)`.
 
 use loopwright_kernel_ir::DType;
 use loopwright_layout::{ComposedLayout, Layout, Swizzle};
@@ -141,9 +141,9 @@ impl LocalArray {
         Some(Positions { axes, swizzle: layout.swizzle })
     }
 
-    /// Whether each `lanes` neighbours along the last axis whose first lies at a multiple of `lanes`
-    /// are neighbours in storage: what a vector takes from there are these elements. And whether
-    /// those from a multiple of `lanes` on begin at such a place.
+    /// Whether each `lanes` neighbours along the last axis whose first lies at a multiple of
+    /// `lanes` are neighbours in storage: what a vector takes from there are these elements. And
+    /// whether those from a multiple of `lanes` on begin at such a place.
     pub fn keeps_vectors(&self, lanes: i64) -> bool {
         if self.layout.is_none() || lanes == 1 {
             return true;
@@ -295,8 +295,8 @@ fn mask(swizzle: &Swizzle) -> i64 {
     ((1i64 << swizzle.bits()) - 1) << swizzle.base()
 }
 
-/// A power of two such that the bits that a swizzle changes come from the terms whose strides it does
-/// not divide, which together stay below it, and those that are added to them from the others.
+/// A power of two such that the bits that a swizzle changes come from the terms whose strides it
+/// does not divide, which together stay below it, and those that are added to them from the others.
 struct Split {
     below: i64,
 }
@@ -484,8 +484,8 @@ mod tests {
 
     #[test]
     fn offsets_are_those_of_the_layout_in_every_form() {
-        // Rows of 64 bytes, of 128, of 32 as one mode of a tile, and rows that are too short for the
-        // bits to be apart.
+        // Rows of 64 bytes, of 128, of 32 as one mode of a tile, and rows that are too short for
+        // the bits to be apart.
         for (array, form) in [
             (array(&[128, 32], "(128,32):(32,1)", (2, 3, 3)), "((r * 32) + (c ^ ((r << 2) & 24)))"),
             (array(&[64, 64], "(64,64):(64,1)", (3, 3, 3)), "((r * 64) + (c ^ ((r << 3) & 56)))"),

@@ -35,8 +35,8 @@ pub struct Leaf {
     /// Whether data decide which thread runs it for which instance, each once, and different
     /// executions of its statements write different elements. That such a distribution exists
     /// needs a theorem about the kernel, and none but that of nests over segments
-    /// (`loopwright_legality::flat`) is known to the final check, which runs the nest to see whether
-    /// its text is one.
+    /// (`loopwright_legality::flat`) is known to the final check, which runs the nest to see
+    /// whether its text is one.
     pub decided_by_data: bool,
 }
 

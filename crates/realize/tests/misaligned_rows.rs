@@ -1,5 +1,5 @@
-//! The premises of the theorem of reductions along misaligned rows, of rows whose ends are read from
-//! data.
+//! The premises of the theorem of reductions along misaligned rows, of rows whose ends are read
+//! from data.
 
 mod common;
 

@@ -1,8 +1,8 @@
 //! Random sums of products in boxes that hardware instructions compute, for the verdicts on steps.
 //!
-//! Factors lie in any order, in batches or not, and are as long as one box or two. Half of the kernels
-//! multiply bytes, whose sums wrap and identify what was added, by an instruction that the kernel
-//! declares; the others f64, by one of the library.
+//! Factors lie in any order, in batches or not, and are as long as one box or two. Half of the
+//! kernels multiply bytes, whose sums wrap and identify what was added, by an instruction that the
+//! kernel declares; the others f64, by one of the library.
 
 use loopwright_kernel_ir::{LoopKernel, Name};
 

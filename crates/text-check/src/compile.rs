@@ -36,8 +36,8 @@ const OPTIONS: &[&str] = &[
     "-fno-builtin-abs",
     "-fno-builtin-llabs",
     "-ffp-contract=off",
-    // Without it, GCC 12 takes the negative of an integer that was converted for its difference from
-    // zero, which differs in the sign of zero.
+    // Without it, GCC 12 takes the negative of an integer that was converted for its difference
+    // from zero, which differs in the sign of zero.
     "-frounding-math",
     "-Wall",
     "-Wextra",

@@ -69,7 +69,8 @@ fn a_float_beyond_the_range_of_an_integer_becomes_the_nearest_end() {
             });
             let (least, greatest) = ends(to);
             for (x, found) in floats.iter().zip(found) {
-                // As f32 these have the same whole parts, but 1e30, which is beyond all ranges anyway.
+                // As f32 these have the same whole parts, but 1e30, which is beyond all ranges
+                // anyway.
                 let expected = if x.is_nan() { 0 } else { (x.trunc() as i128).clamp(least, greatest) };
                 assert_eq!(found, expected, "{x} of {from} as {to}");
             }

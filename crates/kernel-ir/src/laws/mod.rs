@@ -164,7 +164,8 @@ struct Pool {
 /// Number of states that come from literals.
 const NAMED_STATES: usize = 96;
 
-/// Floating-point values of a greater magnitude are not added to others, whose digits would be lost.
+/// Floating-point values of a greater magnitude are not added to others, whose digits would be
+/// lost.
 const WIDE: f64 = 1e9;
 
 /// Tolerance for equal states, relative to the greatest magnitude involved.

@@ -71,7 +71,8 @@ impl Parser {
         Ok(Name::new(&self.text[span.start + 1..span.end - 1]))
     }
 
-    /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`, `[64, 16] layout((64,16):(17,1)) swizzle(1, 3, 3)`
+    /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`,
+    /// `[64, 16] layout((64,16):(17,1)) swizzle(1, 3, 3)`
     pub(super) fn layout(&mut self) -> Parse<(Vec<Axis>, Vec<usize>, ArrayLayout)> {
         self.open("[")?;
         let mut axes = Vec::new();

@@ -61,8 +61,8 @@ impl Parser {
         self
     }
 
-    /// Lets affine functions use coordinates such as `thread.x`. `others` pairs what the word before
-    /// the dot may also be with the word that it means.
+    /// Lets affine functions use coordinates such as `thread.x`. `others` pairs what the word
+    /// before the dot may also be with the word that it means.
     pub fn with_coordinates(mut self, others: &'static [(&'static str, &'static str)]) -> Self {
         self.dotted = Some(others);
         self

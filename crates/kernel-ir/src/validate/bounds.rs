@@ -2,13 +2,13 @@
 //! bounds.
 //!
 //! A subscript is checked if it is affine. If it is not, it is tried on small numbers
-//! ([`super::irregular`]), and checked for the sizes of each launch ([`super::at_sizes`]). A violation is reported with the values that show it,
-//! unless it depends on what is not known here: values read from data (facts about them are used)
-//! and conditions on them. Those are checked by the launch or the emulator, but refused where a
-//! condition around a reduction tests the data that its subscripts depend on, and so seems to guard
-//! the read: the reduction runs all the same. A condition that reads no data has to prove what it
-//! guards ([`super::scope`]).
-//! Only declared kernels are checked: transforms preserve the bounds.
+//! ([`super::irregular`]), and checked for the sizes of each launch ([`super::at_sizes`]). A
+//! violation is reported with the values that show it, unless it depends on what is not known here:
+//! values read from data (facts about them are used) and conditions on them. Those are checked by
+//! the launch or the emulator, but refused where a condition around a reduction tests the data that
+//! its subscripts depend on, and so seems to guard the read: the reduction runs all the same. A
+//! condition that reads no data has to prove what it guards ([`super::scope`]). Only declared
+//! kernels are checked: transforms preserve the bounds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -129,8 +129,8 @@ struct Asked<'a> {
     systems: HashMap<Vec<Name>, System>,
     /// Queries without guards that have been answered.
     proved: HashSet<(Vec<Name>, Constraint)>,
-    /// The values of the integer scalars in a launch, for which only the subscripts are checked that
-    /// are not affine.
+    /// The values of the integer scalars in a launch, for which only the subscripts are checked
+    /// that are not affine.
     scalars: Option<&'a BTreeMap<Name, i64>>,
 }
 

@@ -3,10 +3,10 @@
 //!
 //! A value read from an array is a name of its own, with the facts about the array as constraints;
 //! what is affine in such names is proved like any other subscript ([`in_range`]). A subscript that
-//! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`) is evaluated at the
-//! points of its domain for a few small values of the parameters ([`outside`]): a point at which it
-//! leaves the axis refutes the access. That none is found proves nothing: a launch asks again, for its
-//! sizes ([`super::at_sizes`]).
+//! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`) is evaluated at
+//! the points of its domain for a few small values of the parameters ([`outside`]): a point at
+//! which it leaves the axis refutes the access. That none is found proves nothing: a launch asks
+//! again, for its sizes ([`super::at_sizes`]).
 
 use std::collections::BTreeMap;
 

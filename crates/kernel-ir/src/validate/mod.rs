@@ -157,8 +157,8 @@ impl LoopKernel {
     /// `x[j*j]`, for these values of the integer scalars: validation has only tried them on small
     /// numbers. A launch asks this when its arguments are bound.
     ///
-    /// Errors: the first `out-of-bounds`, with a point, or `unchecked-subscript`, where there are too
-    /// many points to look at each and ranges do not suffice. Places are in the printed form.
+    /// Errors: the first `out-of-bounds`, with a point, or `unchecked-subscript`, where there are
+    /// too many points to look at each and ranges do not suffice. Places are in the printed form.
     pub fn check_subscripts(&self, scalars: &BTreeMap<Name, i64>) -> Result<(), Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);

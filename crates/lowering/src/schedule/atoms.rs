@@ -4,9 +4,9 @@
 //! it. That loop and the lanes around it become one node: the statements that the atom stands for
 //! (the *contract*: what would be written without it), the lanes that are numbers of registers, and
 //! what each lane loads of the two factors. The subscripts of a fragment's element are those of the
-//! factor, with `m` or `n`, and `k`, as functions of the lane by the atom's placement. Elements that
-//! are neighbours in memory are loaded by words of four bytes; a factor of two-byte elements in
-//! shared memory, of which rows of eight are aligned neighbours, by matrices of 8 x 8.
+//! factor, with `m` or `n`, and `k`, as functions of the lane by the atom's placement. Elements
+//! that are neighbours in memory are loaded by words of four bytes; a factor of two-byte elements
+//! in shared memory, of which rows of eight are aligned neighbours, by matrices of 8 x 8.
 //!
 //! All instances of a box run together, so that no guard may be left that the place does not imply.
 
@@ -158,8 +158,8 @@ impl Planner<'_, '_> {
         Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, registers, lanes, fragments, inside })
     }
 
-    /// The lanes of the thread that are the digits of an element's number in `d`, if `m` and `n` are
-    /// distributed as the placement says.
+    /// The lanes of the thread that are the digits of an element's number in `d`, if `m` and `n`
+    /// are distributed as the placement says.
     fn registers(&self, atom: &Atom, used: &AtomUse) -> Option<Vec<Name>> {
         let placement = atom.operand(Operand::D);
         let x = HardwareAxis::Block(Dim::X).position();
@@ -250,9 +250,9 @@ impl Planner<'_, '_> {
 
     /// The load of a fragment by matrices of 8 x 8 elements, if its placement is made of such.
     ///
-    /// Lanes hold two neighbours of the rows of a matrix: the lane's digits are 4 along one axis, by
-    /// twos, and 8 along the other; further digits of an element's number are numbers of matrices.
-    /// Lane `8*i + r` gives the address of row `r` of matrix `i`.
+    /// Lanes hold two neighbours of the rows of a matrix: the lane's digits are 4 along one axis,
+    /// by twos, and 8 along the other; further digits of an element's number are numbers of
+    /// matrices. Lane `8*i + r` gives the address of row `r` of matrix `i`.
     fn matrices(
         &self,
         operand: Operand,

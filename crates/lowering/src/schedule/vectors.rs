@@ -464,8 +464,8 @@ impl Planner<'_, '_> {
         Ok(None)
     }
 
-    /// The refusal of neighbouring lanes whose elements do not lie together in the layout that is set
-    /// of an array.
+    /// The refusal of neighbouring lanes whose elements do not lie together in the layout that is
+    /// set of an array.
     fn taken_apart(
         &self,
         info: &PartInfo,

@@ -6,15 +6,15 @@
 //! * A *group* is a run of neighbouring copies, of each array at most one. It ends behind the run,
 //!   outside of the loops over a copy's elements and of guards, so that all threads count the same
 //!   groups, empty or not.
-//! * A *wait* stands directly before the last barrier between a copy and what conflicts with it, and
-//!   leaves as many groups under way as have been committed since that of the copy, on the way with
-//!   the fewest.
+//! * A *wait* stands directly before the last barrier between a copy and what conflicts with it,
+//!   and leaves as many groups under way as have been committed since that of the copy, on the way
+//!   with the fewest.
 //!
 //! The items are walked with the copies under way: how many groups have been committed since, the
 //! last barrier passed, and how many iterations of each loop lie between the copy and the place
 //! reached, or have passed since a loop was entered. Around a loop with barriers or groups the walk
-//! goes until nothing new is found. For each conflict a wait is placed or strengthened, and the walk
-//! begins anew. A copy that nothing waits for is waited for at the end of the kernel.
+//! goes until nothing new is found. For each conflict a wait is placed or strengthened, and the
+//! walk begins anew. A copy that nothing waits for is waited for at the end of the kernel.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! Writes the joins of partial results of lanes and threads.
 //!
 //! First the lanes of a thread, then its threads. Threads with consecutive numbers are joined by
-//! shuffles: up to a warp by one butterfly; whole warps by a butterfly in each warp, then across warps
-//! through shared memory. Other shapes use shared memory only.
+//! shuffles: up to a warp by one butterfly; whole warps by a butterfly in each warp, then across
+//! warps through shared memory. Other shapes use shared memory only.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, HardwareAxis, Name, ReductionOp};
 

@@ -6,10 +6,10 @@
 //!
 //! 1. The accumulators are reset ([`Item::Start`](crate::schedule::items::Item)) and take one point
 //!    each; the total of earlier rounds is *carried* in another variable.
-//! 2. Each thread scans its lanes. Groups of neighbouring threads, up to a warp, scan their threads'
-//!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several warps, each warp
-//!    stores its total in shared memory, and every thread joins the totals of the warps before its
-//!    own.
+//! 2. Each thread scans its lanes. Groups of neighbouring threads, up to a warp, scan their
+//!    threads' totals by shuffles from 1, 2, 4, ... threads before. If a group has several warps,
+//!    each warp stores its total in shared memory, and every thread joins the totals of the warps
+//!    before its own.
 //! 3. Every accumulator is joined with what precedes it: the carried total, the earlier warps, and
 //!    the earlier threads.
 //!

@@ -44,8 +44,8 @@ impl Reading<'_> {
 
     /// An element of an array that no kernel writes, as a named function of its subscripts.
     ///
-    /// A scalar in memory that bounds are read from stands in a part's instances under its own name,
-    /// as one in a variable does.
+    /// A scalar in memory that bounds are read from stands in a part's instances under its own
+    /// name, as one in a variable does.
     fn loaded(&mut self, element: &MemRef) -> Result<Option<Aff>> {
         if let Some(scalar) = self.scalar_of_instances(element) {
             return Ok(Some(Aff::var(scalar)));

@@ -6,15 +6,15 @@
 //! lowering (`Lookup`, [`executor`]) but no results of its analysis:
 //!
 //! 1. Assumptions and facts are the kernel's.
-//! 2. An iname on an axis is the axis's coordinate plus a function of the parameters, and a part has
-//!    at most one iname on each axis, so coordinates and inames correspond one to one.
+//! 2. An iname on an axis is the axis's coordinate plus a function of the parameters, and a part
+//!    has at most one iname on each axis, so coordinates and inames correspond one to one.
 //! 3. A leaf belongs to a part of the kernel and uses the axes that the kernel assigns to the part;
 //!    its instances are those of the part: the constraints of each imply those of the other.
 //! 4. The executions that are allowed include the instances; only copies that fill their buffer and
 //!    updates of reductions may allow more. That these have no effect is *not* shown here.
 //! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
-//!    requires each of its values, except those private to a thread and those of a reduction's state
-//!    that nothing reads.
+//!    requires each of its values, except those private to a thread and those of a reduction's
+//!    state that nothing reads.
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 

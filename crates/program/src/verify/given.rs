@@ -1,12 +1,12 @@
 //! Whether something gives a value to all that is read.
 //!
 //! A value of a thread that no statement gives may be left out of a program, if nothing reads it.
-//! So an array of the thread or of the block that is read has to be written somewhere in its kernel,
-//! and a variable has to be declared in a body around whatever reads or assigns it, and to have been
-//! assigned before in the text, unless it holds what the kernel has: a kernel may read a temporary
-//! before it writes it, whatever is in it, and the order of its parts is asked in `sequence`. What
-//! counts a loop, or stands for a function of inames, has one value at a time. Whether a guard leaves
-//! an assignment out is not asked here.
+//! So an array of the thread or of the block that is read has to be written somewhere in its
+//! kernel, and a variable has to be declared in a body around whatever reads or assigns it, and to
+//! have been assigned before in the text, unless it holds what the kernel has: a kernel may read a
+//! temporary before it writes it, whatever is in it, and the order of its parts is asked in
+//! `sequence`. What counts a loop, or stands for a function of inames, has one value at a time.
+//! Whether a guard leaves an assignment out is not asked here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -55,9 +55,10 @@ fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
     found
 }
 
-/// The first counter that its loop's body changes, or index that has several values: a variable that
-/// stands for a function of inames is assigned in one place, or counts loops beside each other. The
-/// kernel's own scalars, such as bounds of segments, have what their statements give (`values`).
+/// The first counter that its loop's body changes, or index that has several values: a variable
+/// that stands for a function of inames is assigned in one place, or counts loops beside each
+/// other. The kernel's own scalars, such as bounds of segments, have what their statements give
+/// (`values`).
 fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
     let gives =
         |leaf: &LeafId| program.leaves.get(leaf.0).is_some_and(|l| matches!(l.purpose, Purpose::Value(_)));

@@ -1,11 +1,11 @@
 //! Whether the loops and guards of a program run each part for exactly its instances.
 //!
-//! The counter of a loop is a function of inames, and so is each named index. With these substituted
-//! for the variables, the conditions under which a statement runs are constraints over the same
-//! names as the instances of its part. Then
+//! The counter of a loop is a function of inames, and so is each named index. With these
+//! substituted for the variables, the conditions under which a statement runs are constraints over
+//! the same names as the instances of its part. Then
 //!
-//! * nothing is *lost*: every instance satisfies every condition in the thread with its coordinates,
-//!   in the elected thread, or in each thread that replicates the part;
+//! * nothing is *lost*: every instance satisfies every condition in the thread with its
+//!   coordinates, in the elected thread, or in each thread that replicates the part;
 //! * nothing is *extra*: whatever satisfies the conditions is an instance, in the elected thread if
 //!   there is one;
 //! * nothing runs twice: the coordinates and the values of the loops are functions of the instance.
@@ -70,8 +70,8 @@ struct Premises {
     number: usize,
 }
 
-/// Premises, and what is known to follow. Most of what is asked is among them, so that they become a
-/// system only when something else is.
+/// Premises, and what is known to follow. Most of what is asked is among them, so that they become
+/// a system only when something else is.
 struct Known {
     rows: Rc<Vec<Constraint>>,
     system: Option<Rc<System>>,
@@ -263,10 +263,10 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
-    /// Whether no two of these scopes, of statements that write a part's result or one private array
-    /// for it, run in one execution: as those of whole vectors, and of the elements of others, or
-    /// the load of a vector and its filling. Then they have to run all instances together, otherwise
-    /// each has to.
+    /// Whether no two of these scopes, of statements that write a part's result or one private
+    /// array for it, run in one execution: as those of whole vectors, and of the elements of
+    /// others, or the load of a vector and its filling. Then they have to run all instances
+    /// together, otherwise each has to.
     fn alternatives(&mut self, scopes: &[ScopeId]) -> Result<bool> {
         for (k, a) in scopes.iter().enumerate() {
             for b in &scopes[k + 1..] {

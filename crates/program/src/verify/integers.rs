@@ -64,7 +64,8 @@ impl Reading<'_> {
 
     /// Whether the rows keep a function within the type of the value that it is.
     fn stays_within(&mut self, aff: &Aff, value: &Value, rows: &Rows) -> Result<bool> {
-        // Queries use 64 bits themselves: of the widest types they are asked for less than the limits.
+        // Queries use 64 bits themselves: of the widest types they are asked for less than the
+        // limits.
         let (low, high) = limits(value.dtype);
         let (low, high) = (low.max(-FAR), high.min(FAR));
         let mut premises = self.context.to_vec();

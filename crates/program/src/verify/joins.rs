@@ -22,8 +22,8 @@
 //!    (`order`).
 //! 3. *Are the lanes of a thread joined?* See `lanes`.
 //!
-//! The operator is that of the kernel, if the program is held to one. Otherwise a contract names it,
-//! and what joins lanes may be any operation. What flattened nests join is another question
+//! The operator is that of the kernel, if the program is held to one. Otherwise a contract names
+//! it, and what joins lanes may be any operation. What flattened nests join is another question
 //! (`segments`). Taken on trust is that a scan's kernel goes along its threads and lanes in the
 //! order of their numbers.
 

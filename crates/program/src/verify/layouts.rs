@@ -1,9 +1,9 @@
 //! Whether the layouts that are set of arrays are layouts of them, and keep vectors together.
 //!
 //! Everything else in the check speaks of elements by their subscripts. What is left to show for
-//! arrays that do not lie row-major is that different elements have different places, all inside the
-//! storage, that offsets are written as the layout says (both by enumeration, for each array), and
-//! that where several neighbours are accessed at once, from an aligned address, these are
+//! arrays that do not lie row-major is that different elements have different places, all inside
+//! the storage, that offsets are written as the layout says (both by enumeration, for each array),
+//! and that where several neighbours are accessed at once, from an aligned address, these are
 //! neighbours. That an address is aligned shows when it is not: the access fails.
 
 use std::collections::BTreeMap;

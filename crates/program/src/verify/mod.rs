@@ -1,8 +1,8 @@
 //! The final check: whether the finished program does what the proofs assume.
 //!
 //! The steps of a pipeline are judged on kernels. [`verify`] reads the finished [`Program`] as
-//! the printer and the emulator do, with its threads, loops, guards, barriers and launches, and uses
-//! nothing that lowering computed to place them:
+//! the printer and the emulator do, with its threads, loops, guards, barriers and launches, and
+//! uses nothing that lowering computed to place them:
 //!
 //! 1. *All threads reach each barrier* (`uniform`): conditions and bounds around a barrier have one
 //!    value for all threads of a block.
@@ -12,16 +12,17 @@
 //!    different threads, at least one of them a write, are separated by a barrier if the threads
 //!    belong to one block, and by a kernel boundary otherwise. The accesses of joins of partial
 //!    results and of vector copies count too.
-//!    Asynchronous copies take effect by the time at which their thread has waited for them; until a
-//!    barrier behind that wait nothing else may touch their elements (`flights`).
+//!    Asynchronous copies take effect by the time at which their thread has waited for them; until
+//!    a barrier behind that wait nothing else may touch their elements (`flights`).
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`), and what is read of local arrays is
 //!    written: a value private to a thread may be left out only if nothing reads it.
-//! 6. *Atoms do what their contract says* (`atoms`): each lane's results are those of the statements
-//!    that the hardware instruction stands for, element by element, and whole warps run it.
-//! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before they
-//!    are read, by the reduction's operator; those of a scan in their order.
+//! 6. *Atoms do what their contract says* (`atoms`): each lane's results are those of the
+//!    statements that the hardware instruction stands for, element by element, and whole warps run
+//!    it.
+//! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before
+//!    they are read, by the reduction's operator; those of a scan in their order.
 //! 8. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
 //!    statements give one value of a part for one instance, and where the kernel runs one of two
 //!    executions first that access one cell, the text does too. What is read of shared and private
@@ -30,8 +31,8 @@
 //! If the kernel is known ([`verify_kernel`]), these are held to it besides:
 //!
 //! 9. *What leaves claim* (`claims`): the instances, the executors and the values of parts.
-//! 10. *What statements compute* (`values`), the elements that they write, and the predicates around
-//!     them; statements of no part write nothing that the kernel has.
+//! 10. *What statements compute* (`values`), the elements that they write, and the predicates
+//!     around them; statements of no part write nothing that the kernel has.
 //! 11. *What flattened nests compute* (`segments`): where data decide which thread runs which
 //!     instance ([`crate::Leaf::decided_by_data`]), the launches of the nest are run on numbers and
 //!     compared with the kernel's tree. Each element of a target has to be written once, with what
@@ -46,10 +47,10 @@
 //!   launch joins at a time, and sizes of which an index may need 64 bits, where it has 32; scalars
 //!   and host loops have one value each; the rounding of floating-point types is not followed, nor
 //!   are functions of the user's;
-//! * that a launch writes what it reads of shared and private memory, where one of its writes stands
-//!   under a condition that is not affine;
-//! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and the
-//!   declared facts.
+//! * that a launch writes what it reads of shared and private memory, where one of its writes
+//!   stands under a condition that is not affine;
+//! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and
+//!   the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
 //! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.

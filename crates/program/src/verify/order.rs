@@ -1,14 +1,14 @@
 //! Whether any two conflicting accesses of the program are ordered.
 //!
 //! Only barriers order the threads of a block. All threads reach the same barriers in the same
-//! order (`uniform`), which divide the run of a block into phases; two accesses by different threads
-//! are ordered if their phases differ. Accesses of one phase follow from the structure: the *head*
-//! of a body is what may run before its first certain barrier, its *tail* what may run after its
-//! last. Where two neighbouring statements have no certain barrier between them, the tail of the
-//! first shares a phase with the head of the second; across the back edge of a loop that contains a
-//! barrier, the tail of the body shares one with the head of the next iteration. In a loop without a
-//! barrier, all iterations belong to one phase. A barrier inside a conditional or a loop is not
-//! certain for the statements around it.
+//! order (`uniform`), which divide the run of a block into phases; two accesses by different
+//! threads are ordered if their phases differ. Accesses of one phase follow from the structure: the
+//! *head* of a body is what may run before its first certain barrier, its *tail* what may run after
+//! its last. Where two neighbouring statements have no certain barrier between them, the tail of
+//! the first shares a phase with the head of the second; across the back edge of a loop that
+//! contains a barrier, the tail of the body shares one with the head of the next iteration. In a
+//! loop without a barrier, all iterations belong to one phase. A barrier inside a conditional or a
+//! loop is not certain for the statements around it.
 //!
 //! If each warp has its own part of an array in shared memory, selected by a subscript that differs
 //! between warps, only lanes of one warp can conflict. Warp barriers, which all lanes of a warp

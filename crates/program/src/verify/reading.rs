@@ -206,8 +206,8 @@ impl<'p> Reading<'p> {
         self.loads.get(name).map(|load| load.array.clone())
     }
 
-    /// The scalar of the kernel that an element stands for, where constraints are over instances and
-    /// some mention it.
+    /// The scalar of the kernel that an element stands for, where constraints are over instances
+    /// and some mention it.
     pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
         let name = self.array_name(element.memory);
         let spoken_of =

@@ -19,8 +19,8 @@
 //! statement stands: a value that was loaded before counts only if nothing has written its array
 //! since (`values`).
 //!
-//! An accumulator is one cell for each thread and lane of its first value: the place that holds it is
-//! used again in each iteration of the loops around, whose executions depend on each other.
+//! An accumulator is one cell for each thread and lane of its first value: the place that holds it
+//! is used again in each iteration of the loops around, whose executions depend on each other.
 
 mod kept;
 mod pair;

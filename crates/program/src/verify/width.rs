@@ -3,10 +3,10 @@
 //!
 //! Bounds are proved over the integers, while code computes in 32 or 64 bits. Each launch checks
 //! that subscripts, bounds, grids and sizes fit ([`crate::index_range::check`]). This carries over
-//! to the printed text if no index is narrowed on the way, and if the offset of an element, which is
-//! what is printed for global memory, is the sum of its subscripts times the strides. Offsets are
-//! compared as polynomials in variables, coordinates and parameters; an expression that is not a
-//! polynomial counts as a variable.
+//! to the printed text if no index is narrowed on the way, and if the offset of an element, which
+//! is what is printed for global memory, is the sum of its subscripts times the strides. Offsets
+//! are compared as polynomials in variables, coordinates and parameters; an expression that is not
+//! a polynomial counts as a variable.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -95,8 +95,8 @@ fn sum(mut a: Polynomial, b: &Polynomial, factor: i64) -> Option<Polynomial> {
     (a.len() <= TERMS).then_some(a)
 }
 
-/// The polynomial with coefficients from 0 to below a number, of which its values are as far apart as
-/// multiples.
+/// The polynomial with coefficients from 0 to below a number, of which its values are as far apart
+/// as multiples.
 fn modulo(mut a: Polynomial, number: i64) -> Polynomial {
     a.values_mut().for_each(|c| *c = c.rem_euclid(number));
     a.retain(|_, c| *c != 0);

@@ -57,8 +57,8 @@ fn least(dtype: DType) -> f64 {
 /// for all of them.
 const DRAWS: u64 = 4;
 
-/// An element that changes by more than this many times the tolerance, relative to itself, if inputs
-/// change by the tolerance, is one whose terms cancel.
+/// An element that changes by more than this many times the tolerance, relative to itself, if
+/// inputs change by the tolerance, is one whose terms cancel.
 const SENSITIVE: f64 = 4.0;
 
 type Arrays = IndexMap<Name, Tensor>;

@@ -3,8 +3,8 @@
 //! A step first checks its requirements (`require`, `extent`, `footprint`), chooses names
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
 //! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for a buffer
-//! and the copy that fills it (`copy`, `spread`, `ahead`). The toolkit knows no step by name and does not
-//! judge legality, which is decided by comparing the kernels before and after the step.
+//! and the copy that fills it (`copy`, `spread`, `ahead`). The toolkit knows no step by name and
+//! does not judge legality, which is decided by comparing the kernels before and after the step.
 
 pub(crate) mod ahead;
 mod arrays;

@@ -29,8 +29,8 @@ fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagno
 /// The kernel with the copy's loops spread over threads. Before, they are sequential and perfectly
 /// nested in the order of `fetch`.
 ///
-/// If `deal` is set, the axes are joined unless each is a multiple of its threads, so that no thread
-/// is idle.
+/// If `deal` is set, the axes are joined unless each is a multiple of its threads, so that no
+/// thread is idle.
 fn over_threads(kernel: &LoopKernel, fetch: &[Fetch], deal: bool) -> Result<LoopKernel, Diagnostic> {
     let shape: Vec<(Dim, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
@@ -93,8 +93,8 @@ fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnost
     Ok(kernel)
 }
 
-/// The number of elements of the vectors by which a box of an array is copied, which has to divide the
-/// length of the copy along the axis whose neighbours are neighbours in memory.
+/// The number of elements of the vectors by which a box of an array is copied, which has to divide
+/// the length of the copy along the axis whose neighbours are neighbours in memory.
 pub(crate) fn vector(wanted: &Number, source: &Array, spans: &[Span]) -> Result<i64, Diagnostic> {
     let vector = wanted.at_least(1, "the number of elements of a vector")?;
     if vector == 1 {

@@ -1,10 +1,10 @@
 //! Buffers with slots that copies fill some iterations ahead of those that read them.
 //!
-//! Iteration `k` of a loop reads the slot `(k - lo) mod slots`. One copy in the loop fills the slot of
-//! iteration `k + ahead`; one copy before the loop for each of the first `ahead` iterations fills
-//! theirs. Each is described as if it stood in the iteration that reads its slot, so that what is
-//! asked of a plain buffer can be asked of each in its case. That no slot is filled again before it
-//! has been read is not asked here: the final check follows it.
+//! Iteration `k` of a loop reads the slot `(k - lo) mod slots`. One copy in the loop fills the slot
+//! of iteration `k + ahead`; one copy before the loop for each of the first `ahead` iterations
+//! fills theirs. Each is described as if it stood in the iteration that reads its slot, so that
+//! what is asked of a plain buffer can be asked of each in its case. That no slot is filled again
+//! before it has been read is not asked here: the final check follows it.
 
 use std::collections::BTreeSet;
 

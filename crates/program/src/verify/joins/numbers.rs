@@ -3,8 +3,8 @@
 //! In the text a point is numbered by its round, by its thread in the group (z, y, x), and by its
 //! lane. The kernel scans along an iname that is a mixed-radix number of others
 //! ([`loopwright_legality::along`]); each of these, the coarsest first, has to be counted by a loop
-//! of rounds, an axis of the threads that are joined, or the lane, in the same order. Loops and axes
-//! go up, as lanes do.
+//! of rounds, an axis of the threads that are joined, or the lane, in the same order. Loops and
+//! axes go up, as lanes do.
 
 use loopwright_kernel_ir::{Dim, HardwareAxis, Lookup, LoopKernel, Name};
 use loopwright_legality::along;

@@ -3,8 +3,9 @@
 //! A statement is executed for the threads that come to it, in one go: all values first, then what
 //! is written. That is one of the orders that the text allows; that the others give the same is
 //! shown where conflicts are judged (`order`), since a barrier separates what must not meet. Only
-//! that statements of one part, whose elements data decide, write different ones is not shown there:
-//! two threads that write one element of shared memory with no barrier between are a fault here.
+//! that statements of one part, whose elements data decide, write different ones is not shown
+//! there: two threads that write one element of shared memory with no barrier between are a fault
+//! here.
 //!
 //! Faults are besides: to read what nothing has written; an element outside of its array; a vector
 //! that is not aligned; an exchange in which a lane of the warp does not take part.

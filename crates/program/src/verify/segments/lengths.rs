@@ -91,8 +91,8 @@ pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
     (0..14 * warp).for_each(|k| few.push(1 + k % 2));
     cases.push(of(3, &few.lengths));
 
-    // Chunks that end where a segment does, one step off, and among the steps of an end; whole tiles
-    // inside of a segment; empty segments beyond the end of a chunk.
+    // Chunks that end where a segment does, one step off, and among the steps of an end; whole
+    // tiles inside of a segment; empty segments beyond the end of a chunk.
     let mut chunks = builder();
     if 9 * chunk <= MOST_STEPS {
         for number in 0..3 {

@@ -17,9 +17,9 @@
 //!    what is outside of an array, decide by what nothing has written, or give a variable a value
 //!    outside of its stated bounds ([`crate::Var::within`]).
 //!
-//! This refutes and does not prove: it stands for the data that it has been run on. It owes lowering
-//! nothing, and legality no more than what the kernel's nest is called; both sides have code of
-//! their own. What it does not reach is listed at the head of [`super`].
+//! This refutes and does not prove: it stands for the data that it has been run on. It owes
+//! lowering nothing, and legality no more than what the kernel's nest is called; both sides have
+//! code of their own. What it does not reach is listed at the head of [`super`].
 
 mod block;
 mod lengths;

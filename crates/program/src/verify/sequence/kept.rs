@@ -1,5 +1,5 @@
-//! Whether what is read of shared and private arrays still exists: such memory begins anew with each
-//! launch.
+//! Whether what is read of shared and private arrays still exists: such memory begins anew with
+//! each launch.
 //!
 //! A read that comes after a write of another launch in the kernel, and of one cell, has to come
 //! after a write of its own launch too: [`Sequence::turned`] shows that no write is moved across

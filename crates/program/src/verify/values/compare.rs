@@ -100,8 +100,8 @@ impl Walk<'_, '_, '_> {
                     }
                     _ => None,
                 };
-                // A scalar that bounds are read from has its name in constraints. What it holds after
-                // another write is another value.
+                // A scalar that bounds are read from has its name in constraints. What it holds
+                // after another write is another value.
                 let name = match scalar {
                     Some(array) if *scalars.entry(array.clone()).or_insert(number) == number => array.clone(),
                     _ => Name::new(format!("value {number}")),

@@ -353,8 +353,8 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
     }
 
     /// Where a copy has surely written the element, and no instance of a copy has written it since;
-    /// `None` if that is not known. Of a copy in the loop, so many iterations before the read; of one
-    /// before the loop, for a read that many iterations after the first.
+    /// `None` if that is not known. Of a copy in the loop, so many iterations before the read; of
+    /// one before the loop, for a read that many iterations after the first.
     fn filled_by(&self, by: &Filling, before: i64) -> loopwright_poly::Result<Option<Vec<Constraint>>> {
         let walk = self.walk;
         if !walk.reading.scope(by.scope).exact {

@@ -174,9 +174,9 @@ impl<'k> Walk<'_, 'k, '_> {
         Ok((self.place(copy.to.memory), subscripts, value))
     }
 
-    /// The lane of the kernel that the elements of a copy are, and the value that it has at the first
-    /// of them: the one for which the kernel's target is the element that is written. All of the
-    /// copy's elements have to be in the lane's range.
+    /// The lane of the kernel that the elements of a copy are, and the value that it has at the
+    /// first of them: the one for which the kernel's target is the element that is written. All of
+    /// the copy's elements have to be in the lane's range.
     #[allow(clippy::too_many_arguments)]
     fn lane_of_copy(
         &mut self,

@@ -40,11 +40,11 @@ step! {
     ///
     /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread moves
-    /// four neighbours of a row of `a` at once, where lowering can show that rows consist of whole
-    /// vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on while their
-    /// threads do, which wait for them before the barrier that stands before the readers; 4, 8 or 16
-    /// bytes at once, from global to shared memory, on sm_80 and later).
+    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread
+    /// moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
+    /// whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
+    /// while their threads do, which wait for them before the barrier that stands before the
+    /// readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later).
     ///
     /// # Before and after
     ///

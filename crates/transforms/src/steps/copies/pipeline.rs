@@ -40,32 +40,34 @@ impl fmt::Display for Issue {
 }
 
 step! {
-    /// `pipeline(k_outer, [a_tile, b_tile], stages=3)`: fetches tiles several iterations ahead, into
-    /// slots of their buffers that are not in use.
+    /// `pipeline(k_outer, [a_tile, b_tile], stages=3)`: fetches tiles several iterations ahead,
+    /// into slots of their buffers that are not in use.
     ///
     /// # Meaning
     ///
-    /// Each temporary is written by one copy in the loop. It gets `stages` slots (an axis in front), of
-    /// which iteration `k` reads the one with the number `(k - lo) mod stages`. The copies are moved
-    /// `stages - 1` iterations ahead: those for the first iterations stand before the loop, and those
-    /// in the loop fetch for `k + stages - 1`, if there is such an iteration. One barrier per iteration
-    /// suffices. If the copies are asynchronous (`add_prefetch(..., via=cp_async)`), they go on during
-    /// the computation: each iteration waits only for the copies that the next one reads. Two stages
-    /// are [`double_buffer`](crate::DoubleBuffer).
+    /// Each temporary is written by one copy in the loop. It gets `stages` slots (an axis in
+    /// front), of which iteration `k` reads the one with the number `(k - lo) mod stages`. The
+    /// copies are moved `stages - 1` iterations ahead: those for the first iterations stand before
+    /// the loop, and those in the loop fetch for `k + stages - 1`, if there is such an iteration.
+    /// One barrier per iteration suffices. If the copies are asynchronous
+    /// (`add_prefetch(..., via=cp_async)`), they go on during the computation: each iteration waits
+    /// only for the copies that the next one reads. Two stages are
+    /// [`double_buffer`](crate::DoubleBuffer).
     ///
-    /// With `issue=last` the copies in the loop stand at the end of its body. Loads of shared memory
-    /// that the computation begins with do not queue behind them then; with two stages, nothing
-    /// would be left to hide the copies behind.
+    /// With `issue=last` the copies in the loop stand at the end of its body. Loads of shared
+    /// memory that the computation begins with do not queue behind them then; with two stages,
+    /// nothing would be left to hide the copies behind.
     ///
     /// # Legality
     ///
     /// One plain instruction writes each temporary, inside the sequential loop and in loops that
-    /// contain nothing else, and all accesses are inside the loop. The first value of the iname is a
-    /// single function of outer loops and parameters. The step is legal if the cells that a copy reads
-    /// keep their values for so many iterations, and if iteration k reads only what was fetched for it.
+    /// contain nothing else, and all accesses are inside the loop. The first value of the iname is
+    /// a single function of outer loops and parameters. The step is legal if the cells that a copy
+    /// reads keep their values for so many iterations, and if iteration k reads only what was
+    /// fetched for it.
     ///
-    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at least
-    /// two stages.
+    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at
+    /// least two stages.
     ///
     /// # Before and after
     ///

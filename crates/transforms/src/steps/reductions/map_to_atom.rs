@@ -14,9 +14,9 @@ step! {
     ///
     /// # Meaning
     ///
-    /// As [`Tensorize`](crate::Tensorize), with an atom and loops that are searched for: of all atoms,
-    /// the kernel's own first and then the library's, each after those with larger boxes; for `m`
-    /// and `n` the loops around the instruction, outermost first, and for `k` those of its
+    /// As [`Tensorize`](crate::Tensorize), with an atom and loops that are searched for: of all
+    /// atoms, the kernel's own first and then the library's, each after those with larger boxes;
+    /// for `m` and `n` the loops around the instruction, outermost first, and for `k` those of its
     /// reduction. An atom fits if loops have the lengths of its box, if the instruction is the
     /// atom's product, and if it is added in the atom's type. `explain` shows which was chosen.
     ///

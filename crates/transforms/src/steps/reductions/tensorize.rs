@@ -15,7 +15,8 @@ use crate::{
 
 step! {
     /// `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`: the updates of a sum of
-    /// products are done by a hardware instruction (an *atom*), a box of `m`, `n` and `k` at a time.
+    /// products are done by a hardware instruction (an *atom*), a box of `m`, `n` and `k` at a
+    /// time.
     ///
     /// # Meaning
     ///
@@ -25,18 +26,20 @@ step! {
     /// split into digits, those of the lane's number are joined to an iname tagged `lane`, the
     /// others are tagged `ilp`. The accumulator of a result lies in the lane that owns it, so that
     /// it is initialised and used by ordinary statements of that lane. The instruction's option
-    /// `atom=NAME(m, n, k)` says that the loop over `k` and the lanes around it are run by the atom.
+    /// `atom=NAME(m, n, k)` says that the loop over `k` and the lanes around it are run by the
+    /// atom.
     ///
     /// Each lane loads its parts of the two factors from shared or global memory, by words of four
     /// bytes where neighbouring elements of a fragment are neighbours in memory, and the warp
-    /// multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number the
-    /// warps (`warp` or `thread.y`).
+    /// multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number
+    /// the warps (`warp` or `thread.y`).
     ///
     /// Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
-    /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16` (added
-    /// in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`, `mma_m16n8k4_tf32` (of
-    /// `to_tf32` of `f32`), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
-    /// `mma_m8n8k4_f64`; from sm_80 on. A kernel's text may declare others (`atom NAME { ... }`).
+    /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
+    /// (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
+    /// `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes,
+    /// in `i32`), `mma_m8n8k4_f64`; from sm_80 on. A kernel's text may declare others
+    /// (`atom NAME { ... }`).
     ///
     /// # Legality
     ///

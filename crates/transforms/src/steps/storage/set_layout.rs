@@ -16,11 +16,11 @@ step! {
     ///
     /// # Meaning
     ///
-    /// The layout is in CuTe's notation, in elements, and has a mode for each axis, whose size is the
-    /// axis's length. A mode may itself have several, the first of which runs fastest:
+    /// The layout is in CuTe's notation, in elements, and has a mode for each axis, whose size is
+    /// the axis's length. A mode may itself have several, the first of which runs fastest:
     /// `((32,3),16):((1,512),32)` has element `[i, j]` at `i % 32 + i / 32 * 512 + j * 32`. It
-    /// replaces what order, padding, strides and a swizzle have said before; a swizzle may be part of
-    /// it, as in `Sw<2,3,3> o 0 o (128,32):(32,1)`.
+    /// replaces what order, padding, strides and a swizzle have said before; a swizzle may be part
+    /// of it, as in `Sw<2,3,3> o 0 o (128,32):(32,1)`.
     ///
     /// # Legality
     ///

@@ -15,12 +15,12 @@ step! {
     ///
     /// The element at position `x` of the storage moves to `x ^ ((x & yyy) >> S)`, where `yyy` are
     /// `B` bits from bit `M + S` on: CuTe's `Sw<B,M,S>`, counted in elements. Blocks of `2^M`
-    /// neighbours stay together. If a row has `2^(M+S)` elements, block `c` of row `r` changes places
-    /// with block `c ^ (r mod 2^B)` of that row, so that the blocks of a column lie in different
-    /// banks of shared memory. A negative `S` exchanges the two groups of bits.
+    /// neighbours stay together. If a row has `2^(M+S)` elements, block `c` of row `r` changes
+    /// places with block `c ^ (r mod 2^B)` of that row, so that the blocks of a column lie in
+    /// different banks of shared memory. A negative `S` exchanges the two groups of bits.
     ///
-    /// The pattern of 128 bytes that tensor maps call `128B` is `Sw<3,4,3>` in bytes: for elements of
-    /// two bytes `swizzle(t, 3, 3, 3)`.
+    /// The pattern of 128 bytes that tensor maps call `128B` is `Sw<3,4,3>` in bytes: for elements
+    /// of two bytes `swizzle(t, 3, 3, 3)`.
     ///
     /// # Legality
     ///

@@ -80,7 +80,8 @@ step! {
     ///
     /// `c` is row-major, `f` column-major; `[N1, N0]` gives the nesting level of each axis, `N0`
     /// being the densest; `stride:e` gives the stride in elements. For an argument, the layout is
-    /// part of the kernel's interface. Modes that `set_layout` has set are replaced, a swizzle stays.
+    /// part of the kernel's interface. Modes that `set_layout` has set are replaced, a swizzle
+    /// stays.
     ///
     /// # Legality
     ///

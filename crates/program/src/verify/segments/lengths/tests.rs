@@ -28,8 +28,8 @@ fn nest(threads: u16, tiles: u16) -> Flat {
 
 const TILE: i64 = 16 * 32;
 
-/// The cases that are longer than a few tiles, without those of whole blocks, which begin at element
-/// 1: those that are chosen by the ends of chunks.
+/// The cases that are longer than a few tiles, without those of whole blocks, which begin at
+/// element 1: those that are chosen by the ends of chunks.
 fn of_chunks(tiles: u16) -> Vec<Vec<Segment>> {
     let few = 3;
     let found = cases(nest(64, tiles), 32);
