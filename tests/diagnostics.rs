@@ -16,15 +16,12 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that occur in the sources without a pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 16] = [
+const UNPINNED: [(&str, &str); 13] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
     ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
     ("space", "constraints over other names than those of a set: kernels put every name into their sets"),
     ("unbound", "no kernel is known: a bound that is not loaded is refused when the kernel is read"),
-    ("operator", "an operator without results is refused when the kernel is read"),
-    ("operator-inputs", "a wrong number of inputs is refused when the kernel is read"),
-    ("tuple", "a wrong number of targets is refused when the kernel is read"),
     ("no-kernel", "the tuner's own kernels are read"),
     ("undecided-bounds", "of a query beyond 64 bits: the small sizes that are tried first find a witness"),
     ("no-binary", "a GPU whose kernel was never compiled"),

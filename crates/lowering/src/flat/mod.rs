@@ -437,7 +437,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
                     self.emitter.value(&value, dtype, scope)?
                 }
                 _ => delivered.get(k).cloned().ok_or_else(|| {
-                    Diagnostic::new("tuple", format!("`{}` delivers too few values", self.operator.name))
+                    Diagnostic::new("internal", format!("`{}` delivers too few values", self.operator.name))
                 })?,
             };
             let leaf = Some(self.emitter.giving(self.finish, k));

@@ -71,7 +71,7 @@ impl Emitter<'_, '_> {
         } else {
             let Expr::Reduce(_) = &instruction.value else {
                 return Err(Diagnostic::new(
-                    "tuple",
+                    "internal",
                     format!("`{}` writes several values, which only a reduction delivers", instruction.id),
                 ));
             };
@@ -79,7 +79,7 @@ impl Emitter<'_, '_> {
                 let dtype = self.target_type(target)?;
                 let value = results.tuple.get(k).cloned().ok_or_else(|| {
                     Diagnostic::new(
-                        "tuple",
+                        "internal",
                         format!(
                             "`{}` writes {} values, its reduction delivers {}",
                             instruction.id,
@@ -175,7 +175,7 @@ impl Emitter<'_, '_> {
                 tuple.push(self.value(result, *dtype, scope)?);
             }
             let Some(first) = tuple.first().cloned() else {
-                return Err(Diagnostic::new("operator", format!("`{}` delivers nothing", operator.name)));
+                return Err(Diagnostic::new("internal", format!("`{}` delivers nothing", operator.name)));
             };
             results.first.insert(n, first);
             results.tuple = tuple;
@@ -360,7 +360,7 @@ impl Emitter<'_, '_> {
         let operator = self.analysis.operator(&reduce.op)?;
         if reduce.args.len() != operator.inputs.len() {
             return Err(Diagnostic::new(
-                "operator-inputs",
+                "internal",
                 format!(
                     "`{}` takes {} values, not {}",
                     operator.name,

@@ -111,8 +111,7 @@ impl Emitter<'_, '_> {
         let x = self.translate(a, scope, context)?;
         let y = self.translate(b, scope, context)?;
         if op == BinaryOp::Div && !own.is_float() {
-            return Err(Diagnostic::new("integer-division", "`/` divides floating-point values only")
-                .help("write `//` for the quotient of integers, rounded down"));
+            return Err(Diagnostic::new("internal", "`/` of integers, which no kernel has"));
         }
         let integers = own.is_integer();
         let op: BinOp = match op {
@@ -269,7 +268,7 @@ impl Emitter<'_, '_> {
         })?;
         if array.axes.len() != access.index.len() {
             return Err(Diagnostic::new(
-                "wrong-arity",
+                "internal",
                 format!(
                     "`{}` has {} axes and {} subscripts here",
                     access.array,
