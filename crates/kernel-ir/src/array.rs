@@ -50,7 +50,7 @@ impl Axis {
 /// An array argument or a temporary. A temporary without axes is a scalar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Array {
-    /// Its name.
+    /// Its name, unique in the kernel.
     pub name: Name,
     /// The type of its elements.
     pub dtype: Type,
@@ -95,9 +95,9 @@ impl Array {
 /// A scalar argument.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Scalar {
-    /// Its name.
+    /// Its name, unique in the kernel.
     pub name: Name,
-    /// Its type.
+    /// Its type, an integer where domains or shapes use it.
     pub dtype: Type,
 }
 

@@ -128,7 +128,7 @@ pub enum Precision {
 pub struct Reduce {
     /// The name of the operator, of the library or the kernel's own.
     pub op: Name,
-    /// The inames reduced over.
+    /// The inames reduced over, at least one.
     pub inames: Vec<Name>,
     /// The arguments of one update, one for each input of the operator.
     pub args: Vec<Expr>,
@@ -155,11 +155,11 @@ pub enum Expr {
     Cast(Type, Arc<Expr>),
     /// A math function or a user-defined device function: `exp(a)`, `fast.exp(a)`.
     Call {
-        /// Its name.
+        /// Its name: of the library, or of a function that the kernel declares.
         function: Name,
         /// Fast or precise for this call; `None` follows the kernel's option.
         precision: Option<Precision>,
-        /// Its arguments.
+        /// Its arguments, one for each parameter.
         args: Vec<Expr>,
     },
     /// An element of an array.

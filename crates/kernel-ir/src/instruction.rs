@@ -13,7 +13,7 @@ use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Red
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Access {
-    /// The array or temporary.
+    /// The name of an argument or a temporary.
     pub array: Name,
     /// One subscript per axis.
     pub index: Vec<Expr>,
@@ -45,9 +45,9 @@ pub enum Role {
     /// It computes a share of the declared instruction with this id, which several instructions
     /// realise together. Only the realisation passes before lowering create such instructions.
     Realizes {
-        /// The declared instruction.
+        /// The id of the declared instruction.
         of: Name,
-        /// The share.
+        /// What it does of that instruction.
         share: Share,
     },
 }

@@ -23,9 +23,9 @@ pub struct Domain {
 /// An iname that is no longer a loop or a coordinate itself: its value in terms of others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Definition {
-    /// The iname.
+    /// The iname, defined once.
     pub iname: Name,
-    /// Its value in terms of inames, which may be defined themselves.
+    /// Its value in terms of inames, which may be defined themselves, by later definitions.
     pub value: Aff,
 }
 
@@ -72,7 +72,8 @@ pub struct KernelData {
     pub definitions: Vec<Definition>,
     /// Instructions in text order.
     pub instructions: Vec<Instruction>,
-    /// The order of execution.
+    /// The order of execution: each part of each instruction once, in the loops of its sequential
+    /// inames.
     pub tree: Vec<Tree>,
     /// The tags of inames; an iname without an entry is sequential.
     pub tags: BTreeMap<Name, Tag>,

@@ -28,7 +28,7 @@ pub enum StateType {
 pub struct StateVar {
     /// Its name; `combine` refers to it as `a.NAME` and `b.NAME`.
     pub name: Name,
-    /// Its type.
+    /// Its type, fixed or that of an input.
     pub dtype: StateType,
 }
 
@@ -39,7 +39,7 @@ pub struct ReductionOp {
     pub name: Name,
     /// Names of the inputs of one update, as used by `lift`.
     pub inputs: Vec<Name>,
-    /// The state.
+    /// The values of the state, at least one.
     pub state: Vec<StateVar>,
     /// For each state value, its neutral element. `lowest()` and `highest()` stand for the ends of
     /// its type's range (infinities for floating-point types).

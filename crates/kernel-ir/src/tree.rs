@@ -14,9 +14,9 @@ use crate::PartRef;
 pub enum Tree {
     /// A sequential loop.
     Loop {
-        /// Its iname.
+        /// Its iname, which has this loop only.
         iname: Name,
-        /// The loop body.
+        /// What each iteration runs.
         body: Vec<Tree>,
     },
     /// A part of an instruction.

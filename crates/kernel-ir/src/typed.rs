@@ -56,7 +56,7 @@ pub enum TypedKind {
     Cast(Box<Typed>),
     /// A function; operands of the library's functions have one type.
     Call {
-        /// Its name.
+        /// Its name: of the library, or of a function that the kernel declares.
         function: Name,
         /// Fast or precise for this call; `None` follows the kernel's option.
         precision: Option<Precision>,

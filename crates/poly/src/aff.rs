@@ -94,12 +94,12 @@ impl Aff {
         self.sub(&self.floor_div(m)?.scale(m)?)
     }
 
-    /// The sum.
+    /// The sum; [`Error::Overflow`] where a coefficient leaves 64 bits.
     pub fn add(&self, other: &Aff) -> Result<Self> {
         self.combine(other, 1)
     }
 
-    /// The difference.
+    /// The difference; [`Error::Overflow`] where a coefficient leaves 64 bits.
     pub fn sub(&self, other: &Aff) -> Result<Self> {
         self.combine(other, -1)
     }

@@ -18,7 +18,7 @@ pub enum Async {
     Commit,
     /// Waits until at most this number of the thread's youngest groups are under way.
     Wait {
-        /// The number of groups.
+        /// The number of groups that may stay under way; 0 waits for all of them.
         pending: u32,
         /// What is waited for.
         note: Note,

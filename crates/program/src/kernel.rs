@@ -15,7 +15,7 @@ pub struct VarId(pub usize);
 pub struct Var {
     /// Its name, unique in its scope and valid in the target's language.
     pub name: Name,
-    /// Its type.
+    /// Its type; a counter of a loop has the type of indices.
     pub dtype: DType,
     /// Whether it is assigned after its declaration.
     pub mutable: bool,
@@ -34,7 +34,7 @@ pub struct Var {
 /// An array of constant size in shared or private memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalArray {
-    /// Its name.
+    /// Its name, unique in its kernel and valid in the target's language.
     pub name: Name,
     /// The type of its elements.
     pub dtype: DType,

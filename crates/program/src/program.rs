@@ -22,7 +22,7 @@ pub struct ScalarArg {
 pub enum ProgramArg {
     /// An array, as an index into [`Program::globals`].
     Array(usize),
-    /// A scalar.
+    /// A number, passed by value.
     Scalar(ScalarArg),
 }
 

@@ -118,7 +118,7 @@ pub enum Step {
 /// The contract of a collective: the result of its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Join {
-    /// The reduction operator.
+    /// The name of the reduction operator, of the library or the kernel's own.
     pub operator: Name,
     /// The accumulators, one for each component of the operator's state: a thread's partial result
     /// before, the joined result after.

@@ -25,7 +25,7 @@ pub struct Divergence {
 pub struct Culprit {
     /// Its number, from zero.
     pub number: usize,
-    /// Its text.
+    /// Its text, as in a pipeline.
     pub step: String,
     /// Earlier steps after which the property could not be evaluated; one of these may be the
     /// culprit instead.

@@ -6,7 +6,7 @@ use crate::{Pipeline, Step, Transform, Transforms, judged::apply_judged};
 
 /// Names as users write them: a text with commas, or a list.
 pub trait IntoNames {
-    /// The names.
+    /// The names in their order.
     fn into_names(self) -> Vec<Name>;
 }
 

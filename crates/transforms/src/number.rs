@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    /// A known integer.
+    /// An integer, such as 128 or -1.
     Known(i64),
     /// A parameter, which [`crate::Pipeline::bind`] replaces by its value.
     Open(Name),

@@ -91,7 +91,7 @@ impl Pipeline {
         self
     }
 
-    /// The steps.
+    /// The steps, in the order in which they are applied.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

@@ -54,7 +54,7 @@ pub(crate) type Documented = (&'static str, &'static [&'static str], &'static [&
 
 /// A step of the library.
 pub(crate) trait BuiltIn: Transform + TextForm {
-    /// Its name in text.
+    /// Its name in pipelines, such as `split_iname`.
     const NAME: &'static str;
     /// Other names under which it is parsed.
     const ALIASES: &'static [&'static str];

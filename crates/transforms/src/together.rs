@@ -26,7 +26,7 @@ pub struct Together {
 pub struct Composite {
     /// Its name, chosen by the user.
     pub name: Name,
-    /// Its steps.
+    /// Its steps in their order.
     pub steps: Vec<Step>,
 }
 

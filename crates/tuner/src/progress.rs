@@ -44,7 +44,7 @@ pub struct Spent {
     pub compiling: Duration,
     /// Checking and timing on the device.
     pub timing: Duration,
-    /// The finals.
+    /// Timing the best points in alternation.
     pub finals: Duration,
 }
 

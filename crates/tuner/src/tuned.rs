@@ -53,7 +53,7 @@ pub struct RecordKey {
 pub struct Difference {
     /// The field's name, as in the file.
     pub field: &'static str,
-    /// Its value here.
+    /// Its value for the kernel, the arguments and the device at hand.
     pub here: String,
     /// Its value in the record.
     pub record: String,
@@ -170,7 +170,7 @@ pub(crate) fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str)
 /// A point with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedPoint {
-    /// The point.
+    /// The values of the pipeline's parameters.
     pub point: Point,
     /// The median of its times in alternation with the others of the record, or its estimate, in
     /// milliseconds.

@@ -7,7 +7,7 @@ use crate::{Key, Machine, Outcome, Point, RecordKey, Spent, Times};
 pub struct Finalist {
     /// Its index among the points.
     pub candidate: usize,
-    /// Its times.
+    /// Its times in the finals.
     pub times: Times,
 }
 

@@ -31,7 +31,7 @@ pub struct Occupancy {
     pub warps: u32,
     /// Limit of resident warps.
     pub max_warps: u32,
-    /// The limiting resource.
+    /// The resource that admits the fewest blocks.
     pub limited_by: Resource,
 }
 

@@ -72,7 +72,7 @@ impl fmt::Display for Stop {
 /// An instance of a part of a declared instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance {
-    /// The declared instruction.
+    /// The id of the declared instruction.
     pub instruction: Name,
     /// The part of that instruction.
     pub part: Part,

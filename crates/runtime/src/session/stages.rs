@@ -25,7 +25,7 @@ pub struct Stages {
     pub steps: Vec<Stage>,
     /// The kernel that is lowered: after all steps, its open types bound.
     pub kernel: LoopKernel,
-    /// The lowered program.
+    /// The program that `kernel` is lowered to.
     pub program: Arc<Program>,
     /// The CUDA C, with the map from lines to instructions.
     pub cuda: Arc<CudaSource>,
@@ -84,7 +84,7 @@ impl Stages {
         self.compiled.as_ref().map(|c| c.arch)
     }
 
-    /// The PTX.
+    /// The PTX, if there is a binary that came with it.
     pub fn ptx(&self) -> Option<&str> {
         self.compiled.as_ref()?.ptx.as_deref()
     }

@@ -68,7 +68,7 @@ pub const CODES: [(&str, &str); 6] = [
 /// The place of a lint in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LintPlace {
-    /// The device kernel.
+    /// The name of the device kernel.
     pub kernel: String,
     /// The array, if it is about one.
     pub array: Option<String>,

@@ -100,11 +100,11 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct AddPrefetch as "add_prefetch" {
-        /// The array.
+        /// An array with axes, in any memory.
         pub array: Name = next("the array to prefetch"),
         /// The inames that are swept over.
         pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
-        /// Shared or private.
+        /// The memory of the buffer: shared, which is the default, or private.
         #[serde(default = "shared")]
         pub space: AddressSpace = option(shared()),
         /// The buffer's name; by default the array's with the suffix `_tile`.

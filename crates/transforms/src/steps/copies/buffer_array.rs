@@ -76,11 +76,11 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct BufferArray as "buffer_array", by hand {
-        /// The array.
+        /// An array with axes that some instruction writes.
         pub array: Name,
         /// The inames that are swept over.
         pub sweep: Vec<Name>,
-        /// Private or shared.
+        /// The memory of the buffer: private, which is the default, or shared.
         #[serde(default = "private")]
         pub space: AddressSpace,
         /// The buffer's name; by default the array's with the suffix `_buf`.

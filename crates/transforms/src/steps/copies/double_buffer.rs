@@ -71,7 +71,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct DoubleBuffer as "double_buffer" {
-        /// The temporary.
+        /// The buffer that one copy in the loop fills; it gets an axis of length 2 in front.
         pub temporary: Name = next("the temporary"),
         /// The iname of the loop.
         pub iname: Name = next("the iname of the loop"),

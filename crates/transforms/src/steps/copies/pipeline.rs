@@ -116,7 +116,8 @@ step! {
     pub struct Pipelined as "pipeline" {
         /// The iname of the loop.
         pub iname: Name = next("the iname of the loop"),
-        /// The temporaries.
+        /// The buffers, at least one, each filled by one copy in the loop; each gets an axis of
+        /// `stages` slots in front.
         pub temporaries: Vec<Name> = next("the temporaries, as `[a_tile, b_tile]`"),
         /// The number of slots: the copies are one less iterations ahead.
         pub stages: Number = shown(Number::Known(2)),

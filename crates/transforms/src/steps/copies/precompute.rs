@@ -139,11 +139,11 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Precompute as "precompute" {
-        /// The temporary.
+        /// A temporary with axes, read by instructions that do not write it.
         pub temporary: Name = next("the temporary to precompute"),
         /// The inames that are swept over.
         pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
-        /// Shared or private.
+        /// The memory of the buffer: shared, which is the default, or private.
         pub space: AddressSpace = option(AddressSpace::Shared),
         /// The buffer's name; by default the temporary's with the suffix `_tile`.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -81,7 +81,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SaveReload as "save_reload" {
-        /// The temporary.
+        /// A private or shared temporary, written by one instruction, which does not read it.
         pub temporary: Name = next("the temporary"),
         /// The global temporary; by default the name with the suffix `_saved`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ const FEW: i64 = 32;
 
 /// A child at host level: a unit that one device kernel runs as a whole.
 struct Item {
-    /// The host loops around.
+    /// The host loops around, outermost first.
     host: Vec<Name>,
     /// Children between two host loops have the same number: only these can share a device kernel.
     segment: usize,

@@ -55,9 +55,9 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct ChunkIname as "chunk_iname" {
-        /// The iname.
+        /// An iname of constant length, without a tag.
         pub iname: Name = next("the iname to split"),
-        /// The number of chunks.
+        /// The number of chunks, at least 1.
         pub chunks: Number = next("the number of chunks"),
         /// Name of the loop over chunks; by default the iname with the suffix `_outer`.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,7 +59,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Distribute as "distribute" {
-        /// The iname.
+        /// The iname of the loop, without a tag or with the tag `host`.
         pub iname: Name = next("the iname of the loop"),
         /// The instructions that begin a new loop; if empty, every child of the loop gets one.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -75,7 +75,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct DuplicateInames as "duplicate_inames" {
-        /// The inames.
+        /// The inames, over each of which at least one of the instructions runs.
         pub inames: Vec<Name> = next("the inames"),
         /// The instructions that get separate loops.
         pub instructions: Vec<Name> = next("the instructions, as `[id, ...]`"),

@@ -91,7 +91,7 @@ step! {
 /// The decision about one candidate.
 struct Decision {
     iname: Name,
-    /// The preceding loop.
+    /// The iname of the loop before it.
     with: Name,
     /// Why the two were not fused.
     apart: Option<Diagnostic>,

@@ -69,7 +69,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct IndexSetSplit as "index_set_split", by hand {
-        /// The iname.
+        /// The iname of the loop, without a tag.
         pub iname: Name,
         /// The condition under which the first copy runs.
         pub condition: Constraint,

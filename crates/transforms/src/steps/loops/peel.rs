@@ -68,7 +68,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Peel as "peel" {
-        /// The iname.
+        /// The iname of the loop, without a tag.
         pub iname: Name = next("the iname"),
         /// The number of iterations that are peeled off at the beginning.
         #[serde(default = "none")]

@@ -64,9 +64,9 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct RenameIname as "rename_iname" {
-        /// The iname.
+        /// An iname of a domain, or one that a step has defined.
         pub iname: Name = next("the iname"),
-        /// Its new name.
+        /// A name that nothing in the kernel has.
         pub new: Name = next("its new name"),
     }
     table: "rename_iname(i, row)" => "`rename_iname(k, \"i\", \"row\")`",

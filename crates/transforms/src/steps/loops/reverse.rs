@@ -53,7 +53,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Reverse as "reverse" {
-        /// The iname.
+        /// The iname of the loop, without a tag.
         pub iname: Name = next("the iname"),
         /// Name of the iname that counts upwards; by default the iname with the suffix `_rev`.
         #[serde(default, skip_serializing_if = "Option::is_none")]

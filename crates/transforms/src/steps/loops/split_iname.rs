@@ -71,9 +71,9 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SplitIname as "split_iname" {
-        /// The iname.
+        /// The iname of the loop, without a tag.
         pub iname: Name = next("the iname to split"),
-        /// Iterations of the inner loop.
+        /// Iterations of the inner loop, at least 1.
         pub length: Number = next("the length of the inner loop"),
         /// Name of the outer loop; by default the iname with the suffix `_outer`.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -58,7 +58,7 @@ step! {
     /// ```
     #[serde(transparent)]
     pub struct Unroll as "unroll" {
-        /// The inames.
+        /// Inames whose lengths are bounded by constants.
         pub inames: Vec<Name> = names("the inames to unroll"),
     }
     table: "unroll(i)" => "`tag_inames(k, \"i:unr\")`",

@@ -56,7 +56,7 @@ step! {
     /// ```
     #[serde(transparent)]
     pub struct UntagInames as "untag_inames" {
-        /// The inames.
+        /// Inames that have tags.
         pub inames: Vec<Name> = names("the inames to untag"),
     }
     table: "untag_inames(i)" => "`untag_inames(k, \"i\", ...)`",

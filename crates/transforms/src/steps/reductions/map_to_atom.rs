@@ -45,7 +45,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct MapToAtom as "map_to_atom" {
-        /// The instruction.
+        /// The id of an instruction whose value is a sum of products.
         pub instruction: Name = next("the instruction"),
     }
     table: "map_to_atom(id)" => "–",

@@ -68,7 +68,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct ReduceAtomically as "reduce_atomically" | "join_atomically" {
-        /// The instruction.
+        /// The id of an instruction whose value is a single sum, minimum or maximum.
         pub instruction: Name = next("the instruction"),
     }
     table: "reduce_atomically(id)" => "`atomic` on an instruction",

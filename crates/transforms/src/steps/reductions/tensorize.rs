@@ -89,7 +89,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Tensorize as "tensorize", by hand {
-        /// The instruction.
+        /// The id of an instruction whose value is a sum of products.
         pub instruction: Name,
         /// The atom's name.
         pub atom: Name,

@@ -48,7 +48,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct CacheStreaming as "cache_streaming" {
-        /// The array.
+        /// An array in global memory.
         pub array: Name = next("the array"),
     }
     table: "cache_streaming(x)" => "–",

@@ -72,7 +72,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct CacheWaves as "cache_waves", by hand {
-        /// The array.
+        /// An array in global memory.
         pub array: Name,
         /// Number of elements per window.
         pub window: Number,

@@ -85,11 +85,11 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct MapArray as "map_array", by hand {
-        /// The temporary.
+        /// A temporary that bounds no loop, with lengths that are affine.
         pub array: Name,
         /// Names of the old subscripts, used in the functions.
         pub axes: Vec<Name>,
-        /// The new subscripts.
+        /// The new subscripts, one for each new axis, as functions of the old ones.
         pub image: Vec<Aff>,
     }
     table: "map_array(t, [x, y] -> [y, x + y])" => "`split_array_dim`, for temporaries",

@@ -69,11 +69,11 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct PadArrayAxis as "pad_array_axis" {
-        /// The array.
+        /// An array, argument or temporary, whose modes are not set (`set_layout`).
         pub array: Name = next("the array"),
         /// The axis; negative ones count from the end.
         pub axis: i64 = next("the axis"),
-        /// Number of elements added after it.
+        /// The number of elements added after it, at least 0.
         pub by: Number = next("the elements to add"),
     }
     table: "pad_array_axis(t, 1, 1)" => "`add_padding(k, \"t\", 1, align)`",

@@ -64,7 +64,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct PrivatizeTemporary as "privatize_temporary" {
-        /// The temporary.
+        /// A temporary that bounds no loop.
         pub temporary: Name = next("the temporary"),
         /// The inames, one for each new axis.
         pub inames: Vec<Name> = list("the inames, as `[i]`"),

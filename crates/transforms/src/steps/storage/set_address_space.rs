@@ -68,7 +68,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SetAddressSpace as "set_address_space" | "make_global", by hand {
-        /// The temporary.
+        /// A temporary, not an argument.
         pub temporary: Name,
         /// The memory that it moves to.
         pub space: AddressSpace,

@@ -50,9 +50,9 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SetLayout as "set_layout", by hand {
-        /// The array.
+        /// A shared or private array.
         pub array: Name,
-        /// Its layout.
+        /// A mode for each axis, and a swizzle or none.
         pub layout: ArrayLayout,
     }
     table: "set_layout(t, (64,16):(17,1))" => "–",

@@ -51,7 +51,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SwizzleArray as "swizzle" {
-        /// The array.
+        /// A shared or private array without a swizzle.
         pub array: Name = next("the array"),
         /// The number of bits that change.
         pub bits: Number = next("the number of bits"),

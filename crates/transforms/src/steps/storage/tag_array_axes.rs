@@ -138,7 +138,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct TagArrayAxes as "tag_array_axes", by hand {
-        /// The array.
+        /// An array, argument or temporary.
         pub array: Name,
         /// The layout of its axes.
         pub layout: Layout,

@@ -59,7 +59,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct UnprivatizeTemporary as "unprivatize_temporary" {
-        /// The temporary.
+        /// A temporary with axes.
         pub temporary: Name = next("the temporary"),
         /// The axis, from 0 on.
         pub axis: Number = next("the axis"),
