@@ -51,6 +51,30 @@ fn where_ranges_do_not_suffice_each_point_is_looked_at() {
 }
 
 #[test]
+fn too_many_points_are_refused_with_what_would_help() {
+    let kernel = LoopKernel::parse(
+        "kernel k(z: f32[2*n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < 2*n }
+z[i ^ 1] = 1.0
+",
+    )
+    .unwrap();
+    let refusal = kernel.check_subscripts(&BTreeMap::from([(Name::new("n"), 1_000_000)])).unwrap_err();
+    assert_eq!(
+        refusal.render(),
+        "\
+error[unchecked-subscript]: whether `z[i ^ 1]` is in bounds is not known for these sizes: it is not affine, and has too many points to look at each
+ --> <kernel>:4:1
+  |
+4 | z[i ^ 1] = 1.0 {id=set_z}
+  | ^^^^^^^^
+  |
+  = help: what ranges show is known at once: keep the subscript inside by `min`, `max` or `%`, as in `x[min(e, n - 1)]`"
+    );
+}
+
+#[test]
 fn points_that_do_not_run_do_not_count() {
     // By a condition of which no proof can be made.
     assert_eq!(found("y[j] = x[j*j] if j*j < 1600", 0, 1000), Ok(()));
