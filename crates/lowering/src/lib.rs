@@ -161,7 +161,7 @@ pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Di
     let realized = realized_for(kernel, options, Hazards::Refused)?;
     let text = || {
         let analysis = analysed(realized.kernel())?;
-        let schedule = schedule::host::schedule(&analysis, &options.target, Hazards::Refused)?;
+        let schedule = schedule::host::schedule(&analysis, options, Hazards::Refused)?;
         schedule::show::text(&schedule, &analysis)
     };
     text().map_err(|diagnostic| kernel.locate(diagnostic))
@@ -211,7 +211,7 @@ fn written(
     let program = || {
         analyse::names::check(realized.kernel(), options.target.language)?;
         let analysis = analysed(realized.kernel())?;
-        let schedule = schedule::host::schedule(&analysis, &options.target, hazards)?;
+        let schedule = schedule::host::schedule(&analysis, options, hazards)?;
         write::program(&analysis, &schedule, options)
     };
     program().map_err(|diagnostic| kernel.locate(diagnostic))

@@ -9,6 +9,7 @@ use loopwright_target::Target as Device;
 
 use super::{COUNT_BITS, STARTING_THREADS, Scratch, Writer};
 use crate::{
+    LowerOptions,
     analyse::analysis::Analysis,
     program::{BinOp, DeviceKernel, Note, Value, ValueKind},
     write::{
@@ -39,6 +40,32 @@ fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
         Some(wrong) => Err(Diagnostic::new("flat-warp", wrong)),
         None => Ok(()),
     }
+}
+
+/// Refuses tiles that the shared memory of a block does not hold: its arrays are declared as they
+/// are when the launch is written.
+fn check_tiles(analysis: &Analysis<'_>, nest: &Nest, options: LowerOptions) -> Result<(), Diagnostic> {
+    let LowerOptions { index, target } = options;
+    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index, target };
+    let block = [Stage::Chunks.threads(nest.flat, &target), 1, 1];
+    let emitter = Emitter::new(analysis, &mut shared, block, "");
+    let mut writer = Writer::new(emitter, Env::new(&analysis.context)?, &nest.nest, nest.flat, None)?;
+    writer.arrays()?;
+    let bytes: u64 = writer.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
+    let most = target.static_shared;
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Diagnostic::new(
+        "too-much-shared",
+        format!(
+            "the tiles of {} warps of the flattened nest over `{}` take {bytes} bytes of shared \
+             memory, more than {most}",
+            writer.warps(),
+            nest.nest.segment
+        ),
+    )
+    .help("take fewer items or threads: `flatten_ragged(s, i, threads=64, items=8)`"))
 }
 
 /// The three launches.
@@ -98,13 +125,14 @@ pub(crate) struct Launch {
 /// Errors: a nest that [`flat_nest`] refuses; sizes that do not fit the target.
 pub(crate) fn launches(
     analysis: &Analysis<'_>,
-    target: &Device,
+    options: LowerOptions,
     segment: &Name,
 ) -> Result<Vec<Launch>, Diagnostic> {
     let missing = || Diagnostic::new("internal", "nothing says how a flattened nest is cut");
     let flat = *analysis.kernel.flat.get(segment).ok_or_else(missing)?;
-    check(flat, target)?;
+    check(flat, &options.target)?;
     let nest = Rc::new(Nest { nest: flat_nest(analysis.kernel, segment)?, flat });
+    check_tiles(analysis, &nest, options)?;
     Ok(Stage::ALL.map(|stage| Launch { nest: nest.clone(), stage }).into())
 }
 

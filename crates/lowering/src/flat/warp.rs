@@ -109,19 +109,6 @@ impl Writer<'_, '_, '_> {
         let index = self.emitter.index();
         let ended =
             self.shared("firsts", index, &[warps], "the first segment that ends in each warp's chunk");
-        let bytes: u64 = self.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
-        let most = self.emitter.target().static_shared;
-        if bytes > most {
-            return Err(Diagnostic::new(
-                "too-much-shared",
-                format!(
-                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes \
-                     of shared memory, more than {most}",
-                    self.nest.segment
-                ),
-            )
-            .help("take fewer items or threads: `flatten_ragged(s, i, threads=64, items=8)`"));
-        }
         Ok(Arrays { points: staged, complete, last, before, head, tail, ended })
     }
 

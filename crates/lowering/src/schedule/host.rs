@@ -14,14 +14,13 @@ use std::{
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Name, Tag, Tree};
 use loopwright_legality::{Meeting, Time};
 use loopwright_poly::System;
-use loopwright_target::Target;
 
 use super::{
     Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, place::Place,
     planner::Planner, spoken::Spoken, waits,
 };
 use crate::{
-    Hazards,
+    Hazards, LowerOptions,
     analyse::{analysis::Analysis, private, ranges::with_coordinates},
     flat,
     program::Note,
@@ -38,13 +37,13 @@ use crate::{
 /// Makes all decisions for a kernel.
 pub(crate) fn schedule(
     analysis: &Analysis<'_>,
-    target: &Target,
+    options: LowerOptions,
     hazards: Hazards,
 ) -> Result<Schedule, Diagnostic> {
     if hazards == Hazards::Refused {
         private::check(analysis)?;
     }
-    let mut host = Host { analysis, target, hazards, kernels: Vec::new() };
+    let mut host = Host { analysis, options, hazards, kernels: Vec::new() };
     let mut nodes = host.body(&analysis.kernel.tree, &HostPlace::default())?;
     if host.kernels.is_empty() {
         // No part has an instance. The runtime and the emulator expect a kernel nevertheless.
@@ -64,7 +63,7 @@ fn after(name: &str, note: Note) -> Note {
 
 struct Host<'a, 'k> {
     analysis: &'a Analysis<'k>,
-    target: &'a Target,
+    options: LowerOptions,
     hazards: Hazards,
     kernels: Vec<KernelPlan>,
 }
@@ -332,7 +331,7 @@ impl Host<'_, '_> {
         around: &HostPlace,
     ) -> Result<Vec<HostNode>, Diagnostic> {
         let mut nodes = Vec::new();
-        for launch in flat::launches(self.analysis, self.target, iname)? {
+        for launch in flat::launches(self.analysis, self.options, iname)? {
             let number = self.kernels.len();
             self.kernels.push(KernelPlan {
                 name: Name::new(self.name_of(number)),
@@ -363,13 +362,13 @@ impl Host<'_, '_> {
     fn kernel(&mut self, items: Vec<Item>, around: &HostPlace) -> Result<HostNode, Diagnostic> {
         let analysis = self.analysis;
         let parts = Item::parts(&items);
-        let block = block_shape(analysis, &parts, self.target)?;
+        let block = block_shape(analysis, &parts, &self.options.target)?;
         if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
             sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.hazards)?;
         }
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads, self.hazards)?;
         let exchanged = conflicts.arrays();
-        let warp = self.target.warp_size;
+        let warp = self.options.target.warp_size;
         let depth = around.around.len();
         let items = conflicts.place_barriers(items, depth, false, &|j| uses_shared(block, j, warp))?;
         let items = waits::place(&conflicts, items)?;
@@ -378,7 +377,7 @@ impl Host<'_, '_> {
         let mut planner = Planner {
             analysis,
             block,
-            target: self.target,
+            target: &self.options.target,
             hazards: self.hazards,
             data: Rc::default(),
             piece: None,
