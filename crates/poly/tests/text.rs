@@ -235,7 +235,7 @@ proptest! {
 /// overflow.
 #[test]
 fn remainders_with_very_large_factors_are_printed_as_floors() {
-    let text = |factor: i64| Aff::var(&Name::new("x")).modulo(3).unwrap().scale(factor).unwrap().to_string();
+    let text = |factor: i64| Aff::var("x").modulo(3).unwrap().scale(factor).unwrap().to_string();
     assert_eq!(text(5), "5*(x mod 3)");
     // 2^60 and 3*2^60.
     assert_eq!(text(1 << 60), "1152921504606846976*x - 3458764513820540928*floor(x/3)");
