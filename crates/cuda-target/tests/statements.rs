@@ -76,3 +76,12 @@ fn a_vector_has_two_elements_or_more() {
         );
     }
 }
+
+#[test]
+fn a_step_of_one_is_an_increment_or_a_decrement() {
+    let set = |value: &str| lines("1, 1, 1", " var v: u32", &format!(" set v = {value}")).unwrap();
+    for (value, wanted) in [("v + 1u32", "++v;"), ("v - 1u32", "--v;"), ("v - 2u32", "v -= 2;")] {
+        let found = set(value);
+        assert!(has(&found, &[wanted]), "{value}: {found:#?}");
+    }
+}

@@ -130,3 +130,36 @@ y[r, j] = {} {{id=store{}}}
     let found = agree("store", "load");
     assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
 }
+
+/// Each of several lanes has its own copy of a private value, of which nothing is seen outside of the
+/// lanes. A single lane has no copy of its own.
+#[test]
+fn only_what_a_single_lane_keeps_is_read_outside_of_it() {
+    let agree = |lanes: i64, again: &str, twice: &str| {
+        let kernel = |tag: &str, [opened, closed]: [&str; 2]| {
+            format!(
+                "\
+kernel k(x: f32[{lanes}], y: f32[1], z: f32[{lanes}])
+domain {{ [i] : 0 <= i < {lanes} }}
+temp t: f32 private
+{tag}t = x[i] {{id=load, inames=i}}
+{again}y[0] = t {{id=put}}
+tree {{
+{opened}load
+{twice}{closed}put
+}}
+"
+            )
+        };
+        let declared = kernel("", ["for i {\n", "}\n"]);
+        let text = format!("{}declared {{\n{declared}}}\n", kernel("tag i: ilp\n", ["", ""]));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::new()).unwrap()
+    };
+    let again = "z[i] = t {id=again, inames=i}\n";
+    assert_eq!(agree(1, "", ""), None);
+    assert_eq!(agree(1, again, "again\n"), None);
+    for found in [agree(3, "", ""), agree(3, again, "again\n")] {
+        assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
+    }
+}

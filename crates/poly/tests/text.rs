@@ -114,6 +114,9 @@ fn errors_have_places() {
         ("{ [i] : i mod 0 = 1 }", 14, "expected a positive constant as the divisor"),
         ("{ }", 2, "an empty set needs its dimensions: `{ [i] : false }`"),
         ("[n, n] -> { [i] }", 5, "two parameters are called `n`"),
+        // A word of the syntax names nothing, neither a parameter nor a tuple.
+        ("[mod] -> { [i] }", 1, "expected a name"),
+        ("{ [i] : exists exists : i = 0 }", 15, "expected a name"),
     ] {
         let expected = Error::Syntax { message: message.into(), offset };
         assert_eq!(text.parse::<Set>(), Err(expected), "{text}");

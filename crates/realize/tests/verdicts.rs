@@ -277,6 +277,21 @@ fn reductions_by_updates() {
     );
 }
 
+/// A sum of the library is updated as such, whatever other operators the kernel has.
+#[test]
+fn operators_of_the_kernel_leave_those_of_the_library_as_they_are() {
+    let own = "\
+reduction own(v) {
+    state s: like v = 1.0
+    lift s = v
+    combine s = a.s * b.s
+    result s
+}
+";
+    let text = ATOMIC.replacen("domain", &format!("{own}domain"), 1);
+    realized("updates", &text, BLOCKS);
+}
+
 /// What touches the result in between is put there by hand: validated kernels and steps leave it in
 /// its place.
 #[test]

@@ -78,3 +78,14 @@ fn large_chunks_have_whole_tiles_inside_of_a_segment() {
     // No two of these are run.
     assert!(of_chunks(145).is_empty());
 }
+
+/// Blocks of which no four can be run are not run at all.
+#[test]
+fn no_more_steps_are_run_than_there_may_be() {
+    for (threads, tiles) in [(64, 33), (256, 64), (1024, 16), (1024, 64)] {
+        for case in cases(nest(threads, tiles), 32) {
+            let steps = segments(&case).last().map_or(0, |s| s.end);
+            assert!(steps <= super::MOST_STEPS, "{threads} threads, {tiles} tiles: {steps} steps");
+        }
+    }
+}
