@@ -4,6 +4,9 @@
 //! nest joins the points of a segment in another grouping than the kernel. So a conversion between
 //! two floating-point types changes nothing here.
 
+#[cfg(test)]
+mod tests;
+
 use loopwright_kernel_ir::{DType, Number, arithmetic};
 
 use crate::{BinOp, UnOp};
