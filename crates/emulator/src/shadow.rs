@@ -133,6 +133,11 @@ impl Who {
     pub fn only(launch: u32) -> Who {
         Who { alone: true, ..Who::new(launch, 0) }
     }
+
+    /// Whether an access that a cell records was made in this launch.
+    fn shares_launch(self, recorded: u64) -> bool {
+        recorded >> 32 == self.bits >> 32
+    }
 }
 
 /// Denotes several blocks, in place of a block number.
@@ -148,12 +153,11 @@ pub(crate) const MOST_BLOCKS: u32 = u32::MAX - 8;
 
 impl GlobalCell {
     fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
-        let same_launch = other >> 32 == who.bits >> 32;
-        if other == who.bits || who.alone && same_launch {
+        if other == who.bits || who.alone && who.shares_launch(other) {
             let earlier = Stamp::from_bits(stamp.load(Ordering::Relaxed));
             return if earlier.conflicts(now) { Conflict::InBlock } else { Conflict::None };
         }
-        if same_launch { Conflict::BetweenBlocks } else { Conflict::None }
+        if who.shares_launch(other) { Conflict::BetweenBlocks } else { Conflict::None }
     }
 
     /// Records a write.
@@ -190,7 +194,7 @@ impl GlobalCell {
         // kind), with which later updates have to conflict: the write is kept as a read, with which
         // they conflict likewise. The block's write and its reads are ordered, so that the latest
         // of them, the one with the greatest stamp, suffices.
-        if other == who.bits || who.alone && other >> 32 == who.bits >> 32 {
+        if other == who.bits || who.alone && who.shares_launch(other) {
             let written = self.written.load(Ordering::Relaxed);
             if self.reader.swap(who.bits, Ordering::SeqCst) == who.bits {
                 self.read.fetch_max(written, Ordering::Relaxed);
@@ -217,7 +221,7 @@ impl GlobalCell {
             if reader == several {
                 break;
             }
-            let stale = reader >> 32 != who.bits >> 32;
+            let stale = !who.shares_launch(reader);
             let next = if stale { who.bits } else { several };
             match self.reader.compare_exchange(reader, next, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => {

@@ -42,6 +42,7 @@ pub mod grammar {}
 pub mod values {}
 mod infer;
 mod instruction;
+pub mod interval;
 mod kernel;
 mod laws;
 mod locate;

@@ -15,6 +15,13 @@ pub struct Accessed<'a> {
     pub lanes: u8,
 }
 
+/// What a statement does with a variable.
+struct Variable {
+    var: VarId,
+    declared: bool,
+    assigned: bool,
+}
+
 impl Stmt {
     /// The elements of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
     pub const ROW: u8 = 8;
@@ -223,28 +230,21 @@ impl Stmt {
 
     /// The variable that the statement assigns, if any.
     pub fn assigned(&self) -> Option<VarId> {
-        match self {
-            Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } => Some(*var),
-            Stmt::Declare(_)
-            | Stmt::Store { .. }
-            | Stmt::Update { .. }
-            | Stmt::VectorCopy { .. }
-            | Stmt::If { .. }
-            | Stmt::Sync { .. }
-            | Stmt::Atom { .. }
-            | Stmt::LoadMatrices { .. }
-            | Stmt::Mma { .. }
-            | Stmt::Async(_)
-            | Stmt::Collective { .. } => None,
-        }
+        self.variable().filter(|of| of.assigned).map(|of| of.var)
     }
 
     /// The variable that the statement declares, if any.
     pub fn declared(&self) -> Option<VarId> {
+        self.variable().filter(|of| of.declared).map(|of| of.var)
+    }
+
+    fn variable(&self) -> Option<Variable> {
+        let of = |var: &VarId, declared, assigned| Some(Variable { var: *var, declared, assigned });
         match self {
-            Stmt::Let { var, .. } | Stmt::For { var, .. } | Stmt::Declare(var) => Some(*var),
-            Stmt::Set { .. }
-            | Stmt::Store { .. }
+            Stmt::Let { var, .. } | Stmt::For { var, .. } => of(var, true, true),
+            Stmt::Declare(var) => of(var, true, false),
+            Stmt::Set { var, .. } => of(var, false, true),
+            Stmt::Store { .. }
             | Stmt::Update { .. }
             | Stmt::VectorCopy { .. }
             | Stmt::If { .. }
@@ -261,20 +261,7 @@ impl Stmt {
     pub fn async_copy(&self) -> Option<&AsyncCopy> {
         match self {
             Stmt::Async(Async::Copy(copy)) => Some(copy),
-            Stmt::Let { .. }
-            | Stmt::Declare(_)
-            | Stmt::Set { .. }
-            | Stmt::Store { .. }
-            | Stmt::Update { .. }
-            | Stmt::VectorCopy { .. }
-            | Stmt::For { .. }
-            | Stmt::If { .. }
-            | Stmt::Sync { .. }
-            | Stmt::Atom { .. }
-            | Stmt::LoadMatrices { .. }
-            | Stmt::Mma { .. }
-            | Stmt::Async(Async::Commit | Async::Wait { .. })
-            | Stmt::Collective { .. } => None,
+            _ => None,
         }
     }
 

@@ -15,11 +15,15 @@ use super::{
     irregular::{Outside, value},
     scope::Scope,
 };
-use crate::{Aff, BinaryOp, Constraint, DType, Expr, Lookup, Name, Type, UnaryOp, typed::end_of_range};
+use crate::{
+    Aff, Constraint, DType, Expr, Lookup, Name, Type, UnaryOp,
+    interval::{self, Interval},
+    typed::end_of_range,
+};
 
 /// The most points of one subscript that are looked at: some tenths of a second.
 const MOST_POINTS: u64 = 1 << 20;
-/// Bounds of ranges stay within this, so that one operation on two of them fits into 128 bits.
+/// Bounds of ranges stay within this, as operations on intervals want it.
 const FARTHEST: i128 = 1 << 62;
 
 /// What is found of a subscript.
@@ -141,10 +145,10 @@ fn stays_small(e: &Expr, point: &BTreeMap<Name, i64>) -> bool {
 }
 
 /// The least and the greatest value of names.
-type Ranges = BTreeMap<Name, (i128, i128)>;
+type Ranges = BTreeMap<Name, Interval>;
 
 /// Between which numbers an integer expression is. `None` if nothing is known.
-fn range(e: &Expr, ranges: &Ranges) -> Option<(i128, i128)> {
+fn range(e: &Expr, ranges: &Ranges) -> Option<Interval> {
     let of = |e: &Expr| range(e, ranges);
     let found = match e {
         Expr::Int(v) => ((*v).into(), (*v).into()),
@@ -153,7 +157,7 @@ fn range(e: &Expr, ranges: &Ranges) -> Option<(i128, i128)> {
             let (low, high) = of(a)?;
             (-high, -low)
         }
-        Expr::Binary(op, a, b) => binary(*op, of(a)?, of(b)?)?,
+        Expr::Binary(op, a, b) => interval::binary(*op, of(a)?, of(b)?)?,
         Expr::If(_, a, b) => {
             let (a, b) = (of(a)?, of(b)?);
             (a.0.min(b.0), a.1.max(b.1))
@@ -163,14 +167,8 @@ fn range(e: &Expr, ranges: &Ranges) -> Option<(i128, i128)> {
             if a.0 >= whole.0 && a.1 <= whole.1 { a } else { whole }
         }
         Expr::Call { function, args, .. } => match (&**function, args.as_slice()) {
-            ("min", [a, b]) => {
-                let (a, b) = (of(a)?, of(b)?);
-                (a.0.min(b.0), a.1.min(b.1))
-            }
-            ("max", [a, b]) => {
-                let (a, b) = (of(a)?, of(b)?);
-                (a.0.max(b.0), a.1.max(b.1))
-            }
+            ("min", [a, b]) => interval::min(of(a)?, of(b)?),
+            ("max", [a, b]) => interval::max(of(a)?, of(b)?),
             ("abs", [a]) => {
                 let (low, high) = of(a)?;
                 (if low <= 0 && high >= 0 { 0 } else { low.abs().min(high.abs()) }, low.abs().max(high.abs()))
@@ -182,31 +180,8 @@ fn range(e: &Expr, ranges: &Ranges) -> Option<(i128, i128)> {
     (found.0 >= -FARTHEST && found.1 <= FARTHEST).then_some(found)
 }
 
-fn binary(op: BinaryOp, a: (i128, i128), b: (i128, i128)) -> Option<(i128, i128)> {
-    // Each of these is monotonic in either operand.
-    let corners = |f: &dyn Fn(i128, i128) -> i128| {
-        let all = [f(a.0, b.0), f(a.0, b.1), f(a.1, b.0), f(a.1, b.1)];
-        Some((all.into_iter().min()?, all.into_iter().max()?))
-    };
-    match op {
-        BinaryOp::Add => Some((a.0 + b.0, a.1 + b.1)),
-        BinaryOp::Sub => Some((a.0 - b.1, a.1 - b.0)),
-        BinaryOp::Mul => corners(&i128::saturating_mul),
-        BinaryOp::FloorDiv if b.0 > 0 => corners(&i128::div_euclid),
-        BinaryOp::Mod if b.0 > 0 => Some(if a.0 >= 0 && a.1 < b.0 { a } else { (0, b.1 - 1) }),
-        BinaryOp::BitAnd if a.0 >= 0 && b.0 >= 0 => Some((0, a.1.min(b.1))),
-        BinaryOp::BitOr | BinaryOp::BitXor if a.0 >= 0 && b.0 >= 0 => {
-            let bits = i128::BITS - a.1.max(b.1).leading_zeros();
-            Some((0, (1 << bits) - 1))
-        }
-        BinaryOp::Shl if b.0 >= 0 && b.1 < 31 => corners(&|x, s| x.saturating_mul(1 << s)),
-        BinaryOp::Shr if b.0 >= 0 && b.1 < 31 => corners(&|x, s| x >> s),
-        _ => None,
-    }
-}
-
 /// The least and the greatest value of an integer type.
-fn ends(dtype: DType) -> Option<(i128, i128)> {
+fn ends(dtype: DType) -> Option<Interval> {
     let end = |lowest| end_of_range(dtype, lowest).as_i128();
     Some((end(true)?, end(false)?))
 }

@@ -48,6 +48,28 @@ pub(crate) fn check(check: &mut Check<'_>) {
     accesses(check, context, None);
 }
 
+/// Whether a subscript is neither affine nor reads data.
+pub(super) fn has_irregular_subscripts(lookup: &Lookup<'_>) -> bool {
+    let mut found = false;
+    let mut ask = |access: &Access| {
+        found |= access.index.iter().any(|e| integer(lookup, e).is_none() && data_of(lookup, e).is_empty());
+        let lengths = lookup.array(&access.array).into_iter().flat_map(|array| &array.axes);
+        found |= lengths.into_iter().any(|axis| axis.length.to_aff().is_none());
+    };
+    for i in &lookup.kernel().instructions {
+        i.targets.iter().for_each(&mut ask);
+        let inside = i.targets.iter().flat_map(|t| &t.index);
+        for e in inside.chain(&i.predicate).chain([&i.value]) {
+            e.visit(&mut |e| {
+                if let Expr::Subscript(access) = e {
+                    ask(access);
+                }
+            });
+        }
+    }
+    found
+}
+
 /// The subscripts that are not affine and read no data, for these values of the integer scalars.
 pub(crate) fn check_at(check: &mut Check<'_>, scalars: &BTreeMap<Name, i64>) {
     let context = context(check.lookup);

@@ -162,6 +162,9 @@ impl LoopKernel {
     pub fn check_subscripts(&self, scalars: &BTreeMap<Name, i64>) -> Result<(), Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);
+        if !bounds::has_irregular_subscripts(&lookup) {
+            return Ok(());
+        }
         let mut check = Check {
             data: declared,
             lookup: &lookup,

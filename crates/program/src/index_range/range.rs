@@ -2,7 +2,7 @@
 //!
 //! The range of a result contains all of its values in the integers, before they wrap in a type.
 
-use loopwright_kernel_ir::DType;
+use loopwright_kernel_ir::{BinaryOp, DType, interval};
 
 use crate::BinOp;
 
@@ -82,35 +82,34 @@ pub(super) fn counter(low: Option<Range>, high: Option<Range>) -> Option<Range> 
 }
 
 pub(super) fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Range> {
-    let corners = |f: &dyn Fn(i128, i128) -> i128| {
-        let all = [f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)];
-        Range::new(all.into_iter().min().unwrap_or(0), all.into_iter().max().unwrap_or(0))
-    };
+    let ends = |r: Range| (r.low, r.high);
+    let of = |op| interval::binary(op, ends(a), ends(b));
     let known = match op {
-        BinOp::Add => Range::new(a.low + b.low, a.high + b.high),
-        BinOp::Sub => Range::new(a.low - b.high, a.high - b.low),
-        BinOp::Mul => corners(&i128::saturating_mul),
-        BinOp::Min => Range::new(a.low.min(b.low), a.high.min(b.high)),
-        BinOp::Max => Range::new(a.low.max(b.low), a.high.max(b.high)),
-        BinOp::FloorDiv if b.low > 0 => corners(&i128::div_euclid),
-        BinOp::TruncDiv if b.low > 0 => corners(&|x, y| x / y),
-        BinOp::FloorMod if b.low > 0 => {
-            if b.low == b.high && a.low >= 0 && a.high < b.low {
-                a
-            } else {
-                Range::new(0, b.high - 1)
-            }
+        BinOp::Add => of(BinaryOp::Add),
+        BinOp::Sub => of(BinaryOp::Sub),
+        BinOp::Mul => of(BinaryOp::Mul),
+        BinOp::FloorDiv => of(BinaryOp::FloorDiv),
+        BinOp::FloorMod => of(BinaryOp::Mod),
+        BinOp::BitAnd => of(BinaryOp::BitAnd),
+        BinOp::BitOr => of(BinaryOp::BitOr),
+        BinOp::BitXor => of(BinaryOp::BitXor),
+        BinOp::Shl => of(BinaryOp::Shl),
+        BinOp::Shr => of(BinaryOp::Shr),
+        BinOp::Min => Some(interval::min(ends(a), ends(b))),
+        BinOp::Max => Some(interval::max(ends(a), ends(b))),
+        // These are used where they equal the ones that round down, but for the range of what they
+        // give elsewhere.
+        BinOp::TruncDiv if b.low > 0 => {
+            let all = [a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high];
+            all.into_iter().min().zip(all.into_iter().max())
         }
-        BinOp::TruncRem if b.low > 0 && a.low >= 0 => Range::new(0, a.high.min(b.high - 1)),
-        BinOp::BitAnd if a.low >= 0 && b.low >= 0 => Range::new(0, a.high.min(b.high)),
-        BinOp::BitOr | BinOp::BitXor if a.low >= 0 && b.low >= 0 => {
-            let bits = 128 - a.high.max(b.high).leading_zeros();
-            Range::new(0, (1i128 << bits.min(100)) - 1)
-        }
-        BinOp::Shl if b.low >= 0 && b.high < 64 => corners(&|x, s| x.saturating_mul(1i128 << s)),
-        BinOp::Shr if b.low >= 0 && b.high < 64 => corners(&|x, s| x >> s),
-        BinOp::And | BinOp::Or => Range::new(0, 1),
-        _ => Range::of_type(dtype)?,
+        BinOp::TruncRem if b.low > 0 && a.low >= 0 => Some((0, a.high.min(b.high - 1))),
+        BinOp::And | BinOp::Or => Some((0, 1)),
+        _ => None,
+    };
+    let known = match known {
+        Some((low, high)) => Range::new(low, high),
+        None => Range::of_type(dtype)?,
     };
     Some(known.from(&[a, b]))
 }

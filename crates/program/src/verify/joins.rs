@@ -207,6 +207,13 @@ struct Text<'p> {
     unrolled: Vec<(VarId, u64)>,
 }
 
+/// Whether an unrolled loop counts an iname of the kernel that is no lane.
+fn is_sequential(program: &Program, kernel: &DeviceKernel, var: VarId) -> bool {
+    let meaning = kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
+    let mut lanes = program.leaves.iter().filter_map(|l| l.instances.as_ref()).flat_map(|i| &i.lanes);
+    meaning.is_some_and(|meaning| !lanes.any(|lane| meaning.mentions(lane)))
+}
+
 impl<'p> Text<'p> {
     fn new(kernel: &'p DeviceKernel) -> Self {
         Text {
@@ -221,13 +228,6 @@ impl<'p> Text<'p> {
         }
     }
 
-    /// Whether an unrolled loop counts an iname of the kernel that is no lane.
-    fn is_sequential(&self, program: &Program, var: VarId) -> bool {
-        let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
-        let mut lanes = program.leaves.iter().filter_map(|l| l.instances.as_ref()).flat_map(|i| &i.lanes);
-        meaning.is_some_and(|meaning| !lanes.any(|lane| meaning.mentions(lane)))
-    }
-
     fn read(&mut self, program: &'p Program, body: &'p [Stmt], loops: &mut Vec<VarId>) {
         for stmt in body {
             self.position += 1;
@@ -237,7 +237,9 @@ impl<'p> Text<'p> {
                     let (position, loops, choices) = (self.position, loops.clone(), self.choices.clone());
                     self.joins.push(Found { join, body, position, loops, choices });
                 }
-                Stmt::For { var, body, unroll, .. } if !unroll || self.is_sequential(program, *var) => {
+                Stmt::For { var, body, unroll, .. }
+                    if !unroll || is_sequential(program, self.kernel, *var) =>
+                {
                     loops.push(*var);
                     self.read(program, body, loops);
                     loops.pop();

@@ -23,7 +23,7 @@ use loopwright_kernel_ir::{Diagnostic, Name, Part};
 
 use super::{
     super::Operators,
-    Holder, Reduction, Text, WrongJoin,
+    Holder, Reduction, Text, WrongJoin, is_sequential,
     known::{Cell, Known, Sub},
     parts::{Content, Parts},
     run::{Claimed, Points, Run, Stop},
@@ -211,13 +211,15 @@ impl<'p> Lanes<'p, '_> {
                         if let Some(run) = &mut self.run {
                             *run.values(&Cell::Var(*var)) = vec![Known::Int(at)];
                         }
-                        if !self.counts_lanes(*var) {
-                            self.loops.push(*var);
-                            self.walk(body, f)?;
+                        let sequential = is_sequential(self.program, self.kernel, *var);
+                        self.loops.extend(sequential.then_some(*var));
+                        self.walk(body, f)?;
+                        if sequential {
                             self.loops.pop();
+                        }
+                        if !self.counts_lanes(*var) {
                             break;
                         }
-                        self.walk(body, f)?;
                         at = at.saturating_add((*step).max(1));
                     }
                     self.counters.remove(var);
