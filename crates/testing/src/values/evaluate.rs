@@ -496,6 +496,8 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("ceil", [a]) => a.ceil(),
         ("trunc", [a]) => a.trunc(),
         ("round", [a]) => a.round(),
+        // Its sign would be that of a NaN.
+        ("copysign", [_, b]) if b.is_nan() => return Err(Stop::Unsaid("the sign of a NaN".into())),
         ("copysign", [a, b]) => a.copysign(*b),
         // Eleven significant bits, ties away from zero; f32's denormals have fewer.
         ("to_tf32", [a]) => {

@@ -328,8 +328,7 @@ impl Generator {
                     call("fma", vec![a, b, c])
                 }
                 1 => call("fmod", vec![a, self.mixed(depth - 1)]),
-                // The sign of a computed NaN is undefined.
-                _ => call("copysign", vec![a, self.leaf(Kind::Float)]),
+                _ => call("copysign", vec![a, self.mixed(depth - 1)]),
             },
             _ => {
                 let b = self.mixed(depth - 1);
