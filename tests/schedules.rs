@@ -6,13 +6,15 @@ use loopwright_lowering::{LowerOptions, schedule};
 
 /// One for each kind of decision: bounds and counters of loops, shared memory and its barriers,
 /// vectors and their remainders, joins, scans, launches.
-const SHOWN: [&str; 6] = [
+const SHOWN: [&str; 8] = [
     "axpy/block_128",
     "matmul/register_tile",
     "matmul/tiled_16",
     "layer_norm/any_length",
     "log_sum_exp/block_vec4",
     "prefix_sum/block_scan_vec4",
+    "column_sum/chunks",
+    "ragged_sum/flattened",
 ];
 
 #[test]

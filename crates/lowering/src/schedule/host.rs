@@ -16,7 +16,7 @@ use loopwright_legality::{Meeting, Time};
 use loopwright_poly::System;
 
 use super::{
-    Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, place::Place,
+    Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, early, place::Place,
     planner::Planner, spoken::Spoken, waits,
 };
 use crate::{
@@ -53,6 +53,7 @@ pub(crate) fn schedule(
         let parts: Vec<Vec<usize>> = host.kernels.iter().map(|k| k.parts.clone()).collect();
         private::check_kernels(analysis, &parts)?;
     }
+    early::decide(&nodes, &mut host.kernels);
     Ok(Schedule { host: nodes, kernels: host.kernels })
 }
 
@@ -338,6 +339,7 @@ impl Host<'_, '_> {
                 around: around.clone(),
                 notes: launch.notes(&self.name_of(number.saturating_sub(1))),
                 parts: if launch.has_parts() { parts.to_vec() } else { Vec::new() },
+                starts_early: false,
                 body: KernelBody::Segments(launch),
             });
             nodes.push(HostNode::Launch(number));
@@ -391,6 +393,7 @@ impl Host<'_, '_> {
             around: around.clone(),
             notes: Vec::new(),
             parts,
+            starts_early: false,
             body: KernelBody::Nodes(Box::new(Body { block, grid, place, nodes, exchanged })),
         });
         Ok(HostNode::Launch(number))

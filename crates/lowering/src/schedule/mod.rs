@@ -19,6 +19,7 @@
 //! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
 //! | [`atoms`] | which updates hardware instructions do, and what is loaded for them |
 //! | [`joins`] | how threads join their partial results |
+//! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
 
@@ -41,6 +42,7 @@ use crate::{
 pub(crate) mod atoms;
 pub(crate) mod block;
 pub(crate) mod counters;
+pub(crate) mod early;
 pub(crate) mod grid;
 pub(crate) mod guards;
 pub(crate) mod host;
@@ -96,6 +98,8 @@ pub(crate) struct KernelPlan {
     pub notes: Vec<Note>,
     /// The parts that it runs.
     pub parts: Vec<usize>,
+    /// Whether it starts before the launches before it have ended, for which its threads wait.
+    pub starts_early: bool,
     pub body: KernelBody,
 }
 

@@ -66,11 +66,13 @@ impl Text<'_, '_> {
         match &plan.body {
             KernelBody::Segments(launch) => {
                 self.plain(depth, &format!("kernel {}: {}", plan.name, launch.text()));
+                self.start(plan, depth + 1);
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, nodes, .. } = body.as_ref();
                 let threads: Vec<String> = block.iter().map(u32::to_string).collect();
                 self.plain(depth, &format!("kernel {}: block {}", plan.name, threads.join(" x ")));
+                self.start(plan, depth + 1);
                 for (dim, extent) in grid {
                     let coordinate = HardwareAxis::Grid(*dim).coordinate();
                     self.plain(depth + 1, &grid_text(extent, coordinate)?);
@@ -80,6 +82,12 @@ impl Text<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn start(&mut self, plan: &KernelPlan, depth: usize) {
+        if plan.starts_early {
+            self.plain(depth, "starts early, waits for the end of the launches before");
+        }
     }
 
     fn storage(&mut self, plan: &KernelPlan, depth: usize) -> Result<(), Diagnostic> {

@@ -9,7 +9,6 @@ pub(crate) mod bounds;
 pub(crate) mod cell;
 pub(crate) mod declare;
 pub(crate) mod device_kernel;
-pub(crate) mod early;
 pub(crate) mod emit;
 pub(crate) mod emitter;
 pub(crate) mod env;
@@ -75,7 +74,8 @@ pub(crate) fn program(
             shared.globals[global].read = true;
         }
     }
-    early::mark(&host, &mut kernels, &shared.globals);
+    let early = kernels.iter_mut().filter(|k| k.early);
+    early.for_each(|k| withdraw_promises(k, &shared.globals));
     // Parts without a statement: their loops are empty, or something went wrong.
     let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
@@ -104,6 +104,18 @@ pub(crate) fn program(
         assumptions: kernel.assumptions.clone(),
         facts: kernel.facts.clone(),
     })
+}
+
+/// Withdraws the promise that a kernel that starts early alone accesses what it reads, for arrays
+/// that the program writes: the compiler could load them ahead of the kernel's wait
+/// ([`crate::schedule::early`]).
+fn withdraw_promises(kernel: &mut DeviceKernel, globals: &[Global]) {
+    let read = globals_read(&kernel.body);
+    for param in &mut kernel.params {
+        if let Param::Global { global, exchanged, .. } = param {
+            *exchanged |= read.contains(global) && globals[*global].written;
+        }
+    }
 }
 
 fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<ProgramArg>, Diagnostic> {
@@ -234,7 +246,8 @@ impl Writing<'_, '_> {
                 draft.kernel((plan.name.clone(), blocks, *block), of, &plan.around.around, exchanged)
             }
         };
-        self.kernels.push(DeviceKernel { notes: plan.notes.clone(), ..kernel });
+        let (early, notes) = (plan.starts_early, plan.notes.clone());
+        self.kernels.push(DeviceKernel { early, notes, ..kernel });
         Ok(())
     }
 
