@@ -8,7 +8,8 @@ use loopwright_kernel_ir::{LoopKernel, Name};
 /// What is found for these values of `n` and `m`: nothing, or the code and the witness.
 fn found(statement: &str, n: i64, m: i64) -> Result<(), (&'static str, String)> {
     let text = format!(
-        "kernel k(x: f32[1600], z: f32[2*n], t: f32[n*(n + 1) // 2], y: f32[m + 1], n: i32, m: i32)
+        "kernel k(x: f32[1600], z: f32[2*n], t: f32[n*(n + 1) // 2], y: f32[m + 1], which: i32[1600],
+                  r: f32[1600*n - n*n], n: i32, m: i32)
          assume 0 <= n and 0 <= m
          domain {{ [j] : 0 <= j < m }}
          domain {{ [i] : 0 <= i < 2*n }}
@@ -29,6 +30,27 @@ fn a_point_beyond_those_that_were_tried_is_found() {
     assert_eq!(found("x[j*j] = 1.0", 0, 41), Err(("out-of-bounds", outside.into())));
     let at = found("y[0] = if(m < 10, sum(j, x[j*j]), 0.0)", 0, 41);
     assert_eq!(at, Err(("out-of-bounds", outside.into())));
+}
+
+#[test]
+fn each_place_counts() {
+    let outside = "for j = 40, m = 41, n = 0: the subscript 1600, of an axis of length 1600";
+    for statement in [
+        "y[j] = 1.0 if x[j*j] > 0.0",
+        "y[j] = if(x[j*j] > 0.0, 1.0, 2.0)",
+        "y[j] = x[0] + x[which[j*j]]",
+        "y[which[j*j]] = 1.0",
+    ] {
+        assert_eq!(found(statement, 0, 40), Ok(()), "{statement}");
+        assert_eq!(found(statement, 0, 41), Err(("out-of-bounds", outside.into())), "{statement}");
+    }
+}
+
+#[test]
+fn lengths_that_are_not_affine_count_too() {
+    assert_eq!(found("r[i] = 1.0", 1598, 0), Ok(()));
+    let outside = "for i = 1599, m = 0, n = 1599: the subscript 1599, of an axis of length 1599";
+    assert_eq!(found("r[i] = 1.0", 1599, 0), Err(("out-of-bounds", outside.into())));
 }
 
 #[test]
