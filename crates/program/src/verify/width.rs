@@ -6,7 +6,8 @@
 //! to the printed text if no index is narrowed on the way, and if the offset of an element, which
 //! is what is printed for global memory, is the sum of its subscripts times the strides. Offsets
 //! are compared as polynomials in variables, coordinates and parameters; an expression that is not
-//! a polynomial counts as a variable.
+//! a polynomial counts as a variable. So do the bits that a swizzle takes from a sum, unless the sum
+//! has the same low bits for all values of its variables: then they are a constant.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -43,8 +44,7 @@ const TERMS: usize = 512;
 fn polynomial(value: &Value) -> Option<Polynomial> {
     let one = |factor: Factor| Some(Polynomial::from([(vec![factor], 1)]));
     match &value.kind {
-        ValueKind::Int(0) => Some(Polynomial::new()),
-        ValueKind::Int(v) => Some(Polynomial::from([(Vec::new(), *v)])),
+        ValueKind::Int(v) => Some(of_constant(*v)),
         ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => polynomial(a),
         ValueKind::Unary(UnOp::Neg, a) => sum(Polynomial::new(), &polynomial(a)?, -1),
         ValueKind::Binary(BinOp::Add, a, b) => sum(polynomial(a)?, &polynomial(b)?, 1),
@@ -74,15 +74,44 @@ fn polynomial(value: &Value) -> Option<Polynomial> {
                 None => bits,
             };
             let low = modulo(polynomial(of)?, 1 << bits);
-            one(Factor::Other(format!("{by:?} {:?} {low:?}", mask.as_int())))
+            match constant(&low) {
+                Some(low) => {
+                    let moved = match by {
+                        Some((BinOp::Shl, by)) => low << by,
+                        Some((_, by)) => low >> by,
+                        None => low,
+                    };
+                    Some(of_constant(moved & mask.as_int()?))
+                }
+                None => one(Factor::Other(format!("{by:?} {:?} {low:?}", mask.as_int()))),
+            }
         }
         // Bits, as swizzles combine them: by the polynomials of both sides.
         ValueKind::Binary(op @ (BinOp::BitXor | BinOp::BitAnd | BinOp::Shl | BinOp::Shr), a, b)
             if a.dtype.is_integer() && b.dtype.is_integer() =>
         {
-            one(Factor::Other(format!("{op:?} {:?} {:?}", polynomial(a)?, polynomial(b)?)))
+            let (a, b) = (polynomial(a)?, polynomial(b)?);
+            match (op, constant(&a), constant(&b)) {
+                (BinOp::BitXor, Some(a), Some(b)) => Some(of_constant(a ^ b)),
+                (BinOp::BitXor, Some(0), _) => Some(b),
+                (BinOp::BitXor, _, Some(0)) => Some(a),
+                _ => one(Factor::Other(format!("{op:?} {a:?} {b:?}"))),
+            }
         }
         kind => one(Factor::Other(format!("{kind:?}"))),
+    }
+}
+
+fn of_constant(v: i64) -> Polynomial {
+    if v == 0 { Polynomial::new() } else { Polynomial::from([(Vec::new(), v)]) }
+}
+
+/// The value of a polynomial without factors.
+fn constant(a: &Polynomial) -> Option<i64> {
+    match a.len() {
+        0 => Some(0),
+        1 => a.get::<[Factor]>(&[]).copied(),
+        _ => None,
     }
 }
 
