@@ -1,0 +1,211 @@
+//! Where parts of instructions run: integer points, and conditions inside expressions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{
+    Aff, Arg, BinaryOp, Constraint, Expr, Instruction, Kind, Lookup, Name, Part, Standing, UnaryOp,
+};
+use loopwright_poly::System;
+
+use crate::{Formula, Refusal, points::count_points};
+
+/// The points at which a part runs, or the reason why they are unknown.
+#[derive(Clone, Debug)]
+pub(crate) struct Domain {
+    /// Base inames of the part, outermost first.
+    pub inames: Vec<Name>,
+    /// All names that range over points: the inames, and the defined ones that constraints mention.
+    pub dims: Vec<Name>,
+    /// Over these, and parameters; with the definitions.
+    pub constraints: Vec<Constraint>,
+    /// Whether the part runs at fewer points, where a predicate holds that is not affine.
+    pub at_most: bool,
+}
+
+/// What is known where an expression is evaluated, besides its part's domain.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    /// The number of evaluations is the sum of these signs times the numbers of points at which the
+    /// constraints hold: `else` is everything less `then`.
+    signed: Vec<(i64, Vec<Constraint>)>,
+    /// Constraints that hold there.
+    pub region: Vec<Constraint>,
+    /// Whether they hold nowhere else.
+    pub region_is_exact: bool,
+    /// Whether it is evaluated less often, by conditions that are not affine.
+    pub at_most: bool,
+}
+
+impl Guard {
+    /// No condition.
+    pub fn always() -> Guard {
+        Guard { signed: vec![(1, Vec::new())], region: Vec::new(), region_is_exact: true, at_most: false }
+    }
+
+    /// Inside a condition that is not affine.
+    pub fn undecided(&self) -> Guard {
+        Guard { at_most: true, region_is_exact: false, ..self.clone() }
+    }
+
+    fn and(&self, more: &[Constraint]) -> Guard {
+        let both = |own: &[Constraint]| own.iter().chain(more).cloned().collect();
+        Guard {
+            signed: self.signed.iter().map(|(s, own)| (*s, both(own))).collect(),
+            region: both(&self.region),
+            ..self.clone()
+        }
+    }
+
+    fn and_not(&self, condition: &[Constraint]) -> Guard {
+        let mut guard = self.and(condition);
+        for (sign, _) in &mut guard.signed {
+            *sign = -*sign;
+        }
+        guard.signed.splice(0..0, self.signed.iter().cloned());
+        guard.region.clone_from(&self.region);
+        match condition {
+            [c] if c.kind == Kind::Ge => guard.region.extend(c.negations().unwrap_or_default()),
+            _ => guard.region_is_exact = false,
+        }
+        guard
+    }
+}
+
+/// The counts of a kernel's domains.
+pub(crate) struct Domains<'l, 'k> {
+    pub lookup: &'l Lookup<'k>,
+    /// What is known about parameters: assumptions, and that no argument has a negative length.
+    pub context: System,
+    known: BTreeMap<(Vec<Name>, String), Result<Formula, Refusal>>,
+}
+
+impl<'l, 'k> Domains<'l, 'k> {
+    pub fn new(lookup: &'l Lookup<'k>) -> Result<Self, Refusal> {
+        let kernel = lookup.kernel();
+        let mut rows = kernel.assumptions.clone();
+        for arg in &kernel.args {
+            if let Arg::Array(array) = arg {
+                let lengths = array.axes.iter().filter_map(|axis| axis.length.to_aff());
+                rows.extend(lengths.filter(|l| l.as_constant().is_none()).map(Constraint::nonneg));
+            }
+        }
+        Ok(Domains { lookup, context: System::new(&rows)?, known: BTreeMap::new() })
+    }
+
+    /// The domain of a part; `predicated` where the instruction's predicate has to hold.
+    pub fn of(&self, instruction: &Instruction, part: Part, predicated: bool) -> Result<Domain, Refusal> {
+        let inames = self.lookup.inames_of(instruction, part);
+        let mut constraints = self.lookup.instances(&inames);
+        let mut at_most = false;
+        if predicated && let Some(predicate) = &instruction.predicate {
+            match Standing::new(self.lookup, &inames).constraints(predicate) {
+                Some(more) => constraints.extend(more),
+                None => at_most = true,
+            }
+        }
+        let (dims, constraints) = self.close(&inames, constraints)?;
+        Ok(Domain { inames, dims, constraints, at_most })
+    }
+
+    /// The names that range over points, and the constraints with the definitions that they need.
+    pub fn close(
+        &self,
+        inames: &[Name],
+        mut constraints: Vec<Constraint>,
+    ) -> Result<(Vec<Name>, Vec<Constraint>), Refusal> {
+        let mut dims = inames.to_vec();
+        let mut seen: BTreeSet<Name> = dims.iter().cloned().collect();
+        let mut k = 0;
+        while k < constraints.len() {
+            let c = constraints[k].clone();
+            k += 1;
+            for name in c.names() {
+                if !seen.insert(name.clone()) {
+                    continue;
+                }
+                if let Some(value) = self.lookup.definition(&name) {
+                    constraints.push(Constraint::equal(&Aff::var(&name), value)?);
+                    dims.push(name);
+                } else if self.lookup.is_iname(&name) {
+                    let message = format!("`{c}` mentions `{name}`, which is not around it");
+                    return Err(Refusal::new("count-foreign", message));
+                } else if self.lookup.temporary(&name).is_some() {
+                    let message = format!("`{c}` depends on data: `{name}` is computed by the kernel");
+                    return Err(Refusal::new("count-data", message));
+                }
+            }
+        }
+        Ok((dims, constraints))
+    }
+
+    /// The number of points of a domain where a guard holds.
+    pub fn count(&mut self, domain: &Domain, guard: &Guard) -> Result<Formula, Refusal> {
+        let mut sum = Formula::default();
+        for (sign, more) in &guard.signed {
+            let own = self.count_where(domain, more)?;
+            sum = sum.plus(&own.scale(*sign)?)?;
+        }
+        Ok(sum)
+    }
+
+    fn count_where(&mut self, domain: &Domain, more: &[Constraint]) -> Result<Formula, Refusal> {
+        let (dims, constraints) = if more.is_empty() {
+            (domain.dims.clone(), domain.constraints.clone())
+        } else {
+            let all = domain.constraints.iter().chain(more).cloned().collect();
+            let (more_dims, constraints) = self.close(&domain.inames, all)?;
+            // A definition that was there already is not repeated by `close`, which starts anew.
+            (more_dims, constraints)
+        };
+        let text: Vec<String> = constraints.iter().map(|c| format!("{c:?}")).collect();
+        let key = (dims.clone(), text.join(";"));
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let derived = |n: &Name| self.lookup.definition(n).is_some();
+        let formula = count_points(&dims, &constraints, &self.context, &derived);
+        self.known.insert(key, formula.clone());
+        formula
+    }
+
+    /// Calls `f` on an expression and on all that is evaluated inside it, outer before inner, with
+    /// the guard of each. Reductions are left out: their parts have domains of their own. Subscripts
+    /// are visited, as parts of the access.
+    pub fn visit<'e>(
+        &self,
+        inames: &[Name],
+        e: &'e Expr,
+        guard: &Guard,
+        f: &mut dyn FnMut(&'e Expr, &Guard),
+    ) {
+        if matches!(e, Expr::Reduce(_)) {
+            return;
+        }
+        f(e, guard);
+        match e {
+            Expr::If(c, a, b) => {
+                self.visit(inames, c, guard, f);
+                self.visit(inames, a, &self.when(inames, c, guard, true), f);
+                self.visit(inames, b, &self.when(inames, c, guard, false), f);
+            }
+            Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                self.visit(inames, a, guard, f);
+                self.visit(inames, b, &self.when(inames, a, guard, *op == BinaryOp::And), f);
+            }
+            _ => e.each_child(&mut |child| self.visit(inames, child, guard, f)),
+        }
+    }
+
+    /// The guard where a condition has this value.
+    pub fn when(&self, inames: &[Name], condition: &Expr, guard: &Guard, value: bool) -> Guard {
+        if let Expr::Unary(UnaryOp::Not, inner) = condition {
+            return self.when(inames, inner, guard, !value);
+        }
+        let standing = Standing::new(self.lookup, inames).given(&guard.region);
+        match (standing.constraints(condition), value) {
+            (Some(c), true) => guard.and(&c),
+            (Some(c), false) => guard.and_not(&c),
+            (None, _) => guard.undecided(),
+        }
+    }
+}
