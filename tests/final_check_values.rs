@@ -490,6 +490,48 @@ y[i, k] = sum(j, x[i, j]) {id=sums}
     );
 }
 
+/// Rounds of a scan are in the kernel's order by the loops between its first value and its join.
+#[test]
+fn rounds_of_a_scan_in_another_order_are_refused() {
+    let text = "\
+kernel k(x: f32[n, 24], y: f32[n, 24], n: i32)
+assume 0 <= n
+domain { [i, k] : 0 <= i < n and 0 <= k < 24 }
+domain { [j] : 0 <= j <= k }
+y[i, k] = sum(j, x[i, j]) {id=sums}
+";
+    let pipeline = "realize_scan(k, j)\nsplit_iname(k, 4)\nsplit_iname(k_outer, 3)\n\
+                    tag_inames(k_inner: thread.x)";
+    let kernel = Pipeline::parse(pipeline).unwrap().apply(&LoopKernel::parse(text).unwrap()).unwrap();
+    let right = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}")).to_text();
+    let said = |text: &str| {
+        let program = Program::parse(text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        verify_kernel(&kernel, &program).refusal().map(|d| d.to_string()).unwrap_or_default()
+    };
+    assert_eq!(said(&right), "");
+    let (over_i, begins) =
+        ("    for i: i32 = 0 to n {\n", "        let carry: f32 = 0.0f32 {sums.init[1]}\n");
+    let outer = "        for k_outer_outer: i32 = 0 to 2 {\n";
+    let inner = "            for k_outer_inner: i32 = 0 to 3 {\n";
+    for (from, to, why) in [
+        (
+            format!("{outer}{inner}"),
+            format!("{inner}{outer}"),
+            "has `k_outer_inner` in another order than the kernel",
+        ),
+        (
+            format!("{over_i}{begins}"),
+            format!("{begins}{over_i}"),
+            "carries a total over a loop that it is not along",
+        ),
+        (format!("{begins}{outer}"), format!("{outer}{begins}"), "is not in the loop over `k_outer_outer`"),
+    ] {
+        assert!(right.contains(&from), "no `{from}` in\n{right}");
+        let refused = said(&right.replace(&from, &to));
+        assert_eq!(refused, format!("error[wrong-join]: `k`: the scan of `sums` {why}"));
+    }
+}
+
 /// What the check says of a program in whose text something is replaced.
 fn replaced(kernel: &str, pipeline: &str, changes: &[(&str, &str)]) -> String {
     let kernel = Pipeline::parse(pipeline).unwrap().apply(&LoopKernel::parse(kernel).unwrap()).unwrap();

@@ -24,8 +24,8 @@
 //!
 //! The operator is that of the kernel, if the program is held to one. Otherwise a contract names
 //! it, and what joins lanes may be any operation. What flattened nests join is another question
-//! (`segments`). Taken on trust is that a scan's kernel goes along its threads and lanes in the
-//! order of their numbers.
+//! (`segments`). Whether a scan's kernel goes along its rounds, threads and lanes in the order of
+//! their numbers is asked of the kernel (`numbers`).
 
 mod known;
 mod lanes;
@@ -102,7 +102,7 @@ pub(super) fn wrong_join(
     for (number, found) in text.joins.iter().enumerate() {
         let claimed = states.get(&number).copied();
         if let (true, Some((instruction, reduction)), Some(of)) = (found.join.scan, claimed, operators.kernel)
-            && let Some(why) = numbers::wrong_numbers(of, kernel, instruction, reduction, found)
+            && let Some(why) = numbers::wrong_numbers(of, program, kernel, instruction, reduction, found)
         {
             let message = format!("`{}`: the scan of `{instruction}` {why}", kernel.name);
             return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
