@@ -10,6 +10,9 @@
 //! condition that reads no data has to prove what it guards ([`super::scope`]). Only declared
 //! kernels are checked: transforms preserve the bounds.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_poly::System;
