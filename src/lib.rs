@@ -35,6 +35,7 @@
 //! | [`emulator`] | the program on the CPU, checked and counted |
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
 //! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
+//! | [`counts`] | what a kernel does, as formulas of its parameters |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
@@ -46,6 +47,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+pub use loopwright_counts as counts;
 pub use loopwright_cuda_target as cuda;
 pub use loopwright_emulator as emulator;
 pub use loopwright_kernel_ir as ir;

@@ -18,8 +18,8 @@ pub(crate) struct Domain {
     pub dims: Vec<Name>,
     /// Over these, and parameters; with the definitions.
     pub constraints: Vec<Constraint>,
-    /// Whether the part runs at fewer points, where a predicate holds that is not affine.
-    pub at_most: bool,
+    /// Where the instruction's predicate holds.
+    pub guard: Guard,
 }
 
 /// What is known where an expression is evaluated, besides its part's domain.
@@ -56,20 +56,31 @@ impl Guard {
         }
     }
 
-    fn and_not(&self, condition: &[Constraint]) -> Guard {
-        let mut guard = self.and(condition);
-        for (sign, _) in &mut guard.signed {
-            *sign = -*sign;
+    /// Everywhere but where `other` holds, which lies inside.
+    fn without(&self, other: &Guard) -> Guard {
+        let mut signed = self.signed.clone();
+        signed.extend(other.signed.iter().map(|(sign, c)| (-sign, c.clone())));
+        if other.at_most || signed.len() > SIGNED {
+            return self.undecided();
         }
-        guard.signed.splice(0..0, self.signed.iter().cloned());
-        guard.region.clone_from(&self.region);
-        match condition {
-            [c] if c.kind == Kind::Ge => guard.region.extend(c.negations().unwrap_or_default()),
-            _ => guard.region_is_exact = false,
+        Guard { signed, region_is_exact: false, ..self.clone() }
+    }
+
+    fn and_not(&self, condition: &[Constraint]) -> Guard {
+        let mut guard = self.without(&self.and(condition));
+        if let [c] = condition
+            && c.kind == Kind::Ge
+            && !guard.at_most
+        {
+            guard.region.extend(c.negations().unwrap_or_default());
+            guard.region_is_exact = self.region_is_exact;
         }
         guard
     }
 }
+
+/// The greatest number of terms of a guard.
+const SIGNED: usize = 16;
 
 /// The counts of a kernel's domains.
 pub(crate) struct Domains<'l, 'k> {
@@ -92,19 +103,15 @@ impl<'l, 'k> Domains<'l, 'k> {
         Ok(Domains { lookup, context: System::new(&rows)?, known: BTreeMap::new() })
     }
 
-    /// The domain of a part; `predicated` where the instruction's predicate has to hold.
-    pub fn of(&self, instruction: &Instruction, part: Part, predicated: bool) -> Result<Domain, Refusal> {
+    /// The domain of a part.
+    pub fn of(&self, instruction: &Instruction, part: Part) -> Result<Domain, Refusal> {
         let inames = self.lookup.inames_of(instruction, part);
-        let mut constraints = self.lookup.instances(&inames);
-        let mut at_most = false;
-        if predicated && let Some(predicate) = &instruction.predicate {
-            match Standing::new(self.lookup, &inames).constraints(predicate) {
-                Some(more) => constraints.extend(more),
-                None => at_most = true,
-            }
-        }
-        let (dims, constraints) = self.close(&inames, constraints)?;
-        Ok(Domain { inames, dims, constraints, at_most })
+        let guard = match &instruction.predicate {
+            Some(predicate) => self.when(&inames, predicate, &Guard::always(), true),
+            None => Guard::always(),
+        };
+        let (dims, constraints) = self.close(&inames, self.lookup.instances(&inames))?;
+        Ok(Domain { inames, dims, constraints, guard })
     }
 
     /// The names that range over points, and the constraints with the definitions that they need.
@@ -198,13 +205,25 @@ impl<'l, 'k> Domains<'l, 'k> {
 
     /// The guard where a condition has this value.
     pub fn when(&self, inames: &[Name], condition: &Expr, guard: &Guard, value: bool) -> Guard {
-        if let Expr::Unary(UnaryOp::Not, inner) = condition {
-            return self.when(inames, inner, guard, !value);
+        use BinaryOp::{And, Eq, Ne, Or};
+        match condition {
+            Expr::Unary(UnaryOp::Not, inner) => return self.when(inames, inner, guard, !value),
+            Expr::Binary(Ne, a, b) => {
+                let equal = Expr::Binary(Eq, a.clone(), b.clone());
+                return self.when(inames, &equal, guard, !value);
+            }
+            _ => {}
         }
         let standing = Standing::new(self.lookup, inames).given(&guard.region);
-        match (standing.constraints(condition), value) {
-            (Some(c), true) => guard.and(&c),
-            (Some(c), false) => guard.and_not(&c),
+        match (standing.constraints(condition), condition) {
+            (Some(c), _) if value => guard.and(&c),
+            (Some(c), _) => guard.and_not(&c),
+            // Both hold, or neither does: the other value is what is left.
+            (None, Expr::Binary(op @ (And | Or), a, b)) => {
+                let both = *op == And;
+                let inside = self.when(inames, b, &self.when(inames, a, guard, both), both);
+                if value == both { inside } else { guard.without(&inside) }
+            }
             (None, _) => guard.undecided(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, DType, Diagnostic, Expr, HardwareAxis, Instruction, KernelData, Lookup, Name, Part,
-    PartRef, Standing,
+    PartRef,
 };
 
 use crate::{
@@ -136,48 +136,49 @@ pub fn count(kernel: &KernelData) -> Result<Counts, Diagnostic> {
 impl Walk<'_, '_> {
     /// Adds what a part does; returns how often it runs.
     fn part(&mut self, instruction: &Instruction, part: &PartRef) -> Result<Total, Diagnostic> {
-        let domain = match self.domains.of(instruction, part.part, true) {
+        let domain = match self.domains.of(instruction, part.part) {
             Ok(domain) => domain,
             Err(refusal) => return self.refused(instruction, part, &refusal),
         };
-        let runs = self.total(&domain, &Guard::always(), part);
+        let start = &domain.guard;
+        let runs = self.total(&domain, start, part);
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
-        of_part(&self.domains, instruction, part.part, &domain.inames, &mut note)?;
+        of_part(&self.domains, instruction, part.part, &domain.inames, start, &mut note)?;
         self.add_operations(&domain, part, found);
-
-        let mut accesses = Vec::new();
-        for (access, direction, guard) in accesses_of(&self.domains, instruction, part.part, &domain.inames) {
-            accesses.push((access, direction, guard));
-        }
+        let accesses = accesses_of(&self.domains, instruction, part.part, &domain.inames, start);
         self.add_accesses(&domain, part, instruction, accesses);
-        self.predicate(instruction, part)?;
+        self.predicate(instruction, part, &domain)?;
         Ok(runs)
     }
 
     /// A predicate that is not affine is evaluated once for each instance of the instruction.
-    fn predicate(&mut self, instruction: &Instruction, part: &PartRef) -> Result<(), Diagnostic> {
+    fn predicate(
+        &mut self,
+        instruction: &Instruction,
+        part: &PartRef,
+        domain: &Domain,
+    ) -> Result<(), Diagnostic> {
         let (Some(predicate), Part::Whole | Part::Finish) = (&instruction.predicate, part.part) else {
             return Ok(());
         };
-        let Ok(domain) = self.domains.of(instruction, part.part, false) else { return Ok(()) };
-        if Standing::new(self.domains.lookup, &domain.inames).constraints(predicate).is_some() {
+        if !domain.guard.at_most {
             return Ok(());
         }
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
         of_predicate(&self.domains, predicate, &domain.inames, &mut note)?;
-        self.add_operations(&domain, part, found);
+        self.add_operations(domain, part, found);
         let mut accesses = Vec::new();
-        loads(&self.domains, predicate, &domain.inames, &mut accesses);
+        loads(&self.domains, predicate, &domain.inames, &Guard::always().undecided(), &mut accesses);
         let accesses = accesses.into_iter().map(|(a, g)| (a, Direction::Load, g)).collect();
-        self.add_accesses(&domain, part, instruction, accesses);
+        self.add_accesses(domain, part, instruction, accesses);
         Ok(())
     }
 
     fn total(&mut self, domain: &Domain, guard: &Guard, part: &PartRef) -> Total {
         let formula = self.domains.count(domain, guard);
-        Total::of(formula, domain.at_most || guard.at_most, &format!("`{part}`"))
+        Total::of(formula, guard.at_most, &format!("`{part}`"))
     }
 
     fn add_operations(&mut self, domain: &Domain, part: &PartRef, found: Vec<(Operation, DType, Guard)>) {
@@ -208,7 +209,7 @@ impl Walk<'_, '_> {
                 let side = if direction == Direction::Load { direction } else { Direction::Store };
                 let entry = self.cells.entry((access.array.clone(), side));
                 let (cells, at_most) = entry.or_insert_with(|| (Ok(Cells::default()), false));
-                *at_most |= domain.at_most || guard.at_most || !guard.region_is_exact;
+                *at_most |= guard.at_most || !guard.region_is_exact;
                 if let Ok(known) = cells
                     && let Err(refusal) = known.add(&self.domains, domain, &guard, &access)
                 {
@@ -229,12 +230,14 @@ impl Walk<'_, '_> {
         let total = Total::of(Err(refusal.clone()), false, &format!("`{part}`"));
         let mut found = Vec::new();
         let mut note = |operation, dtype, _: &Guard| found.push((operation, dtype));
-        of_part(&self.domains, instruction, part.part, &inames, &mut note)?;
+        of_part(&self.domains, instruction, part.part, &inames, &Guard::always(), &mut note)?;
         for key in found {
             self.operations.entry(key).or_insert_with(Total::zero).add(&total, 1);
         }
         let along = along(self.domains.lookup, &inames, part);
-        for (access, direction, _) in accesses_of(&self.domains, instruction, part.part, &inames) {
+        for (access, direction, _) in
+            accesses_of(&self.domains, instruction, part.part, &inames, &Guard::always())
+        {
             let stride = stride(self.domains.lookup, &access, &along);
             let key = (access.array.clone(), direction, along.clone(), stride);
             self.accesses.entry(key).or_insert_with(Total::zero).add(&total, 1);
@@ -290,6 +293,7 @@ fn accesses_of(
     instruction: &Instruction,
     part: Part,
     inames: &[Name],
+    start: &Guard,
 ) -> Vec<(Access, Direction, Guard)> {
     let mut read = Vec::new();
     let mut written = Vec::new();
@@ -297,11 +301,11 @@ fn accesses_of(
         Part::Init(_) => {}
         Part::Update(n) => {
             for e in instruction.reductions().get(n).iter().flat_map(|r| &r.args) {
-                loads(domains, e, inames, &mut read);
+                loads(domains, e, inames, start, &mut read);
             }
         }
         Part::Whole | Part::Finish => {
-            loads(domains, &instruction.value, inames, &mut read);
+            loads(domains, &instruction.value, inames, start, &mut read);
             let over_blocks = |n: &Name| {
                 domains
                     .lookup
@@ -313,11 +317,11 @@ fn accesses_of(
                 && instruction.reductions().iter().any(|r| r.inames.iter().any(over_blocks));
             for target in &instruction.targets {
                 for e in &target.index {
-                    loads(domains, e, inames, &mut read);
+                    loads(domains, e, inames, start, &mut read);
                 }
                 if !target.index.is_empty() {
                     let direction = if joined { Direction::Update } else { Direction::Store };
-                    written.push((target.clone(), direction, Guard::always()));
+                    written.push((target.clone(), direction, start.clone()));
                 }
             }
         }
@@ -326,8 +330,14 @@ fn accesses_of(
     read.chain(written).collect()
 }
 
-fn loads(domains: &Domains<'_, '_>, e: &Expr, inames: &[Name], found: &mut Vec<(Access, Guard)>) {
-    domains.visit(inames, e, &Guard::always(), &mut |e, guard| {
+fn loads(
+    domains: &Domains<'_, '_>,
+    e: &Expr,
+    inames: &[Name],
+    start: &Guard,
+    found: &mut Vec<(Access, Guard)>,
+) {
+    domains.visit(inames, e, start, &mut |e, guard| {
         if let Expr::Subscript(access) = e
             && !access.index.is_empty()
         {

@@ -158,7 +158,7 @@ fn kind_of(op: BinaryOp) -> Operation {
     }
 }
 
-/// The operations of one execution of a part, each with its guard. The `init` of a reduction has
+/// The operations of one execution of a part, each with its guard, from `start` on. The `init` of a reduction has
 /// none; an `update` evaluates the arguments, lifts and combines; `finish` evaluates the results and
 /// the value. Arithmetic in subscripts and bounds is left out: compilers move and share it.
 pub(crate) fn of_part(
@@ -166,11 +166,11 @@ pub(crate) fn of_part(
     instruction: &Instruction,
     part: Part,
     inames: &[Name],
+    start: &Guard,
     found: Found<'_>,
 ) -> Result<(), Diagnostic> {
     let table = domains.lookup.types();
     let wanted = target_types(table, instruction)?;
-    let always = Guard::always();
     let outside = Walk { domains, inames: Some(inames) };
     let inside = Walk { domains, inames: None };
     let types = table.reduction_types(&instruction.value, &wanted)?;
@@ -184,7 +184,7 @@ pub(crate) fn of_part(
             for (e, dtype) in r.args.iter().zip(&types.inputs) {
                 let typed = table.typed(e, *dtype, None)?;
                 products.push(is_product(&typed));
-                outside.walk(e, &typed, &always, found);
+                outside.walk(e, &typed, start, found);
             }
             let known = |names: Vec<Name>, types: &[DType]| {
                 table.with_scalars(names.into_iter().zip(types.iter().map(|t| (*t).into())))
@@ -196,10 +196,10 @@ pub(crate) fn of_part(
             let both = known([named("a"), named("b")].concat(), &[&types.state[..], &types.state].concat());
             for (k, dtype) in types.state.iter().enumerate() {
                 if let Some(lift) = op.lift.get(k) {
-                    inside.walk(lift, &inputs.typed(lift, *dtype, None)?, &always, found);
+                    inside.walk(lift, &inputs.typed(lift, *dtype, None)?, start, found);
                 }
                 if let Some(combine) = op.combine.get(k) {
-                    inside.walk(combine, &both.typed(combine, *dtype, None)?, &always, found);
+                    inside.walk(combine, &both.typed(combine, *dtype, None)?, start, found);
                 }
             }
             if op == ReductionOp::library("sum").unwrap_or_else(|| op.clone())
@@ -208,7 +208,7 @@ pub(crate) fn of_part(
                 && types.inputs == types.state
                 && types.state.iter().all(|t| t.is_float())
             {
-                found(Operation::FusedMulAdd, types.state[0], &always);
+                found(Operation::FusedMulAdd, types.state[0], start);
             }
             Ok(())
         }
@@ -220,19 +220,19 @@ pub(crate) fn of_part(
                 let state = table.with_scalars(names);
                 let used = if wanted.len() > 1 { op.result.len() } else { 1 };
                 for (e, dtype) in op.result.iter().zip(&types.results).take(used) {
-                    inside.walk(e, &state.typed(e, *dtype, None)?, &always, found);
+                    inside.walk(e, &state.typed(e, *dtype, None)?, start, found);
                 }
             }
             if let [wanted] = wanted[..] {
                 let typed = table.typed(&instruction.value, wanted, None)?;
-                outside.walk(&instruction.value, &typed, &always, found);
+                outside.walk(&instruction.value, &typed, start, found);
             }
             Ok(())
         }
     }
 }
 
-/// The operations of a predicate that is no conjunction of affine comparisons.
+/// The operations of a predicate that is not affine. One that is becomes a guard, or bounds.
 pub(crate) fn of_predicate(
     domains: &Domains<'_, '_>,
     predicate: &Expr,
@@ -240,7 +240,7 @@ pub(crate) fn of_predicate(
     found: Found<'_>,
 ) -> Result<(), Diagnostic> {
     let typed = domains.lookup.types().typed(predicate, DType::Bool, None)?;
-    Walk { domains, inames: Some(inames) }.walk(predicate, &typed, &Guard::always(), found);
+    Walk { domains, inames: Some(inames) }.walk(predicate, &typed, &Guard::always().undecided(), found);
     Ok(())
 }
 

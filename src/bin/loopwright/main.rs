@@ -12,6 +12,7 @@
 mod arguments;
 mod bisect;
 mod check;
+mod count;
 mod cuda;
 mod explain;
 mod export;
@@ -70,6 +71,9 @@ enum Command {
         #[arg(long)]
         schedule: bool,
     },
+    /// Count what a kernel does, as formulas of its parameters: executions, operations, accesses
+    /// by array and stride, distinct elements. Nothing is run.
+    Count(count::Count),
     /// Print a kernel as CUDA C.
     Cuda {
         #[command(flatten)]
@@ -150,6 +154,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Check { form, binding, schedule } => {
             check::check(&form, &binding, schedule).map_err(|f| form.locate(f))
         }
+        Command::Count(count) => count.count().map_err(|f| count.form.locate(f)),
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
         }

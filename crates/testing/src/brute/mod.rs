@@ -14,7 +14,7 @@
 //! - Executions of one part at one time read before any of them writes. If two places access one
 //!   cell at that time, at least one of them writing, that is a race.
 
-mod points;
+pub mod points;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -36,7 +36,7 @@ pub(super) fn own_lower(rows: &[Constraint], name: &Name, sizes: &Sizes) -> Opti
 }
 
 /// All points of the constraints, in the order of the names.
-pub(super) fn points(rows: &[Constraint], names: &[Name], sizes: &Sizes) -> Result<Vec<Vec<i64>>, Stop> {
+pub fn points(rows: &[Constraint], names: &[Name], sizes: &Sizes) -> Result<Vec<Vec<i64>>, Stop> {
     let start = vec![(-500, 500); names.len()];
     let mut found = Vec::new();
     let mut steps = 0;

@@ -1,0 +1,233 @@
+//! `count`
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use clap::Args as ClapArgs;
+use loopwright::counts::{Counts, Total, count};
+use loopwright::ir::{Arg, LoopKernel, Name};
+use loopwright::prelude::Diagnostic;
+use serde_json::{Value, json};
+
+use crate::input::{self, Failure, Form};
+use crate::report;
+
+/// The options of `loopwright count`.
+#[derive(ClapArgs)]
+pub struct Count {
+    #[command(flatten)]
+    pub form: Form,
+    /// The value of a parameter, such as `n=1000`: numbers beside the formulas.
+    #[arg(long = "set", value_name = "NAME=INTEGER")]
+    set: Vec<String>,
+    /// The type bound to an open type, such as `T=f32`.
+    #[arg(long = "type", value_name = "NAME=TYPE")]
+    types: Vec<String>,
+    /// Print the counts as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line of the table: what is counted, its total.
+struct Row<'c> {
+    cells: Vec<String>,
+    total: &'c Total,
+    /// Bytes of an element.
+    bytes: Option<usize>,
+}
+
+impl Count {
+    /// `loopwright count`
+    pub fn count(&self) -> Result<(), Failure> {
+        let kernel =
+            loopwright::runtime::bind_open_types(&self.form.transformed()?, &input::types(&self.types)?)?;
+        let sizes = self.sizes(&kernel)?;
+        let counts = count(&kernel)?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&as_json(&kernel, &counts, &sizes)).unwrap_or_default();
+            return report::say(&format!("{text}\n"));
+        }
+        report::say(&as_text(&kernel, &counts, &sizes))
+    }
+
+    /// The given parameters, which the kernel has, within its assumptions.
+    fn sizes(&self, kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Failure> {
+        let mut sizes = BTreeMap::new();
+        for given in &self.set {
+            let (name, value) = input::pair(given)?;
+            let scalars: Vec<&Name> = kernel
+                .args
+                .iter()
+                .filter_map(|a| match a {
+                    Arg::Scalar(s) => Some(&s.name),
+                    Arg::Array(_) => None,
+                })
+                .collect();
+            if !scalars.iter().any(|s| ***s == *name) {
+                let names: Vec<String> = scalars.iter().map(|s| format!("`{s}`")).collect();
+                let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+                return Err(Diagnostic::new(
+                    "unknown-parameter",
+                    format!("the kernel has no parameter `{name}`"),
+                )
+                .help(format!("the scalar arguments of `{}`: {known}", kernel.name))
+                .into());
+            }
+            let value = value.parse::<i64>().map_err(|_| {
+                Diagnostic::new("option", format!("`{value}` is not an integer, and `{name}` needs one"))
+                    .help(format!("write `--set {name}=1000`"))
+            })?;
+            sizes.insert(Name::new(name), value);
+        }
+        for assumption in &kernel.assumptions {
+            if assumption.holds(&|n| sizes.get(n).copied()) == Some(false) {
+                return Err(Diagnostic::new(
+                    "assumption",
+                    format!("the kernel assumes {assumption}, which the given sizes break"),
+                )
+                .help("choose sizes for which the kernel may be run")
+                .into());
+            }
+        }
+        Ok(sizes)
+    }
+}
+
+fn sections(counts: &Counts) -> Vec<(&'static str, Vec<Row<'_>>)> {
+    let row = |cells: Vec<String>, total, bytes| Row { cells, total, bytes };
+    let parts = counts.parts.iter().map(|p| row(vec![p.part.to_string()], &p.total, None));
+    let operations = counts
+        .operations
+        .iter()
+        .map(|o| row(vec![o.operation.to_string(), o.dtype.to_string()], &o.total, None));
+    let accesses = counts.accesses.iter().map(|a| {
+        let stride = format!("{} along {}", a.stride, a.along);
+        let cells =
+            [a.direction.to_string(), a.array.to_string(), a.dtype.to_string(), a.space.to_string(), stride];
+        row(cells.to_vec(), &a.total, None)
+    });
+    let footprints = counts.footprints.iter().map(|f| {
+        let cells = vec![f.direction.to_string(), f.array.to_string(), f.dtype.to_string()];
+        row(cells, &f.total, Some(f.dtype.bytes()))
+    });
+    vec![
+        ("executions", parts.collect()),
+        ("operations", operations.collect()),
+        ("accesses, with the stride in elements", accesses.collect()),
+        ("distinct elements in global memory", footprints.collect()),
+    ]
+}
+
+fn as_text(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) -> String {
+    // Writing to a string cannot fail.
+    let mut text = format!("{}: counts of the kernel, without what lowering adds\n", kernel.name);
+    let mut refusals: Vec<String> = Vec::new();
+    for (title, rows) in sections(counts).iter().filter(|(_, rows)| !rows.is_empty()) {
+        let _ = writeln!(text, "\n{title}");
+        let lines: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| {
+                let mut cells = row.cells.clone();
+                cells.push(formula(row.total, &mut refusals));
+                cells.push(number(row.total, sizes, row.bytes));
+                cells
+            })
+            .collect();
+        let width = |k: usize| lines.iter().map(|l| l[k].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
+        for line in &lines {
+            let mut out = String::from(" ");
+            for (cell, width) in line.iter().zip(&widths).filter(|(_, width)| **width > 0) {
+                let _ = write!(out, " {cell:width$} ");
+            }
+            let _ = writeln!(text, "{}", out.trim_end());
+        }
+    }
+    for (k, refusal) in refusals.iter().enumerate() {
+        let _ = write!(text, "{}({}) {refusal}\n", if k == 0 { "\n" } else { "" }, k + 1);
+    }
+    text
+}
+
+/// The formula; or a number that stands for a refusal, which is printed below the tables.
+fn formula(total: &Total, refusals: &mut Vec<String>) -> String {
+    match &total.formula {
+        Ok(formula) if total.at_most => format!("at most {formula}"),
+        Ok(formula) => formula.to_string(),
+        Err(diagnostic) => {
+            let text = diagnostic.message.clone();
+            let known = refusals.iter().position(|r| *r == text);
+            let number = known.unwrap_or_else(|| {
+                refusals.push(text);
+                refusals.len() - 1
+            });
+            format!("? ({})", number + 1)
+        }
+    }
+}
+
+/// `= 12000`, with bytes where elements are counted; empty without sizes.
+fn number(total: &Total, sizes: &BTreeMap<Name, i64>, bytes: Option<usize>) -> String {
+    if sizes.is_empty() {
+        return String::new();
+    }
+    let Ok(formula) = &total.formula else { return String::new() };
+    match (formula.eval(&|n| sizes.get(n).copied()), bytes) {
+        (Some(value), Some(bytes)) => format!("= {value}, {} bytes", value.saturating_mul(bytes as i128)),
+        (Some(value), None) => format!("= {value}"),
+        (None, _) => {
+            let missing: Vec<String> =
+                formula.names().iter().filter(|n| !sizes.contains_key(*n)).map(Name::to_string).collect();
+            if missing.is_empty() { "= too large".into() } else { format!("needs {}", missing.join(", ")) }
+        }
+    }
+}
+
+fn as_json(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) -> Value {
+    let total = |mut row: Value, total: &Total| {
+        let values = |n: &Name| sizes.get(n).copied();
+        if let Some(row) = row.as_object_mut() {
+            match &total.formula {
+                Ok(formula) => {
+                    row.insert("formula".into(), json!(formula.to_string()));
+                    row.insert("at_most".into(), json!(total.at_most));
+                    // JSON's integers have 64 bits here.
+                    if let Some(value) = formula.eval(&values).and_then(|v| i64::try_from(v).ok()) {
+                        row.insert("value".into(), json!(value));
+                    }
+                }
+                Err(d) => {
+                    row.insert("refused".into(), json!({ "code": d.code, "message": d.message }));
+                }
+            }
+        }
+        row
+    };
+    let all = |rows: Vec<Value>| Value::Array(rows);
+    json!({
+        "kernel": kernel.name.to_string(),
+        "sizes": sizes.iter().map(|(n, v)| (n.to_string(), json!(v))).collect::<serde_json::Map<_, _>>(),
+        "executions": all(counts.parts.iter().map(|p| {
+            total(json!({ "part": p.part.to_string() }), &p.total)
+        }).collect()),
+        "operations": all(counts.operations.iter().map(|o| {
+            let row = json!({ "operation": o.operation.to_string(), "type": o.dtype.to_string() });
+            total(row, &o.total)
+        }).collect()),
+        "accesses": all(counts.accesses.iter().map(|a| {
+            let row = json!({
+                "direction": a.direction.to_string(), "array": a.array.to_string(),
+                "type": a.dtype.to_string(), "space": a.space.to_string(),
+                "stride": a.stride.to_string(), "along": a.along.to_string(),
+            });
+            total(row, &a.total)
+        }).collect()),
+        "elements": all(counts.footprints.iter().map(|f| {
+            let row = json!({
+                "direction": f.direction.to_string(), "array": f.array.to_string(),
+                "type": f.dtype.to_string(), "bytes": f.dtype.bytes(),
+            });
+            total(row, &f.total)
+        }).collect()),
+    })
+}
