@@ -258,11 +258,11 @@ fn sum(
     Ok(Some(Sum { name, step, rest, ends, canonical }))
 }
 
-/// Whether threads of a block synchronise inside.
+/// Whether all threads of a block have to reach something inside together.
 pub(crate) fn converges(nodes: &[Node]) -> bool {
     let mut found = false;
     Node::visit(nodes, &mut |node| match node {
-        Node::Sync(_) | Node::Commit | Node::Wait(..) => found = true,
+        Node::Sync(_) | Node::Commit | Node::Wait(..) | Node::Atom(_) => found = true,
         Node::Join { join, .. } => found |= !join.axes().is_empty(),
         _ => {}
     });

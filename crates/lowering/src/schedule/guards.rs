@@ -109,7 +109,7 @@ impl Planner<'_, '_> {
     /// The constraints that all parts of an item need, and that can be tested here but are not
     /// known to hold.
     fn required(&self, item: &Item, place: &Place) -> Result<Vec<Guard>, Diagnostic> {
-        let uniform_only = item.converges();
+        let uniform_only = item.converges(self.analysis);
         let parts: Vec<usize> = Item::parts(std::slice::from_ref(item))
             .into_iter()
             .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))

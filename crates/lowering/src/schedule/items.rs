@@ -77,13 +77,19 @@ impl Item {
         found
     }
 
-    /// Whether all threads of a block have to reach this item together.
-    pub fn converges(&self) -> bool {
+    /// Whether all threads of a block have to reach this item together: to synchronise, to join
+    /// their partial results, or for an instruction of whole warps.
+    pub fn converges(&self, analysis: &Analysis<'_>) -> bool {
         match self {
             Item::Sync(_) | Item::Commit | Item::Wait(..) => true,
             Item::Join(join) => !join.axes().is_empty(),
-            Item::Leaf(_) | Item::Start(_) => false,
-            Item::Loop { body, .. } => body.iter().any(Item::converges),
+            Item::Leaf(part) => {
+                let info = &analysis.parts[*part];
+                matches!(info.execution.part.part, Part::Update(_))
+                    && analysis.instruction(info).atom.is_some()
+            }
+            Item::Start(_) => false,
+            Item::Loop { body, .. } => body.iter().any(|item| item.converges(analysis)),
         }
     }
 }

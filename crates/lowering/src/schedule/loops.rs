@@ -112,8 +112,8 @@ impl Planner<'_, '_> {
     ) -> Result<Result<LoopBounds, Box<Diagnostic>>, Diagnostic> {
         let analysis = self.analysis;
         let refused = |diagnostic: Diagnostic| Ok(Err(Box::new(diagnostic)));
-        // Threads of the block synchronise inside.
-        let converges = items.iter().any(Item::converges);
+        // The threads of the block have to go round together.
+        let converges = items.iter().any(|item| item.converges(analysis));
         // The bounds must be constant.
         let unroll = analysis.kernel.tag(iname) == Tag::Unroll;
         let mut all: Vec<(usize, Vec<Bound>, Vec<Bound>)> = Vec::new();

@@ -121,8 +121,9 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
     let mut arrays: Vec<Name> = Vec::new();
     for item in items {
         let parts = Item::parts(std::slice::from_ref(&item));
-        let copies =
-            !parts.is_empty() && !item.converges() && parts.iter().all(|p| conflicts.is_asynchronous(*p));
+        let copies = !parts.is_empty()
+            && !item.converges(conflicts.analysis)
+            && parts.iter().all(|p| conflicts.is_asynchronous(*p));
         if !copies {
             if !arrays.is_empty() {
                 placed.push(Item::Commit);
