@@ -546,6 +546,31 @@ fn replaced(kernel: &str, pipeline: &str, changes: &[(&str, &str)]) -> String {
     verify_kernel(&kernel, &program).refusal().map(|d| d.code.to_string()).unwrap_or_default()
 }
 
+/// Accumulators of lanes begin anew in each round of a scan: all of them.
+#[test]
+fn a_round_of_a_scan_begins_anew_in_each_lane() {
+    let kernel = "\
+kernel k(x: f32[10, 6], y: f32[10, 6])
+domain { [i, k] : 1 <= i <= 4 and 0 <= k < 6 }
+domain { [j] : 0 <= j <= k }
+y[i, k] = sum(j, x[i, j]) {id=sums}
+";
+    let pipeline = "realize_scan(k, j)\nsplit_iname(k, 2)\ntag_inames(k_inner: thread.x, i: ilp)";
+    assert_eq!(replaced(kernel, pipeline, &[]), "");
+    let begins = "for i.1: i32 = 1 to 5 unroll {\n            store acc[i.1 - 1] = 0.0f32";
+    for to in [
+        "for i.1: i32 = 1 to 4 unroll {\n            store acc[i.1 - 1] = 0.0f32",
+        "for i.1: i32 = 2 to 5 unroll {\n            store acc[i.1 - 1] = 0.0f32",
+        "for i.1: i32 = 1 to 5 unroll {\n            store acc[0] = 0.0f32",
+        "for i.1: i32 = 0 to 5 unroll {\n            store acc[i.1 - 1] = 0.0f32",
+        "for i.1: i32 = 0 to 4 unroll {\n            store acc[i.1 - 1] = 0.0f32",
+    ] {
+        assert_eq!(replaced(kernel, pipeline, &[(begins, to)]), "missing-join", "{to}");
+    }
+    let from_zero = "for i.1: i32 = 0 to 4 unroll {\n            store acc[i.1] = 0.0f32";
+    assert_eq!(replaced(kernel, pipeline, &[(begins, from_zero)]), "");
+}
+
 #[test]
 fn a_sum_that_is_converted_is_not_the_sum_of_what_is_converted() {
     let kernel = "\

@@ -203,8 +203,8 @@ struct Text<'p> {
     /// The conditions around what is being read.
     choices: Vec<&'p Value>,
     resets: Vec<Reset<'p>>,
-    /// Unrolled loops around: what they count, and how many values from 0 on.
-    unrolled: Vec<(VarId, u64)>,
+    /// Unrolled loops around: what they count, from where on, and up to where.
+    unrolled: Vec<(VarId, i64, i64)>,
 }
 
 /// Whether an unrolled loop counts an iname of the kernel that is no lane.
@@ -246,8 +246,8 @@ impl<'p> Text<'p> {
                 }
                 Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
                     let known = self.unrolled.len();
-                    let end = upper.as_int().filter(|_| lower.as_int() == Some(0));
-                    self.unrolled.extend(end.and_then(|n| Some((*var, u64::try_from(n).ok()?))));
+                    let ends = lower.as_int().zip(upper.as_int());
+                    self.unrolled.extend(ends.map(|(low, high)| (*var, low, high)));
                     self.read(program, body, loops);
                     self.unrolled.truncate(known);
                 }
@@ -342,9 +342,21 @@ impl<'p> Text<'p> {
         let Stmt::Store { to, .. } = stmt else { return true };
         let Memory::Private(number) = to.memory else { return false };
         let Some(array) = self.kernel.private.get(number) else { return false };
-        to.subscripts.iter().zip(&array.dims).all(|(s, n)| match &s.kind {
-            ValueKind::Var(var) => self.unrolled.contains(&(*var, *n)),
-            _ => s.as_int() == Some(0) && *n == 1,
+        let mut counters: Vec<VarId> = Vec::new();
+        to.subscripts.iter().zip(&array.dims).all(|(s, n)| {
+            let (first, end) = match s.as_int() {
+                Some(at) => (Some(at), at.checked_add(1)),
+                None => {
+                    let Some((var, by)) = shifted(s).filter(|(var, _)| !counters.contains(var)) else {
+                        return false;
+                    };
+                    counters.push(var);
+                    let mut around = self.unrolled.iter().rev();
+                    let Some((_, low, high)) = around.find(|(of, ..)| *of == var) else { return false };
+                    (low.checked_add(by), high.checked_add(by))
+                }
+            };
+            first == Some(0) && end.and_then(|end| u64::try_from(end).ok()) == Some(*n)
         })
     }
 
@@ -493,6 +505,20 @@ fn written(stmt: &Stmt) -> Option<Holder> {
             Memory::Private(number) => Some(Holder::Array(number)),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// A variable and a number that is added to it.
+fn shifted(value: &Value) -> Option<(VarId, i64)> {
+    match &value.kind {
+        ValueKind::Var(var) => Some((*var, 0)),
+        ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+            let (var, by) = shifted(a)?;
+            let more = b.as_int()?;
+            let by = if *op == BinOp::Add { by.checked_add(more) } else { by.checked_sub(more) };
+            Some((var, by?))
+        }
         _ => None,
     }
 }
