@@ -10,7 +10,7 @@
 //! The numbers were measured (`benches/RESULTS-archive.md`).
 
 use crate::ir::{DType, Flat, Tail};
-use crate::lowering::Target;
+use crate::lowering::{Target, flat_min_blocks};
 use crate::runtime::cuda::DeviceInfo;
 use crate::tuner::{Machine, Space};
 
@@ -129,7 +129,7 @@ fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, O
     let held = |items: u16| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
     let asked = |items: u16| {
         let flat = Flat { threads: THREADS, items, tiles: 1, tail: None };
-        flat.min_blocks(&Target::default(), dtype.bytes(), state).map(|blocks| blocks as usize)
+        flat_min_blocks(flat, &Target::default(), dtype.bytes(), state).map(|blocks| blocks as usize)
     };
     let large = dtype.bytes() == 4 && mean >= LONG_ENOUGH_FOR_LARGE_TILES;
     let large = large && asked(32).is_some_and(|blocks| held(32) >= blocks);

@@ -64,6 +64,7 @@ mod flat;
 mod schedule;
 mod write;
 
+pub use flat::min_blocks as flat_min_blocks;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 /// The lowered program, re-exported from its crate.
 pub use loopwright_program as program;

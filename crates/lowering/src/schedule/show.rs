@@ -65,8 +65,11 @@ impl Text<'_, '_> {
         }
         match &plan.body {
             KernelBody::Segments(launch) => {
-                self.plain(depth, &format!("kernel {}: {}", plan.name, launch.text()));
+                self.plain(depth, &format!("kernel {}: block {} x 1 x 1", plan.name, launch.threads()));
                 self.start(plan, depth + 1);
+                for line in launch.lines() {
+                    self.line(depth + 1 + line.depth, &line.text, &Note::new(line.note));
+                }
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, nodes, .. } = body.as_ref();

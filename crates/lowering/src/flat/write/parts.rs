@@ -26,8 +26,8 @@ impl Writer<'_, '_, '_> {
     pub(super) fn no_parts(&mut self, whose: &str, body: &mut Vec<Stmt>) -> Result<Joined, Diagnostic> {
         let neutral = self.neutral()?;
         Ok(Joined {
-            open: self.state("open", neutral.clone(), body)?,
-            head: self.state(&format!("{whose}_head"), neutral, body)?,
+            open: self.state("open", neutral.clone(), body),
+            head: self.state(&format!("{whose}_head"), neutral, body),
             first: self.counter("first_ended", self.int(-1), None, body),
         })
     }

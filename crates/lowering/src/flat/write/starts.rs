@@ -1,63 +1,34 @@
 //! The first launch: where each chunk begins.
-//!
-//! One warp per boundary between chunks finds how many segments end before it, digit by digit; a
-//! digit has as many values as a warp has lanes. Each lane tests one value of the digit. Offsets
-//! are non-decreasing, so the last lane whose test succeeds has the digit.
 
-use loopwright_kernel_ir::{Aff, DType, Diagnostic, Tail};
+use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{COUNT_BITS, END_WEIGHT, STARTING_THREADS, Writer};
+use super::Writer;
 use crate::{
+    flat::plan::{Chunks, Search},
     program::{BinOp, Note, Step, Stmt, Value},
     write::fold::{add, mul, sub},
 };
 
 impl Writer<'_, '_, '_> {
-    /// The numbers of chunks and of blocks for this number of steps.
-    pub(super) fn count_chunks(&mut self, steps: &Aff) -> Result<(Value, Value), Diagnostic> {
-        let pieces = |steps: &Aff, length: i64| -> Result<_, Diagnostic> {
-            Ok(steps.add_constant(length - 1)?.floor_div(length)?)
-        };
-        let chunks = self.emitter.aff_value(&pieces(steps, self.chunk_steps())?, &self.env)?;
-        let Some(Tail { full_chunks, tiles }) = self.flat.tail else {
-            let blocks = pieces(steps, self.chunk_steps() * self.warps())?;
-            return Ok((chunks, self.emitter.aff_value(&blocks, &self.env)?));
-        };
-        let (full_chunks, length) = (i64::from(full_chunks), self.tile_points() * i64::from(tiles));
-        let full = Value::binary(BinOp::Min, chunks, self.int(full_chunks));
-        // The constant has 32 bits: `Flat::wrong`.
-        let small = steps.add_constant(length - 1 - full_chunks * self.chunk_steps())?;
-        let small = self.emitter.aff_value(&small, &self.env)?;
-        let small = Value::binary(BinOp::Max, small, self.int(0));
-        let small = Value::binary(BinOp::TruncDiv, small, self.int(length));
-        let chunks = add(full, small);
-        let warps = self.warps();
-        let whole = add(chunks.clone(), self.int(warps - 1));
-        Ok((chunks, Value::binary(BinOp::TruncDiv, whole, self.int(warps))))
-    }
-
     /// Steps before a chunk.
     fn steps_before(&self, chunk: Value) -> Value {
-        let length = self.int(self.chunk_steps());
-        let Some(Tail { full_chunks, tiles }) = self.flat.tail else { return mul(chunk, length) };
-        let full_chunks = self.int(full_chunks.into());
-        let full = Value::binary(BinOp::Min, chunk.clone(), full_chunks.clone());
-        let small = Value::binary(BinOp::Max, sub(chunk, full_chunks), self.int(0));
-        add(mul(full, length), mul(small, self.int(self.tile_points() * i64::from(tiles))))
-    }
-
-    /// Steps per chunk of full size.
-    pub(super) fn chunk_steps(&self) -> i64 {
-        self.tile_points() * i64::from(self.flat.tiles)
+        let cut = &self.plan.cut;
+        let size = self.int(cut.chunk);
+        let Chunks::Guided { full, length, .. } = &cut.chunks else { return mul(chunk, size) };
+        let full = self.int(*full);
+        let first = Value::binary(BinOp::Min, chunk.clone(), full.clone());
+        let later = Value::binary(BinOp::Max, sub(chunk, full), self.int(0));
+        add(mul(first, size), mul(later, self.int(*length)))
     }
 
     /// The body of the kernel: for each boundary, the number of segments that end before it, and
     /// the first point after it.
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
+        let &Search { warps, digit: bits, rounds, highest, .. } = &self.plan.search;
         let mut body = Vec::new();
         let lane = self.lane(&mut body);
-        let warps = self.int(i64::from(STARTING_THREADS) / self.warp_size());
+        let warps = self.int(warps);
         let own = add(mul(self.block(), warps), self.emitter.thread_quotient(self.emitter.warp_size()));
         let own = self.named("own_chunk", own, &mut body);
         // All warps take part; there is one more boundary than chunks.
@@ -68,15 +39,11 @@ impl Writer<'_, '_, '_> {
         let base = self.named("base", base, &mut body);
         let last = self.end_before(scratch.count.clone())?;
         let last = self.named("last", last, &mut body);
-        let weight = self.int(END_WEIGHT);
+        let weight = self.int(self.plan.cut.end_weight);
         let total = add(sub(last, base.clone()), mul(scratch.count.clone(), weight.clone()));
         let border = self.steps_before(chunk);
         let border = self.named("border", Value::binary(BinOp::Min, border, total), &mut body);
         let ended = self.counter("ended", self.int(0), None, &mut body);
-        let wide = self.emitter.index().bytes() == 8;
-        // There are fewer than 2^30 segments where steps have 32 bits.
-        let (bits, digit) = (COUNT_BITS[usize::from(wide)], self.warp_size().trailing_zeros());
-        let (rounds, highest) = (i64::from(bits / digit), 1 << (bits - digit));
         let unit = self.counter("unit", self.int(highest), Some((0, highest)), &mut body);
         let mut round = Vec::new();
         let next = add(self.var(ended), mul(lane.clone(), self.var(unit)));
@@ -97,7 +64,7 @@ impl Writer<'_, '_, '_> {
         round.push(self.set(ended, Value::binary(BinOp::Min, all, scratch.count.clone())));
         // Digits beyond the number of segments are skipped.
         let some = Value::binary(BinOp::Le, self.var(unit), scratch.count.clone());
-        let smaller = self.quotient(self.var(unit), self.warp_size());
+        let smaller = Value::binary(BinOp::Shr, self.var(unit), self.int(bits.into()));
         let number = self.emitter.new_var("pass", self.emitter.index(), false);
         body.push(Stmt::For {
             var: number,

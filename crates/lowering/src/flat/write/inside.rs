@@ -1,13 +1,12 @@
-//! Tiles that lie inside one segment: most tiles of long segments.
-//!
-//! If no segment ends in a tile, each lane adds the points that it has loaded to its own
-//! accumulator of the open segment, without shared memory. The lanes' accumulators are joined when
-//! the segment or the chunk ends. This changes the order of a segment's points, though always in
-//! the same way, so the operator has to commute.
+//! Accumulators of lanes, for tiles inside one segment.
 
 use loopwright_kernel_ir::Diagnostic;
 
-use super::{State, Writer, knows_segment, tile::Tile, values, warp::Warp};
+use super::{
+    State, Writer,
+    tile::{Chunk, Tile},
+    values,
+};
 use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId};
 
 /// Each lane's accumulator of the open segment, in addition to the carry.
@@ -18,26 +17,21 @@ pub(super) struct Own {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Empty accumulators; `None` if the operator does not commute, or if values depend on the
-    /// segment.
-    pub(super) fn own(&mut self, body: &mut Vec<Stmt>) -> Result<Option<Own>, Diagnostic> {
-        if !self.operator.commutes || knows_segment(self) {
-            return Ok(None);
-        }
-        let neutral = self.neutral()?;
-        let state = self.state("own", neutral, body)?;
+    /// Empty accumulators.
+    pub(super) fn own(&mut self, neutral: Vec<Value>, body: &mut Vec<Stmt>) -> Own {
+        let state = self.state("own", neutral, body);
         let pending = self.counter("pending", self.int(0), Some((0, 1)), body);
-        Ok(Some(Own { state, pending }))
+        Own { state, pending }
     }
 
     /// Adds a tile that lies inside one segment.
     pub(super) fn add_inside(
         &mut self,
         own: &Own,
-        warp: &Warp,
+        chunk: &Chunk,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let each = self.add_points(&own.state, warp, tile)?;
+        let each = self.add_points(&own.state, chunk, tile)?;
         Ok(each.into_iter().chain([self.set(own.pending, self.int(1))]).collect())
     }
 

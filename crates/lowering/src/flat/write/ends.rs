@@ -9,13 +9,13 @@
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    ENDS, Writer,
+    Writer,
     chunk::Progress,
     tile::{Chunk, Tile},
     values,
-    warp::Warp,
 };
 use crate::{
+    flat::plan::ChunksPlan,
     program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     write::fold::{add, mul, select, sub},
 };
@@ -43,8 +43,7 @@ impl Writer<'_, '_, '_> {
 
     /// The end of a segment beyond the chunk, or of a closed one: after every point.
     fn absent(&mut self) -> Result<Value, Diagnostic> {
-        let absent = self.nest.greatest.add_constant(1)?;
-        self.emitter.aff_value(&absent, &self.env)
+        self.emitter.aff_value(&self.plan.cut.absent, &self.env)
     }
 
     /// Loads the ends of a group of segments.
@@ -60,16 +59,15 @@ impl Writer<'_, '_, '_> {
         let own = self.segment_of(segment, which, chunk);
         let own = self.named("own_segment", own, &mut body);
         let exists = Value::binary(BinOp::Lt, own.clone(), chunk.end_segment.clone());
-        let end = self.nest.end.clone();
-        let end = self.offset(&end, own)?;
+        let end = self.offset(&self.plan.nest.end, own)?;
         let absent = self.absent()?;
         let to = self.emitter.local_element(Memory::Private(group), vec![self.var(which)]);
         body.push(Stmt::Store { to, value: select(exists, end, absent), leaf: None });
-        Ok(self.unrolled(which, ENDS, body, note))
+        Ok(self.unrolled(which, self.of_chunks().registers.each, body, note))
     }
 
     /// Whether a segment that is not closed yet ends in the tile.
-    pub(super) fn ends_in(&mut self, warp: &Warp, tile: &Tile, body: &mut Vec<Stmt>) -> Value {
+    pub(super) fn ends_in(&mut self, tile: &Tile, body: &mut Vec<Stmt>) -> Value {
         let some = self.emitter.new_var("some", DType::Bool, true);
         body.push(Stmt::Let {
             var: some,
@@ -77,10 +75,15 @@ impl Writer<'_, '_, '_> {
             leaf: None,
         });
         let which = self.emitter.new_var("which", self.emitter.index(), false);
-        let end = self.end_of(warp.registers.ends, self.var(which));
+        let end = self.end_of(self.of_chunks().registers.ends, self.var(which));
         let here = Value::binary(BinOp::Le, end, tile.stop.clone());
         let either = Value::binary(BinOp::Or, self.var(some), here);
-        body.push(self.unrolled(which, ENDS, vec![self.set(some, either)], "whether a segment ends here"));
+        body.push(self.unrolled(
+            which,
+            self.of_chunks().registers.each,
+            vec![self.set(some, either)],
+            "whether a segment ends here",
+        ));
         Value { dtype: DType::Bool, kind: ValueKind::Any(Box::new(self.var(some))) }
     }
 
@@ -95,8 +98,8 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Finds where the segments of the current group begin, the first one at `previous`.
-    pub(super) fn begin_group(&mut self, warp: &Warp, previous: Value, body: &mut Vec<Stmt>) {
-        let Warp { chunk, registers, .. } = warp;
+    pub(super) fn begin_group(&mut self, chunk: &Chunk, previous: Value, body: &mut Vec<Stmt>) {
+        let ChunksPlan { registers, .. } = self.of_chunks();
         let previous = self.counter("previous", previous, None, body);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut each = Vec::new();
@@ -104,17 +107,23 @@ impl Writer<'_, '_, '_> {
         let begins = self.begin_of(&end, previous, chunk, &mut each);
         let to = self.emitter.local_element(Memory::Private(registers.begins), vec![self.var(which)]);
         each.push(Stmt::Store { to, value: begins, leaf: None });
-        body.push(self.unrolled(which, ENDS, each, "where they begin"));
+        body.push(self.unrolled(which, self.of_chunks().registers.each, each, "where they begin"));
     }
 
     /// The last end of a group.
     fn last_end(&self, group: usize) -> Value {
-        self.of_last_lane(self.end_of(group, self.int(ENDS - 1)))
+        self.of_last_lane(self.end_of(group, self.int(self.of_chunks().registers.each - 1)))
     }
 
     /// Marks the last points of segments of a group.
-    fn mark_group(&mut self, warp: &Warp, (group, begins): (usize, Begins), tile: &Tile, note: &str) -> Stmt {
-        let Warp { chunk, arrays, .. } = warp;
+    fn mark_group(
+        &mut self,
+        chunk: &Chunk,
+        (group, begins): (usize, Begins),
+        tile: &Tile,
+        note: &str,
+    ) -> Stmt {
+        let ChunksPlan { arrays, .. } = self.of_chunks();
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
         let end = self.end_of(group, self.var(which));
@@ -131,31 +140,31 @@ impl Writer<'_, '_, '_> {
         let to = self.of_warp(arrays.last, chunk, place);
         let mark = Stmt::Store { to, value: Value::int(DType::U8, 1), leaf: Some(self.update) };
         body.push(Self::when(Value::binary(BinOp::And, here, some), vec![mark], Vec::new(), ""));
-        self.unrolled(which, ENDS, body, note)
+        self.unrolled(which, self.of_chunks().registers.each, body, note)
     }
 
     /// Marks the last points of all segments that end in the tile.
     pub(super) fn mark_ends(
         &mut self,
-        warp: &Warp,
+        chunk: &Chunk,
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { chunk, registers, .. } = warp;
+        let ChunksPlan { registers, .. } = self.of_chunks();
         let mut body = Vec::new();
         let note = "the last points of segments";
-        body.push(self.mark_group(warp, (registers.ends, Begins::At(registers.begins)), tile, note));
+        body.push(self.mark_group(chunk, (registers.ends, Begins::At(registers.begins)), tile, note));
         let previous = self.counter("previous", self.last_end(registers.ends), None, &mut body);
         // Further ends may coincide with the end of the tile, but without points to mark.
         let more = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
         let after = |group| (group, Begins::After(previous));
-        let mut inner = vec![self.mark_group(warp, after(registers.next_ends), tile, "")];
+        let mut inner = vec![self.mark_group(chunk, after(registers.next_ends), tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", chunk.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), chunk, "")?];
-        each.push(self.mark_group(warp, after(registers.further_ends), tile, ""));
+        each.push(self.mark_group(chunk, after(registers.further_ends), tile, ""));
         let all = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
@@ -175,11 +184,11 @@ impl Writer<'_, '_, '_> {
     /// Writes the results of the segments that end in the tile.
     pub(super) fn close_ends(
         &mut self,
-        warp: &Warp,
+        chunk: &Chunk,
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { chunk, registers, .. } = warp;
+        let ChunksPlan { registers, .. } = self.of_chunks();
         let mut body = Vec::new();
         let until = self.counter("until", chunk.end_segment.clone(), None, &mut body);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
@@ -190,17 +199,22 @@ impl Writer<'_, '_, '_> {
         let mut each = Vec::new();
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
-        each.extend(self.close(warp, tile, (at, which), [&end, &begins])?);
+        each.extend(self.close(chunk, tile, (at, which), [&end, &begins])?);
         let note = "a segment for each lane: what its last point completes, and what is open \
                     before that thread";
-        group.push(self.unrolled(which, ENDS, each, note));
+        group.push(self.unrolled(which, self.of_chunks().registers.each, each, note));
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(self.group())))];
         let copied = self.emitter.new_var("which", self.emitter.index(), false);
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
-        turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
-        self.begin_group(warp, last.clone(), &mut turn);
+        turn.push(self.unrolled(
+            copied,
+            self.of_chunks().registers.each,
+            vec![Stmt::Store { to, value, leaf: None }],
+            "",
+        ));
+        self.begin_group(chunk, last.clone(), &mut turn);
         let further = add(self.var(at), self.int(2 * self.group()));
         turn.push(self.load_ends(registers.next_ends, further, chunk, "")?);
         let note = "ends of the group are left, or the next ones take its place";
@@ -247,12 +261,12 @@ impl Writer<'_, '_, '_> {
     /// Writes the result of one segment, which begins at `begins` in the tile, or before the tile.
     fn close(
         &mut self,
-        warp: &Warp,
+        chunk: &Chunk,
         tile: &Tile,
         (at, which): (VarId, VarId),
         [end, begins]: [&Value; 2],
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { chunk, arrays, registers } = warp;
+        let ChunksPlan { arrays, registers, .. } = self.of_chunks();
         let mut body = Vec::new();
         let here = self.emitter.new_var("here", DType::Bool, false);
         let value = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
@@ -260,19 +274,20 @@ impl Writer<'_, '_, '_> {
         let begun = Value::binary(BinOp::Max, begins.clone(), tile.begin.clone());
         let begun = self.named("begun", begun, &mut body);
         let neutral = self.neutral()?;
-        let sum = self.state("sum", neutral, &mut body)?;
+        let sum = self.state("sum", neutral, &mut body);
         let mut some = Vec::new();
         let last = sub(end.clone(), self.int(1));
         let place = self.named("place", sub(last.clone(), tile.first.clone()), &mut some);
         let complete = arrays.complete.iter().map(|array| self.point_element(array, chunk, place.clone()));
         some.extend(Self::assign(&sum, self.loaded(complete, &sum)));
-        let thread = self.quotient(place, self.items());
+        let items = self.plan.cut.items;
+        let thread = self.quotient(place, items);
         let before = arrays.before.iter().map(|array| self.of_warp(*array, chunk, thread.clone()));
         let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
         // Whether the points differ in their quotient by `items`, that is, in their lane; a tile
         // begins at a multiple of `items`.
-        let apart = self.quotient(Value::binary(BinOp::BitXor, begun.clone(), last), self.items());
+        let apart = self.quotient(Value::binary(BinOp::BitXor, begun.clone(), last), items);
         let apart = Value::binary(BinOp::Ne, apart, self.int(0));
         some.push(Self::when(apart, join, Vec::new(), "begun among an earlier lane's points"));
         let points = Value::binary(BinOp::Gt, end.clone(), begun);

@@ -22,6 +22,8 @@ pub(super) struct Tile {
     /// The range of its points that belong to the chunk.
     pub begin: Value,
     pub stop: Value,
+    /// The position of the next tile's first point.
+    pub next: Value,
 }
 
 /// Which points of a tile, among those before the chunk's end, belong to the chunk.
