@@ -301,7 +301,7 @@ pub fn threads(program: &Program, sizes: Sizes) -> i64 {
             match stmt {
                 HostStmt::Launch(k) => {
                     let kernel = &program.kernels[*k];
-                    let blocks: i64 = kernel.grid.iter().map(|g| eval(g).unwrap_or(1)).product();
+                    let blocks: i64 = kernel.grid.values().map(|g| eval(g).unwrap_or(1)).product();
                     most = most.max(blocks * i64::from(kernel.threads()));
                 }
                 HostStmt::For { var, lower, upper, body, .. } => {

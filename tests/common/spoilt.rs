@@ -1,5 +1,6 @@
 //! Programs with one change each that makes them run something too often or not often enough.
 
+use loopwright_kernel_ir::Dim;
 use loopwright_lowering::program::{BinOp, Program, Purpose, Step, Stmt, Value, ValueKind};
 
 /// The kind of change.
@@ -51,13 +52,13 @@ pub fn variants(program: &Program, spoil: Spoil) -> Vec<Program> {
     found
 }
 
-/// The variants of the program with one block less on one axis of one grid.
+/// The variants of the program with one block less on one dimension of one grid.
 pub fn small_grids(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
-        for axis in 0..3 {
+        for dim in Dim::ALL {
             let mut variant = program.clone();
-            let grid = &mut variant.kernels[kernel].grid[axis];
+            let grid = &mut variant.kernels[kernel].grid[*dim];
             if grid.as_int() != Some(1) {
                 *grid = plus(grid.clone(), -1);
                 found.push(variant);

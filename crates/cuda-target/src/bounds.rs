@@ -13,7 +13,7 @@ impl Context<'_> {
             ValueKind::Int(v) => Some((*v, *v)),
             ValueKind::Var(var) => self.kernel.vars.get(var.0)?.within,
             ValueKind::ThreadIdx(axis) => {
-                let threads = *axis.of(&self.kernel.block);
+                let threads = self.kernel.block[*axis];
                 Some((0, i64::from(threads) - 1))
             }
             ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{DType, Diagnostic, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
 use loopwright_program::{
     BinOp, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
 };
@@ -196,7 +196,7 @@ impl<'a> Context<'a> {
             })
             .collect();
         for length in
-            program.globals.iter().flat_map(|g| g.shape.iter().chain(&g.strides)).chain(&kernel.grid)
+            program.globals.iter().flat_map(|g| g.shape.iter().chain(&g.strides)).chain(kernel.grid.values())
         {
             length.visit(&mut |v| {
                 if let ValueKind::Param(name) = &v.kind {
@@ -302,7 +302,7 @@ impl<'a> Context<'a> {
             t if t.is_multiple_of(lanes) => None,
             t if t < lanes => Some(rest),
             _ => {
-                let [x, y, z] = self.kernel.block;
+                let PerDim { x, y, z } = self.kernel.block;
                 let thread = match (y, z) {
                     (1, 1) => "threadIdx.x".to_string(),
                     (_, 1) => format!("threadIdx.y * {x} + threadIdx.x"),

@@ -38,7 +38,7 @@ mod wrap;
 
 pub use dialect::Dialect;
 
-use loopwright_kernel_ir::{Diagnostic, Name};
+use loopwright_kernel_ir::{Diagnostic, Name, PerDim};
 use loopwright_program::{LeafId, Program, Target};
 
 use context::{Context, Needs};
@@ -54,8 +54,8 @@ pub struct KernelInfo {
     /// Whether the launch must request them: they exceed what may be declared
     /// ([`Target::static_shared`](loopwright_program::Target::static_shared)).
     pub dynamic_shared: bool,
-    /// Threads per block on x, y, z.
-    pub block: [u32; 3],
+    /// Threads per block on each dimension.
+    pub block: PerDim<u32>,
 }
 
 impl KernelInfo {

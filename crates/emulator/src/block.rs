@@ -6,7 +6,7 @@
 //! that another order could change is a race, and is reported as one. A block is deterministic as
 //! long as no other block writes what it reads, which is also a race.
 
-use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_kernel_ir::{DType, Name, Number, PerDim};
 use loopwright_program::{DeviceKernel, Memory, Program, Scope};
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) struct Launch<'a> {
     pub closures: &'a [Option<DeviceClosure>],
     /// Number of the launch within the run, from 1.
     pub number: u32,
-    pub grid: [i64; 3],
+    pub grid: PerDim<i64>,
     /// The bits of each preset that is a parameter.
     pub params: Vec<u64>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Block<'a, const W: usize> {
     pub shared: Vec<SharedArray>,
     /// Its linear index in the grid.
     pub number: u32,
-    pub at: [i64; 3],
+    pub at: PerDim<i64>,
     /// Number of barriers passed.
     pub barriers: u32,
     pub counters: Counters,
@@ -88,7 +88,7 @@ impl<'a, const W: usize> Block<'a, W> {
             warps,
             shared: SharedArray::all(&kernel.shared),
             number: 0,
-            at: [0; 3],
+            at: PerDim::all(0),
             barriers: 0,
             counters: Counters::default(),
             accessed: vec![AccessTraffic::default(); code.accesses.len()],
@@ -104,7 +104,7 @@ impl<'a, const W: usize> Block<'a, W> {
                     Preset::Constant(bits) => block.fill(warp, *dtype, *reg, |_| *bits),
                     Preset::Param(_) => block.fill(warp, *dtype, *reg, |_| *bits),
                     Preset::ThreadIdx(dim) => block.fill(warp, *dtype, *reg, |lane| {
-                        (*dim.of(&thread_of(kernel.block, warp * W + lane))).into()
+                        thread_of(kernel.block, warp * W + lane)[*dim].into()
                     }),
                     Preset::BlockIdx(_) => {}
                 }
@@ -127,14 +127,14 @@ impl<'a, const W: usize> Block<'a, W> {
 
     /// Runs the block with this linear index.
     pub fn run(&mut self, number: u32) -> Outcome<()> {
-        let [gx, gy, _] = self.launch.grid;
+        let PerDim { x, y, .. } = self.launch.grid;
         let n = i64::from(number);
         self.number = number;
-        self.at = [n % gx, n / gx % gy, n / gx / gy];
+        self.at = PerDim { x: n % x, y: n / x % y, z: n / x / y };
         (self.barriers, self.steps) = (0, 0);
         for (preset, dtype, reg) in &self.launch.code.presets {
             if let Preset::BlockIdx(dim) = preset {
-                let value = Number::from_bits(*dtype, *dim.of(&self.at) as u64);
+                let value = Number::from_bits(*dtype, self.at[*dim] as u64);
                 for warp in &mut self.warps {
                     if is_wide(*dtype) {
                         warp.wide[*reg as usize] = [value.bits(); W];
@@ -252,7 +252,7 @@ impl<'a, const W: usize> Block<'a, W> {
 
     pub fn who(&self) -> Who {
         match self.launch.grid {
-            [1, 1, 1] => Who::only(self.launch.number),
+            PerDim { x: 1, y: 1, z: 1 } => Who::only(self.launch.number),
             _ => Who::new(self.launch.number, self.number),
         }
     }
@@ -297,7 +297,7 @@ pub(crate) fn lowest(mask: u64) -> usize {
 }
 
 /// The coordinates of a thread in its block.
-fn thread_of(block: [u32; 3], number: usize) -> [u32; 3] {
+fn thread_of(block: PerDim<u32>, number: usize) -> PerDim<u32> {
     let n = number as u32;
-    [n % block[0], n / block[0] % block[1], n / block[0] / block[1]]
+    PerDim { x: n % block.x, y: n / block.x % block.y, z: n / block.x / block.y }
 }

@@ -205,7 +205,7 @@ impl<'a> Compiler<'a> {
         if !matches!(self.program.index, DType::I32 | DType::I64) {
             return self.invalid("the index type is neither i32 nor i64");
         }
-        let threads: u64 = self.kernel.block.iter().map(|b| u64::from(*b)).product();
+        let threads: u64 = self.kernel.block.values().map(|b| u64::from(*b)).product();
         if threads == 0 || threads > u64::from(self.program.target.most_threads) {
             return self.invalid(format!("a block of {threads} threads"));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, Name};
+use loopwright_kernel_ir::{Diagnostic, Name, PerDim};
 use loopwright_program::{LeafId, Scope};
 
 /// The kind of a fault.
@@ -152,10 +152,10 @@ pub struct Instance {
     pub text: String,
     /// Its action at the cell, barrier or shuffle.
     pub act: Act,
-    /// The block index on x, y, z.
-    pub block: [i64; 3],
-    /// The thread index in its block on x, y, z.
-    pub thread: [u32; 3],
+    /// The index of the block in the grid.
+    pub block: PerDim<i64>,
+    /// The index of the thread in its block.
+    pub thread: PerDim<u32>,
     /// The values of the loop counters and named indices in scope.
     pub values: Vec<(Name, i64)>,
 }
@@ -168,7 +168,8 @@ impl fmt::Display for Instance {
             Act::Waits | Act::Computes => "",
             Act::Absent => "not reached: ",
         };
-        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
+        let PerDim { x: bx, y: by, z: bz } = self.block;
+        let PerDim { x: tx, y: ty, z: tz } = self.thread;
         write!(f, "{act}`{}`, block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})", self.part)?;
         for (k, (name, value)) in self.values.iter().enumerate() {
             write!(f, "{}{name}={value}", if k == 0 { ", " } else { " " })?;

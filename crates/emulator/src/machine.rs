@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_kernel_ir::{DType, Name, Number, PerDim};
 use loopwright_program::{
     DeviceKernel, Global, HostStmt, LocalArray, Memory, Owner, Program, ProgramArg, Value, eval_host,
 };
@@ -349,14 +349,11 @@ impl Run<'_> {
     }
 
     fn launch_kernel(&mut self, number: usize, kernel: &DeviceKernel, code: &Code) -> Outcome<()> {
-        let mut grid = [0; 3];
-        for (blocks, value) in grid.iter_mut().zip(&kernel.grid) {
-            *blocks = self.eval(value, "the grid")?;
-        }
-        if grid.iter().any(|g| *g < 1) {
+        let grid = PerDim::try_from_fn(|dim| self.eval(&kernel.grid[dim], "the grid"))?;
+        if grid.values().any(|g| *g < 1) {
             return Ok(());
         }
-        let blocks = grid.iter().try_fold(1i64, |n, g| n.checked_mul(*g));
+        let blocks = grid.values().try_fold(1i64, |n, g| n.checked_mul(*g));
         let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < MOST_BLOCKS) else {
             return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^32 - 9").into());
         };

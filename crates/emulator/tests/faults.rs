@@ -3,11 +3,16 @@
 mod common;
 use common::*;
 use loopwright_emulator::{Act, Arguments, Checks, Fault, FaultKind, Options, run};
-use loopwright_kernel_ir::{Buffer, DType, Name};
+use loopwright_kernel_ir::{Buffer, DType, Name, PerDim};
 use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
 const S: Memory = Memory::Shared(0);
+/// The thread with this index on x, and 0 elsewhere.
+fn thread(x: u32) -> PerDim<u32> {
+    PerDim { x, y: 0, z: 0 }
+}
+
 const ONE: fn() -> [Value; 3] = || [int(1), int(1), int(1)];
 
 fn over_x(n: i64, k: DeviceKernel) -> Program {
@@ -85,8 +90,8 @@ fn lanes_of_a_warp_need_a_synchronisation_too() {
     let fault = faults(&make(false), 32);
     assert_eq!((fault.kind, fault.cell), (FaultKind::Race, vec![31]));
     let (first, second) = (fault.first.unwrap(), fault.second.unwrap());
-    assert_eq!((first.act, first.thread, first.part.as_str()), (Act::Write, [31, 0, 0], "first"));
-    assert_eq!((second.act, second.thread, second.part.as_str()), (Act::Read, [0, 0, 0], "second"));
+    assert_eq!((first.act, first.thread, first.part.as_str()), (Act::Write, thread(31), "first"));
+    assert_eq!((second.act, second.thread, second.part.as_str()), (Act::Read, thread(0), "second"));
 }
 
 /// A cell of shared memory that one thread reads or writes and another one writes, with or without
@@ -129,8 +134,8 @@ fn blocks_race_in_global_memory() {
     let elected = if_(bin(BinOp::Eq, tid(0), int(0)), vec![store(at(X, int(0)), float(F, 1.0), 0)]);
     let fault = faults(&over_x(1, kernel([int(5), int(1), int(1)], [32, 1, 1], vec![elected])), 1);
     assert_eq!((fault.kind.clone(), fault.cell), (FaultKind::RaceBetweenBlocks, vec![0]));
-    assert_eq!(fault.first.unwrap().block, [0, 0, 0]);
-    assert_eq!(fault.second.unwrap().block, [1, 0, 0]);
+    assert_eq!(fault.first.unwrap().block, PerDim::all(0));
+    assert_eq!(fault.second.unwrap().block, PerDim { x: 1, y: 0, z: 0 });
 }
 
 #[test]
@@ -193,7 +198,7 @@ fn reads_of_what_was_never_written() {
         (fault.kind, fault.array, fault.cell),
         (FaultKind::Uninitialised, Some(Name::new("r")), vec![0])
     );
-    assert_eq!(fault.second.unwrap().thread, [1, 0, 0]);
+    assert_eq!(fault.second.unwrap().thread, thread(1));
     // An output without initial values from the caller.
     let k = kernel(ONE(), [2, 1, 1], vec![store(at(X, tid(0)), load(F, at(X, tid(0))), 0)]);
     let mut args = Arguments::new().output("x", Buffer::zeros(F, 2));
@@ -213,7 +218,7 @@ fn reads_of_what_was_never_written() {
     );
     k.vars = vec![variable("v", F, true)];
     let fault = faults(&over_x(4, k), 4);
-    assert_eq!((fault.array, fault.second.unwrap().thread), (Some(Name::new("v")), [3, 0, 0]));
+    assert_eq!((fault.array, fault.second.unwrap().thread), (Some(Name::new("v")), thread(3)));
 }
 
 /// Private elements at subscripts that are constant, equal in all threads, and different ones.
@@ -238,14 +243,14 @@ fn barriers_must_not_diverge() {
     let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(5)), vec![barrier()])]);
     let fault = faults(&over_x(1, k), 1);
     assert_eq!(fault.kind, FaultKind::DivergentBarrier(Scope::Block));
-    assert_eq!((fault.first.unwrap().thread, fault.second.unwrap().thread), ([0, 0, 0], [5, 0, 0]));
+    assert_eq!((fault.first.unwrap().thread, fault.second.unwrap().thread), (thread(0), thread(5)));
     // By whole warps.
     let k = kernel(ONE(), [64, 1, 1], vec![if_(lt(tid(0), int(32)), vec![barrier()])]);
     let fault = faults(&over_x(1, k), 1);
     assert_eq!(fault.detail, "a warp has ended while another waits");
     let (first, second) = (fault.first.unwrap(), fault.second.unwrap());
-    assert_eq!((first.act, first.thread), (Act::Waits, [0, 0, 0]));
-    assert_eq!((second.act, second.thread), (Act::Absent, [32, 0, 0]));
+    assert_eq!((first.act, first.thread), (Act::Waits, thread(0)));
+    assert_eq!((second.act, second.thread), (Act::Absent, thread(32)));
     // At two different barriers.
     let k = kernel(
         ONE(),
@@ -317,7 +322,7 @@ fn arithmetic_without_a_value() {
     let zero = bin(BinOp::FloorDiv, int(7), sub(tid(0), int(2)));
     let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), zero.clone().cast(F), 1)]);
     let fault = faults(&over_x(4, k), 4);
-    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::DivisionByZero, [2, 0, 0]));
+    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::DivisionByZero, thread(2)));
     // No fault if the lane does not select the value.
     let chosen = select(bin(BinOp::Eq, tid(0), int(2)), int(0), zero);
     let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), chosen.cast(F), 1)]);
@@ -348,7 +353,7 @@ fn vectors_are_aligned_and_in_bounds() {
     let fault = faults(&make(1), 18);
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Misaligned, "4 elements of f32 at byte 4"));
     let fault = faults(&make(4), 18);
-    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::OutOfBounds, [3, 0, 0]));
+    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::OutOfBounds, thread(3)));
 }
 
 #[test]
@@ -417,7 +422,7 @@ fn the_first_thread_without_a_private_value_is_named() {
             }
             let fault = faults(&p, 40);
             assert_eq!((fault.kind, fault.cell), (FaultKind::Uninitialised, vec![1]));
-            assert_eq!(fault.second.map(|x| x.thread), Some([0, 0, 0]), "{threads} threads from {first} on");
+            assert_eq!(fault.second.map(|x| x.thread), Some(thread(0)), "{threads} threads from {first} on");
         }
         // All but the last one.
         let own = || at(Memory::Private(0), int(1));
@@ -426,8 +431,7 @@ fn the_first_thread_without_a_private_value_is_named() {
         let mut k = kernel(ONE(), [threads, 1, 1], vec![written, store(at(X, tid(0)), load(F, own()), 1)]);
         k.private = vec![local("r", F, &[2])];
         let fault = faults(&over_x(40, k), 40);
-        let thread = fault.second.map(|x| x.thread);
-        assert_eq!(thread, Some([last as u32, 0, 0]), "{threads} threads");
+        assert_eq!(fault.second.map(|x| x.thread), Some(thread(last as u32)), "{threads} threads");
     }
 }
 

@@ -1,9 +1,12 @@
 //! The axes of the hardware, along which executions are spread over threads and blocks.
 //!
 //! Axes are named, not numbered: each query about axes is an exhaustive match, so that adding one
-//! (lanes, warps, clusters) means adding a variant and fixing what the compiler then reports. The
-//! coordinate of an axis is an affine function of the hardware's thread and block indices
-//! ([`HardwareAxis::position`]).
+//! (such as the blocks of a cluster) means adding a variant and fixing what the compiler then
+//! reports. The coordinate of an axis is an affine function of the hardware's thread and block
+//! indices ([`HardwareAxis::position`]).
+//!
+//! Axes are independent of each other: each combination of coordinates is a thread. Warps and lanes
+//! are therefore not axes but digits of a thread's number, which the axes of the block determine.
 
 use std::{
     fmt,
@@ -28,24 +31,6 @@ pub enum Dim {
 impl Dim {
     /// All of them, in the order in which threads are numbered.
     pub const ALL: &[Dim] = &[Dim::X, Dim::Y, Dim::Z];
-
-    /// The index of this dimension in a triple of x, y and z, as launches take them.
-    pub fn of<T>(self, [x, y, z]: &[T; 3]) -> &T {
-        match self {
-            Dim::X => x,
-            Dim::Y => y,
-            Dim::Z => z,
-        }
-    }
-
-    /// As [`Self::of`], mutably.
-    pub fn of_mut<T>(self, [x, y, z]: &mut [T; 3]) -> &mut T {
-        match self {
-            Dim::X => x,
-            Dim::Y => y,
-            Dim::Z => z,
-        }
-    }
 }
 
 impl From<Dim> for u8 {
@@ -139,36 +124,97 @@ impl HardwareAxis {
 
     /// Number of threads along it in a block of this shape; `None` for an axis of the grid, whose
     /// length depends on the launch.
-    pub fn extent_in(self, block: &[u32; 3]) -> Option<u32> {
+    pub fn extent_in(self, block: &PerDim<u32>) -> Option<u32> {
         match self {
-            HardwareAxis::Block(dim) => Some(*dim.of(block)),
+            HardwareAxis::Block(dim) => Some(block[dim]),
             HardwareAxis::Grid(_) => None,
         }
     }
 }
 
-/// One value for each dimension.
+/// A value for each dimension of a grid or of a block, such as the shape of a block in threads.
+///
+/// ```
+/// use loopwright_kernel_ir::{Dim, PerDim};
+///
+/// let block = PerDim::from([32, 4, 1]);
+/// assert_eq!((block[Dim::Y], block.x), (4, 32));
+/// assert_eq!(block.values().product::<u32>(), 128);
+/// assert_eq!(block.to_string(), "32 x 4 x 1");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct PerDim<T> {
-    x: T,
-    y: T,
-    z: T,
+pub struct PerDim<T> {
+    /// That of [`Dim::X`].
+    pub x: T,
+    /// That of [`Dim::Y`].
+    pub y: T,
+    /// That of [`Dim::Z`].
+    pub z: T,
 }
 
 impl<T> PerDim<T> {
-    fn from_fn(mut of: impl FnMut(Dim) -> T) -> Self {
+    /// Calls `of` on each dimension, in order.
+    pub fn from_fn(mut of: impl FnMut(Dim) -> T) -> Self {
         PerDim { x: of(Dim::X), y: of(Dim::Y), z: of(Dim::Z) }
     }
 
-    fn get(&self, dim: Dim) -> &T {
+    /// As [`Self::from_fn`], up to the first error.
+    pub fn try_from_fn<E>(mut of: impl FnMut(Dim) -> Result<T, E>) -> Result<Self, E> {
+        Ok(PerDim { x: of(Dim::X)?, y: of(Dim::Y)?, z: of(Dim::Z)? })
+    }
+
+    /// The values of x, y and z.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        [&self.x, &self.y, &self.z].into_iter()
+    }
+
+    /// The function of each value.
+    pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> PerDim<U> {
+        PerDim { x: of(self.x), y: of(self.y), z: of(self.z) }
+    }
+}
+
+impl<T: Clone> PerDim<T> {
+    /// The same value for all dimensions.
+    pub fn all(value: T) -> Self {
+        PerDim::from_fn(|_| value.clone())
+    }
+}
+
+/// x, y and z.
+impl<T> From<[T; 3]> for PerDim<T> {
+    fn from([x, y, z]: [T; 3]) -> Self {
+        PerDim { x, y, z }
+    }
+}
+
+/// x, y and z, as drivers take them.
+impl<T> From<PerDim<T>> for [T; 3] {
+    fn from(PerDim { x, y, z }: PerDim<T>) -> Self {
+        [x, y, z]
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for PerDim<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {} x {}", self.x, self.y, self.z)
+    }
+}
+
+impl<T> Index<Dim> for PerDim<T> {
+    type Output = T;
+
+    fn index(&self, dim: Dim) -> &T {
         match dim {
             Dim::X => &self.x,
             Dim::Y => &self.y,
             Dim::Z => &self.z,
         }
     }
+}
 
-    fn get_mut(&mut self, dim: Dim) -> &mut T {
+impl<T> IndexMut<Dim> for PerDim<T> {
+    fn index_mut(&mut self, dim: Dim) -> &mut T {
         match dim {
             Dim::X => &mut self.x,
             Dim::Y => &mut self.y,
@@ -204,8 +250,8 @@ impl<T> Index<HardwareAxis> for PerAxis<T> {
 
     fn index(&self, axis: HardwareAxis) -> &T {
         match axis {
-            HardwareAxis::Block(dim) => self.block.get(dim),
-            HardwareAxis::Grid(dim) => self.grid.get(dim),
+            HardwareAxis::Block(dim) => &self.block[dim],
+            HardwareAxis::Grid(dim) => &self.grid[dim],
         }
     }
 }
@@ -213,8 +259,8 @@ impl<T> Index<HardwareAxis> for PerAxis<T> {
 impl<T> IndexMut<HardwareAxis> for PerAxis<T> {
     fn index_mut(&mut self, axis: HardwareAxis) -> &mut T {
         match axis {
-            HardwareAxis::Block(dim) => self.block.get_mut(dim),
-            HardwareAxis::Grid(dim) => self.grid.get_mut(dim),
+            HardwareAxis::Block(dim) => &mut self.block[dim],
+            HardwareAxis::Grid(dim) => &mut self.grid[dim],
         }
     }
 }
@@ -294,7 +340,7 @@ mod tests {
 
     #[test]
     fn only_axes_of_a_block_have_extents_in_it() {
-        let block = [32, 4, 2];
+        let block = PerDim::from([32, 4, 2]);
         let extents: Vec<Option<u32>> = HardwareAxis::all().map(|axis| axis.extent_in(&block)).collect();
         assert_eq!(extents, [Some(32), Some(4), Some(2), None, None, None]);
         assert!(HardwareAxis::all().all(|axis| axis.is_in_block() == axis.extent_in(&block).is_some()));
@@ -304,7 +350,7 @@ mod tests {
     fn dimensions_are_numbers_in_data_and_letters_in_text() {
         for (number, dim) in (0u8..).zip(Dim::ALL) {
             assert_eq!((u8::from(*dim), Dim::try_from(number)), (number, Ok(*dim)));
-            assert_eq!(*dim.of(&["x", "y", "z"]), dim.to_string());
+            assert_eq!(PerDim::from(["x", "y", "z"])[*dim], dim.to_string());
         }
         assert!(Dim::try_from(3).is_err());
     }

@@ -66,7 +66,7 @@ mod via;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use array_layout::ArrayLayout;
-pub use axis::{AxisSet, Dim, HardwareAxis, PerAxis};
+pub use axis::{AxisSet, Dim, HardwareAxis, PerAxis, PerDim};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
 pub use cache_hint::{CacheHint, CacheHints, Waves};
 pub use conditions::{FAR_SCALAR, Standing};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Constraint, Fact, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Fact, HardwareAxis, Name, PerDim};
 use loopwright_poly::{Result, System};
 
 use crate::{Access, Execution, Load, Presence, loads::add_facts};
@@ -50,8 +50,8 @@ pub struct Query<'a> {
     pub shared: &'a dyn Fn(&Name) -> bool,
     /// The declared facts about data.
     pub facts: &'a [Fact],
-    /// Threads per block on x, y, z.
-    pub block: [u32; 3],
+    /// Threads per block on each dimension.
+    pub block: PerDim<u32>,
 }
 
 /// The name that denotes a value of the second of two executions.

@@ -214,6 +214,37 @@ y[i] = sum(k, row[k]) {id=add}
     }
 
     #[test]
+    fn lanes_and_warps_are_coordinates_on_the_axes_of_threads() {
+        let kernel = LoopKernel::parse(
+            "\
+kernel both(x: f32[4, 32], y: f32[32])
+domain { [w, l, t] : 0 <= w < 4 and 0 <= l < 32 and 0 <= t < 32 }
+temp row: f32[4, 32] shared
+row[w, l] = x[w, l] {id=fill}
+y[t] = row[0, t] {id=store}
+",
+        )
+        .unwrap();
+        let kernel = kernel
+            .edit::<()>(|data| {
+                data.tags.insert("w".into(), Tag::Warp);
+                data.tags.insert("l".into(), Tag::Lane);
+                data.tags.insert("t".into(), Tag::Thread(Dim::X));
+                Ok(())
+            })
+            .unwrap();
+        let lookup = Lookup::new(&kernel);
+        let of = |id: &str| {
+            let inames = lookup.part_inames(&PartRef { instruction: id.into(), part: Part::Whole });
+            executor(&kernel, &lookup, kernel.instruction(id).unwrap(), Part::Whole, &inames)
+        };
+        // Were lanes an axis beside x, the first lane would be elected for `store`, of which each
+        // thread along x has an instance.
+        assert_eq!((&of("fill")[X], &of("store")[X]), (&Presence::At("l".into()), &Presence::At("t".into())));
+        assert_eq!((&of("fill")[Y], &of("store")[Y]), (&Presence::At("w".into()), &Presence::Elected));
+    }
+
+    #[test]
     fn cells_are_common_to_threads_that_differ_on_no_axis_of_their_owner() {
         let common = |space, axes| is_common_to(space, axes);
         let (threads, blocks) = (HardwareAxis::OF_BLOCK, HardwareAxis::OF_GRID);

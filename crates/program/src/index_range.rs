@@ -21,7 +21,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name, PerDim};
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
@@ -83,7 +83,7 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         hosts: BTreeMap::new(),
         held: BTreeMap::new(),
         kernel: None,
-        blocks: [Range::constant(0); 3],
+        blocks: PerDim::all(Range::constant(0)),
         vars: Vec::new(),
         silent: false,
         found: None,
@@ -117,7 +117,7 @@ struct Checker<'a> {
     /// the launch, or by the names of a kernel and its local array. `None` if unknown.
     held: BTreeMap<Held, Option<Range>>,
     kernel: Option<&'a DeviceKernel>,
-    blocks: [Range; 3],
+    blocks: PerDim<Range>,
     vars: Vec<Option<Range>>,
     /// Suppresses reports while the ranges of variables are still growing.
     silent: bool,
@@ -252,9 +252,9 @@ impl<'a> Checker<'a> {
     fn launch(&mut self, kernel: &'a DeviceKernel) {
         self.kernel = Some(kernel);
         for dim in Dim::ALL {
-            let grid = self.index(dim.of(&kernel.grid), "the grid");
+            let grid = self.index(&kernel.grid[*dim], "the grid");
             let blocks = grid.map_or(self.index_limits().1, |g| g.high);
-            *dim.of_mut(&mut self.blocks) = Range::new(0, (blocks - 1).max(0));
+            self.blocks[*dim] = Range::new(0, (blocks - 1).max(0));
         }
         // Ranges of variables assigned in loops grow with each pass, and become unknown if they do
         // not converge.
@@ -408,9 +408,9 @@ impl<'a> Checker<'a> {
                 .copied()
                 .or_else(|| (self.scalars)(name).map(Range::constant))
                 .or_else(|| Range::of_type(value.dtype)),
-            ValueKind::BlockIdx(dim) => Some(*dim.of(&self.blocks)),
+            ValueKind::BlockIdx(dim) => Some(self.blocks[*dim]),
             ValueKind::ThreadIdx(dim) => {
-                let threads = self.kernel.map_or(1, |k| *dim.of(&k.block));
+                let threads = self.kernel.map_or(1, |k| k.block[*dim]);
                 Some(Range::new(0, i128::from(threads.max(1)) - 1))
             }
             ValueKind::Load(element) => {

@@ -1,6 +1,6 @@
 //! One device kernel.
 
-use loopwright_kernel_ir::{Aff, DType, Name};
+use loopwright_kernel_ir::{Aff, DType, Name, PerDim};
 use loopwright_layout::ComposedLayout;
 
 use super::{Note, Stmt, Value};
@@ -96,11 +96,11 @@ pub struct DeviceKernel {
     pub name: Name,
     /// Its parameters, in order.
     pub params: Vec<Param>,
-    /// Number of blocks on x, y, z, over scalar arguments and host variables. If any is less than
+    /// Number of blocks on each dimension, over scalar arguments and host variables. If any is less than
     /// one, nothing is launched.
-    pub grid: [Value; 3],
-    /// Threads per block on x, y, z.
-    pub block: [u32; 3],
+    pub grid: PerDim<Value>,
+    /// Threads per block on each dimension.
+    pub block: PerDim<u32>,
     /// The least number of blocks that a multiprocessor has to have registers for, at the same
     /// time; `None` leaves it to the compiler.
     pub min_blocks_per_multiprocessor: Option<u32>,
@@ -125,7 +125,7 @@ pub struct DeviceKernel {
 impl DeviceKernel {
     /// Number of threads per block.
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        self.block.values().product()
     }
 
     /// Bytes of shared memory, with each array aligned to 16.

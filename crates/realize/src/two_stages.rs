@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Diagnostic, Dim, Domain, Expr, HardwareAxis,
-    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Role, Share, StateType,
-    StateVar, Tag, Tree, TypeTable,
+    Instruction, KernelData, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp, Role, Share,
+    StateType, StateVar, Tag, Tree, TypeTable,
 };
 use loopwright_legality::Model;
 use loopwright_poly::System;
@@ -309,15 +309,15 @@ fn declared(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagn
 /// The axis of the block that nobody has results on, and how many threads there join the partial
 /// results of each result; `None` where the block is full without them, or its size is not known.
 fn joining_threads(model: &Model<'_>, within: &[Name]) -> Result<Option<(Dim, i64)>, Diagnostic> {
-    let mut lengths = [1i64; 3];
+    let mut lengths = PerDim::all(1i64);
     for iname in within {
         if let Some(HardwareAxis::Block(dim)) = model.kernel.tag(iname).axis() {
             let Some(length) = length(model, iname)? else { return Ok(None) };
-            *dim.of_mut(&mut lengths) = length.max(2);
+            lengths[dim] = length.max(2);
         }
     }
-    let Some(free) = Dim::ALL.iter().find(|dim| *dim.of(&lengths) == 1) else { return Ok(None) };
-    let own: i64 = lengths.iter().product();
+    let Some(free) = Dim::ALL.iter().find(|dim| lengths[**dim] == 1) else { return Ok(None) };
+    let own: i64 = lengths.values().product();
     if own == 1 {
         return Ok(Some((Dim::X, JOINING_THREADS)));
     }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, ffi::c_void, path::Path};
 
 use libloading::{Library, Symbol};
 use loopwright_cuda_target::CudaSource;
-use loopwright_kernel_ir::{Diagnostic, Name};
+use loopwright_kernel_ir::{Diagnostic, Name, PerDim};
 use loopwright_program::{HostStmt, Owner, Param, Program, ProgramArg, Value, eval_host};
 
 use crate::{
@@ -194,12 +194,11 @@ impl Run<'_> {
         let wrong = |message: String| Diagnostic::new("text-check", message);
         let kernel =
             of.program.kernels.get(number).ok_or_else(|| wrong(format!("there is no kernel {number}")))?;
-        let mut grid = [0u32; 3];
-        for (blocks, value) in grid.iter_mut().zip(&kernel.grid) {
-            let count = self.eval(value)?;
-            *blocks = u32::try_from(count.max(0)).map_err(|_| wrong(format!("a grid of {count} blocks")))?;
-        }
-        if grid.contains(&0) {
+        let grid = PerDim::try_from_fn(|dim| {
+            let count = self.eval(&kernel.grid[dim])?;
+            u32::try_from(count.max(0)).map_err(|_| wrong(format!("a grid of {count} blocks")))
+        })?;
+        if grid.values().any(|blocks| *blocks == 0) {
             return Ok(());
         }
         let mut values: Vec<[u8; 8]> = Vec::new();
@@ -231,6 +230,7 @@ impl Run<'_> {
         }
         let addresses: Vec<*mut c_void> = values.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
         let entry = of.entry(number)?;
+        let grid: [u32; 3] = grid.into();
         // SAFETY: the arguments are those that the text declares, in their order; what it writes
         // outside of them shows in the margins.
         let code = unsafe { entry(grid.as_ptr(), i32::from(self.backwards), addresses.as_ptr()) };

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use loopwright_cuda_target::CudaSource;
+use loopwright_kernel_ir::PerDim;
 use loopwright_program::{DeviceKernel, Program, Stmt, Target};
 
 /// The shim header.
@@ -43,7 +44,7 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
     let _ = writeln!(text, "#line 1 \"entries.cpp\"");
     let _ = writeln!(text, "alignas(16) thread_local unsigned char shared_memory[{DYNAMIC_SHARED_BYTES}];");
     for (k, kernel) in program.kernels.iter().enumerate() {
-        let [x, y, z] = kernel.block;
+        let PerDim { x, y, z } = kernel.block;
         let synchronises = u8::from(synchronises(kernel));
         let _ = write!(
             text,

@@ -352,7 +352,7 @@ fn random_program(
     count: usize,
 ) -> (Program, World, Vec<(DType, Value)>, Arguments) {
     let mut builder = Builder::new("random_values", index, [THREADS, 1, 1]);
-    builder.kernel().grid[0] = Value::int(index, BLOCKS);
+    builder.kernel().grid.x = Value::int(index, BLOCKS);
     let mut arguments = Arguments::new();
     let size = Value::int(index, TOTAL as i64);
     let mut world = World { index, arrays: vec![], scalars: vec![] };

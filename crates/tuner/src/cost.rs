@@ -384,7 +384,7 @@ impl Cost {
         let busiest = (0..program.kernels.len()).max_by_key(|k| (traffic(*k), std::cmp::Reverse(*k)));
         if let Some((k, kernel)) = busiest.and_then(|k| Some((k, program.kernels.get(k)?))) {
             let axis = |value| eval_host(value, &|name: &Name| counted.integers.get(name).copied());
-            let grid = kernel.grid.iter().map(axis).map(|n| n.map(|n| n.max(0) as f64));
+            let grid = kernel.grid.values().map(axis).map(|n| n.map(|n| n.max(0) as f64));
             let on_sample = report.kernels.get(k).map_or(0, |(_, c)| c.blocks) as f64;
             cost.blocks = grid.product::<Option<f64>>().unwrap_or(on_sample * work);
             cost.threads = kernel.threads();

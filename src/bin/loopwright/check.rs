@@ -113,8 +113,8 @@ fn host(program: &Program, body: &[HostStmt], depth: usize, text: &mut String) {
 }
 
 fn device_kernel(kernel: &DeviceKernel, indent: &str, text: &mut String) {
-    let grid: Vec<String> = kernel.grid.iter().map(report::value).collect();
-    let block: Vec<String> = kernel.block.iter().map(u32::to_string).collect();
+    let grid: Vec<String> = kernel.grid.values().map(report::value).collect();
+    let block: Vec<String> = kernel.block.values().map(u32::to_string).collect();
     let mut notes: BTreeMap<usize, String> = BTreeMap::new();
     let (mut barriers, mut warps) = (0, 0);
     Stmt::visit(&kernel.body, &mut |stmt| {

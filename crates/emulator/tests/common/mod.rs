@@ -1,7 +1,7 @@
 //! Helpers for writing lowered programs by hand.
 #![allow(dead_code, missing_docs)]
 
-use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, Role};
+use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, PerDim, Role};
 use loopwright_program::*;
 
 pub const I: DType = DType::I32;
@@ -128,13 +128,17 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         decided_by_data: false,
     }
 }
-pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {
+pub fn kernel(
+    grid: impl Into<PerDim<Value>>,
+    block: impl Into<PerDim<u32>>,
+    body: Vec<Stmt>,
+) -> DeviceKernel {
     let (vars, shared, private) = (vec![], vec![], vec![]);
     DeviceKernel {
         name: Name::new("k"),
         params: vec![],
-        grid,
-        block,
+        grid: grid.into(),
+        block: block.into(),
         min_blocks_per_multiprocessor: None,
         early: false,
         vars,

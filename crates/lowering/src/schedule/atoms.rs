@@ -81,9 +81,9 @@ impl Planner<'_, '_> {
             )
         };
         let warp = self.target.warp_size;
-        if i64::from(warp) != loopwright_atom::WARP || *Dim::X.of(&self.block) != warp {
+        if i64::from(warp) != loopwright_atom::WARP || self.block.x != warp {
             let why =
-                format!("the x axis of the block has {} threads, not the lanes of a warp", self.block[0]);
+                format!("the x axis of the block has {} threads, not the lanes of a warp", self.block.x);
             return Err(refuse("atom-lanes", why).help("let the warps of a block be on its y axis"));
         }
         let factors = matching(&analysis.lookup, instruction, &atom, used)?;

@@ -1,21 +1,20 @@
 //! The shape of a block of threads.
 
-use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Tag};
+use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, PerDim, Tag};
 use loopwright_target::Target;
 
 use crate::analyse::analysis::Analysis;
 
 /// The greatest extent of each thread axis among some parts.
-pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u32; 3] {
-    let mut block = [1u32; 3];
+pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> PerDim<u32> {
+    let mut block = PerDim::all(1u32);
     for p in parts {
         for iname in &analysis.parts[*p].inames {
             let tag = analysis.kernel.tag(iname);
             let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
             let extent = analysis.extents.get(iname).and_then(|e| e.constant).unwrap_or(1);
             let extent = u32::try_from(extent.max(1)).unwrap_or(u32::MAX);
-            let longest = dim.of_mut(&mut block);
-            *longest = extent.max(*longest);
+            block[dim] = extent.max(block[dim]);
         }
     }
     block
@@ -26,16 +25,16 @@ pub(crate) fn block_shape(
     analysis: &Analysis<'_>,
     parts: &[usize],
     target: &Target,
-) -> Result<[u32; 3], Diagnostic> {
+) -> Result<PerDim<u32>, Diagnostic> {
     let block = extents_of_threads(analysis, parts);
-    let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
+    let threads: u64 = block.values().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
     if threads > u64::from(target.most_threads) {
         return Err(Diagnostic::new(
             "too-many-threads",
             format!(
-                "a block of {} x {} x {} = {threads} threads is more than the {} that a block may \
+                "a block of {block} = {threads} threads is more than the {} that a block may \
                  have",
-                block[0], block[1], block[2], target.most_threads
+                target.most_threads
             ),
         )
         .help("split the thread axes by smaller numbers"));
@@ -44,12 +43,12 @@ pub(crate) fn block_shape(
         parts.iter().flat_map(|p| &analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
     };
     let uses = |wanted: Tag| find(&|i| analysis.kernel.tag(i) == wanted);
-    let lanes = target.divides_warp(block[0].into());
+    let lanes = target.divides_warp(block.x.into());
     if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
         let length = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
         let widest = find(&|i| {
             let tag = analysis.kernel.tag(i);
-            tag.axis() == Some(HardwareAxis::Block(Dim::X)) && length(i) == Some(i64::from(block[0]))
+            tag.axis() == Some(HardwareAxis::Block(Dim::X)) && length(i) == Some(i64::from(block.x))
         });
         let why = match widest.filter(|i| *i != lane) {
             Some(i) => format!("as many as `{i}: {}` has values", analysis.kernel.tag(&i)),
@@ -60,18 +59,18 @@ pub(crate) fn block_shape(
             format!(
                 "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a \
                  warp is divided into {} lanes",
-                block[0],
+                block.x,
                 target.parts_of_warps()
             ),
         )
         .help("split what runs on the x axis by one of these numbers, or tag it `thread.y`"));
     }
-    if uses(Tag::Warp).is_some() && block[0] != target.warp_size {
+    if uses(Tag::Warp).is_some() && block.x != target.warp_size {
         return Err(Diagnostic::new(
             "warp-without-lanes",
             format!(
                 "an iname is tagged `warp`, but the x axis has {} threads instead of {} lanes",
-                block[0], target.warp_size
+                block.x, target.warp_size
             ),
         )
         .help(format!("tag an iname of length {} `lane`, or use `thread.y`", target.warp_size)));

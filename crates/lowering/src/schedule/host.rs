@@ -11,7 +11,9 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Name, Tag, Tree};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Name, PerDim, Tag, Tree,
+};
 use loopwright_legality::{Meeting, Time};
 use loopwright_poly::System;
 
@@ -403,7 +405,7 @@ impl Host<'_, '_> {
     fn begin(
         &self,
         parts: &[usize],
-        block: [u32; 3],
+        block: PerDim<u32>,
         around: &HostPlace,
     ) -> Result<(Place, BTreeMap<Dim, super::GridExtent>), Diagnostic> {
         let analysis = self.analysis;
@@ -412,7 +414,7 @@ impl Host<'_, '_> {
         let mut known = around.known.clone();
         let mut fixed = BTreeMap::new();
         for dim in Dim::ALL {
-            let (axis, extent) = (HardwareAxis::Block(*dim), *dim.of(&block));
+            let (axis, extent) = (HardwareAxis::Block(*dim), block[*dim]);
             let (name, value) = (Name::new(axis.coordinate()), axis.position());
             known.push(Constraint::lt(&value, &Aff::constant(i64::from(extent)))?);
             known.push(Constraint::nonneg(value));

@@ -4,7 +4,7 @@
 //! warps by a butterfly in each warp, then across warps through shared memory. Other shapes use
 //! shared memory only, which does not preserve the order, so scans cannot use it.
 
-use loopwright_kernel_ir::{AxisSet, Diagnostic, Dim, HardwareAxis, Tag};
+use loopwright_kernel_ir::{AxisSet, Diagnostic, Dim, HardwareAxis, PerDim, Tag};
 
 use super::{Node, planner::Planner};
 use crate::{analyse::analysis::reduction, schedule::items::Join};
@@ -30,13 +30,11 @@ impl Planner<'_, '_> {
             return Err(Diagnostic::new(
                 "scan-threads",
                 format!(
-                    "the scan `{}` goes over {} of a block of {} x {} x {} threads, which are no \
+                    "the scan `{}` goes over {} of a block of {} threads, which are no \
                      groups of neighbouring lanes or whole warps",
                     instruction.id,
                     axis_names(join),
-                    self.block[0],
-                    self.block[1],
-                    self.block[2]
+                    self.block
                 ),
             )
             .help(format!("scan along thread.x, over {lanes} threads")));
@@ -66,8 +64,8 @@ impl JoinPlan {
 }
 
 /// How the threads of these axes of a block are joined, for this warp size.
-pub(crate) fn plan(block: [u32; 3], axes: AxisSet, warp: u32) -> JoinPlan {
-    let threads: u32 = block.iter().product();
+pub(crate) fn plan(block: PerDim<u32>, axes: AxisSet, warp: u32) -> JoinPlan {
+    let threads: u32 = block.values().product();
     let group: u32 = axes.iter().filter_map(|axis| axis.extent_in(&block)).product();
     if group == 1 {
         return JoinPlan::Nothing;
@@ -100,6 +98,6 @@ pub(crate) fn dims(axes: AxisSet) -> impl Iterator<Item = Dim> {
 }
 
 /// Whether a join uses shared memory.
-pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
+pub(crate) fn uses_shared(block: PerDim<u32>, join: &Join, warp: u32) -> bool {
     !join.axes().is_empty() && plan(block, join.axes(), warp).uses_shared()
 }

@@ -30,7 +30,7 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name, PerDim};
 use loopwright_poly::Bound;
 
 use crate::{
@@ -113,7 +113,7 @@ pub(crate) enum KernelBody {
 
 /// A kernel of nodes.
 pub(crate) struct Body {
-    pub block: [u32; 3],
+    pub block: PerDim<u32>,
     /// The number of blocks on each axis of the grid; one on axes that are missing here.
     pub grid: BTreeMap<Dim, GridExtent>,
     /// Facts known where the kernel begins.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part, PerDim};
 use loopwright_legality::Presence;
 use loopwright_target::Target;
 
@@ -16,7 +16,7 @@ use crate::{
 /// Makes the decisions for one device kernel.
 pub(crate) struct Planner<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
-    pub block: [u32; 3],
+    pub block: PerDim<u32>,
     pub target: &'a Target,
     pub hazards: Hazards,
     /// Integer scalars that have been loaded from data so far.

@@ -73,8 +73,7 @@ impl Text<'_, '_> {
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, nodes, .. } = body.as_ref();
-                let threads: Vec<String> = block.iter().map(u32::to_string).collect();
-                self.plain(depth, &format!("kernel {}: block {}", plan.name, threads.join(" x ")));
+                self.plain(depth, &format!("kernel {}: block {block}", plan.name));
                 self.start(plan, depth + 1);
                 for (dim, extent) in grid {
                     let coordinate = HardwareAxis::Grid(*dim).coordinate();

@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
 use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs};
 use loopwright_poly::System;
 
@@ -45,7 +45,7 @@ pub(crate) struct Met {
 /// The pairs of accesses of some parts that may conflict between threads, blocks or lanes.
 pub(crate) struct Conflicts<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
-    block: [u32; 3],
+    block: PerDim<u32>,
     pub meeting: Meeting,
     hazards: Hazards,
     /// For each part, its accesses that matter, by array.
@@ -60,7 +60,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     pub fn new(
         analysis: &'a Analysis<'k>,
         parts: &[usize],
-        block: [u32; 3],
+        block: PerDim<u32>,
         meeting: Meeting,
         hazards: Hazards,
     ) -> Result<Self, Diagnostic> {
@@ -102,7 +102,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
     /// The accesses of these parts to memory that outlives a launch and that one of them writes,
     /// through which launches can conflict.
-    pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: [u32; 3]) -> Self {
+    pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: PerDim<u32>) -> Self {
         let mut conflicts = Conflicts {
             analysis,
             block,

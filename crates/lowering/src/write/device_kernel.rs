@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
-use loopwright_kernel_ir::{Arg, DType, Name};
+use loopwright_kernel_ir::{Arg, DType, Name, PerDim};
 use loopwright_target::Language;
 
 use crate::{
@@ -44,7 +44,7 @@ impl Draft {
     /// its threads pass values to each other, `around` the variables of host loops.
     pub fn kernel(
         mut self,
-        (name, grid, block): (Name, [Value; 3], [u32; 3]),
+        (name, grid, block): (Name, impl Into<PerDim<Value>>, impl Into<PerDim<u32>>),
         (analysis, globals): (&Analysis<'_>, &[Global]),
         around: &[Name],
         exchanged: &BTreeSet<Name>,
@@ -54,8 +54,8 @@ impl Draft {
         DeviceKernel {
             name,
             params: params(&self.body, globals, analysis, around, exchanged),
-            grid,
-            block,
+            grid: grid.into(),
+            block: block.into(),
             min_blocks_per_multiprocessor: options.min_blocks_per_multiprocessor.map(NonZeroU32::get),
             early: false,
             vars: self.vars,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
-use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name};
+use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name, PerDim};
 
 use loopwright_poly::Table;
 use loopwright_target::Target;
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
 pub(crate) struct Emitter<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     pub shared_state: &'a mut Shared,
-    pub block: [u32; 3],
+    pub block: PerDim<u32>,
     pub vars: Vec<Var>,
     pub shared: Vec<LocalArray>,
     pub private: Vec<LocalArray>,
@@ -73,7 +73,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
     pub fn new(
         analysis: &'a Analysis<'k>,
         shared_state: &'a mut Shared,
-        block: [u32; 3],
+        block: impl Into<PerDim<u32>>,
         name: &str,
     ) -> Self {
         let mut names = BTreeSet::from([name.to_string()]);
@@ -82,7 +82,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Emitter {
             analysis,
             shared_state,
-            block,
+            block: block.into(),
             vars: Vec::new(),
             shared: Vec::new(),
             private: Vec::new(),

@@ -97,7 +97,7 @@ impl Emitter<'_, '_> {
         let mut factor = 1;
         let mut terms = Vec::new();
         for dim in Dim::ALL {
-            let extent = *dim.of(&self.block);
+            let extent = self.block[*dim];
             if extent > 1 {
                 terms.push((*dim, factor));
             }
@@ -117,7 +117,7 @@ impl Emitter<'_, '_> {
 
     /// The greatest value of such a sum.
     fn thread_greatest(&self, terms: &[(Dim, u32)]) -> u32 {
-        terms.iter().map(|(dim, factor)| (*dim.of(&self.block) - 1) * factor).sum()
+        terms.iter().map(|(dim, factor)| (self.block[*dim] - 1) * factor).sum()
     }
 
     /// The linear thread index modulo `m`.
@@ -213,7 +213,7 @@ impl Emitter<'_, '_> {
         program::Join {
             operator: operator.name.clone(),
             state: cells.iter().filter_map(variable).collect(),
-            axes: dims(join.axes()).map(|dim| (dim, *dim.of(&self.block))).collect(),
+            axes: dims(join.axes()).map(|dim| (dim, self.block[dim])).collect(),
             to_all: join.scan || join.to_all,
             scan: join.scan,
         }
@@ -294,7 +294,7 @@ impl Emitter<'_, '_> {
                 }
             }
             JoinPlan::Memory => {
-                let threads = u64::from(self.block.iter().product::<u32>());
+                let threads = u64::from(self.block.values().product::<u32>());
                 let slots = self.scratch("partial", &what, operator, &cells, threads);
                 let tid = self.thread_sum(&self.thread_terms());
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
@@ -309,7 +309,7 @@ impl Emitter<'_, '_> {
                 let mut stride = 1u32;
                 let mut joined = Vec::new();
                 for dim in Dim::ALL {
-                    let extent = *dim.of(&self.block);
+                    let extent = self.block[*dim];
                     if join.axes().contains(HardwareAxis::Block(*dim)) {
                         joined.push((extent, stride));
                     } else if extent > 1 {
@@ -324,7 +324,7 @@ impl Emitter<'_, '_> {
                 } else {
                     let mut cond = None;
                     for dim in dims(join.axes()) {
-                        if *dim.of(&self.block) > 1 {
+                        if self.block[dim] > 1 {
                             let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(dim) };
                             cond = Some(and(cond, Value::binary(BinOp::Eq, id, self.index_int(0))));
                         }

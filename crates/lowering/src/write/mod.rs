@@ -23,7 +23,7 @@ pub(crate) mod translate;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef, PerDim};
 
 use crate::{
     LowerOptions,
@@ -79,7 +79,7 @@ pub(crate) fn program(
     // Parts without a statement: their loops are empty, or something went wrong.
     let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
-        Emitter::new(analysis, &mut shared, [1; 3], "").leaf_at(part, BTreeMap::new());
+        Emitter::new(analysis, &mut shared, PerDim::all(1), "").leaf_at(part, BTreeMap::new());
     }
     let called = called_functions(&kernels);
     let on_axes = analysis.extents.keys().filter_map(|i| Some((i.clone(), analysis.coordinate_of(i)?)));
@@ -130,7 +130,7 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
     });
     let temporaries =
         kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| (t, Owner::Launch));
-    let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
+    let mut emitter = Emitter::new(analysis, shared, PerDim::all(1), "");
     for (array, owner) in arrays.chain(temporaries) {
         let l = layout(array, index, &mut |e| emitter.index_value(e, &env))?;
         globals.push(Global {
@@ -177,7 +177,7 @@ impl Writing<'_, '_> {
                 HostNode::Launch(number) => HostStmt::Launch(*number),
                 HostNode::For { iname, bounds, around, body, note } => {
                     let env = self.host_env(around)?;
-                    let mut emitter = Emitter::new(self.analysis, &mut self.shared, [1; 3], "");
+                    let mut emitter = Emitter::new(self.analysis, &mut self.shared, PerDim::all(1), "");
                     let lower = emitter.extreme(&bounds.lower, &env, Side::Lower)?;
                     let upper = emitter.extreme(&bounds.upper, &env, Side::Upper)?;
                     let (body, note) = (self.host(body)?, Box::new(note.clone()));
@@ -194,7 +194,7 @@ impl Writing<'_, '_> {
         for name in &around.around {
             let value = match around.fixed.get(name) {
                 Some(aff) => {
-                    Emitter::new(self.analysis, &mut self.shared, [1; 3], "").aff_value(aff, &env)?
+                    Emitter::new(self.analysis, &mut self.shared, PerDim::all(1), "").aff_value(aff, &env)?
                 }
                 None => Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) },
             };
@@ -219,7 +219,7 @@ impl Writing<'_, '_> {
                 let mut env = host.inside(place);
                 for axis in HardwareAxis::all() {
                     let has_one = match axis {
-                        HardwareAxis::Block(dim) => *dim.of(block) <= 1,
+                        HardwareAxis::Block(dim) => block[dim] <= 1,
                         HardwareAxis::Grid(dim) => !grid.contains_key(&dim),
                     };
                     let value = match has_one {
@@ -228,9 +228,9 @@ impl Writing<'_, '_> {
                     };
                     env.set(Name::new(axis.coordinate()), value);
                 }
-                let mut blocks = [(); 3].map(|()| Value::int(index, 1));
+                let mut blocks = PerDim::all(Value::int(index, 1));
                 for (dim, extent) in grid {
-                    *dim.of_mut(&mut blocks) = self.grid_value(extent, &host)?;
+                    blocks[*dim] = self.grid_value(extent, &host)?;
                 }
                 let mut emitter = Emitter::new(analysis, &mut self.shared, *block, &plan.name);
                 emitter.relevant = relevant(analysis, &plan.parts);
@@ -255,7 +255,7 @@ impl Writing<'_, '_> {
         let one = Value::int(self.shared.index, 1);
         let mut blocks: Option<Value> = None;
         for uppers in &extent.uppers {
-            let mut emitter = Emitter::new(self.analysis, &mut self.shared, [1; 3], "");
+            let mut emitter = Emitter::new(self.analysis, &mut self.shared, PerDim::all(1), "");
             let mut own: Option<Value> = None;
             for b in uppers {
                 let v = emitter.bound_value(b, env, Side::Upper)?;

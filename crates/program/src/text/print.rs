@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use loopwright_kernel_ir::PerDim;
 use loopwright_kernel_ir::syntax::{text_of_constraints, text_of_fact, text_of_function};
 use loopwright_layout::ComposedLayout;
 
@@ -119,11 +120,12 @@ impl Program {
             .collect();
         let names = outside.within(kernel);
         let values = ValuePrinter { names: &names, variables: labels(&kernel.vars) };
-        let [x, y, z] = kernel.block;
         let _ = writeln!(out, "kernel {}({}) {{", kernel.name, params.join(", "));
         // In terms of host names: the kernel's variables have no values yet.
         let on_host = ValuePrinter { names: outside, variables: Vec::new() };
-        let _ = writeln!(out, "    grid({})", on_host.list(&kernel.grid));
+        let blocks: [crate::Value; 3] = kernel.grid.clone().into();
+        let _ = writeln!(out, "    grid({})", on_host.list(&blocks));
+        let PerDim { x, y, z } = kernel.block;
         let _ = writeln!(out, "    block({x}, {y}, {z})");
         if let Some(blocks) = kernel.min_blocks_per_multiprocessor {
             let _ = writeln!(out, "    min_blocks_per_multiprocessor {blocks}");

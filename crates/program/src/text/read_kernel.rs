@@ -1,6 +1,6 @@
 //! Device kernels from text.
 
-use loopwright_kernel_ir::{ArrayLayout, syntax::Parse};
+use loopwright_kernel_ir::{ArrayLayout, PerDim, syntax::Parse};
 use loopwright_layout::{ComposedLayout, Int, Swizzle};
 
 use super::{note, read::Reader};
@@ -23,8 +23,8 @@ impl Reader {
         let mut kernel = DeviceKernel {
             name,
             params,
-            grid: std::array::from_fn(|_| Value::int(self.names.index, 1)),
-            block: [1; 3],
+            grid: PerDim::from_fn(|_| Value::int(self.names.index, 1)),
+            block: PerDim::all(1),
             min_blocks_per_multiprocessor: None,
             early: false,
             vars: Vec::new(),
@@ -41,7 +41,7 @@ impl Reader {
             let span = self.p.span();
             if self.p.eat_word("grid") {
                 let values = self.values("(", ")")?;
-                kernel.grid = <[Value; 3]>::try_from(values).map_err(|_| {
+                kernel.grid = <[Value; 3]>::try_from(values).map(PerDim::from).map_err(|_| {
                     let message = "a grid has three numbers of blocks";
                     self.p.error_at(span.start..self.p.last_end(), "syntax", message)
                 })?;
@@ -122,7 +122,7 @@ impl Reader {
     }
 
     /// `(128, 1, 1)`
-    fn block(&mut self) -> Parse<[u32; 3]> {
+    fn block(&mut self) -> Parse<PerDim<u32>> {
         self.p.open("(")?;
         let x = self.number("a number of threads")?;
         self.p.expect(",")?;
@@ -130,7 +130,7 @@ impl Reader {
         self.p.expect(",")?;
         let z = self.number("a number of threads")?;
         self.p.close(")")?;
-        Ok([x, y, z])
+        Ok(PerDim { x, y, z })
     }
 
     /// `i: i32 mutable index within(0, 31) means thread.x`

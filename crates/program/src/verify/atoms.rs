@@ -122,7 +122,7 @@ fn count(body: &[Stmt]) -> usize {
 
 fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
     let kernel = reading.kernel;
-    if i64::from(*Dim::X.of(&kernel.block)) != WARP || i64::from(reading.program.target.warp_size) != WARP {
+    if i64::from(kernel.block.x) != WARP || i64::from(reading.program.target.warp_size) != WARP {
         return Ok(Some(format!("the x axis of the block is not the {WARP} lanes of a warp")));
     }
     let contract = match contract(reading, text) {

@@ -420,7 +420,7 @@ impl<'p> Text<'p> {
         if Dim::ALL.iter().any(|dim| spread_over(HardwareAxis::Grid(*dim))) && !reduction.state.is_empty() {
             return Err("of several blocks are not joined".into());
         }
-        let spread = |dim: &Dim| *dim.of(&kernel.block) > 1 && spread_over(HardwareAxis::Block(*dim));
+        let spread = |dim: &Dim| kernel.block[*dim] > 1 && spread_over(HardwareAxis::Block(*dim));
         let axes: Vec<Dim> = Dim::ALL.iter().copied().filter(spread).collect();
         let is_scan = self.is_scan(reduction, &axes);
         if axes.is_empty() && !is_scan || reduction.state.is_empty() {
@@ -444,9 +444,9 @@ impl<'p> Text<'p> {
         };
         let found = &self.joins[number];
         let mut theirs: Vec<Dim> = found.join.axes.iter().map(|(dim, _)| *dim).collect();
-        theirs.retain(|dim| *dim.of(&kernel.block) > 1);
+        theirs.retain(|dim| kernel.block[*dim] > 1);
         theirs.sort_unstable();
-        let whole = |(dim, n): &(Dim, u32)| dim.of(&kernel.block) == n;
+        let whole = |(dim, n): &(Dim, u32)| kernel.block[*dim] == *n;
         if theirs != axes || !found.join.axes.iter().all(whole) {
             return Err("are joined over other threads than they are spread over".into());
         }

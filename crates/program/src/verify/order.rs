@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
 use loopwright_legality::{Load, facts_exclude, is_common_to, is_coordinate, primed};
 use loopwright_poly::{Result, System, Table};
 
@@ -153,8 +153,8 @@ impl<'r, 'p> Order<'r, 'p> {
     fn axes(&self, who: Who) -> Vec<Name> {
         let kernel = self.reading.kernel;
         let differs = |axis: &HardwareAxis| match (who, *axis) {
-            (Who::Threads, HardwareAxis::Block(dim)) => *dim.of(&kernel.block) > 1,
-            (Who::Blocks, HardwareAxis::Grid(dim)) => dim.of(&kernel.grid).as_int() != Some(1),
+            (Who::Threads, HardwareAxis::Block(dim)) => kernel.block[dim] > 1,
+            (Who::Blocks, HardwareAxis::Grid(dim)) => kernel.grid[dim].as_int() != Some(1),
             (Who::Threads, HardwareAxis::Grid(_)) | (Who::Blocks, HardwareAxis::Block(_)) => false,
         };
         HardwareAxis::all().filter(differs).map(|axis| Name::new(axis.coordinate())).collect()
@@ -207,10 +207,12 @@ impl<'r, 'p> Order<'r, 'p> {
     /// Whether different warps of a block touch different cells: there is one warp, or subscripts
     /// tell those along the x axis apart.
     fn warps_apart(&mut self, both: Option<usize>) -> Result<bool> {
-        if self.reading.kernel.block.iter().product::<u32>() <= self.reading.program.target.warp_size {
+        if self.reading.kernel.threads() <= self.reading.program.target.warp_size {
             return Ok(true);
         }
-        let (Some(both), [_, 1, 1]) = (both, self.reading.kernel.block) else { return Ok(false) };
+        let (Some(both), PerDim { y: 1, z: 1, .. }) = (both, self.reading.kernel.block) else {
+            return Ok(false);
+        };
         let x = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let lanes = i64::from(self.reading.program.target.warp_size);
         let warp = |name: Name| Aff::var(name).floor_div(lanes);

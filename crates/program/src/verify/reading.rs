@@ -169,7 +169,7 @@ impl<'p> Reading<'p> {
         for dim in Dim::ALL {
             let thread = HardwareAxis::Block(*dim).position();
             let block = HardwareAxis::Grid(*dim).position();
-            let mut rows = match *dim.of(&self.kernel.block) {
+            let mut rows = match self.kernel.block[*dim] {
                 0 | 1 => vec![Constraint::zero(thread)],
                 extent => vec![
                     Constraint::lt(&thread, &Aff::constant(i64::from(extent)))?,
@@ -178,7 +178,7 @@ impl<'p> Reading<'p> {
             };
             rows.push(Constraint::nonneg(block.clone()));
             let mut rows = Rows { all: rows, either: Vec::new() };
-            let exact = self.below(&block, dim.of(&self.kernel.grid), &mut rows)?;
+            let exact = self.below(&block, &self.kernel.grid[*dim], &mut rows)?;
             self.restrict(rows, exact);
         }
         Ok(())

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
@@ -87,11 +87,11 @@ impl<'p> Varying<'p> {
     pub fn varies(&self, value: &Value) -> bool {
         let of_warp = self.among == SyncScope::Warp;
         match &value.kind {
-            ValueKind::ThreadIdx(dim) => *dim.of(&self.kernel.block) > 1,
+            ValueKind::ThreadIdx(dim) => self.kernel.block[*dim] > 1,
             // The number of the warp.
             ValueKind::Binary(BinOp::TruncDiv | BinOp::FloorDiv, a, b)
                 if of_warp
-                    && self.kernel.block[1..] == [1, 1]
+                    && matches!(self.kernel.block, PerDim { y: 1, z: 1, .. })
                     && a.kind == ValueKind::ThreadIdx(Dim::X)
                     && b.as_int()
                         .is_some_and(|b| b > 0 && b % i64::from(self.program.target.warp_size) == 0) =>

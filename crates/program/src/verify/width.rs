@@ -159,7 +159,8 @@ pub(super) fn wrong_index(program: &Program) -> Option<WrongIndex> {
     }
     program.kernels.iter().find_map(|kernel| {
         let check = Check { program, kernel: Some(kernel) };
-        let grid = kernel.grid.iter().find_map(|g| check.index(g, &format!("the grid of `{}`", kernel.name)));
+        let grid =
+            kernel.grid.values().find_map(|g| check.index(g, &format!("the grid of `{}`", kernel.name)));
         grid.or_else(|| check.body(&kernel.body))
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Diagnostic, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
 use loopwright_program::{Async, AsyncCopy, DeviceKernel, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
@@ -128,8 +128,8 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
                 let arguments = cuda_arguments(program, step, &arrays, &resolved, key.index)?;
                 let info = &source.kernels[step.kernel];
                 let shape = LaunchShape {
-                    grid: step.grid,
-                    block: info.block,
+                    grid: step.grid.into(),
+                    block: info.block.into(),
                     dynamic_shared: u32::try_from(info.dynamic_bytes()).unwrap_or(u32::MAX),
                 };
                 let function = &gpu.functions[step.kernel];
@@ -249,7 +249,7 @@ pub fn check_device_limits(program: &Program, device: &DeviceInfo) -> Result<(),
             max_threads_per_block: device.max_threads_per_block,
             ..FunctionInfo::default()
         };
-        check_launch(kernel, &function, device, [0; 3])?;
+        check_launch(kernel, &function, device, PerDim::all(0))?;
     }
     Ok(())
 }
@@ -258,17 +258,17 @@ fn check_launch(
     kernel: &DeviceKernel,
     function: &FunctionInfo,
     device: &DeviceInfo,
-    grid: [u64; 3],
+    grid: PerDim<u64>,
 ) -> Result<(), Diagnostic> {
     let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
-    let shape = LaunchShape { grid, block: kernel.block, dynamic_shared: shared };
+    let shape = LaunchShape { grid: grid.into(), block: kernel.block.into(), dynamic_shared: shared };
     Ok(limits::check(device, function, &shape).map_err(cuda::CudaError::from)?)
 }
 
 /// Checks the limits of the device before anything is launched.
 fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) -> Result<(), Diagnostic> {
     let info = compiled.device().limits();
-    let check = |number: usize, grid: [u64; 3]| -> Result<(), Diagnostic> {
+    let check = |number: usize, grid: PerDim<u64>| -> Result<(), Diagnostic> {
         let kernel = &variant.program.kernels[number];
         let function = match variant.gpu.as_ref().map(|gpu| gpu.functions[number].info()) {
             Some(function) => FunctionInfo { shared_bytes: 0, ..function.clone() },
@@ -282,7 +282,7 @@ fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) ->
     };
     // A kernel that could never run is refused even if these arguments do not launch it.
     for number in 0..variant.program.kernels.len() {
-        check(number, [0; 3])?;
+        check(number, PerDim::all(0))?;
     }
     steps.iter().try_for_each(|step| check(step.kernel, step.grid))
 }
@@ -351,8 +351,8 @@ mod tests {
             kernels: vec![DeviceKernel {
                 name: Name::new("k"),
                 params: Vec::new(),
-                grid: [one.clone(), one.clone(), one],
-                block: [32, 1, 1],
+                grid: PerDim::all(one),
+                block: PerDim { x: 32, y: 1, z: 1 },
                 min_blocks_per_multiprocessor: None,
                 early: false,
                 vars: Vec::new(),

@@ -126,8 +126,8 @@ pub fn export(
             let printed = &source.kernels[step.kernel];
             Ok(ExportedLaunch {
                 kernel: printed.name.to_string(),
-                grid: step.grid,
-                block: printed.block,
+                grid: step.grid.into(),
+                block: printed.block.into(),
                 dynamic_shared: printed.dynamic_bytes(),
                 early: step.early && arch.starts_early(),
                 parameters: host::parameters(&program, step, &resolved.scalars, index)?

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, UnaryOp};
+use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, PerDim, UnaryOp};
 use loopwright_program::{Global, HostStmt, Param, Program, Value, eval_host};
 
 use super::layout::Layout;
@@ -16,8 +16,8 @@ pub(super) type Integers = BTreeMap<Name, i64>;
 pub(super) struct Step {
     /// The index of the kernel.
     pub kernel: usize,
-    /// Blocks by axis, all positive.
-    pub grid: [u64; 3],
+    /// Blocks on each dimension, all positive.
+    pub grid: PerDim<u64>,
     /// Values of the host's variables.
     pub hosts: Integers,
     /// Whether it may start before the preceding launch has ended. The first one may not: a launch
@@ -176,14 +176,13 @@ fn walk(
         match stmt {
             HostStmt::Launch(number) => {
                 let Some(kernel) = program.kernels.get(*number) else { continue };
-                let mut grid = [0; 3];
-                for (blocks_on, value) in grid.iter_mut().zip(&kernel.grid) {
+                let grid = PerDim::try_from_fn(|dim| {
                     let lookup = |name: &Name| hosts.get(name).or_else(|| scalars.get(name)).copied();
-                    let blocks = eval_host(value, &lookup)
+                    let blocks = eval_host(&kernel.grid[dim], &lookup)
                         .ok_or_else(|| no_value(&format!("the grid of `{}`", kernel.name)))?;
-                    *blocks_on = u64::try_from(blocks).unwrap_or(0);
-                }
-                if grid.contains(&0) {
+                    Ok::<u64, Diagnostic>(u64::try_from(blocks).unwrap_or(0))
+                })?;
+                if grid.values().any(|blocks| *blocks == 0) {
                     continue;
                 }
                 if steps.len() == MOST {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, Precision, Role};
+use loopwright_kernel_ir::{DType, Dim, Name, Part, PartRef, PerDim, Precision, Role};
 use loopwright_program::*;
 
 /// A program of one kernel: arrays as parameters, followed by scalars.
@@ -11,13 +11,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    pub fn new(name: &str, index: DType, block: [u32; 3]) -> Self {
+    pub fn new(name: &str, index: DType, block: impl Into<PerDim<u32>>) -> Self {
         let one = || Value::int(index, 1);
         let kernel = DeviceKernel {
             name: name.into(),
             params: vec![],
-            grid: [one(), one(), one()],
-            block,
+            grid: PerDim::all(one()),
+            block: block.into(),
             min_blocks_per_multiprocessor: None,
             early: false,
             vars: vec![],

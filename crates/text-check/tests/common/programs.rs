@@ -170,7 +170,7 @@ pub fn shuffles(shape: [u32; 3]) -> Case {
 pub fn halves() -> Case {
     let mut b = Builder::new("halves", I, [256, 1, 1]);
     let size = int(65536);
-    b.kernel().grid[0] = int(256);
+    b.kernel().grid.x = int(256);
     let i = b.var("i", I, false);
     b.push(let_(i, add(mul(block(I), int(256)), thread(I))));
     let (mut arguments, mut expected) = (Arguments::new(), vec![]);
@@ -313,7 +313,7 @@ pub fn host_loop() -> Case {
     let pass = Value { dtype: w, kind: ValueKind::Param("pass".into()) };
     let i = b.var("i", w, false);
     let kernel = b.kernel();
-    kernel.grid[0] = blocks;
+    kernel.grid.x = blocks;
     kernel.params.push(Param::Global { global: 1, written: true, exchanged: false });
     kernel.params.push(Param::HostVar("pass".into()));
     let here = |memory| at(memory, Value::var(w, i));

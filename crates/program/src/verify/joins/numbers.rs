@@ -39,7 +39,7 @@ pub(super) fn wrong_numbers(
         let tag = kernel.tag(iname);
         match tag.axis() {
             Some(HardwareAxis::Grid(_)) => return Some(format!("goes along blocks, by `{iname}`")),
-            Some(HardwareAxis::Block(dim)) if !is_joined(dim) && *dim.of(&device.block) > 1 => {
+            Some(HardwareAxis::Block(dim)) if !is_joined(dim) && device.block[dim] > 1 => {
                 return Some(format!("does not join the threads of `{iname}`"));
             }
             Some(HardwareAxis::Block(_)) => {}

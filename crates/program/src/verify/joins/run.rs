@@ -9,7 +9,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, ReductionOp};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp};
 
 use super::{
     State, WrongJoin,
@@ -138,28 +138,28 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    fn coordinates(&self, thread: usize) -> [usize; 3] {
-        let [x, y, _] = self.kernel.block.map(|n| n as usize);
-        [thread % x, thread / x % y, thread / (x * y)]
+    fn coordinates(&self, thread: usize) -> PerDim<usize> {
+        let PerDim { x, y, .. } = self.kernel.block.map(|n| n as usize);
+        PerDim { x: thread % x, y: thread / x % y, z: thread / (x * y) }
     }
 
     fn name(&self, thread: usize) -> String {
-        let [x, y, z] = self.coordinates(thread);
+        let PerDim { x, y, z } = self.coordinates(thread);
         format!("({x}, {y}, {z})")
     }
 
     /// The group of a thread: its coordinates, with those on joined axes by the group.
-    fn group(&self, thread: usize) -> [usize; 3] {
+    fn group(&self, thread: usize) -> PerDim<usize> {
         let mut at = self.coordinates(thread);
         for (axis, count) in &self.axes {
-            *axis.of_mut(&mut at) /= (*count).max(1) as usize;
+            at[*axis] /= (*count).max(1) as usize;
         }
         at
     }
 
     fn is_first(&self, thread: usize) -> bool {
         let at = self.coordinates(thread);
-        self.axes.iter().all(|(axis, count)| axis.of(&at).is_multiple_of((*count).max(1) as usize))
+        self.axes.iter().all(|(axis, count)| at[*axis].is_multiple_of((*count).max(1) as usize))
     }
 
     /// What is wrong with the values that a thread has in the end.
@@ -213,7 +213,7 @@ impl<'p> Run<'p> {
         axes.sort_unstable();
         axes.iter().rev().fold(0, |rank, (axis, count)| {
             let count = (*count).max(1) as usize;
-            rank * count + axis.of(&at) % count
+            rank * count + at[*axis] % count
         })
     }
 
@@ -464,7 +464,7 @@ impl<'p> Run<'p> {
             ValueKind::Int(v) => Ok(Known::Int(*v)),
             ValueKind::Bool(v) => Ok(Known::Int((*v).into())),
             ValueKind::Float(v) => Ok(Known::Float(*v)),
-            ValueKind::ThreadIdx(axis) => Ok(Known::Int(*axis.of(&self.coordinates(thread)) as i64)),
+            ValueKind::ThreadIdx(axis) => Ok(Known::Int(self.coordinates(thread)[*axis] as i64)),
             ValueKind::Var(var) => Ok(self.values(&Cell::Var(*var))[thread].clone()),
             ValueKind::Cast(a) => self.value(a, thread, active),
             ValueKind::Load(element) => match element.memory {

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, PerDim};
 
 use super::number::{self, Num};
 use crate::{
@@ -54,14 +54,13 @@ impl Machine<'_> {
 
     /// Runs all blocks of a launch.
     pub fn launch(&mut self, kernel: &DeviceKernel) -> Result<()> {
-        let mut grid = [0; 3];
-        for (count, value) in grid.iter_mut().zip(&kernel.grid) {
-            *count = self.host(value).ok_or(Stop::NotFollowed("a grid is no number"))?;
-        }
-        for z in 0..grid[2] {
-            for y in 0..grid[1] {
-                for x in 0..grid[0] {
-                    Block::new(self, kernel, [x, y, z]).run()?;
+        let grid = PerDim::try_from_fn(|dim| {
+            self.host(&kernel.grid[dim]).ok_or(Stop::NotFollowed("a grid is no number"))
+        })?;
+        for z in 0..grid.z {
+            for y in 0..grid.y {
+                for x in 0..grid.x {
+                    Block::new(self, kernel, PerDim { x, y, z }).run()?;
                 }
             }
         }
@@ -85,7 +84,7 @@ type Writer = (usize, [u32; 2]);
 struct Block<'m, 'p> {
     machine: &'m mut Machine<'p>,
     kernel: &'m DeviceKernel,
-    at: [i64; 3],
+    at: PerDim<i64>,
     threads: usize,
     warp: usize,
     /// By variable and thread.
@@ -101,7 +100,7 @@ struct Block<'m, 'p> {
 }
 
 impl<'m, 'p> Block<'m, 'p> {
-    fn new(machine: &'m mut Machine<'p>, kernel: &'m DeviceKernel, at: [i64; 3]) -> Self {
+    fn new(machine: &'m mut Machine<'p>, kernel: &'m DeviceKernel, at: PerDim<i64>) -> Self {
         let threads = kernel.threads() as usize;
         let of = |arrays: &[crate::LocalArray], copies: usize| -> Vec<Vec<Num>> {
             arrays.iter().map(|a| vec![Num::Nothing; a.elements() as usize * copies]).collect()
@@ -128,13 +127,14 @@ impl<'m, 'p> Block<'m, 'p> {
         self.body(&kernel.body, &all)
     }
 
-    fn coordinates(&self, thread: usize) -> [i64; 3] {
-        let [x, y, _] = self.kernel.block.map(|n| n as usize);
-        [thread % x, thread / x % y, thread / (x * y)].map(|c| c as i64)
+    fn coordinates(&self, thread: usize) -> PerDim<i64> {
+        let PerDim { x, y, .. } = self.kernel.block.map(|n| n as usize);
+        PerDim { x: thread % x, y: thread / x % y, z: thread / (x * y) }.map(|c| c as i64)
     }
 
     fn wrong<T>(&self, thread: usize, what: &str) -> Result<T> {
-        let ([x, y, z], [bx, by, bz]) = (self.coordinates(thread), self.at);
+        let (PerDim { x, y, z }, at) = (self.coordinates(thread), self.at);
+        let PerDim { x: bx, y: by, z: bz } = at;
         let kernel = &self.kernel.name;
         Err(Stop::Wrong(format!("thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}) of `{kernel}` {what}")))
     }
@@ -352,9 +352,9 @@ impl<'m, 'p> Block<'m, 'p> {
                 Some(v) if value.dtype.is_integer() => Num::Int(*v),
                 _ => (self.machine.scalar)(name),
             }),
-            ValueKind::BlockIdx(dim) => all(Num::Int(*dim.of(&self.at))),
+            ValueKind::BlockIdx(dim) => all(Num::Int(self.at[*dim])),
             ValueKind::ThreadIdx(dim) => {
-                active.iter().map(|t| Num::Int(*dim.of(&self.coordinates(*t)))).collect()
+                active.iter().map(|t| Num::Int(self.coordinates(*t)[*dim])).collect()
             }
             ValueKind::Load(element) => {
                 let offsets = self.offsets(element, active)?;

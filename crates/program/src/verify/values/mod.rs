@@ -87,8 +87,8 @@ impl<'k> Values<'k> {
         let holders = self.holders(kernel)?;
         self.forms.zero = HardwareAxis::all()
             .filter(|axis| match axis {
-                HardwareAxis::Block(dim) => *dim.of(&kernel.block) <= 1,
-                HardwareAxis::Grid(dim) => dim.of(&kernel.grid).as_int() == Some(1),
+                HardwareAxis::Block(dim) => kernel.block[*dim] <= 1,
+                HardwareAxis::Grid(dim) => kernel.grid[*dim].as_int() == Some(1),
             })
             .map(|axis| Name::new(axis.coordinate()))
             .collect();
