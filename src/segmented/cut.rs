@@ -18,6 +18,9 @@ use crate::tuner::{Machine, Space};
 const THREADS: u16 = 128;
 /// Threads per warp.
 const WARP: usize = Target::cuda().warp_size as usize;
+/// The most shared memory that the tiles of a block may take, in bytes: what may be declared, less
+/// what the estimate of [`tile`] leaves out.
+const MOST_SHARED: usize = Target::cuda().static_shared as usize - (4 << 10);
 /// The most tiles per chunk; more would save nothing.
 const MOST_TILES: usize = 512;
 /// The mean length from which streaming loads of points are faster: measured between 16 and 64.
@@ -126,7 +129,7 @@ fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, O
     let value = dtype.bytes().max(4);
     let complete = if state == value { 0 } else { state };
     let taken = |items: u16| usize::from(THREADS * items) * ((value + complete) * 9 / 8 + 1);
-    let held = |items: u16| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
+    let held = |items: u16| if taken(items) > MOST_SHARED { 0 } else { shared / taken(items) };
     let asked = |items: u16| {
         let flat = Flat { threads: THREADS, items, tiles: 1, tail: None };
         flat_min_blocks(flat, &Target::default(), dtype.bytes(), state).map(|blocks| blocks as usize)

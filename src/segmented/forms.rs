@@ -8,6 +8,7 @@
 //! every type.
 
 use crate::ir::{DType, Diagnostic, Name};
+use crate::lowering::Target;
 use crate::runtime::cuda::DeviceInfo;
 use crate::runtime::{Args, Tensor};
 use crate::transforms::Pipeline;
@@ -15,6 +16,11 @@ use crate::tuner::{Machine, Space};
 
 use super::Shape;
 use super::cut::Cut;
+
+/// The devices that the forms are for.
+const TARGET: Target = Target::cuda();
+/// Threads per warp.
+const WARP: usize = TARGET.warp_size as usize;
 
 /// A pipeline with open parameters, and the values to try.
 pub(super) struct Form {
@@ -62,7 +68,7 @@ impl Form {
 
 /// Elements per load: 16 bytes, or fewer if rows of this length are not all aligned to that.
 fn vector(dtype: DType, length: usize) -> usize {
-    let mut lanes = 16 / dtype.bytes();
+    let mut lanes = TARGET.widest_elements(dtype.bytes());
     while lanes > 1 && !length.is_multiple_of(lanes) {
         lanes /= 2;
     }
@@ -143,7 +149,8 @@ fn rows(
         // The cost of joining lanes is that of its shuffles, of which there are more if a partial
         // result has several values.
         let cheap = state <= dtype.bytes().max(4);
-        forms.push(lanes(v, whole, cheap && v * dtype.bytes() == 16)?);
+        let widest = v == TARGET.widest_elements(dtype.bytes());
+        forms.push(lanes(v, whole, cheap && widest)?);
     }
     if whole >= 128 {
         forms.push(block("a block a row", v, whole, true, few)?);
@@ -152,9 +159,9 @@ fn rows(
         }
     }
     // Whole vectors even so, counted from the last multiple of 16 bytes before each row.
-    let full = 16 / dtype.bytes();
+    let full = TARGET.widest_elements(dtype.bytes());
     let whole = length.div_ceil(full);
-    if v < full && if v == 1 { whole > 32 } else { full > 2 * v && whole >= 128 } {
+    if v < full && if v == 1 { whole > WARP } else { full > 2 * v && whole >= 128 } {
         // Loads of single elements take longer than estimated, increasingly so with longer rows:
         // measured, whole vectors win by 0.5 % at 1001 f32, by 1 % at 4097, and by half at 100003;
         // by 17 % at 161, which takes eight lanes five iterations; and by half at 513 and 1025 f16.
@@ -237,11 +244,11 @@ fn staged_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Di
 /// iterations, as measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
 fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
     let lanes = if whole <= 60 {
-        8
+        WARP / 4
     } else if whole <= 120 {
-        16
+        WARP / 2
     } else {
-        32
+        WARP
     };
     let steps = format!(
         "split_iname(s, $rows)\n\
@@ -303,7 +310,7 @@ fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
         vector_tag(v)
     );
     // Lanes of a warp, no more than a row has work for.
-    let most = whole.next_power_of_two().clamp(2, 32);
+    let most = whole.next_power_of_two().clamp(2, WARP);
     let half = most / 2;
     let two_rows = "block_rows == 2 * rows";
     let up_to_four = format!("{two_rows} or block_rows == 4 * rows");
@@ -352,7 +359,7 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         (_, false) if whole >= 1 << 12 => (&[512], &[1]),
         (_, false) if whole >= 1 << 10 => (&[256], &[1]),
         (_, false) if whole >= 1 << 9 => (&[128], &[1]),
-        (_, false) => (&[32], &[4]),
+        (_, false) => (&[WARP], &[4]),
     };
     let tiles = threads.iter().flat_map(|t| parts.iter().map(move |p| t * p * v));
     let conditions: Vec<String> = parts.iter().map(|p| format!("tile == {p} * step")).collect();
@@ -373,8 +380,8 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
         assumed(v, aligned),
         vector_tag(v)
     );
-    // The second axis of a grid has at most 65535 blocks.
-    let enough = whole.div_ceil(65535).next_power_of_two();
+    // Chunks are on the second dimension of the grid.
+    let enough = whole.div_ceil(TARGET.most_blocks as usize).next_power_of_two();
     let sizes = [2048, 8192].map(|c| c.max(enough) * v);
     let space = Space::new()
         .parameter("chunk", list(sizes))
@@ -400,10 +407,12 @@ fn even(
     if even && longest <= 4096 && mean >= 16 {
         forms.push(Form::new(
             "a warp a segment",
-            "split_iname(s, $rows)\n\
-             split_iname(i, $tile)\n\
-             split_iname(i_inner, 32, outer=i_part, inner=i_lane)\n\
-             tag_inames(s_outer: block.x, s_inner: warp, i_lane: lane, i_part: ilp)\n",
+            &format!(
+                "split_iname(s, $rows)\n\
+                 split_iname(i, $tile)\n\
+                 split_iname(i_inner, {WARP}, outer=i_part, inner=i_lane)\n\
+                 tag_inames(s_outer: block.x, s_inner: warp, i_lane: lane, i_part: ilp)\n"
+            ),
             Space::new().parameter("rows", [4, 8]).parameter("tile", [64, 128]),
         )?);
     }

@@ -25,7 +25,7 @@ use std::sync::{Arc, LazyLock};
 
 use loopwright_kernel_ir::KernelData;
 
-pub use loopwright_kernel_ir::atom::{Atom, Digit, Operand, Placement, WARP, parse_atoms};
+pub use loopwright_kernel_ir::atom::{Atom, Digit, Operand, Placement, parse_atoms};
 pub use matching::{Factors, Subscript, matching};
 
 /// The library's atoms, in the order of their texts.

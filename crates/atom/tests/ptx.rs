@@ -1,6 +1,6 @@
 //! The placements, lane by lane, against the formulas of the PTX ISA.
 
-use loopwright_atom::{Operand, WARP, all, library, parse_atoms};
+use loopwright_atom::{Operand, all, library, parse_atoms};
 
 /// `groupID` and `threadID_in_group` of the manual.
 fn of_lane(lane: i64) -> (i64, i64) {
@@ -12,7 +12,8 @@ type Formula = fn(i64, i64, i64) -> (i64, i64);
 fn holds(name: &str, operand: Operand, elements: i64, formula: Formula) {
     let atom = library(name).unwrap_or_else(|| panic!("no atom {name}"));
     assert_eq!(atom.operand(operand).elements(), elements, "{name} {operand:?}");
-    for lane in 0..WARP {
+    assert_eq!(atom.lanes(), 32, "{name}");
+    for lane in 0..32 {
         let (group, thread) = of_lane(lane);
         for i in 0..elements {
             let found = atom.position(operand, lane, i);

@@ -13,7 +13,6 @@ use crate::{
     counters::AccessTraffic,
     fault::{Act, FaultKind},
     shadow::{Conflict, Stamp},
-    traffic,
     update::{update_narrow, update_wide},
     warp::Warp,
     words::{Narrow, Wide, active, lowest_lanes, select},
@@ -53,8 +52,8 @@ impl<const W: usize> Block<'_, W> {
         match access.memory {
             Memory::Global(_) => {
                 let address = offset.map(|o| o.wrapping_mul(size));
-                let traffic = traffic::global(&address, mask, bytes);
-                let excess = traffic.sectors.saturating_sub(traffic.bytes.div_ceil(traffic::SECTOR));
+                let traffic = self.launch.pieces.global(&address, mask, bytes);
+                let excess = traffic.sectors.saturating_sub(self.launch.pieces.sectors(traffic.bytes));
                 self.note(access, traffic.sectors, excess, mask, traffic.bytes);
                 if access.write {
                     self.counters.global_stores += traffic;
@@ -65,7 +64,7 @@ impl<const W: usize> Block<'_, W> {
             Memory::Shared(n) => {
                 let base = self.shared[n].base;
                 let address = offset.map(|o| o.wrapping_mul(size).wrapping_add(base));
-                let traffic = traffic::shared(&address, mask, bytes);
+                let traffic = self.launch.pieces.shared(&address, mask, bytes);
                 self.note(access, traffic.wavefronts, traffic.conflicts, mask, traffic.bytes);
                 if access.write {
                     self.counters.shared_stores += traffic;

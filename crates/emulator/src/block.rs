@@ -19,6 +19,7 @@ use crate::{
     options::{DeviceClosure, Options},
     shadow::{MOST_SYNCS, Stamp, Who},
     trace::{Target, Trace},
+    traffic::Pieces,
     warp::{SharedArray, State, Warp},
     words::active,
 };
@@ -35,6 +36,8 @@ pub(crate) struct Launch<'a> {
     /// Number of the launch within the run, from 1.
     pub number: u32,
     pub grid: PerDim<i64>,
+    /// In which pieces memory is accessed.
+    pub pieces: Pieces,
     /// The bits of each preset that is a parameter.
     pub params: Vec<u64>,
 }

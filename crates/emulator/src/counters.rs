@@ -1,9 +1,10 @@
 //! The counts that a profiler would report.
 //!
-//! A *request* is one memory instruction of one warp. Its *sectors* are the 32-byte pieces of
-//! global memory that its active lanes touch. Its *wavefronts* in shared memory are the passes over
-//! 32 banks of 4 bytes: 8-byte accesses are served per half warp, 16-byte accesses per quarter
-//! warp; lanes that read the same word share it. All counts are sums over warps and blocks, so they
+//! A *request* is one memory instruction of one warp. Its *sectors* are the pieces of global
+//! memory that its active lanes touch. Its *wavefronts* in shared memory are the passes over its
+//! banks: where 32 banks of 4 bytes serve 32 lanes, 8-byte accesses are served per half warp,
+//! 16-byte accesses per quarter warp; lanes that read the same word share it. The sizes are those of
+//! the program's target. All counts are sums over warps and blocks, so they
 //! do not depend on the order in which blocks run.
 
 use std::ops::AddAssign;
@@ -16,12 +17,18 @@ use loopwright_program::LeafId;
 pub struct GlobalTraffic {
     /// Memory instructions executed by warps.
     pub requests: u64,
-    /// 32-byte sectors touched, summed over requests.
+    /// Sectors touched, summed over requests; [`Target::sector`] is their size.
+    ///
+    /// [`Target::sector`]: loopwright_program::Target::sector
     pub sectors: u64,
-    /// 128-byte lines touched, summed over requests.
+    /// Lines touched, summed over requests; [`Target::line`] is their size.
+    ///
+    /// [`Target::line`]: loopwright_program::Target::line
     pub lines: u64,
     /// Bytes requested by lanes.
     pub bytes: u64,
+    /// Bytes of the sectors touched.
+    pub moved: u64,
 }
 
 /// Accesses of one kind (load or store) to shared memory.
@@ -138,9 +145,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Bytes moved between global memory and the multiprocessors: 32 per sector.
+    /// Bytes moved between global memory and the multiprocessors: whole sectors.
     pub fn global_bytes_moved(&self) -> u64 {
-        crate::traffic::SECTOR * (self.global_loads.sectors + self.global_stores.sectors)
+        self.global_loads.moved + self.global_stores.moved
     }
 
     /// Bank conflicts of reads and writes together.
@@ -159,7 +166,7 @@ macro_rules! add_fields {
     };
 }
 
-add_fields!(GlobalTraffic, requests, sectors, lines, bytes);
+add_fields!(GlobalTraffic, requests, sectors, lines, bytes, moved);
 add_fields!(AccessTraffic, requests, passes, excess, active_lanes, bytes);
 add_fields!(SharedTraffic, requests, wavefronts, conflicts, bytes);
 add_fields!(

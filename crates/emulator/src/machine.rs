@@ -30,6 +30,7 @@ use crate::{
     options::{DeviceClosure, Options},
     shadow::{GlobalCell, MOST_BLOCKS},
     trace::{Target, Trace},
+    traffic::Pieces,
     words::WIDTHS,
 };
 
@@ -381,6 +382,7 @@ impl Run<'_> {
             closures: &self.closures,
             number: self.launches,
             grid,
+            pieces: Pieces::of(&self.machine.program.target),
             params: self.params(code)?,
         };
         let target = match self.manner {

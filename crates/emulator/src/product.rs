@@ -5,9 +5,9 @@
 //! each lane's elements of `d` are written back. Floating-point products are added in the type of
 //! the accumulator, one after another.
 
-use loopwright_atom::{Operand, WARP};
+use loopwright_atom::Operand;
 use loopwright_kernel_ir::{DType, Name, Number, arithmetic};
-use loopwright_program::{MemRef, Memory};
+use loopwright_program::{MemRef, Memory, Stmt};
 
 use crate::{
     block::{Block, Outcome},
@@ -25,7 +25,7 @@ impl<'a> Compiler<'a> {
         let Some(atom) = self.program.atom(atom).cloned() else {
             return self.invalid(format!("there is no atom `{atom}`"));
         };
-        if i64::from(self.program.target.warp_size) != WARP
+        if i64::from(self.program.target.warp_size) != atom.lanes()
             || usize::try_from(atom.operand(Operand::D).elements()).ok() != Some(d.len())
         {
             return self.invalid(format!("a product by `{}` with other lanes or elements", atom.name()));
@@ -70,7 +70,8 @@ impl<'a> Compiler<'a> {
             return self
                 .invalid(format!("a load of {count} matrices that are not of two bytes in shared memory"));
         };
-        if !matches!(to.memory, Memory::Private(_)) || i64::from(self.program.target.warp_size) != WARP {
+        if !matches!(to.memory, Memory::Private(_)) || self.program.target.warp_size != Stmt::LANES_OF_MATRIX
+        {
             return self.invalid("matrices are not loaded into the private memory of a warp");
         }
         let from = self.access(from, dtype, false)?;
@@ -160,7 +161,7 @@ impl<const W: usize> Block<'_, W> {
     pub fn product(&mut self, warp: &mut Warp<W>, number: u32) -> Outcome<()> {
         let code = self.launch.code;
         let Some(product) = code.products.get(number as usize) else { return Ok(()) };
-        if warp.mask != warp.exists || warp.mask != lowest_lanes(WARP as usize) {
+        if warp.mask != warp.exists || warp.mask != lowest_lanes(W) {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, product.site));
         }
         match product.atom.operand(Operand::D).dtype {
@@ -185,7 +186,7 @@ impl<const W: usize> Block<'_, W> {
         {
             for element in 0..atom.operand(operand).elements() {
                 let numbers = self.elements(warp, access, element)?;
-                for (lane, number) in (0..WARP).zip(numbers) {
+                for (lane, number) in (0..).zip(numbers) {
                     let (row, column) = atom.position(operand, lane, element);
                     tile[row as usize * k + column as usize] = S::of(converted(number));
                 }
@@ -193,8 +194,8 @@ impl<const W: usize> Block<'_, W> {
         }
         let [a, b] = &tiles;
         for (element, access) in (0..).zip(&product.d) {
-            let mut sums = [S::default(); WARP as usize];
-            for ((lane, number), sum) in (0..WARP).zip(self.elements(warp, *access, 0)?).zip(&mut sums) {
+            let mut sums = [S::default(); W];
+            for ((lane, number), sum) in (0..).zip(self.elements(warp, *access, 0)?).zip(&mut sums) {
                 let (row, column) = atom.position(Operand::D, lane, element);
                 let (row, column) = (row as usize * k, column as usize * k);
                 let factors = a[row..row + k].iter().zip(&b[column..column + k]);
@@ -224,7 +225,7 @@ impl<const W: usize> Block<'_, W> {
         transposed: bool,
         site: u32,
     ) -> Outcome<()> {
-        if warp.mask != warp.exists || warp.mask != lowest_lanes(WARP as usize) {
+        if warp.mask != warp.exists || warp.mask != lowest_lanes(W) {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
         }
         let code = self.launch.code;
@@ -233,7 +234,7 @@ impl<const W: usize> Block<'_, W> {
         let offset = warp.index(to.wide_index, to.offset);
         let Memory::Private(array) = to.memory else { return Ok(()) };
         for k in 0..2 * usize::from(count) {
-            for (lane, first) in offset.iter().enumerate().take(WARP as usize) {
+            for (lane, first) in offset.iter().enumerate() {
                 let (mut row, mut column) = (lane / 4, lane % 4 * 2 + k % 2);
                 if transposed {
                     (row, column) = (column, row);
@@ -260,7 +261,7 @@ impl<const W: usize> Block<'_, W> {
         let offset = warp.index(access.wide_index, access.offset);
         let array = &warp.private[array];
         let mut numbers = Vec::with_capacity(W);
-        for (lane, first) in offset.iter().enumerate().take(WARP as usize) {
+        for (lane, first) in offset.iter().enumerate() {
             let at = first.wrapping_add(behind);
             let cell = usize::try_from(at).ok().filter(|cell| *cell < array.valued.len());
             let Some(cell) = cell else {

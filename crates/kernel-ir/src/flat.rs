@@ -53,7 +53,7 @@ impl Flat {
     /// use loopwright_target::Target;
     ///
     /// let of_items = |items| Flat { threads: 128, items, tiles: 8, tail: None };
-    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::cuda(), point, state);
+    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::default(), point, state);
     /// assert_eq!(min_blocks(16, 4, 4), Some(8));
     /// assert_eq!(min_blocks(32, 4, 4), Some(5));
     /// // Points of 8 bytes, and a partial result of 8 bytes.

@@ -75,7 +75,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use flat::{Flat, Tail};
-pub use function::{DEVICE_LANGUAGE, DeviceFunction};
+pub use function::DeviceFunction;
 pub use instruction::{Access, AtomUse, Instruction, Role, Share, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
 pub use laws::{Law, Laws};

@@ -10,14 +10,15 @@ pub enum Via {
     /// Through registers: a load, then a store.
     #[default]
     Plain,
-    /// By `cp.async`, from global to shared memory. The copy is under way until the thread that
+    /// Asynchronously, from global to shared memory. The copy is under way until the thread that
     /// issued it waits for it, while the thread goes on.
-    CpAsync,
+    #[serde(rename = "cp_async")]
+    Asynchronous,
 }
 
 impl Via {
     /// All ways, with their keywords in texts, as in `{id=a_fetch, via=cp_async}`.
-    pub const WORDS: [(Via, &'static str); 2] = [(Via::Plain, "plain"), (Via::CpAsync, "cp_async")];
+    pub const WORDS: [(Via, &'static str); 2] = [(Via::Plain, "plain"), (Via::Asynchronous, "cp_async")];
 
     /// Its keyword in texts.
     pub fn word(self) -> &'static str {
@@ -31,7 +32,7 @@ impl Via {
 
     /// Whether the copy goes on while the thread that issued it does.
     pub fn is_asynchronous(self) -> bool {
-        self == Via::CpAsync
+        self == Via::Asynchronous
     }
 
     /// Whether it is the default, which texts leave out.

@@ -26,6 +26,10 @@ impl Stmt {
     /// The elements of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
     pub const ROW: u8 = 8;
 
+    /// The lanes among which [`Stmt::LoadMatrices`] distributes a matrix of [`Stmt::ROW`] rows: each
+    /// gets two neighbours of a row.
+    pub const LANES_OF_MATRIX: u32 = Stmt::ROW as u32 * Stmt::ROW as u32 / 2;
+
     /// The bodies of the statement: both sides of a choice, both forms of an atom's statements.
     pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
         let (first, second) = match self {

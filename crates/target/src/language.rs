@@ -47,6 +47,10 @@ impl Language {
         ],
     };
 
+    /// The language in which texts of kernels define functions that run on the device: that of the
+    /// default target.
+    pub const OF_KERNELS: Language = crate::Target::cuda().language;
+
     /// HIP C++, which includes the reserved words of CUDA C.
     pub const HIP: Language =
         Language { name: "HIP C++", reserved: &[KEYWORDS, HELPERS, HIP_HELPERS], ..Language::CUDA_C };

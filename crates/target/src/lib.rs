@@ -46,6 +46,16 @@ pub struct Target {
     pub thread_registers: u32,
     /// Size in bytes of the widest memory access of a thread; a power of two.
     pub widest_access: u32,
+    /// Maximum number of blocks on the second and on the third dimension of a grid.
+    pub most_blocks: u32,
+    /// Size in bytes of a sector: what global memory delivers at once; a power of two.
+    pub sector: u32,
+    /// Size in bytes of a line of the caches; a power of two, and a whole number of sectors.
+    pub line: u32,
+    /// Number of banks of shared memory, each of which delivers one word in a pass; a power of two.
+    pub banks: u32,
+    /// Size in bytes of the word of a bank; a power of two.
+    pub bank_word: u32,
     /// The language of its programs.
     pub language: Language,
 }
@@ -62,11 +72,18 @@ impl Target {
             registers: 1 << 16,
             thread_registers: 255,
             widest_access: 16,
+            most_blocks: 65535,
+            sector: 32,
+            line: 128,
+            banks: 32,
+            bank_word: 4,
             language: Language::CUDA_C,
         }
     }
 
-    /// AMD's data centre devices (gfx90a, gfx942), whose warps have 64 threads, in HIP C++.
+    /// AMD's data centre devices (gfx90a, gfx942), whose warps have 64 threads, in HIP C++. Sectors,
+    /// lines and banks, which are counted but decide nothing about programs, are those of CUDA's
+    /// devices.
     pub const fn hip_cdna() -> Target {
         Target {
             architecture: "cdna",
@@ -105,6 +122,11 @@ impl Target {
     pub fn widest() -> Target {
         let wider = |a: Target, b: Target| if b.warp_size > a.warp_size { b } else { a };
         Target::NAMED.into_iter().fold(Target::cuda(), wider)
+    }
+
+    /// Bytes that shared memory delivers in one pass over its banks.
+    pub const fn pass(&self) -> u32 {
+        self.banks.saturating_mul(self.bank_word)
     }
 
     /// The number of a warp's last lane.

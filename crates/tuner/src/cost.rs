@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 
 use loopwright_emulator::{Counters, Report};
 use loopwright_kernel_ir::Name;
-use loopwright_program::{DeviceKernel, Program, eval_host};
+use loopwright_program::{DeviceKernel, Program, Target, eval_host};
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
@@ -80,9 +80,9 @@ fn usual_f32_lanes() -> f64 {
 /// Registers per thread without private arrays: indices, addresses, values in flight.
 const BARE_REGISTERS: u32 = 24;
 /// The most registers per thread on all current devices.
-const MOST_REGISTERS: u32 = 255;
+const MOST_REGISTERS: u32 = Target::cuda().thread_registers;
 /// Bytes per cache line.
-const LINE: f64 = 128.0;
+const LINE: f64 = Target::cuda().line as f64;
 /// Clocks that the L1 cache takes per line of a request.
 const CLOCKS_A_LINE: f64 = 2.0;
 /// The bandwidth of the L2 cache over that of the memory.
@@ -143,7 +143,7 @@ pub struct Cost {
     pub bound_ms: f64,
     /// Bytes that must move: those read and those written, each once.
     pub necessary_bytes: f64,
-    /// Bytes moved between multiprocessors and memory: 32 per sector of each request.
+    /// Bytes moved between multiprocessors and memory: whole sectors, summed over requests.
     pub moved_bytes: f64,
     /// Floating-point additions, multiplications, divisions and functions, summed over lanes.
     pub operations: f64,
@@ -163,7 +163,7 @@ pub struct Cost {
     pub in_flight: f64,
     /// Number of waves of blocks.
     pub waves: f64,
-    /// Lines of 128 bytes of global memory touched, summed over requests.
+    /// Cache lines of global memory touched, summed over requests.
     #[serde(default)]
     pub lines: f64,
     /// Global memory instructions, summed over warps.

@@ -40,7 +40,7 @@ impl DeviceInfo {
             max_threads_per_multiprocessor: threads,
             max_blocks_per_multiprocessor: blocks,
             max_block: [target.most_threads, target.most_threads, 64],
-            max_grid: [0x7fff_ffff, 65535, 65535],
+            max_grid: [0x7fff_ffff, target.most_blocks, target.most_blocks],
             registers_per_block: target.registers,
             registers_per_multiprocessor: 65536,
             shared_per_block: u32::try_from(target.static_shared).unwrap_or(u32::MAX),

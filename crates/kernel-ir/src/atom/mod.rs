@@ -23,9 +23,6 @@ use crate::{DType, Instruction, KernelData, Name};
 
 pub use parse::{WrongAtom, parse_atoms};
 
-/// The number of threads that run an atom of a warp together.
-pub const WARP: i64 = 32;
-
 /// An operand of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
@@ -139,6 +136,12 @@ impl Atom {
         &self.ptx
     }
 
+    /// The number of threads that run it together: the lanes of a warp, over which each operand is
+    /// placed.
+    pub fn lanes(&self) -> i64 {
+        self.operand(Operand::D).lane.iter().map(|digit| digit.extent).product()
+    }
+
     /// The placement of an operand.
     pub fn operand(&self, operand: Operand) -> &Placement {
         match operand {
@@ -161,7 +164,7 @@ impl Atom {
     /// A lane and an element's number where this row and column of an operand are held.
     pub fn holder(&self, operand: Operand, at: (i64, i64)) -> Option<(i64, i64)> {
         let elements = self.operand(operand).elements();
-        (0..WARP)
+        (0..self.lanes())
             .flat_map(|lane| (0..elements).map(move |element| (lane, element)))
             .find(|(lane, element)| self.position(operand, *lane, *element) == at)
     }

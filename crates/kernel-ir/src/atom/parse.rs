@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use loopwright_layout::Layout;
+use loopwright_target::Target;
 
-use super::{Atom, Digit, Operand, Placement, WARP};
+use super::{Atom, Digit, Operand, Placement};
 use crate::{DType, Diagnostic, Name, text::is_identifier};
 
 /// What is wrong in the text of an atom, and where.
@@ -250,16 +251,18 @@ fn holds_its_tile(atom: &Atom, operand: Operand) -> Result<(), String> {
     let placement = atom.operand(operand);
     let lanes = placement.lane.iter().try_fold(1i64, |all, d| all.checked_mul(d.extent));
     let [rows, columns] = operand.axes().map(|axis| atom.shape[axis]);
-    if lanes != Some(WARP) {
+    // Lowering compares the lanes of the program's target with these.
+    let warp = i64::from(Target::default().warp_size);
+    if lanes != Some(warp) {
         let lanes = lanes.map_or_else(|| "too many".into(), |lanes| lanes.to_string());
-        return Err(format!("is over {lanes} lanes, and a warp has {WARP}"));
+        return Err(format!("is over {lanes} lanes, and a warp has {warp}"));
     }
     let each = placement.element.iter().try_fold(1i64, |all, d| all.checked_mul(d.extent));
     let Some(each) = each.filter(|each| *each <= rows * columns) else {
         return Err(format!("holds more than the {rows} x {columns} elements of its tile"));
     };
     let mut holders = vec![0u32; usize::try_from(rows * columns).unwrap_or_default()];
-    for (lane, element) in (0..WARP).flat_map(|lane| (0..each).map(move |element| (lane, element))) {
+    for (lane, element) in (0..warp).flat_map(|lane| (0..each).map(move |element| (lane, element))) {
         let at = atom.position(operand, lane, element);
         let inside = (0..rows).contains(&at.0) && (0..columns).contains(&at.1);
         let slot = usize::try_from(at.0 * columns + at.1).ok().and_then(|at| holders.get_mut(at));

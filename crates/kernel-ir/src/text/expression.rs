@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use loopwright_target::Language;
+
 use crate::{
-    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp,
-    function::DEVICE_LANGUAGE,
-    math_function,
+    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp, math_function,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -403,7 +403,7 @@ impl Parser {
 
 /// Our name of a type that has another name in C, numpy or the language of device functions.
 fn foreign_type(word: &str) -> Option<&'static str> {
-    if let Some(ours) = DEVICE_LANGUAGE.type_named(word).filter(|ours| *ours != word) {
+    if let Some(ours) = Language::OF_KERNELS.type_named(word).filter(|ours| *ours != word) {
         return Some(ours);
     }
     Some(match word {

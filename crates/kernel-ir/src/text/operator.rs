@@ -2,10 +2,11 @@
 
 use std::{ops::Range, sync::Arc};
 
+use loopwright_target::Language;
+
 use crate::{
     DeviceFunction, Expr, Name, ReductionOp, StateType, StateVar, Type,
     atom::Atom,
-    function::DEVICE_LANGUAGE,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -191,7 +192,9 @@ impl Parser {
         self.expect("->")?;
         let result = known(self)?;
         if self.tok(0) != Tok::Raw {
-            return Err(self.unexpected(&format!("`{{` and the {} of the function", DEVICE_LANGUAGE.name)));
+            return Err(
+                self.unexpected(&format!("`{{` and the {} of the function", Language::OF_KERNELS.name))
+            );
         }
         let span = self.span();
         self.advance();

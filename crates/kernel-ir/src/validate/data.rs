@@ -1,8 +1,9 @@
 //! Arguments, temporaries, facts and device functions.
 
+use loopwright_target::Language;
+
 use crate::{
     Arg, Array, DType, Diagnostic, Expr, Fact, Name, Type, TypeTable, ValueType,
-    function::DEVICE_LANGUAGE,
     text::{close_of_c, is_identifier, source_map::Item},
     types::{TypeError, is_untyped},
     validate::{Check, domains},
@@ -198,7 +199,7 @@ fn functions(check: &mut Check<'_>) {
     for (k, f) in check.data.functions.iter().enumerate() {
         let item = Item::Function(k);
         let source = format!("{{{}}}", f.source);
-        let (language, begin) = (DEVICE_LANGUAGE.name, DEVICE_LANGUAGE.device_function);
+        let (language, begin) = (Language::OF_KERNELS.name, Language::OF_KERNELS.device_function);
         let problem = if !f.source.starts_with(begin) {
             Some(format!("does not begin with `{begin}`"))
         } else if is_identifier(&f.name) && !f.source.contains(f.name.as_str()) {
@@ -226,5 +227,5 @@ fn functions(check: &mut Check<'_>) {
 }
 
 fn type_name(t: DType) -> &'static str {
-    DEVICE_LANGUAGE.type_name(t.name()).unwrap_or_else(|| t.name())
+    Language::OF_KERNELS.type_name(t.name()).unwrap_or_else(|| t.name())
 }

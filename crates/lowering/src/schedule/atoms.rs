@@ -81,7 +81,7 @@ impl Planner<'_, '_> {
             )
         };
         let warp = self.target.warp_size;
-        if i64::from(warp) != loopwright_atom::WARP || self.block.x != warp {
+        if i64::from(warp) != atom.lanes() || self.block.x != warp {
             let why =
                 format!("the x axis of the block has {} threads, not the lanes of a warp", self.block.x);
             return Err(refuse("atom-lanes", why).help("let the warps of a block be on its y axis"));
@@ -181,7 +181,7 @@ impl Planner<'_, '_> {
                 *slot = Some(name);
             }
             // Nothing else is in it, but for other ways to write the same digits of the lane.
-            let constant = (0..loopwright_atom::WARP).all(|lane| {
+            let constant = (0..atom.lanes()).all(|lane| {
                 let of = |n: &Name| x.mentions(n).then(|| Aff::constant(lane));
                 rest.substitute(&of).ok().and_then(|r| r.as_constant()) == Some(0)
             });
@@ -309,8 +309,9 @@ impl Planner<'_, '_> {
         let whole: i64 = digits.iter().map(|d| d.extent).product();
         // Lanes behind the last address repeat the others.
         let mut digits = digits.to_vec();
-        if whole < loopwright_atom::WARP {
-            digits.push(Digit { extent: loopwright_atom::WARP / whole, axis: 0, weight: 0 });
+        let lanes = i64::from(self.target.warp_size);
+        if whole < lanes {
+            digits.push(Digit { extent: lanes / whole, axis: 0, weight: 0 });
         }
         let [m, n, k] = [0, 1, 2].map(|axis| coordinate(&digits, &x, axis));
         self.subscripts(over, used, &[m?, n?, k?])

@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_atom::{Atom, Operand, WARP};
+use loopwright_atom::{Atom, Operand};
 use loopwright_kernel_ir::{Aff, DType, Diagnostic, Dim, HardwareAxis, Name};
 use loopwright_poly::Result;
 
@@ -122,8 +122,9 @@ fn count(body: &[Stmt]) -> usize {
 
 fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
     let kernel = reading.kernel;
-    if i64::from(kernel.block.x) != WARP || i64::from(reading.program.target.warp_size) != WARP {
-        return Ok(Some(format!("the x axis of the block is not the {WARP} lanes of a warp")));
+    let warp = reading.program.target.warp_size;
+    if kernel.block.x != warp {
+        return Ok(Some(format!("the x axis of the block is not the {warp} lanes of a warp")));
     }
     let contract = match contract(reading, text) {
         Ok(contract) => contract,
@@ -465,7 +466,7 @@ impl Check<'_, '_> {
         {
             // What the holders of each position have loaded, which is the same for all of them.
             let mut held: BTreeMap<(i64, i64), Cell> = BTreeMap::new();
-            for lane in 0..WARP {
+            for lane in 0..atom.lanes() {
                 for (number, ((memory, subscripts), source, place)) in fragment {
                     let (at, behind) = source.of_lane(lane);
                     let of = |n: &Name| match n {
@@ -490,7 +491,7 @@ impl Check<'_, '_> {
             let Some(subscripts) = touch.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
                 return Ok(Some("a subscript of the contract is not affine".into()));
             };
-            for lane in 0..WARP {
+            for lane in 0..atom.lanes() {
                 for (number, element) in (0..).zip(&self.places.of_element) {
                     let (m, n) = atom.position(Operand::D, lane, number);
                     for k in 0..atom.shape()[2] {

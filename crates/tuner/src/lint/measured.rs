@@ -69,7 +69,8 @@ impl Measured {
         (self.report.total.global_loads.sectors + self.report.total.global_stores.sectors) as f64
     }
 
-    /// Sectors, and passes over shared memory, which serves 128 bytes where a sector has 32.
+    /// Sectors of global memory, and passes over the banks of shared memory, each of which serves
+    /// the bytes of several sectors.
     pub fn burden(&self) -> f64 {
         let t = &self.report.total;
         self.sectors() + (t.shared_loads.wavefronts + t.shared_stores.wavefronts) as f64

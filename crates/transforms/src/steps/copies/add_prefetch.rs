@@ -200,7 +200,7 @@ impl AddPrefetch {
 
     /// Lets the copies go on while their threads do.
     pub fn asynchronous(mut self) -> Self {
-        self.via = Via::CpAsync;
+        self.via = Via::Asynchronous;
         self
     }
 
