@@ -15,6 +15,15 @@ pub struct Accessed<'a> {
     pub lanes: u8,
 }
 
+/// Where a statement puts a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Destination<'a> {
+    /// A variable of the thread.
+    Var(VarId),
+    /// Elements of an array.
+    Elements(Accessed<'a>),
+}
+
 /// What a statement does with a variable.
 struct Variable {
     var: VarId,
@@ -212,6 +221,37 @@ impl Stmt {
             | Stmt::Atom { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. } => None,
+        }
+    }
+
+    /// Where the statement puts the value that it computes or copies, if it does. The counter of a
+    /// loop is not meant: it takes its values by itself.
+    pub fn destination(&self) -> Option<Destination<'_>> {
+        if let Stmt::For { .. } = self {
+            return None;
+        }
+        let var = self.assigned().map(Destination::Var);
+        var.or_else(|| self.written().map(Destination::Elements))
+    }
+
+    /// The value that the statement computes for its destination; `None` if it copies elements as
+    /// they are ([`Stmt::source`]), or puts no value anywhere.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Stmt::Let { value, .. }
+            | Stmt::Set { value, .. }
+            | Stmt::Store { value, .. }
+            | Stmt::Update { value, .. } => Some(value),
+            Stmt::Declare(_)
+            | Stmt::VectorCopy { .. }
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::LoadMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(_)
             | Stmt::Collective { .. } => None,
         }
     }

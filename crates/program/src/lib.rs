@@ -38,7 +38,7 @@ mod value;
 pub mod verify;
 
 pub use asynchronous::{Async, AsyncCopy};
-pub use effects::Accessed;
+pub use effects::{Accessed, Destination};
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};

@@ -135,7 +135,7 @@ impl Program {
         let mut count = 0;
         for kernel in &self.kernels {
             Stmt::visit(&kernel.body, &mut |s| {
-                count += usize::from(matches!(s, Stmt::Sync { scope: Scope::Block, .. }));
+                count += usize::from(s.barrier() == Some(Scope::Block));
             });
         }
         count

@@ -11,7 +11,7 @@ use loopwright_kernel_ir::Name;
 use loopwright_target::Language;
 
 use crate::{
-    program::{BinOp, Step, Stmt, Value, ValueKind, Var, VarId},
+    program::{BinOp, Destination, Step, Stmt, Value, ValueKind, Var, VarId},
     write::fold::{add, sub},
 };
 
@@ -129,22 +129,18 @@ fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
         for var in &read {
             mention(*var, false, true);
         }
-        match stmt {
-            Stmt::Set { var, .. } => mention(*var, true, read.contains(var)),
-            Stmt::Let { var, .. } | Stmt::For { var, .. } => mention(*var, true, false),
-            Stmt::Declare(var) => mention(*var, false, false),
-            _ => {}
+        let (assigned, declared) = (stmt.assigned(), stmt.declared());
+        if let Some(var) = assigned.or(declared) {
+            mention(var, assigned.is_some(), read.contains(&var));
         }
         for var in read {
             uses[var.0].reads += 1;
         }
-        match stmt {
-            Stmt::Set { var, .. } => uses[var.0].sets += 1,
-            Stmt::Let { var, .. } | Stmt::For { var, .. } => {
-                uses[var.0].sets += 1;
-                uses[var.0].declared = true;
-            }
-            _ => {}
+        if let Some(var) = assigned {
+            uses[var.0].sets += 1;
+        }
+        if let Some(var) = declared {
+            uses[var.0].declared = true;
         }
         for (branch, inner) in (0..).zip(stmt.bodies()) {
             path.push((k, branch));
@@ -158,21 +154,16 @@ fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
 fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     let mut changed = false;
     body.retain_mut(|stmt| {
-        let keep = match stmt {
-            Stmt::Let { var, .. } | Stmt::Set { var, .. } => uses[var.0].reads > 0,
-            Stmt::For { body, .. } | Stmt::Collective { body, .. } => {
-                changed |= prune(body, uses);
-                !body.is_empty()
-            }
-            Stmt::If { body, otherwise, .. } => {
-                changed |= prune(body, uses) | prune(otherwise, uses);
-                !(body.is_empty() && otherwise.is_empty())
-            }
-            Stmt::Atom { contract, body, .. } => {
-                changed |= prune(contract, uses) | prune(body, uses);
-                true
-            }
-            _ => true,
+        let (mut has_bodies, mut is_empty) = (false, true);
+        for inner in stmt.bodies_mut() {
+            changed |= prune(inner, uses);
+            has_bodies = true;
+            is_empty &= inner.is_empty();
+        }
+        let keep = match stmt.destination() {
+            _ if has_bodies => !is_empty,
+            Some(Destination::Var(var)) => uses[var.0].reads > 0,
+            Some(Destination::Elements(_)) | None => true,
         };
         changed |= !keep;
         keep
@@ -334,8 +325,9 @@ fn rename_body(
     // belong to the scope around it.
     let body = flat(body);
     for stmt in &body {
-        if let Stmt::Let { var, .. } | Stmt::Declare(var) = stmt {
-            declared.push(name(vars, *var, used));
+        // The counter of a loop belongs to its body.
+        if let Some(var) = stmt.declared().filter(|_| stmt.bodies().next().is_none()) {
+            declared.push(name(vars, var, used));
         }
     }
     for stmt in body {

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use loopwright_kernel_ir::Name;
 
-use crate::{DeviceKernel, LeafId, Memory, Program, Purpose, Stmt, ValueKind, VarId};
+use crate::{DeviceKernel, Memory, Program, Stmt, ValueKind, VarId};
 
 /// The first counter or index of a program that is assigned more than once, and its kernel.
 pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
@@ -60,20 +60,15 @@ fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
 /// other. The kernel's own scalars, such as bounds of segments, have what their statements give
 /// (`values`).
 fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
-    let gives =
-        |leaf: &LeafId| program.leaves.get(leaf.0).is_some_and(|l| matches!(l.purpose, Purpose::Value(_)));
     let (mut counts, mut given) = (HashSet::new(), HashSet::new());
     let (mut assigned, mut changed) = (HashMap::new(), None);
     Stmt::visit(&kernel.body, &mut |stmt| {
         let Some(var) = stmt.assigned() else { return };
         let Stmt::For { body, .. } = stmt else {
-            if let Stmt::Let { leaf: Some(leaf), .. } | Stmt::Set { leaf: Some(leaf), .. } = stmt
-                && gives(leaf)
-            {
-                given.insert(var);
-                return;
+            match stmt.gives(&program.leaves) {
+                Some(_) => drop(given.insert(var)),
+                None => *assigned.entry(var).or_insert(0) += 1,
             }
-            *assigned.entry(var).or_insert(0) += 1;
             return;
         };
         counts.insert(var);

@@ -42,7 +42,8 @@ use loopwright_legality::{Executor, Presence};
 
 use super::{Operators, uniform::Varying};
 use crate::{
-    BinOp, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind, VarId,
+    BinOp, Destination, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
+    ValueKind, VarId,
 };
 use run::{Claimed, Points, Run};
 use scan::Scan;
@@ -497,15 +498,15 @@ fn joined(found: &Found<'_>, holders: &[Holder]) -> bool {
     holders.iter().all(|h| all.contains(h))
 }
 
-/// What a statement gives a value, if that is the thread's own.
+/// Where a statement puts a value that it computes, if that is the thread's own.
 fn written(stmt: &Stmt) -> Option<Holder> {
-    match stmt {
-        Stmt::Let { var, .. } | Stmt::Set { var, .. } => Some(Holder::Var(*var)),
-        Stmt::Store { to, .. } => match to.memory {
+    stmt.value()?;
+    match stmt.destination()? {
+        Destination::Var(var) => Some(Holder::Var(var)),
+        Destination::Elements(to) => match to.element.memory {
             Memory::Private(number) => Some(Holder::Array(number)),
-            _ => None,
+            Memory::Global(_) | Memory::Shared(_) => None,
         },
-        _ => None,
     }
 }
 

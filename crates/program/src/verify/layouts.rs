@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::Diagnostic;
 
-use crate::{Async, AsyncCopy, DeviceKernel, LocalArray, MemRef, Memory, Program, Stmt};
+use crate::{DeviceKernel, LocalArray, MemRef, Memory, Program, Stmt};
 
 fn array<'k>(kernel: &'k DeviceKernel, element: &MemRef) -> Option<&'k LocalArray> {
     match element.memory {
@@ -41,19 +41,13 @@ fn in_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Diagnostic> {
             vectors.insert((array.name.as_str(), lanes), array);
         }
     };
-    Stmt::visit(&kernel.body, &mut |stmt| match stmt {
-        Stmt::VectorCopy { to, from, lanes, .. }
-        | Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes, .. })) => {
-            all(to, i64::from(*lanes));
-            all(from, i64::from(*lanes));
-        }
-        Stmt::LoadMatrices { to, from, matrices, .. } => {
-            all(to, 2 * i64::from(*matrices));
-            all(from, Stmt::ROW.into());
-        }
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        let several = stmt.written().into_iter().chain(stmt.source()).filter(|access| access.lanes > 1);
+        several.for_each(|access| all(access.element, access.lanes.into()));
         // The elements of a fragment follow each other as far as the atom has some.
-        Stmt::Mma { a, b, .. } => [a, b].into_iter().for_each(|fragment| all(fragment, i64::MAX)),
-        _ => {}
+        if let Stmt::Mma { a, b, .. } = stmt {
+            [a, b].into_iter().for_each(|fragment| all(fragment, i64::MAX));
+        }
     });
     vectors.into_iter().find(|((_, lanes), array)| *lanes == i64::MAX || !array.keeps_vectors(*lanes)).map(
         |((name, lanes), _)| {

@@ -45,9 +45,7 @@ impl<'p> Varying<'p> {
     pub fn new(program: &'p Program, kernel: &'p DeviceKernel, among: SyncScope) -> Self {
         let mut written = HashSet::new();
         Stmt::visit(&kernel.body, &mut |stmt| {
-            if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = stmt
-                && let Memory::Global(number) = to.memory
-            {
+            if let Some(Memory::Global(number)) = stmt.written().map(|to| to.element.memory) {
                 written.insert(number);
             }
         });

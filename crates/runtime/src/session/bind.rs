@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
-use loopwright_program::{Async, AsyncCopy, DeviceKernel, Memory, Owner, Program, Stmt, index_range};
+use loopwright_program::{DeviceKernel, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
@@ -229,12 +229,9 @@ fn alignment(program: &Program, number: usize) -> u64 {
     let mut lanes = 1;
     for kernel in &program.kernels {
         Stmt::visit(&kernel.body, &mut |stmt| {
-            if let Stmt::VectorCopy { to, from, lanes: wide, .. }
-            | Stmt::Async(Async::Copy(AsyncCopy { to, from, lanes: wide, .. })) = stmt
-                && [to.memory, from.memory].contains(&Memory::Global(number))
-            {
-                lanes = lanes.max(*wide);
-            }
+            let accesses = stmt.written().into_iter().chain(stmt.source());
+            let here = accesses.filter(|access| access.element.memory == Memory::Global(number));
+            lanes = here.map(|access| access.lanes).fold(lanes, u8::max);
         });
     }
     u64::from(lanes) * program.globals[number].dtype.bytes() as u64

@@ -11,7 +11,7 @@ use loopwright_legality::is_coordinate;
 use loopwright_poly::Result;
 
 use super::{Named, Reading, Terms};
-use crate::{LeafId, Purpose, Stmt, VarId};
+use crate::{Destination, LeafId, Purpose, Stmt, VarId};
 
 impl Reading<'_> {
     /// The scalar of the kernel that a variable of this meaning holds, if it does.
@@ -30,12 +30,12 @@ impl Reading<'_> {
         if self.terms != Terms::Instances || !self.is_given(stmt.leaf()) {
             return None;
         }
-        match stmt {
-            Stmt::Let { var, .. } | Stmt::Set { var, .. } => {
+        match stmt.destination()? {
+            Destination::Var(var) => {
                 let meaning = self.kernel.vars.get(var.0)?.meaning.as_ref()?;
-                Some((self.scalar_held(meaning)?.clone(), Some(*var)))
+                Some((self.scalar_held(meaning)?.clone(), Some(var)))
             }
-            _ => Some((self.scalar_of_instances(stmt.written()?.element)?, None)),
+            Destination::Elements(to) => Some((self.scalar_of_instances(to.element)?, None)),
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     walk::{Group, Walk},
 };
 use crate::{
-    Async, AsyncCopy, Leaf, Stmt,
+    Async, AsyncCopy, Destination, Leaf, Stmt,
     verify::reading::{ScopeId, first_lane},
 };
 
@@ -63,13 +63,6 @@ impl<'k> Walk<'_, 'k, '_> {
                 .and_then(|l| self.holders.get(&l))
                 .is_some_and(|p| matches!(p, Place::Carried(..)));
         let (place, subscripts, value) = match stmt {
-            Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
-                (self.holders.get(&Local::Var(*var)).cloned(), Vec::new(), self.value(value))
-            }
-            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
-                let subscripts = to.subscripts.iter().map(|s| self.value(s)).collect();
-                (self.place(to.memory), subscripts, self.value(value))
-            }
             Stmt::VectorCopy { to, from, lanes, .. } => {
                 let lane = self.buffers.parameter();
                 self.range = Some((lane.clone(), i64::from(*lanes)));
@@ -102,7 +95,16 @@ impl<'k> Walk<'_, 'k, '_> {
                 (self.place(to.memory), subscripts, value)
             }
             Stmt::Async(Async::Copy(copy)) => self.async_copy(copy, leaf, number, before, &mut only)?,
-            _ => return Ok(()),
+            _ => match (stmt.destination(), stmt.value()) {
+                (Some(Destination::Var(var)), Some(value)) => {
+                    (self.holders.get(&Local::Var(var)).cloned(), Vec::new(), self.value(value))
+                }
+                (Some(Destination::Elements(to)), Some(value)) => {
+                    let subscripts = to.element.subscripts.iter().map(|s| self.value(s)).collect();
+                    (self.place(to.element.memory), subscripts, self.value(value))
+                }
+                _ => return Ok(()),
+            },
         };
         let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
         let versions = self.versions.clone();

@@ -43,7 +43,7 @@ use std::collections::HashMap;
 use loopwright_kernel_ir::{Diagnostic, HardwareAxis, LoopKernel, Name, Part};
 
 use super::reading::Reading;
-use crate::{DeviceKernel, Memory, Program, Stmt, VarId};
+use crate::{Destination, DeviceKernel, Memory, Program, Stmt, VarId};
 use forms::{Forms, Place};
 pub(super) use spec::{Spec, Text};
 use walk::Walk;
@@ -154,9 +154,9 @@ impl<'k> Values<'k> {
 
 /// What a statement writes of its thread or block.
 fn local(stmt: &Stmt) -> Option<Local> {
-    match stmt {
-        Stmt::Let { var, .. } | Stmt::Set { var, .. } => Some(Local::Var(*var)),
-        _ => match stmt.written()?.element.memory {
+    match stmt.destination()? {
+        Destination::Var(var) => Some(Local::Var(var)),
+        Destination::Elements(to) => match to.element.memory {
             Memory::Global(_) => None,
             memory => Some(Local::Array(memory)),
         },

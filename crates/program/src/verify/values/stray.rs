@@ -48,7 +48,7 @@ impl<'k> Walk<'_, 'k, '_> {
         }
         if is_state
             && scans
-            && let Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. } = stmt
+            && let Some(value) = stmt.value()
         {
             return self.begins(value, &place);
         }
