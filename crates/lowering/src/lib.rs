@@ -112,8 +112,6 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
     let program = written(kernel, &realized, options, Hazards::Refused)?;
     match verify::verify_kernel(realized.kernel(), &program) {
         verify::Finding::Proved { .. } => Ok(program),
-        // What the user has vouched for may depend on facts that cannot be proved.
-        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
         verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
     }
 }

@@ -49,6 +49,8 @@
 //!   are functions of the user's;
 //! * that a launch writes what it reads of shared and private memory, where one of its writes
 //!   stands under a condition that is not affine;
+//! * what the user has vouched for, if the kernel is known: that two executions of one part in one
+//!   iteration of the loops around it do not touch one cell, where data decide that (`order`);
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and
 //!   the declared facts.
 //!
@@ -94,7 +96,8 @@ use values::{Values, WrongValue};
 /// What the final check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Everything holds, for all values of the parameters.
+    /// Everything holds, for all values of the parameters; of pairs that the user has vouched for,
+    /// their disjointness is assumed.
     Proved {
         /// The number of queries about integer sets.
         questions: usize,
@@ -193,7 +196,8 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     }
     let values = operators.kernel.map(|kernel| Values::new(kernel, program));
     let sequence = Sequence::new(program);
-    let mut check = Check { program, questions: 0, seen: HashSet::new(), values, sequence };
+    let vouched = operators.kernel.is_some_and(|kernel| !kernel.vouched.is_empty());
+    let mut check = Check { program, vouched, questions: 0, seen: HashSet::new(), values, sequence };
     match check.all(operators.kernel) {
         Ok(None) => match operators.kernel.and_then(|kernel| segments::wrong_nest(kernel, program)) {
             Some(WrongNest::Wrong(found)) => Finding::Refuted(found),
@@ -208,6 +212,8 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
 /// What is found on the way through the launches.
 struct Check<'p> {
     program: &'p Program,
+    /// Whether the user has vouched for a step of the kernel.
+    vouched: bool,
     questions: usize,
     /// The values of parts that are given somewhere.
     seen: HashSet<(LeafId, u8)>,
@@ -282,7 +288,7 @@ impl<'p> Check<'p> {
             Some(Ok(())) | None => {}
         }
         self.sequence.launch(&in_inames)?;
-        let mut order = Order::new(&reading, &context);
+        let mut order = Order::new(&reading, &context, self.vouched);
         let meeting = order.check()?;
         self.questions += order.questions;
         if let Some(meeting) = meeting {

@@ -15,6 +15,10 @@
 //! reach (`uniform`), order those too.
 //!
 //! Blocks of one launch are never ordered; launches run one after another.
+//!
+//! What the user has vouched for covers one kind of pair: two executions of one part, in the same
+//! iteration of all loops around it, where data decide whether they touch one cell. Every other
+//! pair has to be ordered as without it.
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
@@ -26,7 +30,7 @@ use super::{
     reading::{Node, Reading, Touch, TouchId},
     uniform::Varying,
 };
-use crate::{Memory, Scope as SyncScope, Step};
+use crate::{LeafId, Memory, Scope as SyncScope, Step};
 
 /// The relation of the two executions' threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +77,8 @@ pub(super) fn is_own(name: &Name) -> bool {
 pub(super) struct Order<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
+    /// Whether the user has vouched for a step of the kernel.
+    vouched: bool,
     /// The arrays of which accesses of different threads may meet.
     shared: HashSet<Memory>,
     /// Where these threads are of one warp, and its barriers count: what lanes may decide
@@ -88,10 +94,11 @@ pub(super) struct Order<'r, 'p> {
 }
 
 impl<'r, 'p> Order<'r, 'p> {
-    pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
+    pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint], vouched: bool) -> Self {
         Order {
             reading,
             context,
+            vouched,
             shared: HashSet::new(),
             of_warp: None,
             numbers: Table::default(),
@@ -338,13 +345,13 @@ impl<'r, 'p> Order<'r, 'p> {
     }
 
     /// Whether what is declared of data leaves no pair, whichever comes first in the loops around
-    /// both.
-    fn excluded(&mut self, case: &System, loads: &[Load], loops: &[&Name]) -> Result<bool> {
+    /// both; or, if pairs in the same iteration of all of them are vouched for, none besides those.
+    fn excluded(&mut self, case: &System, loads: &[Load], loops: &[&Name], vouched: bool) -> Result<bool> {
         self.questions += 1;
         if case.is_empty()? || facts_exclude(case, loads, &self.reading.program.facts)? {
             return Ok(true);
         }
-        let Some((first, rest)) = loops.split_first() else { return Ok(false) };
+        let Some((first, rest)) = loops.split_first() else { return Ok(vouched) };
         let (this, other) = (Aff::var(*first), Aff::var(primed(first)));
         for c in [Constraint::lt(&this, &other)?, Constraint::lt(&other, &this)?] {
             self.questions += 1;
@@ -353,7 +360,7 @@ impl<'r, 'p> Order<'r, 'p> {
                 return Ok(false);
             }
         }
-        self.excluded(&case.with(&[Constraint::equal(&this, &other)?])?, loads, rest)
+        self.excluded(&case.with(&[Constraint::equal(&this, &other)?])?, loads, rest, vouched)
     }
 
     /// Asks about one pair: the second's execution is in the same iteration of all loops around
@@ -424,6 +431,12 @@ impl<'r, 'p> Order<'r, 'p> {
             });
             exact &= iteration == Iteration::Next;
         }
+        let by_data = !a.loads.is_empty() || first.cell.iter().chain(&second.cell).any(Option::is_none);
+        let part = |leaf: Option<LeafId>| reading.program.leaves.get(leaf?.0).map(|leaf| &leaf.part);
+        let vouched = self.vouched
+            && at.is_none()
+            && by_data
+            && part(first.leaf).is_some_and(|part_of| part(second.leaf) == Some(part_of));
         let alike = x == y && at.is_none();
         let both = self.number(rows)?;
         for axis in self.axes(who) {
@@ -439,7 +452,7 @@ impl<'r, 'p> Order<'r, 'p> {
                     loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
                 }
                 let case = self.asked[both].0.with(&[differ])?;
-                if !loads.is_empty() && self.excluded(&case, &loads, &free)? {
+                if (vouched || !loads.is_empty()) && self.excluded(&case, &loads, &free, vouched)? {
                     continue;
                 }
                 self.found = Some(Meeting { first: x, second: y, who, case, exact });
