@@ -8,6 +8,7 @@ use crate::{
     Issue, Number,
     call::{Body, Call, Piece, name_in, unquoted},
     names,
+    patterns::{self, is_pattern, not_a_pattern},
 };
 
 /// A value that is written as one argument of a step.
@@ -22,6 +23,11 @@ pub(crate) trait Argument: Sized {
     fn numbers(&mut self) -> Vec<&mut Number> {
         Vec::new()
     }
+
+    /// The names of a list, some of which may be patterns.
+    fn names(&mut self) -> Option<&mut Vec<Name>> {
+        None
+    }
 }
 
 impl Argument for Name {
@@ -35,24 +41,35 @@ impl Argument for Name {
     }
 }
 
-/// A name or `[names]`, in quotes or without.
+/// A name or `[names]`, in quotes or without. A name may be a [pattern](crate::patterns); a step
+/// whose list is not of names of the kernel refuses those (`BuiltIn::of_call`).
 impl Argument for Vec<Name> {
     fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
-        let inner = unquoted(&piece.value);
-        let inner = inner.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(inner);
-        if inner.trim().is_empty() {
-            return Ok(Vec::new());
-        }
-        let name = |text: &str| {
-            name_in(text.trim())
-                .ok_or_else(|| args.error_at(piece, format!("expected names, not `{}`", piece.value)))
+        let name = |text: &str| match name_in(text) {
+            Some(name) => Ok(name),
+            None if is_pattern(text) => match patterns::check(unquoted(text)) {
+                Ok(()) => Ok(Name::new(unquoted(text))),
+                Err(why) => Err(not_a_pattern(text, &why).at(args.call.source.place(piece.span.clone()))),
+            },
+            None => Err(args.error_at(piece, format!("expected names, not `{}`", piece.value))),
         };
-        inner.split(',').map(name).collect()
+        listed(piece).into_iter().map(name).collect()
     }
 
     fn text(&self) -> String {
         format!("[{}]", names::comma(self))
     }
+
+    fn names(&mut self) -> Option<&mut Vec<Name>> {
+        Some(self)
+    }
+}
+
+/// The entries of a list, in quotes or without.
+fn listed(piece: &Piece) -> Vec<&str> {
+    let inner = unquoted(&piece.value);
+    let inner = inner.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(inner);
+    if inner.trim().is_empty() { Vec::new() } else { inner.split(',').map(str::trim).collect() }
 }
 
 /// An integer or an open parameter.

@@ -34,6 +34,9 @@
 //! | `option(default)` | `field=...`, or the default | if it differs |
 //! | `shown(default)` | the same | always |
 //!
+//! A list of names of the kernel says what they are, `= names("the inames") of Inames`; it may then
+//! have patterns ([`crate::patterns`]), which are replaced before the step is applied.
+//!
 //! A step with a different kind of text, such as `assume(n >= 1)`, is declared `as "assume", by
 //! hand`, and implements [`TextForm`](crate::step::TextForm) itself. Other names under which the
 //! step is parsed follow its name: `as "set_address_space" | "make_global"`.
@@ -47,7 +50,10 @@ macro_rules! step {
     (
         $(#[$attr:meta])*
         pub struct $step:ident as $name:literal $(| $alias:literal)* {
-            $( $(#[$field_attr:meta])* pub $field:ident: $type:ty = $form:ident($($given:expr)?), )*
+            $(
+                $(#[$field_attr:meta])*
+                pub $field:ident: $type:ty = $form:ident($($given:expr)?) $(of $subject:ident)?,
+            )*
         }
         $($rest:tt)*
     ) => {
@@ -70,6 +76,13 @@ macro_rules! step {
 
             fn numbers(&mut self) -> Vec<&mut crate::Number> {
                 [$( crate::arguments::Argument::numbers(&mut self.$field) ),*].into_iter().flatten().collect()
+            }
+
+            fn lists(&mut self) -> Vec<crate::step::List<'_>> {
+                [$( crate::step::List::of(&mut self.$field, step!(@subject $($subject)?)) ),*]
+                    .into_iter()
+                    .flatten()
+                    .collect()
             }
         }
     };
@@ -113,6 +126,9 @@ macro_rules! step {
         }
         pub(crate) use declared;
     };
+
+    (@subject) => { None };
+    (@subject $subject:ident) => { Some(crate::patterns::Subject::$subject) };
 
     (@read next, $args:ident, $field:ident, $what:expr) => { $args.next($what)? };
     (@read names, $args:ident, $field:ident, $what:expr) => { $args.all_names($what)? };
@@ -205,6 +221,15 @@ macro_rules! steps {
                     Step::Together(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
                     Step::Composite(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
                     Step::User(_) => Vec::new(),
+                }
+            }
+
+            /// Replaces the patterns in its lists by the names that they stand for in a kernel.
+            pub(crate) fn expand(&mut self, kernel: &KernelData) -> Result<(), Diagnostic> {
+                match self {
+                    $( Step::$step(step) => step.expand(kernel), )*
+                    // Their own steps are expanded one by one, each for the kernel that it gets.
+                    Step::Together(_) | Step::Composite(_) | Step::User(_) => Ok(()),
                 }
             }
 

@@ -156,7 +156,11 @@ impl Explanation {
                     }
                     continue;
                 }
-                let notes = step.rule().notes(kernel);
+                let expanded = step.expanded(kernel).unwrap_or_else(|_| step.clone());
+                let mut notes = expanded.rule().notes(kernel);
+                if expanded != *step {
+                    notes.insert(0, format!("for this kernel: {expanded}"));
+                }
                 let outcome = step.judged(kernel).map_err(|d| refused(d, number, kernel));
                 let is_refused = outcome.is_err();
                 if let Ok(judged) = &outcome {

@@ -7,7 +7,8 @@
 //! steps to a kernel. A kernel is a value too: a step that is refused leaves it unchanged.
 //!
 //! The documentation of [`Step`] lists each step with its counterpart in loopy, and the module
-//! [`tags`] does so for each tag.
+//! [`tags`] does so for each tag. Lists of inames, instructions and temporaries may have
+//! [`patterns`].
 //!
 //! Every step is judged (see [`Verdict`]). Either the new kernel is proved to compute what the
 //! declared kernel computes, for all values of the parameters; or the step is refused with a
@@ -31,6 +32,7 @@ mod fluent;
 mod judged;
 mod names;
 mod number;
+pub mod patterns;
 mod pipeline;
 mod reference;
 mod registry;

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name};
 use loopwright_legality::Judgement;
 
 use crate::{
     Composite, Number, Registry, Step, Together, UserStep,
-    arguments::Args,
+    arguments::{Args, Argument},
     call::{Body, Call},
     judged::{Judged, apply_judged, with_right_layouts},
     names,
+    patterns::{self, Subject, is_pattern},
     together::raw_all,
 };
 
@@ -47,6 +48,33 @@ pub(crate) trait TextForm: Sized {
     fn numbers(&mut self) -> Vec<&mut Number> {
         Vec::new()
     }
+    /// Its lists of names.
+    fn lists(&mut self) -> Vec<List<'_>> {
+        Vec::new()
+    }
+    /// Replaces patterns by the names that they stand for in a kernel.
+    fn expand(&mut self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        for List { names, subject } in self.lists() {
+            if let Some(subject) = subject {
+                patterns::expand_names(kernel, subject, names)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list of names of a step.
+pub(crate) struct List<'s> {
+    pub names: &'s mut Vec<Name>,
+    /// What they are names of; `None` for names that the step gives itself.
+    pub subject: Option<Subject>,
+}
+
+impl<'s> List<'s> {
+    /// The list in a field, if it is one.
+    pub fn of(value: &'s mut impl Argument, subject: Option<Subject>) -> Option<Self> {
+        value.names().map(|names| List { names, subject })
+    }
 }
 
 /// A step's name, its other names, and the attributes of its structure.
@@ -67,7 +95,14 @@ pub(crate) trait BuiltIn: Transform + TextForm {
             return None;
         }
         Some(Args::of(call).and_then(|mut args| {
-            let step = Self::read(&mut args)?;
+            let mut step = Self::read(&mut args)?;
+            for list in step.lists().into_iter().filter(|list| list.subject.is_none()) {
+                if let Some(pattern) = list.names.iter().find(|name| is_pattern(name)) {
+                    let message = format!("expected names, not `{pattern}`");
+                    let help = "patterns stand for names that the kernel has already";
+                    return Err(args.error(message).help(help));
+                }
+            }
             args.done()?;
             Ok(step)
         }))
@@ -137,7 +172,18 @@ impl Step {
     /// The kernel after the step and the verdict. A composite step is judged step by step, and its
     /// verdict is that on the whole.
     pub fn judged(&self, kernel: &LoopKernel) -> Result<Judged, Diagnostic> {
-        apply_judged(self.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
+        let step = self.expanded(kernel)?;
+        apply_judged(step.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
+    }
+
+    /// The step with the [patterns](crate::patterns) in its lists replaced by the names that they
+    /// stand for in this kernel.
+    ///
+    /// Errors: a pattern that matches nothing, or is none.
+    pub fn expanded(&self, kernel: &LoopKernel) -> Result<Step, Diagnostic> {
+        let mut step = self.clone();
+        step.expand(kernel)?;
+        Ok(step)
     }
 
     /// The step's own transform, which applies it without a verdict.
@@ -150,7 +196,7 @@ impl Step {
         match self {
             Step::Together(group) => raw_all(&group.steps, kernel),
             Step::Composite(group) => raw_all(&group.steps, kernel),
-            step => with_right_layouts(step.transform().apply(kernel)?),
+            step => with_right_layouts(step.expanded(kernel)?.transform().apply(kernel)?),
         }
     }
 }

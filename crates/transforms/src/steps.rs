@@ -3,7 +3,7 @@
 //! A new step needs a file, which declares it (`crate::declare`), and two lines here: its module,
 //! and its place in the list.
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Precision};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, KernelData, Name, Precision};
 
 use crate::{
     Composite, IntoNames, Number, Pipeline, Together, Transform, UserStep,

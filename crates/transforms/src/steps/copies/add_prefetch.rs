@@ -103,7 +103,7 @@ step! {
         /// An array with axes, in any memory.
         pub array: Name = next("the array to prefetch"),
         /// The inames that are swept over.
-        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
+        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`") of Inames,
         /// The memory of the buffer: shared, which is the default, or private.
         #[serde(default = "shared")]
         pub space: AddressSpace = option(shared()),
@@ -118,7 +118,7 @@ step! {
         pub inames: Vec<Name> = option(),
         /// The instructions whose reads are replaced; if empty, all instructions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub readers: Vec<Name> = option(),
+        pub readers: Vec<Name> = option() of Instructions,
         /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.
         #[serde(default = "single", skip_serializing_if = "is_single")]
         pub vec: Number = option(single()),

@@ -8,6 +8,7 @@ use loopwright_kernel_ir::{
 use crate::{
     Number, Transform,
     arguments::{Args, Argument, keyed},
+    patterns::Subject,
     rewrite::{
         add_instruction, buffered, element,
         extent::last_part,
@@ -15,7 +16,7 @@ use crate::{
         fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
         tree,
     },
-    step::TextForm,
+    step::{List, TextForm},
 };
 
 step! {
@@ -212,6 +213,10 @@ impl TextForm for BufferArray {
 
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![&mut self.vec]
+    }
+
+    fn lists(&mut self) -> Vec<List<'_>> {
+        List::of(&mut self.sweep, Some(Subject::Inames)).into_iter().collect()
     }
 }
 

@@ -118,7 +118,7 @@ step! {
         pub iname: Name = next("the iname of the loop"),
         /// The buffers, at least one, each filled by one copy in the loop; each gets an axis of
         /// `stages` slots in front.
-        pub temporaries: Vec<Name> = next("the temporaries, as `[a_tile, b_tile]`"),
+        pub temporaries: Vec<Name> = next("the temporaries, as `[a_tile, b_tile]`") of Temporaries,
         /// The number of slots: the copies are one less iterations ahead.
         pub stages: Number = shown(Number::Known(2)),
         /// Where in an iteration the copies for a later one are issued.

@@ -142,7 +142,7 @@ step! {
         /// A temporary with axes, read by instructions that do not write it.
         pub temporary: Name = next("the temporary to precompute"),
         /// The inames that are swept over.
-        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
+        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`") of Inames,
         /// The memory of the buffer: shared, which is the default, or private.
         pub space: AddressSpace = option(AddressSpace::Shared),
         /// The buffer's name; by default the temporary's with the suffix `_tile`.

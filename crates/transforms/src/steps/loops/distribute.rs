@@ -63,7 +63,7 @@ step! {
         pub iname: Name = next("the iname of the loop"),
         /// The instructions that begin a new loop; if empty, every child of the loop gets one.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub before: Vec<Name> = option(),
+        pub before: Vec<Name> = option() of Instructions,
         /// Names of the copies of the iname, in the order of the loops.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub new: Vec<Name> = option(),

@@ -76,9 +76,9 @@ step! {
     /// ```
     pub struct DuplicateInames as "duplicate_inames" {
         /// The inames, over each of which at least one of the instructions runs.
-        pub inames: Vec<Name> = next("the inames"),
+        pub inames: Vec<Name> = next("the inames") of Inames,
         /// The instructions that get separate loops.
-        pub instructions: Vec<Name> = next("the instructions, as `[id, ...]`"),
+        pub instructions: Vec<Name> = next("the instructions, as `[id, ...]`") of Instructions,
         /// Names of the copies, in the order of the inames.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub new: Vec<Name> = option(),

@@ -64,7 +64,7 @@ step! {
     /// ```
     pub struct FuseLoops as "fuse_loops" {
         /// The inames, in the order of the bodies.
-        pub inames: Vec<Name> = list("the inames of the loops, in the order of their bodies"),
+        pub inames: Vec<Name> = list("the inames of the loops, in the order of their bodies") of Inames,
         /// Name of the loop; by default the first iname.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new: Option<Name> = option(),

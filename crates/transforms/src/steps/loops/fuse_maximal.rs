@@ -76,7 +76,7 @@ step! {
     #[serde(transparent)]
     pub struct FuseMaximal as "fuse_maximal" {
         /// The inames of the candidates.
-        pub inames: Vec<Name> = names("the inames of the loops"),
+        pub inames: Vec<Name> = names("the inames of the loops") of Inames,
     }
     table: "fuse_maximal(i, j, k)" => "`get_kennedy_unweighted_fusion_candidates`, \
         `rename_inames_in_batch`",

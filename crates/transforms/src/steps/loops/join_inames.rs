@@ -9,10 +9,11 @@ use crate::{
     Transform,
     arguments::{Args, Argument},
     names,
+    patterns::{Subject, is_pattern},
     rewrite::{
         body_of, extent, parts_with_inames, replace_in_lists, require_fresh, require_iname, require_untagged,
     },
-    step::TextForm,
+    step::{List, TextForm},
 };
 
 step! {
@@ -129,7 +130,7 @@ impl TextForm for JoinInames {
         let mut new = args.option("new")?;
         let rest = args.rest_names()?;
         match (listed, rest.as_slice()) {
-            (true, [name]) if new.is_none() => new = Some(name.clone()),
+            (true, [name]) if new.is_none() && !is_pattern(name) => new = Some(name.clone()),
             (true, []) => {}
             _ => inames.extend(rest),
         }
@@ -138,6 +139,10 @@ impl TextForm for JoinInames {
 
     fn arguments(&self) -> Vec<String> {
         [self.inames.text()].into_iter().chain(self.new.as_ref().map(Name::to_string)).collect()
+    }
+
+    fn lists(&mut self) -> Vec<List<'_>> {
+        List::of(&mut self.inames, Some(Subject::Inames)).into_iter().collect()
     }
 }
 

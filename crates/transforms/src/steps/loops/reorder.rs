@@ -63,7 +63,7 @@ step! {
     #[serde(transparent)]
     pub struct Reorder as "reorder" {
         /// The inames, outermost first.
-        pub inames: Vec<Name> = names("the inames in their order, outermost first"),
+        pub inames: Vec<Name> = names("the inames in their order, outermost first") of Inames,
     }
     table: "reorder(j, i)" => "`prioritize_loops(k, \"j,i\")`, always obeyed and its dependences \
         proved",

@@ -5,7 +5,8 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use crate::{
     Number, Reorder, SplitIname, Transform,
     arguments::{Args, Argument},
-    step::TextForm,
+    patterns::Subject,
+    step::{List, TextForm},
 };
 
 step! {
@@ -109,6 +110,10 @@ impl TextForm for Tile {
 
     fn numbers(&mut self) -> Vec<&mut Number> {
         self.lengths.iter_mut().collect()
+    }
+
+    fn lists(&mut self) -> Vec<List<'_>> {
+        List::of(&mut self.inames, Some(Subject::Inames)).into_iter().collect()
     }
 }
 

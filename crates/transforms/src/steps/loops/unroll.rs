@@ -59,7 +59,7 @@ step! {
     #[serde(transparent)]
     pub struct Unroll as "unroll" {
         /// Inames whose lengths are bounded by constants.
-        pub inames: Vec<Name> = names("the inames to unroll"),
+        pub inames: Vec<Name> = names("the inames to unroll") of Inames,
     }
     table: "unroll(i)" => "`tag_inames(k, \"i:unr\")`",
     methods: {

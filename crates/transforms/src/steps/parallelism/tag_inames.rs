@@ -7,8 +7,9 @@ use loopwright_kernel_ir::{Diagnostic, Flat, KernelData, LoopKernel, Name, Tag, 
 use crate::{
     Transform,
     arguments::Args,
-    call::name_in,
+    call::{name_in, unquoted},
     names,
+    patterns::{self, Subject, is_pattern, not_a_pattern},
     rewrite::{extent::Extents, parts_with_inames, require_iname},
     step::TextForm,
 };
@@ -32,7 +33,8 @@ step! {
     /// lowered.
     ///
     /// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same,
-    /// also as `tag_inames("i:g.0, j:l.0")`.
+    /// also as `tag_inames("i:g.0, j:l.0")`. An iname may be a [pattern](crate::patterns):
+    /// `tag_inames(*_inner: unroll)`.
     ///
     /// # Before and after
     ///
@@ -171,8 +173,18 @@ impl TagInames {
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let mut tags = Vec::new();
         for pair in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let parsed = pair.split_once(':').and_then(|(n, t)| Some((name_in(n.trim())?, t.trim())));
-            let Some((name, tag)) = parsed else {
+            // A pattern may have a `:` of its own, a tag has none.
+            let parsed = pair.rsplit_once(':').map(|(n, t)| (unquoted(n.trim()), t.trim()));
+            let named = parsed.and_then(|(n, t)| match name_in(n) {
+                None if is_pattern(n) => Some((Name::new(n), t)),
+                name => Some((name?, t)),
+            });
+            if let Some((name, _)) = &named
+                && is_pattern(name)
+            {
+                patterns::check(name).map_err(|why| not_a_pattern(name, &why))?;
+            }
+            let Some((name, tag)) = named else {
                 return Err(Diagnostic::new(
                     "step-arguments",
                     format!("expected `iname: tag`, not `{pair}`"),
@@ -253,6 +265,10 @@ impl TextForm for TagInames {
 
     fn arguments(&self) -> Vec<String> {
         self.tags.iter().map(|(iname, tag)| format!("{iname}: {tag}")).collect()
+    }
+
+    fn expand(&mut self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        patterns::expand(kernel, Subject::Inames, &mut self.tags)
     }
 }
 

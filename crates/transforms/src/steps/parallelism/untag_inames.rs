@@ -57,7 +57,7 @@ step! {
     #[serde(transparent)]
     pub struct UntagInames as "untag_inames" {
         /// Inames that have tags.
-        pub inames: Vec<Name> = names("the inames to untag"),
+        pub inames: Vec<Name> = names("the inames to untag") of Inames,
     }
     table: "untag_inames(i)" => "`untag_inames(k, \"i\", ...)`",
     methods: {

@@ -68,7 +68,7 @@ step! {
     #[serde(transparent)]
     pub struct SplitReductionInward as "split_reduction_inward" {
         /// Some of the inames of a reduction.
-        pub inames: Vec<Name> = names("some of the inames of a reduction"),
+        pub inames: Vec<Name> = names("some of the inames of a reduction") of Inames,
     }
     table: "split_reduction_inward(i_inner)" => "`split_reduction_inward(k, \"i_inner\")`",
     methods: {

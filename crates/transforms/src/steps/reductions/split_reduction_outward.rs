@@ -61,7 +61,7 @@ step! {
     #[serde(transparent)]
     pub struct SplitReductionOutward as "split_reduction_outward" {
         /// Some of the inames of a reduction.
-        pub inames: Vec<Name> = names("some of the inames of a reduction"),
+        pub inames: Vec<Name> = names("some of the inames of a reduction") of Inames,
     }
     table: "split_reduction_outward(i_outer)" => "`split_reduction_outward(k, \"i_outer\")`",
     methods: {

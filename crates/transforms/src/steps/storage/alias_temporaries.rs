@@ -65,7 +65,7 @@ step! {
     #[serde(transparent)]
     pub struct AliasTemporaries as "alias_temporaries" {
         /// The temporaries; the first one stays.
-        pub temporaries: Vec<Name> = list("the temporaries, as `[a, b]`"),
+        pub temporaries: Vec<Name> = list("the temporaries, as `[a, b]`") of Temporaries,
     }
     table: "alias_temporaries([a, b])" => "`alias_temporaries(k, [\"a\", \"b\"])`",
     methods: {

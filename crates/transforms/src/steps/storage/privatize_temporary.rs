@@ -67,7 +67,7 @@ step! {
         /// A temporary that bounds no loop.
         pub temporary: Name = next("the temporary"),
         /// The inames, one for each new axis.
-        pub inames: Vec<Name> = list("the inames, as `[i]`"),
+        pub inames: Vec<Name> = list("the inames, as `[i]`") of Inames,
     }
     table: "privatize_temporary(t, [i])" => "`privatize_temporaries_with_inames(k, \"i\", \"t\")`",
     methods: {
