@@ -133,25 +133,25 @@ pub(crate) fn stride(lookup: &Lookup<'_>, access: &Access, along: &Along) -> Str
     if !array.layout.is_default() {
         return Stride::Layout;
     }
-    let total = || -> Result<QuasiPolynomial, Refusal> {
+    let total = || -> Option<QuasiPolynomial> {
         let mut sum = QuasiPolynomial::default();
         for (step, stride) in steps.iter().zip(strides(array)?) {
-            sum = sum.plus(&stride.times(&QuasiPolynomial::constant(*step))?)?;
+            sum = sum.plus(&stride.times(&QuasiPolynomial::constant(*step)).ok()?).ok()?;
         }
-        Ok(sum)
+        Some(sum)
     };
     match total() {
-        Ok(sum) => match sum.as_constant() {
+        Some(sum) => match sum.as_constant() {
             Some(0) => Stride::Uniform,
             Some(n) => Stride::Elements(n),
             None => Stride::Symbolic(sum),
         },
-        Err(_) => Stride::Varying,
+        None => Stride::Varying,
     }
 }
 
-/// The strides of an array's axes, in elements.
-fn strides(array: &Array) -> Result<Vec<QuasiPolynomial>, Refusal> {
+/// The strides of an array's axes, in elements; `None` if one is no polynomial of parameters.
+fn strides(array: &Array) -> Option<Vec<QuasiPolynomial>> {
     let mut strides = vec![QuasiPolynomial::constant(1); array.axes.len()];
     let mut dense = QuasiPolynomial::constant(1);
     for axis in array.storage_order().into_iter().rev() {
@@ -159,33 +159,33 @@ fn strides(array: &Array) -> Result<Vec<QuasiPolynomial>, Refusal> {
         strides[axis] = match &declared.stride {
             Some(stride) => polynomial(stride)?,
             None => {
+                let padding = QuasiPolynomial::constant(declared.padding.into());
+                let padded = polynomial(&declared.length)?.plus(&padding).ok()?;
                 let own = dense.clone();
-                let padded = polynomial(&declared.length)?
-                    .plus(&QuasiPolynomial::constant(declared.padding.into()))?;
-                dense = dense.times(&padded)?;
+                dense = dense.times(&padded).ok()?;
                 own
             }
         };
     }
-    Ok(strides)
+    Some(strides)
 }
 
 /// An integer expression of parameters.
-fn polynomial(e: &Expr) -> Result<QuasiPolynomial, Refusal> {
+fn polynomial(e: &Expr) -> Option<QuasiPolynomial> {
     if let Some(aff) = e.to_aff() {
-        return QuasiPolynomial::affine(&substitute(&aff, &|_| None)?);
+        return QuasiPolynomial::affine(&substitute(&aff, &|_| None).ok()?).ok();
     }
     match e {
-        Expr::Unary(UnaryOp::Neg, a) => QuasiPolynomial::default().minus(&polynomial(a)?),
+        Expr::Unary(UnaryOp::Neg, a) => QuasiPolynomial::default().minus(&polynomial(a)?).ok(),
         Expr::Binary(op, a, b) => {
             let (a, b) = (polynomial(a)?, polynomial(b)?);
             match op {
-                BinaryOp::Add => a.plus(&b),
-                BinaryOp::Sub => a.minus(&b),
-                BinaryOp::Mul => a.times(&b),
-                _ => Err(Refusal::new("count-shape", "a length is no polynomial of parameters")),
+                BinaryOp::Add => a.plus(&b).ok(),
+                BinaryOp::Sub => a.minus(&b).ok(),
+                BinaryOp::Mul => a.times(&b).ok(),
+                _ => None,
             }
         }
-        _ => Err(Refusal::new("count-shape", "a length is no polynomial of parameters")),
+        _ => None,
     }
 }

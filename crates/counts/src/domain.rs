@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    Aff, Arg, BinaryOp, Constraint, Expr, Instruction, Kind, Lookup, Name, Part, Standing, UnaryOp,
+    Aff, Arg, BinaryOp, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, Standing, UnaryOp,
 };
 use loopwright_poly::System;
 
@@ -22,65 +22,79 @@ pub(crate) struct Domain {
     pub guard: Guard,
 }
 
-/// What is known where an expression is evaluated, besides its part's domain.
+/// Where an expression is evaluated, within its part's domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    /// The number of evaluations is the sum of these signs times the numbers of points at which the
-    /// constraints hold: `else` is everything less `then`.
-    signed: Vec<(i64, Vec<Constraint>)>,
-    /// Constraints that hold there.
-    pub region: Vec<Constraint>,
-    /// Whether they hold nowhere else.
-    pub region_is_exact: bool,
+    /// Disjoint alternatives, each a conjunction.
+    pub regions: Vec<Vec<Constraint>>,
     /// Whether it is evaluated less often, by conditions that are not affine.
     pub at_most: bool,
 }
 
+/// The greatest number of alternatives of a guard.
+const REGIONS: usize = 32;
+
 impl Guard {
     /// No condition.
     pub fn always() -> Guard {
-        Guard { signed: vec![(1, Vec::new())], region: Vec::new(), region_is_exact: true, at_most: false }
+        Guard { regions: vec![Vec::new()], at_most: false }
     }
 
     /// Inside a condition that is not affine.
     pub fn undecided(&self) -> Guard {
-        Guard { at_most: true, region_is_exact: false, ..self.clone() }
+        Guard { at_most: true, ..self.clone() }
     }
 
     fn and(&self, more: &[Constraint]) -> Guard {
-        let both = |own: &[Constraint]| own.iter().chain(more).cloned().collect();
-        Guard {
-            signed: self.signed.iter().map(|(s, own)| (*s, both(own))).collect(),
-            region: both(&self.region),
-            ..self.clone()
-        }
+        let both = |own: &Vec<Constraint>| own.iter().chain(more).cloned().collect();
+        Guard { regions: self.regions.iter().map(both).collect(), ..self.clone() }
     }
 
-    /// Everywhere but where `other` holds, which lies inside.
-    fn without(&self, other: &Guard) -> Guard {
-        let mut signed = self.signed.clone();
-        signed.extend(other.signed.iter().map(|(sign, c)| (-sign, c.clone())));
-        if other.at_most || signed.len() > SIGNED {
-            return self.undecided();
-        }
-        Guard { signed, region_is_exact: false, ..self.clone() }
-    }
-
+    /// Where a conjunction does not hold: its first constraint does not; or it does, and the second
+    /// does not; and so on.
     fn and_not(&self, condition: &[Constraint]) -> Guard {
-        let mut guard = self.without(&self.and(condition));
-        if let [c] = condition
-            && c.kind == Kind::Ge
-            && !guard.at_most
-        {
-            guard.region.extend(c.negations().unwrap_or_default());
-            guard.region_is_exact = self.region_is_exact;
+        let mut found = Guard { regions: Vec::new(), ..self.clone() };
+        for (k, c) in condition.iter().enumerate() {
+            let Ok(negations) = c.negations() else { return self.undecided() };
+            for negation in negations {
+                let more: Vec<Constraint> = condition[..k].iter().cloned().chain([negation]).collect();
+                found.regions.extend(self.and(&more).regions);
+            }
         }
-        guard
+        found
+    }
+
+    /// Where one of two holds that exclude each other, both inside this guard, which is exact.
+    fn either(&self, one: Guard, other: Guard) -> Guard {
+        let mut regions = one.regions;
+        regions.extend(other.regions);
+        let undecided = one.at_most || other.at_most;
+        if undecided || regions.len() > REGIONS {
+            self.undecided()
+        } else {
+            Guard { regions, ..self.clone() }
+        }
+    }
+
+    /// What holds in all alternatives.
+    fn known(&self) -> Vec<Constraint> {
+        let Some((first, rest)) = self.regions.split_first() else { return Vec::new() };
+        first.iter().filter(|c| rest.iter().all(|r| r.contains(c))).cloned().collect()
     }
 }
 
-/// The greatest number of terms of a guard.
-const SIGNED: usize = 16;
+/// What is known about the parameters of a kernel: its assumptions, and that no argument has a
+/// negative length.
+pub fn assumptions(kernel: &KernelData) -> Vec<Constraint> {
+    let mut rows = kernel.assumptions.clone();
+    for arg in &kernel.args {
+        if let Arg::Array(array) = arg {
+            let lengths = array.axes.iter().filter_map(|axis| axis.length.to_aff());
+            rows.extend(lengths.filter(|l| l.as_constant().is_none()).map(Constraint::nonneg));
+        }
+    }
+    rows
+}
 
 /// The counts of a kernel's domains.
 pub(crate) struct Domains<'l, 'k> {
@@ -92,15 +106,8 @@ pub(crate) struct Domains<'l, 'k> {
 
 impl<'l, 'k> Domains<'l, 'k> {
     pub fn new(lookup: &'l Lookup<'k>) -> Result<Self, Refusal> {
-        let kernel = lookup.kernel();
-        let mut rows = kernel.assumptions.clone();
-        for arg in &kernel.args {
-            if let Arg::Array(array) = arg {
-                let lengths = array.axes.iter().filter_map(|axis| axis.length.to_aff());
-                rows.extend(lengths.filter(|l| l.as_constant().is_none()).map(Constraint::nonneg));
-            }
-        }
-        Ok(Domains { lookup, context: System::new(&rows)?, known: BTreeMap::new() })
+        let context = System::of(assumptions(lookup.kernel()))?;
+        Ok(Domains { lookup, context, known: BTreeMap::new() })
     }
 
     /// The domain of a part.
@@ -148,9 +155,8 @@ impl<'l, 'k> Domains<'l, 'k> {
     /// The number of points of a domain where a guard holds.
     pub fn count(&mut self, domain: &Domain, guard: &Guard) -> Result<Formula, Refusal> {
         let mut sum = Formula::default();
-        for (sign, more) in &guard.signed {
-            let own = self.count_where(domain, more)?;
-            sum = sum.plus(&own.scale(*sign)?)?;
+        for region in &guard.regions {
+            sum = sum.plus(&self.count_where(domain, region)?)?;
         }
         Ok(sum)
     }
@@ -169,8 +175,14 @@ impl<'l, 'k> Domains<'l, 'k> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let derived = |n: &Name| self.lookup.definition(n).is_some();
-        let formula = count_points(&dims, &constraints, &self.context, &derived);
+        // A loop that was split is counted as the loop before: its parts are solved for first, those
+        // that were made last before those that they were made of.
+        let definitions = &self.lookup.kernel().definitions;
+        let rank = |n: &Name| {
+            let defined = definitions.iter().position(|d| d.iname == *n);
+            defined.map_or(0, |k| definitions.len() - k)
+        };
+        let formula = count_points(&dims, &constraints, &self.context, &rank);
         self.known.insert(key, formula.clone());
         formula
     }
@@ -205,6 +217,12 @@ impl<'l, 'k> Domains<'l, 'k> {
 
     /// The guard where a condition has this value.
     pub fn when(&self, inames: &[Name], condition: &Expr, guard: &Guard, value: bool) -> Guard {
+        let exact = Guard { at_most: false, ..guard.clone() };
+        let inside = self.when_exact(inames, condition, &exact, value);
+        Guard { at_most: inside.at_most || guard.at_most, ..inside }
+    }
+
+    fn when_exact(&self, inames: &[Name], condition: &Expr, guard: &Guard, value: bool) -> Guard {
         use BinaryOp::{And, Eq, Ne, Or};
         match condition {
             Expr::Unary(UnaryOp::Not, inner) => return self.when(inames, inner, guard, !value),
@@ -214,15 +232,16 @@ impl<'l, 'k> Domains<'l, 'k> {
             }
             _ => {}
         }
-        let standing = Standing::new(self.lookup, inames).given(&guard.region);
+        let standing = Standing::new(self.lookup, inames).given(&guard.known());
         match (standing.constraints(condition), condition) {
             (Some(c), _) if value => guard.and(&c),
             (Some(c), _) => guard.and_not(&c),
-            // Both hold, or neither does: the other value is what is left.
+            // `a and b` is false if `a` is, or if `a` holds and `b` does not; likewise for `or`.
             (None, Expr::Binary(op @ (And | Or), a, b)) => {
                 let both = *op == And;
-                let inside = self.when(inames, b, &self.when(inames, a, guard, both), both);
-                if value == both { inside } else { guard.without(&inside) }
+                let first = self.when(inames, a, guard, both);
+                let second = self.when(inames, b, &first, value);
+                if value == both { second } else { guard.either(self.when(inames, a, guard, value), second) }
             }
             (None, _) => guard.undecided(),
         }

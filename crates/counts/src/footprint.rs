@@ -41,15 +41,17 @@ impl Cells {
         let unknown = || Refusal::new("count-data", "a subscript is not affine, or read from data");
         let subscripts = subscripts(domains.lookup, access).ok_or_else(unknown)?;
         self.axes = subscripts.len();
-        let all = domain.constraints.iter().chain(&guard.region).cloned().collect();
-        let (dims, mut constraints) = domains.close(&domain.inames, all)?;
-        for (k, subscript) in subscripts.iter().enumerate() {
-            constraints.push(Constraint::equal(&Aff::var(cell(k)), subscript)?);
-        }
-        constraints.extend(domains.context.constraints().iter().cloned());
-        for system in System::of(constraints)?.project_exactly(&|n| dims.contains(n))? {
-            if !self.systems.contains(&system) {
-                self.systems.push(system);
+        for region in &guard.regions {
+            let all = domain.constraints.iter().chain(region).cloned().collect();
+            let (dims, mut constraints) = domains.close(&domain.inames, all)?;
+            for (k, subscript) in subscripts.iter().enumerate() {
+                constraints.push(Constraint::equal(&Aff::var(cell(k)), subscript)?);
+            }
+            constraints.extend(domains.context.constraints().iter().cloned());
+            for system in System::of(constraints)?.project_exactly(&|n| dims.contains(n))? {
+                if !self.systems.contains(&system) {
+                    self.systems.push(system);
+                }
             }
         }
         if self.systems.len() > CONJUNCTIONS {
@@ -71,7 +73,7 @@ impl Cells {
         };
         let mut sum = Formula::default();
         for piece in pieces {
-            let own = count_points(&dims, piece.constraints(), &domains.context, &|_| false)?;
+            let own = count_points(&dims, piece.constraints(), &domains.context, &|_| 0)?;
             sum = sum.plus(&own)?;
         }
         Ok(sum)

@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
                 let side = if direction == Direction::Load { direction } else { Direction::Store };
                 let entry = self.cells.entry((access.array.clone(), side));
                 let (cells, at_most) = entry.or_insert_with(|| (Ok(Cells::default()), false));
-                *at_most |= guard.at_most || !guard.region_is_exact;
+                *at_most |= guard.at_most;
                 if let Ok(known) = cells
                     && let Err(refusal) = known.add(&self.domains, domain, &guard, &access)
                 {

@@ -38,6 +38,7 @@ mod sum;
 mod total;
 
 pub use accesses::{Along, Direction, Stride};
+pub use domain::assumptions;
 pub use formula::{Formula, Piece};
 pub use kernel::{AccessCount, Counts, Footprint, OperationCount, PartCount, count};
 pub use operations::Operation;

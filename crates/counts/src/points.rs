@@ -28,8 +28,8 @@ const STEPS: usize = 400;
 /// Counts points. The context is what is known about the parameters.
 pub(crate) struct Points<'c> {
     context: &'c System,
-    /// Names that are solved for last: those that stand for a function of others.
-    derived: &'c dyn Fn(&Name) -> bool,
+    /// Of several names that an equality could be solved for, the one with the least rank is.
+    rank: &'c dyn Fn(&Name) -> usize,
     fresh: Fresh,
     steps: usize,
 }
@@ -123,15 +123,15 @@ fn find_floor(state: &State) -> Result<Option<OpenFloor>, Refusal> {
 }
 
 /// The number of integer points of `constraints` over the names `dims`; other names are parameters,
-/// about which `context` holds. An equality is solved for a name for which `derived` holds only if
-/// it has no other.
+/// about which `context` holds. Equalities are solved for names of low rank: the names that stand
+/// for functions of others stay, and with them the constraints that were written for them.
 pub(crate) fn count_points(
     dims: &[Name],
     constraints: &[Constraint],
     context: &System,
-    derived: &dyn Fn(&Name) -> bool,
+    rank: &dyn Fn(&Name) -> usize,
 ) -> Result<Formula, Refusal> {
-    let mut points = Points { context, derived, fresh: Fresh::new(), steps: 0 };
+    let mut points = Points { context, rank, fresh: Fresh::new(), steps: 0 };
     let mut formula = Formula::default();
     let value = QuasiPolynomial::constant(1);
     let state = State { dims: dims.to_vec(), constraints: constraints.to_vec(), value };
@@ -157,7 +157,7 @@ pub fn points(
     constraints: &[Constraint],
     assumptions: &[Constraint],
 ) -> Result<Formula, Refusal> {
-    count_points(dims, constraints, &System::new(assumptions)?, &|_| false)
+    count_points(dims, constraints, &System::new(assumptions)?, &|_| 0)
 }
 
 impl Points<'_> {
@@ -216,14 +216,14 @@ impl Points<'_> {
 
     /// An equality solved for a name: the name, its value, and that the coefficient divides.
     fn solve(&self, state: &State) -> Result<Option<(Name, Aff, Vec<Constraint>)>, Refusal> {
-        let mut best: Option<((bool, bool, u64), &Name, &Constraint)> = None;
+        let mut best: Option<((bool, usize, u64), &Name, &Constraint)> = None;
         for c in state.constraints.iter().filter(|c| c.kind == Kind::Eq) {
             for d in &state.dims {
                 let k = c.aff.coefficient(d);
                 if k == 0 || floors_of(&c.aff, d).next().is_some() {
                     continue;
                 }
-                let cost = (k.unsigned_abs() != 1, (self.derived)(d), k.unsigned_abs());
+                let cost = (k.unsigned_abs() != 1, (self.rank)(d), k.unsigned_abs());
                 if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                     best = Some((cost, d, c));
                 }

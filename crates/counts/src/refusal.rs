@@ -15,7 +15,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(code: &'static str, reason: impl Into<String>) -> Refusal {
+    /// A refusal with a code and a reason.
+    pub fn new(code: &'static str, reason: impl Into<String>) -> Refusal {
         Refusal { code, reason: reason.into() }
     }
 
