@@ -7,11 +7,11 @@
 //! cannot be the last one before the reader do not matter: a later nest may reuse a scalar for
 //! values of other threads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
-use loopwright_legality::owner;
-use loopwright_poly::System;
+use loopwright_legality::{Access, owner, primed};
+use loopwright_poly::{Set, System};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
 
@@ -142,8 +142,9 @@ fn foreign(
     .help(remedy)
 }
 
-/// Private and shared temporaries and accumulators do not outlive their device kernel: a value that
-/// another kernel reads has to be global. `kernels` are the parts of each device kernel.
+/// Private and shared temporaries and accumulators do not outlive their device kernel, nor one of its
+/// launches: a value that another kernel or launch reads has to be global. `kernels` are the parts of
+/// each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
     let homes: HashMap<usize, usize> = kernels
         .iter()
@@ -188,6 +189,26 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
                     });
                 }
             }
+            let own: Vec<&PartInfo> = analysis
+                .writers(&access.array)
+                .filter(|(w, _)| home(*w) == home(r))
+                .map(|(_, w)| w)
+                .collect();
+            if let Some((writer, iname, witness)) = left_by_a_launch(analysis, &own, reader, access) {
+                return Err(Diagnostic::new(
+                    "ends-with-kernel",
+                    format!(
+                        "{} reads `{}`, which {} writes in the launch for another `{iname}`: a {} \
+                         temporary does not outlive its launch",
+                        reader.execution.part, access.array, writer.execution.part, temporary.space
+                    ),
+                )
+                .witness(witness)
+                .help(format!(
+                    "make `{}` global: set_address_space({}, global)",
+                    access.array, access.array
+                )));
+            }
         }
         let first = *of_instruction.entry(reader.instruction).or_insert(r);
         if home(first) != home(r) {
@@ -204,54 +225,151 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
     Ok(())
 }
 
+/// The names of the second of two executions.
+fn second(analysis: &Analysis<'_>, aff: &Aff) -> loopwright_poly::Result<Aff> {
+    aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(primed(n))))
+}
+
+/// What it means that an execution writes a cell that a second one reads, if the owner is the same:
+/// a value belongs to its thread or its block. `None` if a subscript is not affine.
+fn one_cell(
+    analysis: &Analysis<'_>,
+    (writer, x): (&PartInfo, &Access),
+    (reader, y): (&PartInfo, &Access),
+    axes: impl Iterator<Item = HardwareAxis>,
+) -> Option<Vec<Constraint>> {
+    let mut rows = analysis.context.clone();
+    rows.extend(writer.execution.constraints.iter().cloned());
+    for c in &reader.execution.constraints {
+        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
+    }
+    for (s, t) in x.subscripts.iter().zip(&y.subscripts) {
+        rows.push(Constraint::equal(s.as_ref()?, &second(analysis, t.as_ref()?).ok()?).ok()?);
+    }
+    for position in axes.map(HardwareAxis::position) {
+        rows.push(Constraint::nonneg(position.clone()));
+        rows.push(Constraint::equal(&position, &second(analysis, &position).ok()?).ok()?);
+    }
+    Some(rows)
+}
+
+/// A function of the names of an execution, or of a second one, at a point.
+fn value_at(analysis: &Analysis<'_>, point: &BTreeMap<Name, i64>, aff: &Aff, is_second: bool) -> Option<i64> {
+    aff.eval(&|n| {
+        let name = if is_second && !analysis.is_parameter(n) { primed(n) } else { n.clone() };
+        Some(point.get(&name).copied().unwrap_or(0))
+    })
+}
+
+/// `s7 (i = 1)`.
+fn instance(
+    analysis: &Analysis<'_>,
+    point: &BTreeMap<Name, i64>,
+    info: &PartInfo,
+    is_second: bool,
+) -> Option<String> {
+    let mut values = Vec::new();
+    for iname in &info.inames {
+        let value = analysis.canonical(&Aff::var(iname)).ok()?;
+        values.push(format!("{iname} = {}", value_at(analysis, point, &value, is_second)?));
+    }
+    Some(format!("{} ({})", info.execution.part, values.join(", ")))
+}
+
+/// `[1, 2]`, nothing for a scalar.
+fn cell_text(
+    analysis: &Analysis<'_>,
+    point: &BTreeMap<Name, i64>,
+    access: &Access,
+    is_second: bool,
+) -> Option<String> {
+    let mut cell = Vec::new();
+    for s in &access.subscripts {
+        cell.push(value_at(analysis, point, s.as_ref()?, is_second)?.to_string());
+    }
+    Some(if cell.is_empty() { String::new() } else { format!("[{}]", cell.join(", ")) })
+}
+
+/// ` with n = 1`, nothing without parameters.
+fn parameters_text(analysis: &Analysis<'_>, point: &BTreeMap<Name, i64>) -> String {
+    let parameters: Vec<String> =
+        point.iter().filter(|(n, _)| analysis.is_parameter(n)).map(|(n, v)| format!("{n} = {v}")).collect();
+    if parameters.is_empty() { String::new() } else { format!(" with {}", parameters.join(", ")) }
+}
+
 /// An execution that reads what another one wrote before the end of a kernel.
 fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array: &Name) -> Option<String> {
-    let prime = |aff: &Aff| {
-        aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(Name::new(format!("{n}'"))))).ok()
-    };
     let of = |info: &PartInfo, write: bool| {
         info.execution.accesses.iter().find(|a| a.array == *array && a.write == write).cloned()
     };
     let (x, y) = (of(writer, true)?, of(reader, false)?);
-    let mut rows = analysis.context.clone();
-    rows.extend(writer.execution.constraints.iter().cloned());
-    for c in &reader.execution.constraints {
-        rows.push(Constraint { kind: c.kind, aff: prime(&c.aff)? });
-    }
-    for (s, t) in x.subscripts.iter().zip(&y.subscripts) {
-        rows.push(Constraint::equal(s.as_ref()?, &prime(t.as_ref()?)?).ok()?);
-    }
-    // A value belongs to its thread or its block.
-    for position in HardwareAxis::all().map(HardwareAxis::position) {
-        rows.push(Constraint::nonneg(position.clone()));
-        rows.push(Constraint::equal(&position, &prime(&position)?).ok()?);
-    }
+    let rows = one_cell(analysis, (writer, &x), (reader, &y), HardwareAxis::all())?;
     let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
-    let value = |aff: &Aff, primed: bool| {
-        aff.eval(&|n| {
-            let name =
-                if primed && !analysis.is_parameter(n) { Name::new(format!("{n}'")) } else { n.clone() };
-            Some(point.get(&name).copied().unwrap_or(0))
-        })
-    };
-    let instance = |info: &PartInfo, primed: bool| -> Option<String> {
-        let mut values = Vec::new();
-        for iname in &info.inames {
-            values.push(format!("{iname} = {}", value(&analysis.canonical(&Aff::var(iname)).ok()?, primed)?));
-        }
-        Some(format!("{} ({})", info.execution.part, values.join(", ")))
-    };
-    let mut cell = Vec::new();
-    for s in &x.subscripts {
-        cell.push(value(s.as_ref()?, false)?.to_string());
-    }
-    let subscripts = if cell.is_empty() { String::new() } else { format!("[{}]", cell.join(", ")) };
-    let parameters: Vec<String> =
-        point.iter().filter(|(n, _)| analysis.is_parameter(n)).map(|(n, v)| format!("{n} = {v}")).collect();
-    let with = if parameters.is_empty() { String::new() } else { format!(" with {}", parameters.join(", ")) };
     Some(format!(
-        "{} writes `{array}{subscripts}` in one kernel and {} reads it in another{with}",
-        instance(writer, false)?,
-        instance(reader, true)?
+        "{} writes `{array}{}` in one kernel and {} reads it in another{}",
+        instance(analysis, &point, writer, false)?,
+        cell_text(analysis, &point, &x, false)?,
+        instance(analysis, &point, reader, true)?,
+        parameters_text(analysis, &point)
     ))
+}
+
+/// A read of a cell that a writer of the same kernel writes in an earlier launch, for another value
+/// of a loop of the host around, and none in the launch of the reader: that writer, the iname of
+/// the loop, and the execution. That a launch writes the cell before it reads it is asked of the
+/// finished program.
+fn left_by_a_launch<'w>(
+    analysis: &Analysis<'_>,
+    writers: &[&'w PartInfo],
+    reader: &PartInfo,
+    access: &Access,
+) -> Option<(&'w PartInfo, Name, String)> {
+    let is_host = |n: &&Name| analysis.kernel.tag(n) == Tag::Host;
+    let host: Vec<&Name> = reader.execution.loops.iter().filter(is_host).collect();
+    if host.is_empty() || writers.iter().any(|w| w.filling.is_some()) {
+        return None;
+    }
+    let space = analysis.lookup.array(&access.array)?.space;
+    let owned = owner(space);
+    let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
+    // The executions of the reader that read what a launch has written: another, and their own.
+    let (mut elsewhere, mut own): (Vec<(&PartInfo, &Name, System)>, Vec<System>) = (Vec::new(), Vec::new());
+    for writer in writers {
+        for x in writer.execution.accesses.iter().filter(|a| a.write && a.array == access.array) {
+            let owners = HardwareAxis::all().filter(|axis| owned.contains(*axis));
+            let another = System::new(&one_cell(analysis, (writer, x), (reader, access), owners)?).ok()?;
+            let same = one_cell(analysis, (writer, x), (reader, access), std::iter::empty())?;
+            let mut equal = Vec::new();
+            for iname in &host {
+                let (first, later) = (Aff::var(*iname), second(analysis, &Aff::var(*iname)).ok()?);
+                let mut rows = equal.clone();
+                rows.push(Constraint::lt(&first, &later).ok()?);
+                for system in another.with(&rows).ok()?.project_exactly(&goes).ok()? {
+                    elsewhere.push((*writer, *iname, system));
+                }
+                equal.push(Constraint::equal(&first, &later).ok()?);
+            }
+            own.extend(System::new(&same).ok()?.with(&equal).ok()?.project_exactly(&goes).ok()?);
+        }
+    }
+    let mut dims: Vec<Name> = Vec::new();
+    for system in elsewhere.iter().map(|(.., s)| s).chain(&own) {
+        dims.extend(system.names().into_iter().filter(|n| n.ends_with('\'')));
+    }
+    dims.sort();
+    dims.dedup();
+    let own = Set::from_systems(&dims, own).ok()?;
+    for (writer, iname, system) in elsewhere {
+        let left = Set::from_systems(&dims, vec![system]).ok()?.subtract(&own).ok()?;
+        let Some(point) = left.sample(&BTreeMap::new()).ok()? else { continue };
+        let witness = format!(
+            "{} reads `{}{}`, which is not written in the same launch{}",
+            instance(analysis, &point, reader, true)?,
+            access.array,
+            cell_text(analysis, &point, access, true)?,
+            parameters_text(analysis, &point)
+        );
+        return Some((writer, iname.clone(), witness));
+    }
+    None
 }
