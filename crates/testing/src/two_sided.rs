@@ -9,7 +9,8 @@
 //!   (lengths, memory, barriers), which is counted.
 //! - **refuted**: the witness's failure is reproduced, and the kernel, lowered by force
 //!   ([`lower_forced`]), gives another result for the witness's parameters than the declared one,
-//!   or races. If it cannot be lowered even so, that is counted.
+//!   or races. If it cannot be lowered even so, that is counted, and so is a scan that runs in
+//!   another order than its own, if the run happens to agree.
 //! - **unknown**: counted; rare if no data are involved.
 //!
 //! Whether a step was legal is also determined from small sizes alone, by runs in tokens and the
@@ -18,8 +19,8 @@
 use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Instant};
 
 use loopwright_emulator::{Arguments, FaultKind, Options};
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use loopwright_legality::{Basis, Judgement, Parameters, Stop, Verdict, agrees, judge};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Lookup, Name, Tree};
+use loopwright_legality::{Basis, Judgement, Parameters, Stop, Verdict, agrees, along, judge};
 use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::{Pipeline, Step};
@@ -291,6 +292,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                             .is_err_and(|d| d.code != "unaligned")
                     {
                         evaluated.unforced = Some("order of lanes");
+                    } else if evaluated.wrong.is_none() && has_scan_without_order(&evaluated.after) {
+                        evaluated.unforced = Some("scan without an order");
                     } else if evaluated.wrong.is_none() {
                         return fail("false-refusal", format!("the emulator finds nothing wrong: {witness}"));
                     }
@@ -301,6 +304,27 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
     }
     took("lowering and emulator", &mut evaluated.times);
     Ok(Some(evaluated))
+}
+
+/// Whether a kernel has a scan whose loops are no longer its order. Instance `i` of a scan has the
+/// points up to `i`; lowered by force, the loops carry what has come so far. If all points are
+/// equal, the second instance to run has the value of the second one of the scan, whichever it is:
+/// that the run agrees says nothing of the kernel.
+fn has_scan_without_order(kernel: &LoopKernel) -> bool {
+    let lookup = Lookup::new(kernel);
+    let mut found = false;
+    Tree::visit_leaves(&kernel.tree, &mut |loops, part| {
+        let Some(instruction) = lookup.instruction(&part.instruction) else { return };
+        let inames = match along(kernel, &lookup, instruction) {
+            None => return,
+            Some(Err(_)) => Vec::new(),
+            Some(Ok(inames)) => inames,
+        };
+        // The coarsest first.
+        let places = inames.iter().filter_map(|(n, _)| loops.iter().position(|l| *l == n));
+        found |= inames.is_empty() || !places.is_sorted();
+    });
+    found
 }
 
 /// Checks that `assume_legal` does not admit what is refuted.
@@ -512,8 +536,8 @@ fn without_names(reason: &str) -> String {
     reason.split('`').enumerate().map(|(k, piece)| if k % 2 == 0 { piece } else { "_" }).collect()
 }
 
-/// Whether the last step of a case still disagrees in the same way.
-fn fails(case: &Case, kind: &str) -> Option<Failure> {
+/// How the last step of a case disagrees, whose steps before are proved; `None` if it does not.
+pub fn disagreement(case: &Case) -> Option<Failure> {
     let declared = LoopKernel::parse(&case.kernel).ok()?;
     let (last, before) = case.steps.split_last()?;
     let mut kernel = declared.clone();
@@ -529,10 +553,15 @@ fn fails(case: &Case, kind: &str) -> Option<Failure> {
     }
     let run = || evaluate(&mut Oracle::new(&declared), &kernel, last);
     match std::panic::catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Err(failure)) if failure.kind == kind => Some(failure),
-        Err(_) if kind == "panic" => Some(Failure { kind: "panic", text: String::new() }),
-        _ => None,
+        Ok(Ok(_)) => None,
+        Ok(Err(failure)) => Some(failure),
+        Err(_) => Some(Failure { kind: "panic", text: String::new() }),
     }
+}
+
+/// Whether the last step of a case still disagrees in the same way.
+fn fails(case: &Case, kind: &str) -> Option<Failure> {
+    disagreement(case).filter(|failure| failure.kind == kind)
 }
 
 /// A smaller case that disagrees in the same way.

@@ -14,8 +14,8 @@
 //! undecided. A disagreement is shrunk and printed as a filetest, ready for `tests/filetests`.
 
 use loopwright_kernel_ir::LoopKernel;
-use loopwright_testing::{counts::Count, filetest, kernels, moves, two_sided};
-use loopwright_transforms::Step;
+use loopwright_testing::{case::Case, counts::Count, filetest, kernels, moves, two_sided};
+use loopwright_transforms::{Pipeline, Step};
 use rayon::prelude::*;
 
 /// Number of cases of a short run.
@@ -46,6 +46,28 @@ fn random_kernels_are_valid() {
     });
     let invalid: Vec<String> = invalid.collect();
     assert!(invalid.is_empty(), "{} invalid\n{}", invalid.len(), invalid[0]);
+}
+
+/// The points of a scan are equal, so that its instances give the values of others when they run in
+/// another order by force, and the same result; they are refused nevertheless.
+#[test]
+fn a_scan_of_equal_points_does_not_refute_a_refusal() {
+    let kernel = "\
+kernel k(a: i64[3], c: i64[2])
+domain { [t] : 0 <= t < 3 }
+domain { [i] : 0 <= i < 8 }
+domain { [j] : 0 <= j <= i }
+c[1] = c[1] * 6197 + sum(j, a[t] * 22509 + 30045) + 7919 {id=chain, inames=t:i}
+";
+    let steps = ["realize_scan(i, j)", "split_iname(i, 2)", "reorder(i_inner, i_outer)"];
+    let refusal = Pipeline::parse(&steps.join("\n")).unwrap().apply(&LoopKernel::parse(kernel).unwrap());
+    let refusal = refusal.unwrap_err();
+    assert_eq!(refusal.code, "dependence-violated");
+    assert!(refusal.message.contains("step 3"), "{refusal}");
+    let case = Case { kernel: kernel.into(), steps: steps.map(String::from).to_vec() };
+    if let Some(failure) = two_sided::disagreement(&case) {
+        panic!("{}: {}", failure.kind, failure.text);
+    }
 }
 
 /// Runs cases from a seed on; panics with those that disagree.
