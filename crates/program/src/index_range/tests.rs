@@ -230,6 +230,30 @@ fn what_follows_a_growing_variable_by_several_rounds_has_no_range_either() {
     assert_eq!(of("+ 1").unwrap().0, "a subscript of `x` in kernel `k`");
 }
 
+/// The guard of a partial tile stands behind the name of the index that leaves the type.
+#[test]
+fn a_named_index_that_nothing_uses_may_leave_the_type() {
+    let of = |subscript: &str| {
+        let body = format!("let i: i32 = n + 1\nstore x[{subscript}] = 0.0f32");
+        outcome("", &body, MOST, 0).map(|(place, _)| place)
+    };
+    assert_eq!(of("0"), None);
+    assert_eq!(of("i").as_deref(), Some("a subscript of `x` in kernel `k`"));
+}
+
+#[test]
+fn a_name_has_the_range_that_it_is_given_in_each_place() {
+    let of = |second: &str| {
+        let body = format!(
+            "if n > 5 {{\n let i: i32 = n\n store x[i] = 0.0f32\n}} else {{\n let i: i32 = {second}\n \
+             store x[i + 1] = 0.0f32\n}}"
+        );
+        outcome("", &body, MOST, 0).map(|(place, _)| place)
+    };
+    assert_eq!(of("0"), None);
+    assert_eq!(of("n").as_deref(), Some("a subscript of `x` in kernel `k`"));
+}
+
 #[test]
 fn a_negated_range_is_turned_round() {
     let minus = |add: i64| {

@@ -18,6 +18,9 @@
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},

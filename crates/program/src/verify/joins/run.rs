@@ -12,7 +12,7 @@ use std::{
 use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp};
 
 use super::{
-    State, WrongJoin,
+    Holder, State, WrongJoin,
     known::{Cell, Known, Sub, computed, constant, known},
     parts::{Content, Parts},
     scan::Scan,
@@ -96,7 +96,12 @@ impl<'p> Run<'p> {
             _ => kernel.threads() as usize,
         };
         let warp_size = i64::from(warp_size).max(1);
-        let patterns = claimed.operator.map(Patterns::new);
+        let dtype = |holder: &Holder| match *holder {
+            Holder::Var(var) => kernel.vars.get(var.0).map(|var| var.dtype),
+            Holder::Array(number) => kernel.private.get(number).map(|array| array.dtype),
+        };
+        let types = claimed.state.iter().filter_map(|(number, holder)| Some((*number, dtype(holder)?)));
+        let patterns = claimed.operator.map(|operator| Patterns::new(operator, &types.collect()));
         let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
         Run {

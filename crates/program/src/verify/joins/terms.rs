@@ -6,9 +6,9 @@
 //! has to have that component of one and the same state, or the component of the neutral element.
 //! Sums of floating-point values are compared as those of numbers: rounding is no question here.
 
-use std::rc::Rc;
+use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{Expr, Name, ReductionOp, UnaryOp};
+use loopwright_kernel_ir::{DType, Expr, Name, ReductionOp, UnaryOp, end_of_range};
 
 use super::parts::{Content, Parts};
 use crate::{BinOp, UnOp};
@@ -35,8 +35,8 @@ pub(super) enum Term {
     Part(Rc<Parts>),
     /// In a pattern: this component of the first state (0) or of the second (1).
     Side(usize, u8),
-    /// In a pattern: the least value of a type, or the greatest.
-    Least(bool),
+    /// In a pattern: the least value of a type, or the greatest; that of any of the state's types.
+    End(Vec<Term>),
     Op(Op, Vec<Term>),
 }
 
@@ -134,11 +134,15 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    pub fn new(operator: &ReductionOp) -> Self {
-        let pattern = |e: &Expr| pattern(e, operator);
+    /// Those of an operator whose state has values of these types, by their numbers. The end of a
+    /// range that is neutral is that of the value's own type.
+    pub fn new(operator: &ReductionOp, types: &BTreeMap<u8, DType>) -> Self {
+        let all: Vec<DType> = types.values().copied().collect();
+        let own = |number: usize| u8::try_from(number).ok().and_then(|number| types.get(&number).copied());
+        let neutral = |(number, e): (usize, &Expr)| pattern(e, operator, own(number).as_slice());
         Patterns {
-            combine: operator.combine.iter().map(pattern).collect(),
-            neutral: operator.neutral.iter().map(pattern).collect(),
+            combine: operator.combine.iter().map(|e| pattern(e, operator, &all)).collect(),
+            neutral: operator.neutral.iter().enumerate().map(neutral).collect(),
             commutes: operator.commutes,
         }
     }
@@ -252,8 +256,7 @@ type Sides = [Option<Option<Rc<Parts>>>; 2];
 fn equal(a: &Term, b: &Term) -> bool {
     match (a, b) {
         (Term::Int(a), Term::Int(b)) => a == b,
-        (Term::Least(least), Term::Float(v)) => *v == if *least { f64::NEG_INFINITY } else { f64::INFINITY },
-        (Term::Least(least), Term::Int(v)) => is_end(*v, *least),
+        (Term::End(ends), _) => ends.iter().any(|end| equal(end, b)),
         _ => match (a.number(), b.number()) {
             (Some(a), Some(b)) => a == b || a as f32 == b as f32,
             _ => false,
@@ -261,18 +264,20 @@ fn equal(a: &Term, b: &Term) -> bool {
     }
 }
 
-/// Whether it is the least or the greatest value of some integer type, or of bool.
-fn is_end(value: i64, least: bool) -> bool {
-    let value = i128::from(value);
-    // The greatest value of 64 bits stands for its bits.
-    [8, 16, 32, 64].iter().any(|bits| {
-        let half = 1i128 << (bits - 1);
-        if least { value == -half || value == 0 } else { value == half - 1 || value == 2 * half - 1 }
-    }) || !least && (value == 1 || value == -1)
+/// The least or the greatest value of a type, as programs have it: the greatest one of 64 bits
+/// stands for its bits.
+fn end(dtype: DType, least: bool) -> Term {
+    let number = end_of_range(dtype, least);
+    match number.as_i128() {
+        Some(v) => Term::Int(v as i64),
+        None => Term::Float(number.as_f64()),
+    }
 }
 
-fn pattern(e: &Expr, operator: &ReductionOp) -> Option<Term> {
-    let of = |e: &Expr| pattern(e, operator);
+/// The pattern of an expression, in which the ends of a range are those of these types.
+fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
+    let of = |e: &Expr| pattern(e, operator, types);
+    let ends = |least| Term::End(types.iter().map(|dtype| end(*dtype, least)).collect());
     Some(match e {
         Expr::Int(v) => Term::Int(*v),
         Expr::Float(v) => Term::Float(v.0),
@@ -296,8 +301,8 @@ fn pattern(e: &Expr, operator: &ReductionOp) -> Option<Term> {
         Expr::Call { function, args, .. } => {
             let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
             match (function.as_str(), args.len()) {
-                ("lowest", 0) => Term::Least(true),
-                ("highest", 0) => Term::Least(false),
+                ("lowest", 0) => ends(true),
+                ("highest", 0) => ends(false),
                 ("min", 2) => Term::binary(BinOp::Min, args.remove(0), args.remove(0)),
                 ("max", 2) => Term::binary(BinOp::Max, args.remove(0), args.remove(0)),
                 _ => Term::Op(Op::Call(function.clone()), args),
