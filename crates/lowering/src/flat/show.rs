@@ -82,10 +82,12 @@ impl Show<'_> {
     }
 
     fn locals(&mut self, locals: &Locals) {
-        let of_block = locals.shared.iter().map(|array| (array, "block"));
-        let of_thread = locals.private.iter().map(|array| (array, "thread"));
-        for (Local { like, dims, note, .. }, whose) in of_block.chain(of_thread) {
-            self.noted(0, format!("{like}: an array of each {whose}, {dims:?}"), note);
+        for Local { like, dims, note, .. } in &locals.shared {
+            self.noted(0, format!("{like}: an array of each block, {dims:?}"), note);
+        }
+        for (k, Local { dims, note, .. }) in locals.private.iter().enumerate() {
+            let name = locals.private_name(k);
+            self.noted(0, format!("{name}: an array of each thread, {dims:?}"), note);
         }
     }
 
@@ -331,7 +333,7 @@ impl Show<'_> {
 
     /// The name of a private array of the launch over chunks.
     fn private(&self, array: usize) -> String {
-        self.plan.chunks.locals.private.get(array).map_or_else(String::new, |array| array.like.clone())
+        self.plan.chunks.locals.private_name(array)
     }
 }
 

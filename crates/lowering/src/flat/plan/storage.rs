@@ -54,6 +54,16 @@ impl Locals {
         self.private.len() - 1
     }
 
+    /// The name of an array of each thread among those of the launch: one that several have gets a
+    /// number.
+    pub fn private_name(&self, array: usize) -> String {
+        let Some(Local { like, .. }) = self.private.get(array) else { return String::new() };
+        match self.private.iter().take(array).filter(|a| a.like == *like).count() {
+            0 => like.clone(),
+            n => format!("{like}_{n}"),
+        }
+    }
+
     /// The bytes of shared memory.
     pub fn shared_bytes(&self) -> u64 {
         let bytes = |a: &Local| a.dims.iter().product::<u64>() * a.dtype.bytes() as u64;
