@@ -2,13 +2,13 @@
 //! the work is distributed. `loopwright_legality::flat` describes the nests and why flattening them
 //! is legal; the folder `flat` of lowering generates their code.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use loopwright_poly::Name;
 use loopwright_target::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::{KernelData, Tag};
+use crate::{Diagnostic, KernelData, Tag};
 
 /// How the steps of a flattened loop are distributed: a step is a point of a segment, or one of the
 /// [`Flat::END_WEIGHT`] steps that the end of a segment counts for.
@@ -41,34 +41,6 @@ impl Flat {
     /// Number of steps that the end of a segment counts for: about the cost of closing one, in
     /// points.
     pub const END_WEIGHT: u16 = 2;
-
-    /// The least number of blocks that a multiprocessor has to have registers for: 32 warps with 64
-    /// registers per thread, or 20 warps with about a hundred. There is none if a thread holds more
-    /// than that leaves room for, judged by the bytes that it reads per point and those of a
-    /// partial result. Otherwise the compiler may use a few more registers, and fewer blocks than
-    /// planned run at the same time.
-    ///
-    /// ```
-    /// use loopwright_kernel_ir::Flat;
-    /// use loopwright_target::Target;
-    ///
-    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, tail: None };
-    /// let min_blocks = |items, point, state| of_items(items).min_blocks(&Target::default(), point, state);
-    /// assert_eq!(min_blocks(16, 4, 4), Some(8));
-    /// assert_eq!(min_blocks(32, 4, 4), Some(5));
-    /// // Points of 8 bytes, and a partial result of 8 bytes.
-    /// assert_eq!(min_blocks(32, 8, 4), None);
-    /// assert_eq!(min_blocks(16, 4, 8), None);
-    /// ```
-    pub fn min_blocks(self, target: &Target, point: usize, state: usize) -> Option<u32> {
-        let bytes = point * usize::from(self.items);
-        if state > 4 || bytes > 128 {
-            return None;
-        }
-        let registers = if bytes <= 64 { 64 } else { 102 };
-        let warps = target.registers / registers / target.warp_size;
-        Some(warps * target.warp_size / u32::from(self.threads)).filter(|blocks| *blocks > 0)
-    }
 
     /// The error in the numbers, if any.
     pub fn wrong(self) -> Option<String> {
@@ -139,13 +111,58 @@ impl fmt::Display for Flat {
     }
 }
 
+/// A tag as a text has it, with the numbers of a flattened loop.
+pub(crate) enum Tagged {
+    Tag(Tag),
+    Flat(Flat),
+}
+
+impl Tagged {
+    pub fn parse(text: &str) -> Option<Tagged> {
+        let flat = || Flat::parse(text).map(Tagged::Flat);
+        Tag::parse(text).map(Tagged::Tag).or_else(flat)
+    }
+}
+
 impl KernelData {
+    /// Gives an iname that has no tag this one.
+    pub(crate) fn set_tag(&mut self, iname: &Name, tag: Tagged) {
+        match tag {
+            Tagged::Tag(tag) => drop(self.tags.insert(iname.clone(), tag)),
+            Tagged::Flat(flat) => drop(self.flat.insert(iname.clone(), flat)),
+        }
+    }
+
+    /// What is wrong with the numbers of an iname's flattened loop, if it is one.
+    pub(crate) fn wrong_flat(&self, iname: &str) -> Option<Diagnostic> {
+        let flat = self.flat.get(iname)?;
+        let wrong = flat.wrong()?;
+        let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {flat}, but {wrong}"));
+        Some(d.help("write `flatten_ragged(s, i, threads=128, items=16, tiles=16)`"))
+    }
+
     /// The tag of an iname in its text form, with the numbers of a flattened loop.
     pub fn tag_text(&self, iname: &str) -> String {
         match self.flat.get(iname) {
             Some(flat) => flat.to_string(),
             None => self.tag(iname).to_string(),
         }
+    }
+
+    /// The inames that have a tag.
+    pub fn tagged(&self) -> BTreeSet<&Name> {
+        self.tags.keys().chain(self.flat.keys()).collect()
+    }
+
+    /// Whether an iname has a tag.
+    pub fn is_tagged(&self, iname: &str) -> bool {
+        self.tags.contains_key(iname) || self.flat.contains_key(iname)
+    }
+
+    /// Removes the tags of the inames that are not kept.
+    pub fn retain_tags(&mut self, keep: impl Fn(&Name) -> bool) {
+        self.tags.retain(|iname, _| keep(iname));
+        self.flat.retain(|iname, _| keep(iname));
     }
 
     /// Whether any iname has a tag.

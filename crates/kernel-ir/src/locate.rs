@@ -69,7 +69,7 @@ fn named(kernel: &KernelData, sentence: &str) -> Option<(Item, String)> {
     }
     type Kind = fn(&KernelData, &str) -> Option<Item>;
     let kinds: [Kind; 6] = [
-        |k, w| (k.tags.contains_key(w) || k.flat.contains_key(w)).then(|| Item::Tag(w.to_string())),
+        |k, w| k.is_tagged(w).then(|| Item::Tag(w.to_string())),
         |k, w| k.definitions.iter().position(|d| *d.iname == *w).map(Item::Definition),
         |k, w| k.temporaries.iter().position(|t| *t.name == *w).map(Item::Temporary),
         |k, w| k.args.iter().position(|a| matches!(a, Arg::Array(a) if *a.name == *w)).map(Item::Arg),

@@ -70,6 +70,11 @@ pub fn flat_nest(data: &KernelData, segment: &Name) -> Result<FlatNest, Diagnost
     Reader { data, lookup: Lookup::new(data), segment }.read()
 }
 
+/// The nests of a kernel that are flattened, each one that [`flat_nest`] does not refuse.
+pub fn flat_nests(data: &KernelData) -> impl Iterator<Item = FlatNest> {
+    data.flat.keys().filter_map(|segment| flat_nest(data, segment).ok())
+}
+
 struct Reader<'k> {
     data: &'k KernelData,
     lookup: Lookup<'k>,

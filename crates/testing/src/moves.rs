@@ -1,8 +1,6 @@
 //! Random steps of a given kind, chosen so that most of them apply to the current kernel. Whether
 //! they are legal is left to chance.
 
-use std::collections::BTreeSet;
-
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
 
@@ -191,8 +189,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             }
         }
         "untag_inames" => {
-            let tagged: BTreeSet<&Name> = kernel.tags.keys().chain(kernel.flat.keys()).collect();
-            let tagged: Vec<Name> = tagged.into_iter().cloned().collect();
+            let tagged: Vec<Name> = kernel.tagged().into_iter().cloned().collect();
             format!("untag_inames({})", any(rng, &tagged)?)
         }
         "reorder" => {

@@ -1,9 +1,6 @@
 //! Kernels as text that reads back to an equal kernel.
 
-use std::{
-    collections::BTreeSet,
-    fmt::{self, Write},
-};
+use std::fmt::{self, Write};
 
 use crate::{
     AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
@@ -320,8 +317,7 @@ impl Printer<'_> {
             line(format!("temp {} {space}", self.array(t)));
         }
         data.definitions.iter().for_each(|d| line(format!("let {} = {}", d.iname, d.value)));
-        let tagged: BTreeSet<&Name> = data.tags.keys().chain(data.flat.keys()).collect();
-        tagged.iter().for_each(|iname| line(format!("tag {iname}: {}", data.tag_text(iname))));
+        data.tagged().iter().for_each(|iname| line(format!("tag {iname}: {}", data.tag_text(iname))));
         let (inames, tree) = derived(data);
         data.instructions.iter().for_each(|i| line(self.instruction(i, inames)));
         if tree {

@@ -107,7 +107,7 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
     if !has_tree {
         let transformed = (0..data.definitions.len())
             .map(Item::Definition)
-            .chain(data.tags.keys().chain(data.flat.keys()).map(|n| Item::Tag(n.to_string())))
+            .chain(data.tagged().into_iter().map(|n| Item::Tag(n.to_string())))
             .next();
         if let Some(item) = transformed {
             return Err(Diagnostic::new(

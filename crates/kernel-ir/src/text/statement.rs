@@ -3,19 +3,14 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use crate::{
-    BinaryOp, Definition, Expr, Fact, Flat, KernelData, Name, Options, Precision, Tag, Vouched,
+    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Vouched,
+    flat::Tagged,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
     },
 };
-
-/// The tag on a line `tag`.
-enum Tagged {
-    Tag(Tag),
-    Flat(Flat),
-}
 
 /// The contents of a text, before names are resolved.
 pub(crate) struct Draft {
@@ -176,10 +171,7 @@ impl Parser {
                 let (iname, tag) = self.tag_line()?;
                 let span = start..self.last_end();
                 let is_second = data.take_tag(&iname).is_some();
-                match tag {
-                    Tagged::Tag(tag) => drop(data.tags.insert(iname.clone(), tag)),
-                    Tagged::Flat(flat) => drop(data.flat.insert(iname.clone(), flat)),
-                }
+                data.set_tag(&iname, tag);
                 if is_second {
                     return Err(self.error_at(
                         span,
@@ -345,8 +337,7 @@ impl Parser {
             self.advance();
         }
         let text = self.text[start.start..self.last_end().max(start.end)].to_string();
-        let flat = || Flat::parse(&text).map(Tagged::Flat);
-        match Tag::parse(&text).map(Tagged::Tag).or_else(flat) {
+        match Tagged::parse(&text) {
             Some(tag) => Ok((iname, tag)),
             None => {
                 let names = [

@@ -209,9 +209,8 @@ fn unbounded(check: &mut Check<'_>, k: usize) {
 
 fn tags(check: &mut Check<'_>) {
     let data = check.data;
-    let flat = data.flat.keys().map(|iname| (iname, crate::Tag::Flat));
-    for (iname, tag) in data.tags.iter().map(|(iname, tag)| (iname, *tag)).chain(flat) {
-        let item = Item::Tag(iname.to_string());
+    for iname in data.tagged() {
+        let (item, tag) = (Item::Tag(iname.to_string()), data.tag(iname));
         let Some((domain, _)) = check.lookup.domain_of(iname) else {
             let names = data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
             let mut d = Diagnostic::new("unknown-iname", format!("no domain has the iname `{iname}`"));
@@ -225,11 +224,7 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        if let Some(flat) = data.flat.get(iname)
-            && let Some(wrong) = flat.wrong()
-        {
-            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {flat}, but {wrong}"))
-                .help("write `flatten_ragged(s, i, threads=128, items=16, tiles=16)`");
+        if let Some(d) = data.wrong_flat(iname) {
             check.add(item, iname, d);
             continue;
         }

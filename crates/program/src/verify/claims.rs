@@ -31,7 +31,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, ReductionOp, Role, Tree,
 };
-use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nest};
+use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
 use loopwright_poly::{System, Table};
 
 use crate::{Instances, Leaf, Program};
@@ -81,14 +81,13 @@ struct Stated<'k> {
 
 impl<'k> Claims<'k> {
     fn new(kernel: &'k LoopKernel, program: &'k Program) -> Result<Self, Diagnostic> {
-        let nests = kernel.flat.keys().filter_map(|iname| flat_nest(kernel, iname).ok());
         Ok(Claims {
             kernel,
             program,
             lookup: Lookup::new(kernel),
             context: context(kernel),
             known: RefCell::default(),
-            by_data: nests.flat_map(|nest| nest.parts).collect(),
+            by_data: flat_nests(kernel).flat_map(|nest| nest.parts).collect(),
         })
     }
 

@@ -32,7 +32,7 @@ use std::{
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, LoopKernel, Name, Part, PartRef};
 use loopwright_legality::{
-    Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nest, is_coordinate, primed,
+    Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nests, is_coordinate, primed,
 };
 use loopwright_poly::{Result, System};
 
@@ -237,8 +237,7 @@ impl<'p> Sequence<'p> {
             }
         }
         // Within a nest over segments the data decide.
-        let nests = kernel.flat.keys().filter_map(|iname| flat_nest(kernel, iname).ok());
-        let nests: Vec<Vec<PartRef>> = nests.map(|nest| nest.parts.into_iter().collect()).collect();
+        let nests: Vec<Vec<PartRef>> = flat_nests(kernel).map(|nest| nest.parts).collect();
         let nest = |part: &PartRef| nests.iter().position(|parts| parts.contains(part));
         for (array, touches) in &model.touches {
             if touches.iter().all(|(p, k)| model.parts[*p].events[*k].touch == Touch::Read) {

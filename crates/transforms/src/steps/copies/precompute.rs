@@ -366,8 +366,7 @@ impl Transform for Precompute {
                 parts_with_inames(data).into_iter().flat_map(|(_, inames)| inames).collect();
             let gone =
                 |n: &Name| !used.contains(n) && writers.iter().any(|w| w.instruction.within.contains(n));
-            data.tags.retain(|iname, _| !gone(iname));
-            data.flat.retain(|iname, _| !gone(iname));
+            data.retain_tags(|iname| !gone(iname));
             for piece in &pieces {
                 let (new, needed) = (piece.instruction.clone(), piece.needed.clone());
                 add_instruction(data, new, &piece.inames, needed, &site)?;

@@ -4,7 +4,7 @@
 use std::{collections::HashSet, rc::Rc};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, DType, Name, Part, PartRef};
-use loopwright_legality::{conditional_reads, context, flat_nest};
+use loopwright_legality::{conditional_reads, context, flat_nests};
 use loopwright_poly::System;
 
 use super::{At, Spec, version};
@@ -57,8 +57,8 @@ impl Spec<'_> {
         if let Some(known) = self.in_nests.get(instruction) {
             return known.clone();
         }
-        let nests = self.kernel.flat.keys().filter_map(|iname| flat_nest(self.kernel, iname).ok());
-        let own = nests.filter(|nest| nest.parts.iter().any(|part| part.instruction == *instruction));
+        let own = flat_nests(self.kernel)
+            .filter(|nest| nest.parts.iter().any(|part| part.instruction == *instruction));
         let mut found = HashSet::new();
         for part in own.flat_map(|nest| nest.parts) {
             let Some(i) = self.lookup.instruction(&part.instruction) else { continue };
