@@ -13,7 +13,8 @@
 //! 3. In each device kernel, barriers are placed where different threads of a block may access the
 //!    same cell (`sync`).
 //! 4. Each decision is a pass: guards, bounds of loops, vectors and their remainders, loads that
-//!    lanes share, joins of partial results, storage, loop counters (`schedule`).
+//!    lanes share, joins of partial results, storage, loop counters (`schedule`). Passes of their
+//!    own decide about flattened nests (`flat::plan`).
 //! 5. The schedule is written out without further decisions (`write`), and variables are declared
 //!    (`declare`).
 //! 6. The finished program is verified by code that is independent of lowering ([`verify`]).
@@ -134,7 +135,8 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
 
 /// The decisions of [`lower`] for a kernel, as text: launches with their blocks and grids, where
 /// temporaries live, loops with their bounds and counters, guards, barriers with the dependence
-/// that requires each, loads that lanes share, vectors, and how partial results are joined.
+/// that requires each, loads that lanes share, vectors, and how partial results are joined; of
+/// flattened nests, how their steps are cut, and what warps do with chunks and tiles.
 ///
 /// ```
 /// use loopwright_kernel_ir::LoopKernel;

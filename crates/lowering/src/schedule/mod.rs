@@ -22,6 +22,9 @@
 //! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
+//!
+//! A nest over segments of unequal length has a plan of its own ([`crate::flat::plan`]), whose
+//! launches are in the schedule like others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -107,7 +110,7 @@ pub(crate) struct KernelPlan {
 pub(crate) enum KernelBody {
     /// A tree of nodes.
     Nodes(Box<Body>),
-    /// A launch of a nest over segments.
+    /// A launch of a nest over segments, by its plan.
     Segments(crate::flat::Launch),
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    Writer,
+    State, Writer,
     chunk::Progress,
     load::lanes,
     tile::{Chunk, Span, Tile},
@@ -58,50 +58,73 @@ impl Writer<'_, '_, '_> {
         if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") }
     }
 
-    /// Each thread reduces its points of the tile, and learns the open partial result before it.
+    /// Each lane reduces its points of the tile, and gets to know the open partial result before it.
     pub(super) fn scan_points(
         &mut self,
         chunk: &Chunk,
         progress: &Progress,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let ChunksPlan { arrays, registers, reduction, .. } = self.of_chunks();
-        let Reduction { staged, outside, bisection, .. } = reduction;
-        let items = self.plan.cut.items;
         let mut body = Vec::new();
+        let places = self.take_points(chunk, &mut body);
+        let neutral = self.neutral()?;
+        let open = self.state("open", neutral, &mut body);
+        let is_first = Value::binary(BinOp::Eq, chunk.lane.clone(), self.int(0));
+        let carried = Self::assign(&open, values(&progress.carry));
+        body.push(Self::when(is_first, carried, Vec::new(), "what is open before the tile"));
+        let closed = self.emitter.new_var("closed", DType::Bool, true);
+        let none = Value { dtype: DType::Bool, kind: ValueKind::Bool(false) };
+        body.push(Stmt::Let { var: closed, value: none, leaf: None });
+        self.reduce_points((&open, closed), &places, (chunk, tile), &mut body)?;
+        let since = self.since_end(self.var(closed), &chunk.lane, &mut body);
+        self.scan_lanes(&open, since, &chunk.lane, &mut body)?;
+        let of_lane = |array| self.of_warp(array, chunk, chunk.lane.clone());
+        let before = self.shuffled_state(ShuffleMode::Up, &open, self.int(1));
+        body.extend(Self::stored(&self.of_chunks().arrays.before, of_lane, before));
+        let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_last_lane(v)).collect();
+        body.extend(Self::assign(&progress.carry, last));
+        Ok(body)
+    }
+
+    /// Takes the marks away and copies the points that the lane reduces. Where its first point lies
+    /// in each array of points.
+    fn take_points(&mut self, chunk: &Chunk, body: &mut Vec<Stmt>) -> BTreeMap<usize, Value> {
+        let ChunksPlan { arrays, registers, reduction, .. } = self.of_chunks();
         body.push(
             self.each_mark(chunk, |this, shared, at| (this.private_element(registers.last, at), shared)),
         );
         body.push(self.take_last_away(chunk));
-        let first_own = mul(chunk.lane.clone(), self.int(items));
         let mut places = BTreeMap::new();
-        for input in staged {
-            let own = self.own_first(&input.points, &first_own, &mut body);
+        for input in &reduction.staged {
+            let own = self.own_first(&input.points, chunk, body);
             places.insert(input.points.array, own.clone());
             body.push(self.each_own(input, chunk, own, |shared, own| (own, shared)));
         }
         if arrays.overwritten.is_none() {
             for points in &arrays.complete {
-                let own = self.own_first(points, &first_own, &mut body);
+                let own = self.own_first(points, chunk, body);
                 places.insert(points.array, own);
             }
         }
-        let neutral = self.neutral()?;
-        let open = self.state("open", neutral.clone(), &mut body);
-        let is_first = Value::binary(BinOp::Eq, chunk.lane.clone(), self.int(0));
-        body.push(Self::when(
-            is_first,
-            Self::assign(&open, values(&progress.carry)),
-            Vec::new(),
-            "what is open before the tile",
-        ));
-        let closed = self.emitter.new_var("closed", DType::Bool, true);
-        let none = Value { dtype: DType::Bool, kind: ValueKind::Bool(false) };
-        body.push(Stmt::Let { var: closed, value: none, leaf: None });
-        let first_point = add(tile.first.clone(), first_own);
+        places
+    }
+
+    /// Adds the lane's points to `open`, in their order. At the last point of a segment it stores
+    /// what that point completes, and starts over; `closed` becomes whether there is one.
+    fn reduce_points(
+        &mut self,
+        (open, closed): (&State, VarId),
+        places: &BTreeMap<usize, Value>,
+        (chunk, tile): (&Chunk, &Tile),
+        body: &mut Vec<Stmt>,
+    ) -> Result<(), Diagnostic> {
+        let ChunksPlan { arrays, registers, reduction, .. } = self.of_chunks();
+        let Reduction { staged, outside, bisection, .. } = reduction;
+        let items = self.plan.cut.items;
+        let first_point = add(tile.first.clone(), mul(chunk.lane.clone(), self.int(items)));
         let segment = match bisection {
             Some(highest) => {
-                let segment = self.counter("own_segment", chunk.first_segment.clone(), None, &mut body);
+                let segment = self.counter("own_segment", chunk.first_segment.clone(), None, body);
                 // Points before the chunk's are ignored.
                 let from = Value::binary(BinOp::Max, first_point.clone(), tile.begin.clone());
                 body.push(self.find_segment((segment, *highest), chunk, &from)?);
@@ -110,43 +133,42 @@ impl Writer<'_, '_, '_> {
             None => None,
         };
         let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let mut each = Vec::new();
         let point = add(first_point, self.var(item));
-        let mut values_of = BTreeMap::new();
+        let mut inputs = BTreeMap::new();
         for input in staged {
             let element = self.private_element(input.own, self.var(item));
-            values_of.insert(input.input, self.emitter.load(element, input.points.dtype));
+            inputs.insert(input.input, self.emitter.load(element, input.points.dtype));
         }
         let of_which = segment.map_or_else(|| self.int(0), |(s, _)| self.var(s));
-        let update = self.update(&open, of_which, point.clone(), &values_of)?;
-        match outside {
-            Outside::Neutral(_) => each.extend(update),
-            Outside::Skipped => each.push(Self::when(
-                self.exists(chunk, Span::From(&tile.begin), &point),
-                update,
-                Vec::new(),
-                "",
-            )),
-        }
+        let update = self.update(open, of_which, point.clone(), &inputs)?;
+        let mut each = match outside {
+            Outside::Neutral(_) => update,
+            Outside::Skipped => {
+                let exists = self.exists(chunk, Span::From(&tile.begin), &point);
+                vec![Self::when(exists, update, Vec::new(), "")]
+            }
+        };
         let mut end = Vec::new();
         // Points that partial results overwrite are written back as whole vectors.
         let back = arrays.overwritten.and_then(|k| staged.iter().find(|input| input.input == k));
-        let one_by_one = match back {
+        let place = |points: &Points| places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
+        match back {
             Some(input) => {
                 let to = self.private_element(input.own, self.var(item));
-                for value in values(&open) {
-                    each.push(Stmt::Store { to: to.clone(), value, leaf: Some(self.update) });
-                }
-                &[][..]
+                let store = |value| Stmt::Store { to: to.clone(), value, leaf: Some(self.update) };
+                each.extend(values(open).into_iter().map(store));
             }
-            None => &arrays.complete[..],
-        };
-        for (points, value) in one_by_one.iter().zip(values(&open)) {
-            let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
-            let to = self.of_warp(points.array, chunk, self.own_place(points, own, self.var(item)));
-            end.push(Stmt::Store { to, value, leaf: Some(self.update) });
+            None => {
+                for (points, value) in arrays.complete.iter().zip(values(open)) {
+                    let at = self.own_place(points, place(points), self.var(item));
+                    let to = self.of_warp(points.array, chunk, at);
+                    end.push(Stmt::Store { to, value, leaf: Some(self.update) });
+                }
+            }
         }
-        end.extend(Self::assign(&open, neutral));
+        let written_back = back.map(|input| (input, place(&input.points)));
+        let neutral = self.neutral()?;
+        end.extend(Self::assign(open, neutral));
         if let Some(segment) = segment {
             end.push(self.find_segment(segment, chunk, &add(point, self.int(1)))?);
         }
@@ -155,23 +177,15 @@ impl Writer<'_, '_, '_> {
         each.push(self.set(closed, Value::binary(BinOp::Or, self.var(closed), is_last.clone())));
         each.push(Self::when(is_last, end, Vec::new(), ""));
         body.push(self.unrolled(item, items, each, "its points, in their order"));
-        if let Some(input) = back {
-            let own = places.get(&input.points.array).cloned().unwrap_or_else(|| self.int(0));
+        if let Some((input, own)) = written_back {
             body.push(self.each_own(input, chunk, own, |shared, own| (shared, own)));
         }
-        let since = self.since_end(self.var(closed), &chunk.lane, &mut body);
-        self.scan_lanes(&open, since, &chunk.lane, &mut body)?;
-        let of_lane = |array| self.of_warp(array, chunk, chunk.lane.clone());
-        let before = self.shuffled_state(ShuffleMode::Up, &open, self.int(1));
-        body.extend(Self::stored(&arrays.before, of_lane, before));
-        let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_last_lane(v)).collect();
-        body.extend(Self::assign(&progress.carry, last));
-        Ok(body)
+        Ok(())
     }
 
     /// Names the place in shared memory of the first point that a lane reduces.
-    fn own_first(&mut self, points: &Points, first: &Value, body: &mut Vec<Stmt>) -> Value {
-        let own = self.spread(points, first.clone());
+    fn own_first(&mut self, points: &Points, chunk: &Chunk, body: &mut Vec<Stmt>) -> Value {
+        let own = self.spread(points, mul(chunk.lane.clone(), self.int(self.plan.cut.items)));
         self.named("own_first", own, body)
     }
 
