@@ -5,7 +5,7 @@ use loopwright_kernel_ir::{DType, Dim, LoopKernel, Name};
 use loopwright_lowering::{
     LowerOptions, lower,
     program::{BinOp, Memory, Note, Program, Stmt, Value, ValueKind},
-    verify::{Finding, verify},
+    verify::{Finding, verify, verify_kernel},
 };
 use loopwright_transforms::Pipeline;
 
@@ -212,4 +212,33 @@ fn a_condition_that_may_wrap_is_the_same_for_all_threads_only_where_it_is_shown(
     assert_eq!(under(1024).as_deref(), Some("divergent-barrier"));
     // A barrier that may be skipped orders nothing, but all threads reach it or none.
     assert_eq!(under(512).as_deref(), Some("unordered"));
+}
+
+/// What `assume_legal` vouches for reaches the executions of one part, and no others: the threads
+/// of the reading part still have to wait for those of the scatter.
+#[test]
+fn vouching_for_a_scatter_does_not_reach_what_reads_its_results() {
+    let kernel = LoopKernel::parse(
+        "\
+kernel sort(to: i32[64], x: f32[64], b: f32[64], y: f32[64])
+fact 0 <= to < 64
+domain { [t, u] : 0 <= t < 64 and 0 <= u < 64 }
+b[to[t]] = x[t] {id=put, inames=t}
+y[u] = b[u] {id=get, inames=u}
+",
+    )
+    .unwrap();
+    let steps = "assume_legal(\"to is a permutation\")\ntag_inames(t: thread.x)\ntag_inames(u: thread.x)";
+    let kernel = Pipeline::parse(steps).and_then(|p| p.apply(&kernel)).unwrap_or_else(|d| panic!("{d}"));
+    assert_eq!(kernel.vouched.len(), 1);
+    let mut program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let found = verify_kernel(&kernel, &program);
+    assert!(matches!(found, Finding::Proved { .. }), "{found}");
+    // Of a program without its kernel, nothing is vouched for.
+    let Finding::Unknown(why) = verify(&program) else { panic!("two threads may put one element") };
+    assert!(why.message.contains("put writes it, put writes it"), "{why}");
+    program.kernels[0].body.retain(|stmt| !matches!(stmt, Stmt::Sync { .. }));
+    let Finding::Unknown(why) = verify_kernel(&kernel, &program) else { panic!("nothing is waited for") };
+    assert_eq!(why.code, "unordered");
+    assert!(why.message.contains("put writes it, get reads it"), "{why}");
 }
