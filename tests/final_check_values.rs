@@ -228,7 +228,7 @@ fn in_body(program: &Program, body: &mut [Stmt], spoil: Spoil, left: &mut usize)
             | Stmt::Store { value, leaf: Some(_), .. }
             | Stmt::Update { value, leaf: Some(_), .. } => in_value(program, value, spoil, left),
             Stmt::If { cond, note, .. } if note.is_predicate() => in_value(program, cond, spoil, left),
-            // How joins combine is another question.
+            // How joins combine is checked elsewhere.
             Stmt::Collective { .. } => continue,
             _ => {}
         }

@@ -81,7 +81,7 @@ pub struct Comparison<'a, 'k> {
     /// Lookup tables of the declared kernel, built on first use.
     declared: Option<Lookup<'k>>,
     /// Number of queries on integer sets so far.
-    pub questions: usize,
+    pub queries: usize,
 }
 
 fn row(left: &Aff, right: &Aff, relation: Ordering) -> Result<Constraint> {
@@ -133,7 +133,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             answers: Table::default(),
             lowers: Table::default(),
             declared: None,
-            questions: 0,
+            queries: 0,
         }
     }
 
@@ -146,7 +146,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 self.outcome.changed.insert(array, why);
             }
         }
-        Ok((self.outcome, self.links, self.questions))
+        Ok((self.outcome, self.links, self.queries))
     }
 
     /// Why the dataflow through an array may have changed; `None` if it provably has not.
@@ -349,12 +349,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 let Some(base) = &base else { continue };
                 if !checked {
                     checked = true;
-                    if Self::ask(&mut self.answers, &mut self.questions, base)? {
+                    if Self::ask(&mut self.answers, &mut self.queries, base)? {
                         return Ok(None);
                     }
                 }
                 let system = base.with(&more)?;
-                let harmless = Self::ask(&mut self.answers, &mut self.questions, &system)?
+                let harmless = Self::ask(&mut self.answers, &mut self.queries, &system)?
                     || new.facts_exclude(a, b, &system)?
                     || *why == Against::Turned && self.leave_the_same((p, k), (q, l), &system)?;
                 if !harmless {
@@ -384,7 +384,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let declared = self.declared.get_or_insert_with(|| Lookup::new(new.kernel.declared()));
         let Some(first) = new.pure_write(declared, &new.parts[p], k)? else { return Ok(false) };
         let Some(second) = new.pure_write(declared, &new.parts[q], l)? else { return Ok(false) };
-        value::same(new, &first, &second, system, &mut self.questions)
+        value::same(new, &first, &second, system, &mut self.queries)
     }
 
     /// The constraint that what one part adds to a scan is visible to another part, the second
@@ -412,15 +412,11 @@ impl<'a, 'k> Comparison<'a, 'k> {
         System::of(rows)
     }
 
-    fn ask(
-        answers: &mut Table<Vec<Constraint>, bool>,
-        questions: &mut usize,
-        system: &System,
-    ) -> Result<bool> {
+    fn ask(answers: &mut Table<Vec<Constraint>, bool>, queries: &mut usize, system: &System) -> Result<bool> {
         if let Some(known) = answers.get(system.constraints()) {
             return Ok(*known);
         }
-        *questions += 1;
+        *queries += 1;
         let empty = system.is_empty()?;
         answers.insert(system.constraints().to_vec(), empty);
         Ok(empty)

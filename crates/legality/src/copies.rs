@@ -70,7 +70,7 @@ impl<'m, 'k> Copies<'m, 'k> {
         (p, k): (usize, usize),
         array: &Name,
         cell: &[Aff],
-        questions: &mut usize,
+        queries: &mut usize,
     ) -> Result<bool> {
         let model = self.model;
         let reader = &model.parts[p];
@@ -95,7 +95,7 @@ impl<'m, 'k> Copies<'m, 'k> {
         let copied = match self.copied.entry((w, p)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
-                *questions += 1;
+                *queries += 1;
                 free.insert(copied(model, (w, e), reader)?)
             }
         };
@@ -103,7 +103,7 @@ impl<'m, 'k> Copies<'m, 'k> {
         if copied.array != *array || copied.source.len() != cell.len() {
             return Ok(false);
         }
-        Ok(no_other(copied, reads, &at, cell, questions)?
+        Ok(no_other(copied, reads, &at, cell, queries)?
             && is_copied(copied, reads, &reader.inames, &at, cell)?)
     }
 }
@@ -172,13 +172,7 @@ fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Resu
 }
 
 /// Whether only this cell is copied to where the reads look.
-fn no_other(
-    copied: &Copied,
-    reads: &System,
-    at: &[&Aff],
-    cell: &[Aff],
-    questions: &mut usize,
-) -> Result<bool> {
+fn no_other(copied: &Copied, reads: &System, at: &[&Aff], cell: &[Aff], queries: &mut usize) -> Result<bool> {
     let put = |c: &Constraint| c.substitute(&|n| copied.value(n, at, &[]));
     for piece in &copied.pieces {
         let equalities = piece.iter().filter(|c| c.kind == Kind::Eq).map(put).collect::<Result<_>>()?;
@@ -194,7 +188,7 @@ fn no_other(
                 None => both.insert(reads.with(&piece.iter().map(put).collect::<Result<Vec<_>>>()?)?),
             };
             for other in [Constraint::lt(&s, t)?, Constraint::lt(t, &s)?] {
-                *questions += 1;
+                *queries += 1;
                 if !both.is_empty_with(&[other])? {
                     return Ok(false);
                 }

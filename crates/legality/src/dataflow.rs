@@ -65,7 +65,7 @@ fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
 
 /// Looks for two executions of one part at the same time, in different threads, that touch the same
 /// cell of a changed array, at least one of them writing.
-fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()> {
+fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> {
     let second = |aff: &Aff| new.second(aff);
     for part in &new.parts {
         for e in &part.events {
@@ -124,7 +124,7 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                         });
                     }
                     let system = System::new(&rows)?;
-                    *questions += 1;
+                    *queries += 1;
                     if !system.is_empty()? && !new.facts_exclude(part, part, &system)? {
                         return Err(Why {
                             text: format!("threads may meet in `{}` in `{}`", e.array, part.part),
@@ -199,7 +199,7 @@ pub(crate) fn check_flow(
     new: &Model<'_>,
     outcome: &Outcome,
     links: &[Option<Link>],
-    questions: &mut usize,
+    queries: &mut usize,
 ) -> Checked<()> {
     // A reduction whose parts no longer match the old ones.
     for (array, text) in &outcome.changed {
@@ -207,13 +207,13 @@ pub(crate) fn check_flow(
             return why(text.clone());
         }
     }
-    race(new, outcome, questions)?;
+    race(new, outcome, queries)?;
     let outcome = &copied(new, outcome);
     let mut was = Flows::new(declared, &new.context);
     let mut is = Flows::new(new, &new.context);
     let result = check_reads(declared, new, outcome, links, &mut was, &mut is)
         .and_then(|()| check_outputs(new, outcome, &mut was, &mut is));
-    *questions += was.questions + is.questions;
+    *queries += was.queries + is.queries;
     result
 }
 
@@ -295,7 +295,7 @@ fn check_reads(
             PartRole::Copies => {
                 // The copy may have no reader, but the element that it reads must exist.
                 if links[p].is_none() {
-                    is.questions += 1;
+                    is.queries += 1;
                     within_arrays(new, part, &is.domain(part)?)?;
                 }
                 for k in mine.into_iter().filter(needed) {
@@ -339,7 +339,7 @@ fn check_reads(
             .collect::<loopwright_poly::Result<_>>()?;
         let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
         if !linked {
-            is.questions += 1;
+            is.queries += 1;
             only_declared(new, part, original, &value)?;
         }
         for (k, l) in mine.into_iter().zip(theirs) {
@@ -357,7 +357,7 @@ fn check_reads(
                                 let t = t.substitute(&value)?;
                                 *s == t || {
                                     let rows = is.domain(part)?;
-                                    is.questions += 1;
+                                    is.queries += 1;
                                     System::new(&rows)?.implies(&Constraint::equal(s, &t)?)?
                                 }
                             }
@@ -381,7 +381,7 @@ fn check_reads(
                 let cell: Option<Vec<Aff>> =
                     f.cell.iter().flatten().map(|t| t.substitute(&value).ok()).collect();
                 if let Some(cell) = cell
-                    && copies.see_initial((p, k), &f.array, &cell, &mut is.questions)?
+                    && copies.see_initial((p, k), &f.array, &cell, &mut is.queries)?
                 {
                     continue;
                 }

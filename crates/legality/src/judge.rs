@@ -43,7 +43,7 @@ pub enum Verdict {
         /// What the proof rests on.
         basis: Basis,
         /// Number of queries on integer sets.
-        questions: usize,
+        queries: usize,
     },
     /// It does not; the counterexample was replayed.
     Refuted(Box<Witness>),
@@ -80,13 +80,13 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::Proved { basis: Basis::Theorem(why), .. } => write!(f, "proved: {why}"),
-            Verdict::Proved { basis, questions } => {
+            Verdict::Proved { basis, queries } => {
                 let what = match basis {
                     Basis::Flow => "every read sees the declared definition",
                     _ => "all conflicting accesses keep their order",
                 };
-                let plural = if *questions == 1 { "" } else { "s" };
-                write!(f, "proved: {what} ({questions} question{plural})")
+                let plural = if *queries == 1 { "query" } else { "queries" };
+                write!(f, "proved: {what} ({queries} {plural})")
             }
             Verdict::Refuted(witness) => write!(f, "refuted: {witness}"),
             Verdict::Unknown { reason, .. } => write!(f, "unknown: {reason}"),
@@ -107,7 +107,7 @@ pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
 
 fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnostic> {
     if before == after {
-        return Ok(Verdict::Proved { basis: Basis::Order, questions: 0 });
+        return Ok(Verdict::Proved { basis: Basis::Order, queries: 0 });
     }
     if let Some(reason) = redeclared(before, after)? {
         return Ok(Verdict::Unknown { reason, repair: None });
@@ -129,13 +129,13 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
             _ => Verdict::Unknown { reason: d.message, repair: d.help },
         });
     }
-    let (outcome, links, mut questions) = Comparison::new(&old, &new).run()?;
+    let (outcome, links, mut queries) = Comparison::new(&old, &new).run()?;
     if outcome.is_kept() {
-        return Ok(Verdict::Proved { basis: Basis::Order, questions });
+        return Ok(Verdict::Proved { basis: Basis::Order, queries });
     }
     let declared = Model::new(after.declared())?;
-    let reason = match check_flow(&declared, &new, &outcome, &links, &mut questions) {
-        Ok(()) => return Ok(Verdict::Proved { basis: Basis::Flow, questions }),
+    let reason = match check_flow(&declared, &new, &outcome, &links, &mut queries) {
+        Ok(()) => return Ok(Verdict::Proved { basis: Basis::Flow, queries }),
         Err(why) => why,
     };
     let repair = facts_wanted(&new, &outcome.changed);

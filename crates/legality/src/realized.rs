@@ -62,14 +62,14 @@ impl From<Diagnostic> for Why {
 /// Whether `after`, in which an instruction of `before` is realised by several, computes what
 /// `before` does.
 pub fn judge_realization(before: &LoopKernel, after: &LoopKernel) -> Verdict {
-    let questions = &mut 0;
-    match judged(before, after, questions) {
-        Ok(theorem) => Verdict::Proved { basis: Basis::Theorem(theorem), questions: *questions },
+    let queries = &mut 0;
+    match judged(before, after, queries) {
+        Ok(theorem) => Verdict::Proved { basis: Basis::Theorem(theorem), queries: *queries },
         Err(Why(reason)) => Verdict::Unknown { reason, repair: None },
     }
 }
 
-fn judged(before: &LoopKernel, after: &LoopKernel, questions: &mut usize) -> Checked<&'static str> {
+fn judged(before: &LoopKernel, after: &LoopKernel, queries: &mut usize) -> Checked<&'static str> {
     let known: BTreeSet<&Name> = before.instructions.iter().map(|i| &i.id).collect();
     let mut added = after.instructions.iter().filter(|i| !known.contains(&i.id));
     let (Some(added), None) = (added.next(), added.next()) else {
@@ -91,9 +91,9 @@ fn judged(before: &LoopKernel, after: &LoopKernel, questions: &mut usize) -> Che
     }
     let pair = Pair { old: Model::new(before)?, new: Model::new(after)?, was, is, added };
     match share {
-        Share::Partial => two_stages::check(&pair, questions),
-        Share::Start => updates::check(&pair, questions),
-        Share::Alignment => alignment::check(&pair, questions),
+        Share::Partial => two_stages::check(&pair, queries),
+        Share::Start => updates::check(&pair, queries),
+        Share::Alignment => alignment::check(&pair, queries),
         Share::Join | Share::Update => why(format!("`{}` joins what nothing has left", added.id)),
     }
 }
@@ -121,23 +121,23 @@ fn part<'m>(model: &'m Model<'_>, instruction: &Instruction, part: Part) -> Chec
 
 impl Pair<'_> {
     /// Whether executions under some constraints fulfil others, given what holds in both kernels.
-    fn implies(&self, from: &[Constraint], what: &[Constraint], questions: &mut usize) -> Checked<bool> {
+    fn implies(&self, from: &[Constraint], what: &[Constraint], queries: &mut usize) -> Checked<bool> {
         let missing: Vec<Constraint> = what.iter().filter(|c| !from.contains(c)).cloned().collect();
         if missing.is_empty() {
             return Ok(true);
         }
-        *questions += 1;
+        *queries += 1;
         let rows = [self.new.context.as_slice(), from].concat();
         Ok(System::of(rows)?.implies_all(&missing)?)
     }
 
     /// Whether two parts have the same executions under the same names.
-    fn same_executions(&self, a: &ModelPart, b: &ModelPart, questions: &mut usize) -> Checked<bool> {
+    fn same_executions(&self, a: &ModelPart, b: &ModelPart, queries: &mut usize) -> Checked<bool> {
         let names = |p: &ModelPart| p.inames.iter().cloned().collect::<BTreeSet<Name>>();
         Ok(names(a) == names(b)
             && a.may == b.may
-            && self.implies(&a.constraints, &b.constraints, questions)?
-            && self.implies(&b.constraints, &a.constraints, questions)?)
+            && self.implies(&a.constraints, &b.constraints, queries)?
+            && self.implies(&b.constraints, &a.constraints, queries)?)
     }
 
     /// Whether the executions of `new`, under these values of the inames of `old`, are those of
@@ -147,9 +147,9 @@ impl Pair<'_> {
         old: &ModelPart,
         new: &ModelPart,
         link: &mut Link,
-        questions: &mut usize,
+        queries: &mut usize,
     ) -> Checked<bool> {
-        *questions += 2;
+        *queries += 2;
         Ok(is_injection(old, &self.new, new, link)? && cover(old, &self.new, &[(new, link)])?)
     }
 

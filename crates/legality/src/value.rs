@@ -116,7 +116,7 @@ pub(crate) fn same(
     a: &Pure,
     b: &Pure,
     system: &System,
-    questions: &mut usize,
+    queries: &mut usize,
 ) -> Result<bool> {
     if a.shape != b.shape || a.arguments.len() != b.arguments.len() {
         return Ok(false);
@@ -128,7 +128,7 @@ pub(crate) fn same(
             if x == y {
                 continue;
             }
-            *questions += 1;
+            *queries += 1;
             if !system.with(&[Constraint::lt(x, y)?])?.is_empty()? {
                 return Ok(false);
             }

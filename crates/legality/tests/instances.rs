@@ -106,7 +106,7 @@ fn what_the_flow_of_values_asks_is_counted() {
     let (old, new) = (Model::new(kernel.declared()).unwrap(), Model::new(&kernel).unwrap());
     let (_, _, compared) = Comparison::new(&old, &new).run().unwrap();
     match judge(kernel.declared(), &kernel) {
-        Verdict::Proved { basis: Basis::Flow, questions } => assert_eq!(questions, compared + 3),
+        Verdict::Proved { basis: Basis::Flow, queries } => assert_eq!(queries, compared + 3),
         verdict => panic!("{verdict}"),
     }
 }

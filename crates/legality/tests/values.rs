@@ -112,10 +112,10 @@ fn values_of_one_loop_are_not_those_of_another() {
     assert_eq!(turned("y[i] = x[i] + s"), "order");
 }
 
-/// That two values are equal is two questions, one for each that may be the greater one.
+/// That two values are equal is two queries, one for each that may be the greater one.
 #[test]
 fn comparisons_of_values_are_counted() {
-    let questions = |first: &str, second: &str| {
+    let queries = |first: &str, second: &str| {
         let kernel = |leaves: &str| {
             format!(
                 "{HEAD}domain {{ [i] : 0 <= i < n }}\n\
@@ -129,11 +129,11 @@ fn comparisons_of_values_are_counted() {
         let (declared, after) = (kernel(&format!("{one}{two}")), kernel(&format!("{two}{one}")));
         let kernel = LoopKernel::parse(&format!("{after}declared {{\n{declared}}}\n")).unwrap();
         match judge(kernel.declared(), &kernel) {
-            Verdict::Proved { questions, .. } => questions,
+            Verdict::Proved { queries, .. } => queries,
             verdict => panic!("{verdict}"),
         }
     };
-    assert_eq!(questions("y[i] = x[i]", "y[j] = x[j]"), questions("y[i] = 0.0", "y[j] = 0.0") + 2);
+    assert_eq!(queries("y[i] = x[i]", "y[j] = x[j]"), queries("y[i] = 0.0", "y[j] = 0.0") + 2);
 }
 
 /// The verdict on a loop that loads `t` from `p` and then does this, from the last round to the

@@ -42,7 +42,7 @@ type Outcome<T> = Result<T, String>;
 
 struct Run {
     values: BTreeMap<String, Value>,
-    questions: usize,
+    queries: usize,
 }
 
 fn fail<E: Display>(error: E) -> String {
@@ -175,7 +175,7 @@ impl Run {
             self.values.insert(name.trim().to_string(), value);
             return Ok(());
         }
-        self.questions += 1;
+        self.queries += 1;
         let words: Vec<&str> = rest.split_whitespace().collect();
         match (head, words.as_slice()) {
             ("empty", [name, answer]) => {
@@ -279,7 +279,7 @@ impl Run {
 }
 
 fn run(test: &Filetest, failures: &mut Vec<String>) -> usize {
-    let mut run = Run { values: BTreeMap::new(), questions: 0 };
+    let mut run = Run { values: BTreeMap::new(), queries: 0 };
     for (k, line) in test.text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {
@@ -289,16 +289,16 @@ fn run(test: &Filetest, failures: &mut Vec<String>) -> usize {
             failures.push(format!("{}:{}: {line}\n  {message}", test.name, k + 1));
         }
     }
-    run.questions
+    run.queries
 }
 
 fn all() -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
     let files = read(&folder, "poly", &[]);
     let mut failures = Vec::new();
-    let questions = files.iter().map(|file| run(file, &mut failures)).sum();
+    let queries = files.iter().map(|file| run(file, &mut failures)).sum();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    questions
+    queries
 }
 
 #[test]

@@ -289,7 +289,7 @@ impl Walk {
             step => step.rule().judgement(&self.kernel),
         };
         let verdict = match rule {
-            Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+            Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), queries: 0 },
             Judgement::Ask => judge(&self.kernel, &after),
         };
         match verdict {

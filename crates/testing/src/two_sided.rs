@@ -190,7 +190,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
         start = Instant::now();
     };
     let verdict = match rule {
-        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), queries: 0 },
         Judgement::Ask => judge(before, &after),
     };
     // Sometimes a theorem is checked, too.
@@ -340,7 +340,7 @@ fn vouched(rng: &mut Rng, kernel: &LoopKernel) -> Result<bool, Failure> {
     let verdict = match step {
         Step::Together(_) => judge(kernel, &after),
         ref step => match step.rule().judgement(kernel) {
-            Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+            Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), queries: 0 },
             Judgement::Ask => judge(kernel, &after),
         },
     };

@@ -32,7 +32,7 @@ fn pending(kernel: &LoopKernel) -> bool {
 /// The verdict on a transform that turned `before` into `after`.
 pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &LoopKernel) -> Verdict {
     match transform.judgement(before) {
-        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), queries: 0 },
         Judgement::Ask => judge(before, after),
     }
 }

@@ -36,8 +36,8 @@ fn kernel(text: &str) -> LoopKernel {
 fn verdicts(pipeline: &Pipeline, kernel: &LoopKernel) -> Vec<String> {
     let explained = pipeline.explain(kernel);
     let verdict = |outcome: &Result<_, Diagnostic>| match outcome {
-        Ok(loopwright_transforms::Judged { verdict: Verdict::Proved { basis, questions }, .. }) => {
-            format!("{basis:?} {questions}")
+        Ok(loopwright_transforms::Judged { verdict: Verdict::Proved { basis, queries }, .. }) => {
+            format!("{basis:?} {queries}")
         }
         Ok(judged) => judged.verdict.to_string(),
         Err(refusal) => refusal.to_string(),

@@ -32,9 +32,9 @@ pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
             }
             let program = Program::parse_named(&origin, &text)?;
             match verify(&program) {
-                Finding::Proved { questions } => report::say(&format!(
+                Finding::Proved { queries } => report::say(&format!(
                     "{}: proved, all instances run, barriers are met, conflicts are ordered \
-                     ({questions} questions)\n",
+                     ({queries} queries)\n",
                     program.name
                 )),
                 Finding::Refuted(refusal) | Finding::Unknown(refusal) => Err(Failure::Input(vec![*refusal])),

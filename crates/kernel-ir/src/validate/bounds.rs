@@ -388,8 +388,8 @@ fn violation(
     scope: &Scope,
     wanted: &Constraint,
 ) -> loopwright_poly::Result<Option<Violation>> {
-    let question = (scope.inames.clone(), wanted.clone());
-    if asked.proved.contains(&question) {
+    let query = (scope.inames.clone(), wanted.clone());
+    if asked.proved.contains(&query) {
         return Ok(None);
     }
     let base = match asked.systems.get(&scope.inames) {
@@ -403,7 +403,7 @@ fn violation(
     let guarded = base.with(&scope.guards)?;
     if guarded.implies(wanted)? {
         if scope.guards.is_empty() {
-            asked.proved.insert(question);
+            asked.proved.insert(query);
         }
         return Ok(None);
     }

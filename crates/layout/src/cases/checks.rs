@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::{
-    operations::{Answer, Question},
+    operations::{Answer, Query},
     read,
 };
 use crate::{IntTuple, Layout, Tiler};
@@ -54,46 +54,46 @@ fn composed(outer: &Layout, inner: &Layout) -> Checked<Vec<i64>> {
     values(inner)?.into_iter().map(|i| at(outer, i)).collect()
 }
 
-/// Whether a check holds of a question and its answer.
-pub(super) fn holds(name: &str, question: &Question, answer: &Answer) -> Checked<bool> {
+/// Whether a check holds of a query and its answer.
+pub(super) fn holds(name: &str, query: &Query, answer: &Answer) -> Checked<bool> {
     let Answer::Layout(r) = answer else { return Err(format!("check {name} is unknown")) };
-    let found = match (question, name) {
-        (Question::Coalesce(l, _), "same_size") => values(l)?.len() == values(r)?.len(),
-        (Question::Coalesce(l, _), "same_function") => values(l)? == values(r)?,
-        (Question::Filter(l, _), "same_image") => image(l)? == image(r)?,
-        (Question::Filter(_, _), "injective") => is_injective(&values(r)?),
-        (Question::Complement(_, _), "ordered") => values(r)?.windows(2).all(|w| w[0] < w[1]),
-        (Question::Complement(l, _), "disjoint_except_0") => {
+    let found = match (query, name) {
+        (Query::Coalesce(l, _), "same_size") => values(l)?.len() == values(r)?.len(),
+        (Query::Coalesce(l, _), "same_function") => values(l)? == values(r)?,
+        (Query::Filter(l, _), "same_image") => image(l)? == image(r)?,
+        (Query::Filter(_, _), "injective") => is_injective(&values(r)?),
+        (Query::Complement(_, _), "ordered") => values(r)?.windows(2).all(|w| w[0] < w[1]),
+        (Query::Complement(l, _), "disjoint_except_0") => {
             let image = image(l)?;
             values(r)?.iter().skip(1).all(|v| !image.contains(v))
         }
-        (Question::Complement(l, size), "completed_cosize_ge_max") => {
+        (Query::Complement(l, size), "completed_cosize_ge_max") => {
             largest(&values(l)?) + largest(&values(r)?) + 1 >= *size
         }
-        (Question::Complement(l, _), "complete_injective") => {
+        (Query::Complement(l, _), "complete_injective") => {
             let (image, rest) = (image(l)?, values(r)?);
             is_injective(&image.iter().flat_map(|a| rest.iter().map(move |b| a + b)).collect::<Vec<_>>())
         }
-        (Question::LeftInverse(l), "L_injective") => is_injective(&values(l)?),
-        (Question::LeftInverse(l), "R(L(i))==i") => is_identity(&composed(r, l)?),
-        (Question::LeftInverse(l), "L(R(L(i)))==L(i)") => {
+        (Query::LeftInverse(l), "L_injective") => is_injective(&values(l)?),
+        (Query::LeftInverse(l), "R(L(i))==i") => is_identity(&composed(r, l)?),
+        (Query::LeftInverse(l), "L(R(L(i)))==L(i)") => {
             let back: Checked<Vec<i64>> = composed(r, l)?.into_iter().map(|i| at(l, i)).collect();
             back? == values(l)?
         }
-        (Question::RightInverse(l), "L(R(i))==i") => is_identity(&composed(l, r)?),
-        (Question::Composition(a, Tiler::Layout(b)), "exact") => composed(a, b)? == values(r)?,
-        (Question::Composition(a, Tiler::Layout(b)), "prefix_agrees") => {
+        (Query::RightInverse(l), "L(R(i))==i") => is_identity(&composed(l, r)?),
+        (Query::Composition(a, Tiler::Layout(b)), "exact") => composed(a, b)? == values(r)?,
+        (Query::Composition(a, Tiler::Layout(b)), "prefix_agrees") => {
             composed(a, b)?.into_iter().zip(values(r)?).all(|(x, y)| x == y)
         }
-        (Question::Composition(_, Tiler::Layout(b)), "compatible_B_R") => compatible(b, r)?,
-        (Question::Composition(a, Tiler::Layout(b)), "B_in_domain_of_A") => {
+        (Query::Composition(_, Tiler::Layout(b)), "compatible_B_R") => compatible(b, r)?,
+        (Query::Composition(a, Tiler::Layout(b)), "B_in_domain_of_A") => {
             let size = i64::try_from(values(a)?.len()).unwrap_or(i64::MAX);
             values(b)?.iter().all(|v| (0..size).contains(v))
         }
-        (Question::Divide(_, a, _), "size_preserved") => values(a)?.len() == values(r)?.len(),
-        (Question::Divide(_, a, _), "image_preserved") => image(a)? == image(r)?,
-        (Question::Divide(_, _, Tiler::Layout(b)), "compatible_B_R0") => compatible(b, &mode(r, 0)?)?,
-        (Question::Divide(_, a, Tiler::Modes(tilers)), "R0==composition") => {
+        (Query::Divide(_, a, _), "size_preserved") => values(a)?.len() == values(r)?.len(),
+        (Query::Divide(_, a, _), "image_preserved") => image(a)? == image(r)?,
+        (Query::Divide(_, _, Tiler::Layout(b)), "compatible_B_R0") => compatible(b, &mode(r, 0)?)?,
+        (Query::Divide(_, a, Tiler::Modes(tilers)), "R0==composition") => {
             // Mode by mode, by values: the tile of each mode is the mode at the tiler's indices.
             let tiles = mode(r, 0)?.modes();
             let mut same = tiles.len() == tilers.len();
@@ -103,24 +103,24 @@ pub(super) fn holds(name: &str, question: &Question, answer: &Answer) -> Checked
             }
             same
         }
-        (Question::Product(_, a, _), "R0==A") => mode(r, 0)? == *a,
-        (Question::Product(_, _, Tiler::Layout(b)), "compatible_B_R1") => compatible(b, &mode(r, 1)?)?,
-        (Question::Product(..) | Question::ZippedProduct(..), "injective") => is_injective(&values(r)?),
+        (Query::Product(_, a, _), "R0==A") => mode(r, 0)? == *a,
+        (Query::Product(_, _, Tiler::Layout(b)), "compatible_B_R1") => compatible(b, &mode(r, 1)?)?,
+        (Query::Product(..) | Query::ZippedProduct(..), "injective") => is_injective(&values(r)?),
         _ => return Err(format!("check {name} is unknown")),
     };
     Ok(found)
 }
 
-impl Question {
+impl Query {
     /// Whether an answer satisfies the operation's post-condition, or where it does not.
     pub(super) fn post_condition(&self, answer: &Answer) -> Checked<()> {
         let required: &[&str] = match self {
-            Question::Composition(_, Tiler::Layout(_)) => &["compatible_B_R", "exact"],
-            Question::RightInverse(_) => &["L(R(i))==i"],
-            Question::LeftInverse(_) if holds("L_injective", self, answer)? => &["R(L(i))==i"],
-            Question::LeftInverse(_) => &["L(R(L(i)))==L(i)"],
+            Query::Composition(_, Tiler::Layout(_)) => &["compatible_B_R", "exact"],
+            Query::RightInverse(_) => &["L(R(i))==i"],
+            Query::LeftInverse(_) if holds("L_injective", self, answer)? => &["R(L(i))==i"],
+            Query::LeftInverse(_) => &["L(R(L(i)))==L(i)"],
             // A permutation of the layout if tiles divide it; otherwise they run beyond it.
-            Question::Divide(_, a, Tiler::Layout(b)) => {
+            Query::Divide(_, a, Tiler::Layout(b)) => {
                 let Answer::Layout(r) = answer else { return Err("no layout".into()) };
                 let (mut all, mut before) = (values(r)?, values(a)?);
                 all.sort_unstable();
@@ -148,7 +148,7 @@ impl Question {
             sorted.into_iter().eq(0..i64::try_from(values.len()).unwrap_or(i64::MAX))
         };
         Ok(match (self, key, answer) {
-            (Question::Composition(a, Tiler::Layout(b)), "values", Answer::Layout(r)) => {
+            (Query::Composition(a, Tiler::Layout(b)), "values", Answer::Layout(r)) => {
                 let expected = composed(a, b)?;
                 if values(r)? != expected {
                     return Err(format!("{r} has the values {:?}", values(r)?));
@@ -156,21 +156,21 @@ impl Question {
                 let count = stated.as_array().map_or(expected.len(), Vec::len).clamp(1, expected.len());
                 Json::from(expected[..count].to_vec())
             }
-            (Question::ZippedProduct(..), "by_mode_coalesced", Answer::Layout(r)) => {
+            (Query::ZippedProduct(..), "by_mode_coalesced", Answer::Layout(r)) => {
                 let profile = IntTuple::from(vec![1i64; r.rank()]);
                 read::layout_json(&r.coalesce_by(&profile).map_err(|e| e.to_string())?)
             }
-            (Question::Sizes(l), "max_plus_1", _) => Json::from(largest(&values(l)?) + 1),
-            (Question::Composed(_), "bijective", Answer::Values(all)) => Json::from(is_permutation(all)),
+            (Query::Sizes(l), "max_plus_1", _) => Json::from(largest(&values(l)?) + 1),
+            (Query::Composed(_), "bijective", Answer::Values(all)) => Json::from(is_permutation(all)),
             // The least power of two that holds all bits of the swizzle.
-            (Question::Swizzle(s, _), "size", _) => {
+            (Query::Swizzle(s, _), "size", _) => {
                 Json::from(1i64 << (s.bits() + s.base() + s.shift().unsigned_abs()))
             }
-            (Question::Swizzle(s, _), "bijective_on_size", _) => {
+            (Query::Swizzle(s, _), "bijective_on_size", _) => {
                 let size = 1i64 << (s.bits() + s.base() + s.shift().unsigned_abs()).min(20);
                 Json::from(is_permutation(&(0..size).map(|x| s.apply(x)).collect::<Vec<_>>()))
             }
-            (Question::Swizzle(s, inputs), "involution", _) => {
+            (Query::Swizzle(s, inputs), "involution", _) => {
                 Json::from(inputs.iter().all(|x| s.apply(s.apply(*x)) == *x))
             }
             _ => return Err(format!("key {key} is unknown")),

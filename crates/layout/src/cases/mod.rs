@@ -73,7 +73,7 @@ fn judge(case: &Json) -> Result<(), String> {
     let case = case.as_object().ok_or("it is no object")?;
     let op = case.get("op").and_then(Json::as_str).ok_or("it has no `op`")?;
     let args = case.get("args").and_then(Json::as_object).ok_or("it has no `args`")?;
-    let question = operations::Question::read(op, args)?;
+    let query = operations::Query::read(op, args)?;
     let empty = Map::new();
     let checks = match case.get("checks") {
         None => &empty,
@@ -87,8 +87,8 @@ fn judge(case: &Json) -> Result<(), String> {
     // Checks of arguments describe the case; the others are claims about the result.
     let is_claimed =
         checks.iter().all(|(name, held)| checks::is_about_arguments(name) || *held != Json::Bool(false))
-            && !(checks.is_empty() && question.needs_checks());
-    let answer = match question.answer() {
+            && !(checks.is_empty() && query.needs_checks());
+    let answer = match query.answer() {
         Ok(answer) => answer,
         // Reported only where enumeration has found that there is none.
         Err(Error::NoLayout { .. }) if expected.is_none() || !is_claimed => return known_keys(case),
@@ -100,10 +100,10 @@ fn judge(case: &Json) -> Result<(), String> {
             return Err(format!("found {found}, expected {expected}"));
         }
     } else {
-        question.post_condition(&answer)?;
+        query.post_condition(&answer)?;
     }
     for (name, held) in checks {
-        let found = checks::holds(name, &question, &answer)?;
+        let found = checks::holds(name, &query, &answer)?;
         let is_fixed = *held == Json::Bool(true) || checks::is_about_arguments(name);
         if is_fixed && Json::Bool(found) != *held {
             return Err(format!("check {name} is {found}, expected {held}"));
@@ -112,7 +112,7 @@ fn judge(case: &Json) -> Result<(), String> {
     for (key, value) in case {
         if !["args", "result", "error", "checks"].contains(&key.as_str()) && !REMARKS.contains(&key.as_str())
         {
-            let found = question.property(key, value, &answer)?;
+            let found = query.property(key, value, &answer)?;
             if found != *value {
                 return Err(format!("{key} is {found}, expected {value}"));
             }

@@ -13,7 +13,7 @@ use crate::{
 type Tiled = fn(&Layout, &Tiler) -> Result<Layout>;
 
 /// An operation with its arguments.
-pub(super) enum Question {
+pub(super) enum Query {
     Coalesce(Layout, IntTuple),
     Filter(Layout, IntTuple),
     Complement(Layout, i64),
@@ -79,7 +79,7 @@ impl Args<'_> {
     }
 }
 
-impl Question {
+impl Query {
     pub(super) fn read(op: &str, args: &Map<String, Json>) -> std::result::Result<Self, String> {
         let args = Args(args);
         let tiled: Option<(Tiled, bool)> = match op {
@@ -112,49 +112,47 @@ impl Question {
         if let Some((operation, divides)) = tiled {
             let (a, b) = (args.layout("A")?, read::tiler(args.get("B")?)?);
             return Ok(if divides {
-                Question::Divide(operation, a, b)
+                Query::Divide(operation, a, b)
             } else {
-                Question::Product(operation, a, b)
+                Query::Product(operation, a, b)
             });
         }
         let one: IntTuple = 1.into();
         Ok(match op {
-            "coalesce" => Question::Coalesce(args.layout("layout")?, args.profile()?),
-            "filter" => Question::Filter(args.layout("layout")?, args.profile()?),
-            "complement" => Question::Complement(
+            "coalesce" => Query::Coalesce(args.layout("layout")?, args.profile()?),
+            "filter" => Query::Filter(args.layout("layout")?, args.profile()?),
+            "complement" => Query::Complement(
                 args.layout("layout")?,
                 match args.get("max_idx")? {
                     Json::Null => 1,
                     size => read::int(size)?,
                 },
             ),
-            "left_inverse" => Question::LeftInverse(args.layout("layout")?),
-            "right_inverse" => Question::RightInverse(args.layout("layout")?),
-            "size_cosize" => Question::Sizes(args.layout("layout")?),
+            "left_inverse" => Query::LeftInverse(args.layout("layout")?),
+            "right_inverse" => Query::RightInverse(args.layout("layout")?),
+            "size_cosize" => Query::Sizes(args.layout("layout")?),
             "blocked_product" => {
-                Question::ZippedProduct(blocked_product, args.layout("block")?, args.layout("tiler")?)
+                Query::ZippedProduct(blocked_product, args.layout("block")?, args.layout("tiler")?)
             }
             "raked_product" => {
-                Question::ZippedProduct(raked_product, args.layout("block")?, args.layout("tiler")?)
+                Query::ZippedProduct(raked_product, args.layout("block")?, args.layout("tiler")?)
             }
-            "product" => Question::Tuple(|a, _| Ok(a.product()?.into()), args.tuple("a")?, one),
-            "prefix_product" => Question::Tuple(|a, _| a.prefix_product(), args.tuple("a")?, one),
+            "product" => Query::Tuple(|a, _| Ok(a.product()?.into()), args.tuple("a")?, one),
+            "prefix_product" => Query::Tuple(|a, _| a.prefix_product(), args.tuple("a")?, one),
             "inner_product" => {
-                Question::Tuple(|a, b| Ok(a.inner_product(b)?.into()), args.tuple("a")?, args.tuple("b")?)
+                Query::Tuple(|a, b| Ok(a.inner_product(b)?.into()), args.tuple("a")?, args.tuple("b")?)
             }
             "shape_div" => {
-                Question::Tuple(|a, b| a.shape_div(&b.product()?), args.tuple("a")?, args.int("b")?.into())
+                Query::Tuple(|a, b| a.shape_div(&b.product()?), args.tuple("a")?, args.int("b")?.into())
             }
             "layout_call" => {
                 let layout = args.layout("layout")?;
-                Question::Call(args.tuple("coord")?, layout.shape(), layout.stride())
+                Query::Call(args.tuple("coord")?, layout.shape(), layout.stride())
             }
-            "crd2idx" => Question::Call(args.tuple("crd")?, args.tuple("shape")?, args.tuple("stride")?),
-            "idx2crd" => Question::Coordinate(args.int("idx")?, args.tuple("shape")?),
-            "slice_and_offset" => {
-                Question::Slice(read::coordinate(args.get("crd")?)?, args.layout("layout")?)
-            }
-            "swizzle" => Question::Swizzle(
+            "crd2idx" => Query::Call(args.tuple("crd")?, args.tuple("shape")?, args.tuple("stride")?),
+            "idx2crd" => Query::Coordinate(args.int("idx")?, args.tuple("shape")?),
+            "slice_and_offset" => Query::Slice(read::coordinate(args.get("crd")?)?, args.layout("layout")?),
+            "swizzle" => Query::Swizzle(
                 Swizzle::new(args.int("B")?, args.int("M")?, args.int("S")?).map_err(|e| e.to_string())?,
                 args.ints("inputs")?,
             ),
@@ -163,45 +161,45 @@ impl Question {
                 let [bits, base, shift] = numbers.as_slice() else {
                     return Err("a swizzle has three numbers".into());
                 };
-                Question::Composed(ComposedLayout {
+                Query::Composed(ComposedLayout {
                     swizzle: Swizzle::new(*bits, *base, *shift).map_err(|e| e.to_string())?,
                     offset: args.int("offset")?.into(),
                     layout: args.layout("layout")?,
                 })
             }
-            _ => Question::Composition(args.layout("A")?, read::tiler(args.get("B")?)?),
+            _ => Query::Composition(args.layout("A")?, read::tiler(args.get("B")?)?),
         })
     }
 
     /// Whether a result without checks is not a claim: results of other implementations are not
     /// always inverses.
     pub(super) fn needs_checks(&self) -> bool {
-        matches!(self, Question::LeftInverse(_) | Question::RightInverse(_))
+        matches!(self, Query::LeftInverse(_) | Query::RightInverse(_))
     }
 
     pub(super) fn answer(&self) -> Result<Answer> {
         let known = |n: Int| n.as_const().ok_or_else(|| crate::Error::open_int("cases", &n));
         Ok(match self {
-            Question::Coalesce(l, profile) => Answer::Layout(l.coalesce_by(profile)?),
-            Question::Filter(l, profile) => Answer::Layout(l.filter_by(profile)?),
-            Question::Complement(l, size) => Answer::Layout(complement(l, &Int::from(*size))?),
-            Question::LeftInverse(l) => Answer::Layout(left_inverse(l)?),
-            Question::RightInverse(l) => Answer::Layout(right_inverse(l)?),
-            Question::Composition(a, b) => Answer::Layout(compose_tiler(a, b)?),
-            Question::Divide(f, a, b) | Question::Product(f, a, b) => Answer::Layout(f(a, b)?),
-            Question::ZippedProduct(f, a, b) => Answer::Layout(f(a, b)?),
-            Question::Tuple(f, a, b) => Answer::Tuple(f(a, b)?),
-            Question::Call(c, s, d) => Answer::Tuple(crd2idx(c, s, d)?.into()),
-            Question::Coordinate(i, s) => Answer::Tuple(s.coordinate(*i)?),
-            Question::Sizes(l) => Answer::Sizes { size: known(l.size()?)?, cosize: known(l.cosize()?)? },
-            Question::Slice(c, l) => {
+            Query::Coalesce(l, profile) => Answer::Layout(l.coalesce_by(profile)?),
+            Query::Filter(l, profile) => Answer::Layout(l.filter_by(profile)?),
+            Query::Complement(l, size) => Answer::Layout(complement(l, &Int::from(*size))?),
+            Query::LeftInverse(l) => Answer::Layout(left_inverse(l)?),
+            Query::RightInverse(l) => Answer::Layout(right_inverse(l)?),
+            Query::Composition(a, b) => Answer::Layout(compose_tiler(a, b)?),
+            Query::Divide(f, a, b) | Query::Product(f, a, b) => Answer::Layout(f(a, b)?),
+            Query::ZippedProduct(f, a, b) => Answer::Layout(f(a, b)?),
+            Query::Tuple(f, a, b) => Answer::Tuple(f(a, b)?),
+            Query::Call(c, s, d) => Answer::Tuple(crd2idx(c, s, d)?.into()),
+            Query::Coordinate(i, s) => Answer::Tuple(s.coordinate(*i)?),
+            Query::Sizes(l) => Answer::Sizes { size: known(l.size()?)?, cosize: known(l.cosize()?)? },
+            Query::Slice(c, l) => {
                 let (layout, offset) = l.slice_and_offset(c)?;
                 Answer::Slice { layout, offset }
             }
-            Question::Swizzle(swizzle, inputs) => {
+            Query::Swizzle(swizzle, inputs) => {
                 Answer::Values(inputs.iter().map(|x| swizzle.apply(*x)).collect())
             }
-            Question::Composed(composed) => Answer::Values(composed.values()?),
+            Query::Composed(composed) => Answer::Values(composed.values()?),
         })
     }
 }

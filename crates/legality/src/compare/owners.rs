@@ -202,7 +202,7 @@ impl Comparison<'_, '_> {
                 return Ok(true);
             }
             let rows: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
-            self.questions += 1;
+            self.queries += 1;
             return System::new(&rows)?.implies_all(&missing);
         }
         let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
@@ -227,7 +227,7 @@ impl Comparison<'_, '_> {
         if !rows.iter().all(plain) {
             return Ok(false);
         }
-        self.questions += 1;
+        self.queries += 1;
         let [written] = &System::new(&rows)?.project_exactly(&mine)?[..] else { return Ok(false) };
         System::new(&known)?.implies_all(written.constraints())
     }

@@ -47,7 +47,7 @@ pub(super) struct Flows<'a, 'k> {
     arrays: Table<(Name, Option<(usize, usize)>), Sources>,
     lowers: Table<Name, Aff>,
     context: Vec<Constraint>,
-    pub questions: usize,
+    pub queries: usize,
 }
 
 pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
@@ -99,7 +99,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             arrays: Table::default(),
             lowers: Table::default(),
             context: context.to_vec(),
-            questions: 0,
+            queries: 0,
         }
     }
 
@@ -214,7 +214,7 @@ impl<'a, 'k> Flows<'a, 'k> {
                 Access { dims, constraints: self.context.clone(), cell, time }
             }
         };
-        self.questions += 1;
+        self.queries += 1;
         let Some(found) = flow(std::slice::from_ref(&access), &accesses)?.pop() else {
             return why("no answer");
         };

@@ -29,11 +29,11 @@ use crate::{ModelPart, conflict::primed};
 const THEOREM: &str = "the points are those of the row, counted from another position, and may be \
                        combined in any order";
 
-pub(super) fn check(pair: &Pair<'_>, questions: &mut usize) -> Checked<&'static str> {
+pub(super) fn check(pair: &Pair<'_>, queries: &mut usize) -> Checked<&'static str> {
     let shift = Shift::of(pair)?;
-    unchanged::check(pair, &undone(&pair.new.kernel.tree, pair), questions)?;
+    unchanged::check(pair, &undone(&pair.new.kernel.tree, pair), queries)?;
     alone(pair, &shift)?;
-    points(pair, &shift, questions)?;
+    points(pair, &shift, queries)?;
     Ok(THEOREM)
 }
 
@@ -141,12 +141,12 @@ fn alone(pair: &Pair<'_>, shift: &Shift) -> Checked<()> {
 }
 
 /// The points: the values of `i' - d` are those of `i`, each taken once.
-fn points(pair: &Pair<'_>, shift: &Shift, questions: &mut usize) -> Checked<()> {
+fn points(pair: &Pair<'_>, shift: &Shift, queries: &mut usize) -> Checked<()> {
     let Pair { old, new, was, is, .. } = pair;
     for p in [Part::Init(0), Part::Finish] {
         let (a, b) = (part(old, was, p)?, part(new, is, p)?);
         let same = accesses(old, a) == accesses(new, b) && unchanged::same_executor(pair, a, b);
-        if !same || !pair.same_executions(a, b, questions)? {
+        if !same || !pair.same_executions(a, b, queries)? {
             return why(format!("`{}` has other executions or accesses than before", b.part));
         }
     }
@@ -160,9 +160,9 @@ fn points(pair: &Pair<'_>, shift: &Shift, questions: &mut usize) -> Checked<()> 
     }
     let d = Aff::var(&shift.name);
     let range = [Constraint::nonneg(d.clone()), Constraint::le(&d, &Aff::constant(shift.most))?];
-    let before = image(pair, shift, were, &value, &range, questions)?;
-    let after = image(pair, shift, are, &value.sub(&d)?, &range, questions)?;
-    *questions += 2;
+    let before = image(pair, shift, were, &value, &range, queries)?;
+    let after = image(pair, shift, are, &value.sub(&d)?, &range, queries)?;
+    *queries += 2;
     if !before.is_equal(&after)? {
         return why(format!("`{}` has other points than before", are.part));
     }
@@ -177,7 +177,7 @@ fn image(
     part: &ModelPart,
     value: &Aff,
     range: &[Constraint],
-    questions: &mut usize,
+    queries: &mut usize,
 ) -> Checked<Set> {
     let new = &pair.new;
     let along = |n: &Name| shift.base.contains(n);
@@ -191,7 +191,7 @@ fn image(
     pairs.push(Constraint::equal(value, &second(value)?)?);
     let pairs = System::of(pairs)?;
     for n in &shift.base {
-        *questions += 1;
+        *queries += 1;
         if !pairs.is_empty_with(&[Constraint::lt(&Aff::var(n), &Aff::var(primed(n)))?])? {
             return why(format!("`{}` takes a point more than once", part.part));
         }
@@ -203,7 +203,7 @@ fn image(
     let mut dims: Vec<Name> = part.inames.iter().filter(|n| !along(n)).cloned().collect();
     dims.extend([shift.name.clone(), position]);
     // Data that bound rows are parameters of both, under their names.
-    *questions += 1;
+    *queries += 1;
     Ok(Set::from_systems(&dims, system.project_exactly(&along)?)?)
 }
 

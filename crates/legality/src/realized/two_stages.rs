@@ -32,11 +32,11 @@ use crate::{Touch, link::Link};
 
 const THEOREM: &str = "each block reduces its own points, and each partial result is joined once";
 
-pub(super) fn check(pair: &Pair<'_>, questions: &mut usize) -> Checked<&'static str> {
+pub(super) fn check(pair: &Pair<'_>, queries: &mut usize) -> Checked<&'static str> {
     values(pair)?;
-    unchanged::check(pair, &undone(&pair.new.kernel.tree, pair), questions)?;
-    points(pair, questions)?;
-    cells(pair, questions)?;
+    unchanged::check(pair, &undone(&pair.new.kernel.tree, pair), queries)?;
+    points(pair, queries)?;
+    cells(pair, queries)?;
     Ok(THEOREM)
 }
 
@@ -122,7 +122,7 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
 }
 
 /// The points: those of `P` are those of `I`, and read the same; `J` writes where `I` did.
-fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
+fn points(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
     let Pair { old, new, was, is: join, added: partial } = pair;
     let point = part(old, was, Part::Update(0))?;
     for (a, b) in [
@@ -130,19 +130,19 @@ fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         (part(old, was, Part::Finish)?, part(new, join, Part::Finish)?),
     ] {
         let same = accesses(old, a) == accesses(new, b) && unchanged::same_executor(pair, a, b);
-        if !same || !pair.same_executions(a, b, questions)? {
+        if !same || !pair.same_executions(a, b, queries)? {
             return why(format!("`{}` has other executions or accesses than `{}` had", b.part, a.part));
         }
     }
     let stored = part(new, partial, Part::Finish)?;
-    if !pair.implies(&point.constraints, &stored.constraints, questions)? {
+    if !pair.implies(&point.constraints, &stored.constraints, queries)? {
         return why(format!("a point of `{}` may belong to no partial result", was.id));
     }
     Ok(())
 }
 
 /// The cells: each result of `P` has its own, and `J` reads each of them once.
-fn cells(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
+fn cells(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
     let Pair { new, was, is: join, added: partial, .. } = pair;
     let stored = part(new, partial, Part::Finish)?;
     let joined = part(new, join, Part::Update(0))?;
@@ -167,7 +167,7 @@ fn cells(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
         if link.values.len() != stored.inames.len() || write.cell.len() != stored.inames.len() {
             return why(format!("several results may be stored in one cell of `{}`", write.array));
         }
-        if !pair.one_to_one(stored, joined, &mut link, questions)? {
+        if !pair.one_to_one(stored, joined, &mut link, queries)? {
             return why(format!("`{}` does not read each cell of `{}` once", join.id, write.array));
         }
     }

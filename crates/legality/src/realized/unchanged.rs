@@ -12,7 +12,7 @@ use super::{Checked, Pair, why};
 use crate::{ModelPart, Presence, axes_in_use};
 
 /// Whether all is as it was, if `undone` gives the loop tree without what has been put in.
-pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> Checked<()> {
+pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], queries: &mut usize) -> Checked<()> {
     declarations(pair)?;
     if undone != pair.old.kernel.tree {
         return why("the loop tree has changed in other places");
@@ -28,7 +28,7 @@ pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], questions: &mut usize) -> 
             && same_executor(pair, part, is)
             && part.lanes == is.lanes
             && part.loads == is.loads
-            && pair.same_executions(part, is, questions)?;
+            && pair.same_executions(part, is, queries)?;
         if !same {
             return why(format!("`{}` has other executions or accesses", part.part));
         }

@@ -22,12 +22,12 @@ use crate::{Touch, link::Link};
 
 const THEOREM: &str = "a result begins with the neutral element, and each block updates it once";
 
-pub(super) fn check(pair: &Pair<'_>, questions: &mut usize) -> Checked<&'static str> {
+pub(super) fn check(pair: &Pair<'_>, queries: &mut usize) -> Checked<&'static str> {
     values(pair)?;
     let (undone, between) = undone(pair)?;
-    unchanged::check(pair, &undone, questions)?;
-    points(pair, questions)?;
-    starts(pair, questions)?;
+    unchanged::check(pair, &undone, queries)?;
+    points(pair, queries)?;
+    starts(pair, queries)?;
     nothing_between(pair, &between)?;
     Ok(THEOREM)
 }
@@ -84,10 +84,10 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
 }
 
 /// The points: those of `A` are those of `I`, read the same, and all reach a cell that `I` writes.
-fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
+fn points(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
     let Pair { old, new, was, is: update, .. } = pair;
     let (point, same) = (part(old, was, Part::Update(0))?, part(new, update, Part::Update(0))?);
-    if !pair.same_executions(point, same, questions)? || accesses(old, point) != accesses(new, same) {
+    if !pair.same_executions(point, same, queries)? || accesses(old, point) != accesses(new, same) {
         return why(format!("`{}` has other points than `{}` had", update.id, was.id));
     }
     let (result, updated) = (part(old, was, Part::Finish)?, part(new, update, Part::Finish)?);
@@ -98,17 +98,17 @@ fn points(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
     let same = were.iter().all(|e| are.contains(e))
         && are.iter().all(|e| were.contains(e) || bounds_only(e))
         && result.may == updated.may;
-    if !same || !pair.implies(&updated.constraints, &result.constraints, questions)? {
+    if !same || !pair.implies(&updated.constraints, &result.constraints, queries)? {
         return why(format!("`{}` updates other cells than `{}` wrote", update.id, was.id));
     }
-    if !pair.implies(&point.constraints, &updated.constraints, questions)? {
+    if !pair.implies(&point.constraints, &updated.constraints, queries)? {
         return why(format!("a point of `{}` may reach no cell", was.id));
     }
     Ok(())
 }
 
 /// The first values: `S` writes exactly the cells that `I` wrote.
-fn starts(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
+fn starts(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
     let Pair { old, new, was, added: start, .. } = pair;
     let (result, first) = (part(old, was, Part::Finish)?, part(new, start, Part::Whole)?);
     let named = |n: &Name| match first.inames.contains(n) {
@@ -144,7 +144,7 @@ fn starts(pair: &Pair<'_>, questions: &mut usize) -> Checked<()> {
     if !reads(&are).iter().all(|a| reads(&were).contains(a)) {
         return why(format!("`{}` reads something else than `{}` did", start.id, was.id));
     }
-    if !pair.one_to_one(result, first, &mut link, questions)? {
+    if !pair.one_to_one(result, first, &mut link, queries)? {
         return why(format!("`{}` does not write each cell of `{}` once", start.id, was.id));
     }
     Ok(())

@@ -25,7 +25,7 @@ fn refused() -> Error {
 }
 
 #[test]
-fn a_refusal_is_an_error_and_does_not_spoil_the_next_question() {
+fn a_refusal_is_an_error_and_does_not_spoil_the_next_query() {
     assert!(matches!(refused(), Error::Isl(_)), "{:?}", refused());
     assert_eq!(IslMap::new(LINE, &[interval(0, 3)]).unwrap().is_empty(), Ok(false));
     // The same for a boolean query, whose failure isl keeps in the context.
@@ -49,7 +49,7 @@ fn dimensions_without_names_are_read_back() {
 }
 
 #[test]
-fn objects_outlive_questions_and_go_before_their_context() {
+fn objects_outlive_queries_and_go_before_their_context() {
     // A thread ends with a live map in a thread-local of its own, after the local of the context
     // may be gone.
     thread_local!(static KEPT: std::cell::RefCell<Option<IslMap>> = const { std::cell::RefCell::new(None) });
@@ -97,7 +97,7 @@ fn handles_stay_in_their_thread() {
 }
 
 #[test]
-fn the_budget_ends_a_question_and_only_that_one() {
+fn the_budget_ends_a_query_and_only_that_one() {
     let ask = || {
         let map = IslMap::new(LINE, &[interval(0, 1000)])?;
         let holes: Vec<Disjunct> = (0..40).map(|k| interval(7 * k, 7 * k + 2)).collect();
@@ -165,7 +165,7 @@ fn resident() -> Option<u64> {
 }
 
 #[test]
-fn questions_do_not_leak() {
+fn queries_do_not_leak() {
     let ask = |k: i64| {
         let failed =
             with_budget(3, || IslMap::new(LINE, &[interval(0, k), interval(-9, -5)])?.coalesce()?.answer());

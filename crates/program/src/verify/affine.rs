@@ -22,7 +22,7 @@ impl Reading<'_> {
             ValueKind::Var(var) => self.variable(var.0),
             // Whether the type holds it is asked of all index arithmetic (see `index_range`).
             ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => self.aff(a)?,
-            // What 64 bits do not hold is no function that questions are asked about.
+            // What 64 bits do not hold is no function that queries are about.
             ValueKind::Unary(UnOp::Neg, a) => self.aff(a)?.and_then(|a| a.neg().ok()),
             ValueKind::Binary(op, a, b) => {
                 let (Some(a), Some(b)) = (self.aff(a)?, self.aff(b)?) else { return Ok(None) };

@@ -20,7 +20,7 @@
 //! a number of iterations on (`MOST`) a relation means "or more". Loops in loops can have very many
 //! relations: then fewer iterations are told apart, and what is found by that is unknown, not
 //! refuted. Each access that meets a flight of the same
-//! array is a question about integer sets: whether the two touch one element.
+//! array is a query about integer sets: whether the two touch one element.
 
 mod report;
 
@@ -80,7 +80,7 @@ struct Walk<'r, 'p> {
     most: u32,
     arrays: Vec<Memory>,
     asked: Table<Vec<Constraint>, bool>,
-    questions: usize,
+    queries: usize,
     found: Option<Met>,
     too_many: bool,
 }
@@ -90,7 +90,7 @@ struct Walk<'r, 'p> {
 pub(super) fn check(
     reading: &Reading<'_>,
     context: &[Constraint],
-    questions: &mut usize,
+    queries: &mut usize,
 ) -> Result<Option<Finding>> {
     let touches = &reading.touches;
     if !touches.iter().any(|t| t.asynchronous) {
@@ -111,7 +111,7 @@ pub(super) fn check(
             most,
             arrays: arrays.clone(),
             asked: Table::default(),
-            questions: 0,
+            queries: 0,
             found: None,
             too_many: false,
         };
@@ -119,7 +119,7 @@ pub(super) fn check(
         if walk.found.is_none() && !walk.too_many {
             walk.ends(&left)?;
         }
-        *questions += walk.questions;
+        *queries += walk.queries;
         match walk.found {
             // Where fewer iterations are told apart, more than can happen may meet.
             Some(met) if most == MOST[0] => return describe(reading, &met).map(Some),
@@ -392,7 +392,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         if let Some(known) = self.asked.get(rows) {
             return Ok(*known);
         }
-        self.questions += 1;
+        self.queries += 1;
         let empty = System::new(rows)?.is_empty()?;
         self.asked.insert(rows.to_vec(), empty);
         Ok(empty)

@@ -47,7 +47,7 @@ pub(super) struct Misfit {
     pub exact: bool,
 }
 
-/// The question for one launch.
+/// The query for one launch.
 pub(super) struct Coverage<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
@@ -55,7 +55,7 @@ pub(super) struct Coverage<'r, 'p> {
     /// premises, and what is known to follow.
     numbers: Table<Rc<Vec<Constraint>>, usize>,
     known: Vec<Known>,
-    pub questions: usize,
+    pub queries: usize,
 }
 
 /// For each leaf, the first one of its part.
@@ -65,7 +65,7 @@ pub(super) fn first_of_part(program: &Program) -> Vec<LeafId> {
     leaves.map(|(k, leaf)| *known.entry(&leaf.part).or_insert(LeafId(k))).collect()
 }
 
-/// What holds where a question is asked.
+/// What holds where a query is made.
 struct Premises {
     number: usize,
 }
@@ -80,7 +80,7 @@ struct Known {
 
 impl<'r, 'p> Coverage<'r, 'p> {
     pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
-        Coverage { reading, context, numbers: Table::default(), known: Vec::new(), questions: 0 }
+        Coverage { reading, context, numbers: Table::default(), known: Vec::new(), queries: 0 }
     }
 
     /// The first statement that does not run for exactly the instances of its part. The leaves that
@@ -207,7 +207,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         if system.constraints().contains(c) {
             return Ok(true);
         }
-        self.questions += 1;
+        self.queries += 1;
         let implied = system.implies(c)?;
         if implied {
             self.known[premises.number].follows.insert(c.clone());
@@ -254,7 +254,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             for c in either {
                 none.extend(c.negations()?);
             }
-            self.questions += 1;
+            self.queries += 1;
             let case = self.system(&premises)?.with(&none)?;
             if !case.is_empty()? {
                 return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
@@ -284,7 +284,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     /// Whether a system has a point where of each list some constraint holds.
     fn meets(&mut self, system: &System, either: &[&[Constraint]]) -> Result<bool> {
-        self.questions += 1;
+        self.queries += 1;
         if system.is_empty()? {
             return Ok(false);
         }
@@ -332,7 +332,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     /// A system of points that are outside in one way of each list.
     fn outside(&mut self, system: &System, ways: &[Vec<Vec<Constraint>>]) -> Result<Option<System>> {
-        self.questions += 1;
+        self.queries += 1;
         if system.is_empty()? {
             return Ok(None);
         }

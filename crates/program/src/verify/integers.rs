@@ -56,7 +56,7 @@ impl Reading<'_> {
         }
         let Some(aff) = self.aff(value)? else { return Ok(true) };
         match self.stays_within(&aff, value, rows) {
-            // A question that leaves 64 bits shows nothing.
+            // A query that leaves 64 bits shows nothing.
             Err(Error::Overflow) => Ok(false),
             answer => answer,
         }

@@ -2,7 +2,7 @@
 //!
 //! A reduction over an iname on an axis of the block leaves each thread with a partial result, and
 //! one over lanes each lane. [`Stmt::Collective`] says in its contract that its body joins those of
-//! threads, or scans those of threads and lanes. Three questions are asked:
+//! threads, or scans those of threads and lanes. Three things are checked:
 //!
 //! 1. *Is there a join?* Where the updates of a reduction are spread over axes on which its first
 //!    value is not, exactly one collective with these axes stands behind the updates and before
@@ -18,12 +18,12 @@
 //!    of the joined state where it is the operator's own `combine` of the two (`terms`); the states
 //!    must have nothing in common, and those of a scan be neighbours. In the end each thread to
 //!    which the contract promises the result has that of its whole group, or of the points up to
-//!    its own (`scan`). Barriers do not matter here: that accesses are ordered is another question
+//!    its own (`scan`). Barriers do not matter here: that accesses are ordered is checked elsewhere
 //!    (`order`).
 //! 3. *Are the lanes of a thread joined?* See `lanes`.
 //!
 //! The operator is that of the kernel, if the program is held to one. Otherwise a contract names
-//! it, and what joins lanes may be any operation. What flattened nests join is another question
+//! it, and what joins lanes may be any operation. What flattened nests join is checked elsewhere
 //! (`segments`). Whether a scan's kernel goes along its rounds, threads and lanes in the order of
 //! their numbers is asked of the kernel (`numbers`).
 

@@ -100,7 +100,7 @@ pub enum Finding {
     /// their disjointness is assumed.
     Proved {
         /// The number of queries about integer sets.
-        questions: usize,
+        queries: usize,
     },
     /// A property does not hold; the diagnostic has a counter-example.
     Refuted(Box<Diagnostic>),
@@ -121,7 +121,7 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::Proved { questions } => write!(f, "proved ({questions} questions)"),
+            Finding::Proved { queries } => write!(f, "proved ({queries} queries)"),
             Finding::Refuted(d) => write!(f, "refuted: {d}"),
             Finding::Unknown(d) => write!(f, "unknown: {d}"),
         }
@@ -197,12 +197,12 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     let values = operators.kernel.map(|kernel| Values::new(kernel, program));
     let sequence = Sequence::new(program);
     let vouched = operators.kernel.is_some_and(|kernel| !kernel.vouched.is_empty());
-    let mut check = Check { program, vouched, questions: 0, seen: HashSet::new(), values, sequence };
+    let mut check = Check { program, vouched, queries: 0, seen: HashSet::new(), values, sequence };
     match check.all(operators.kernel) {
         Ok(None) => match operators.kernel.and_then(|kernel| segments::wrong_nest(kernel, program)) {
             Some(WrongNest::Wrong(found)) => Finding::Refuted(found),
             Some(WrongNest::NotFollowed(found)) => Finding::Unknown(found),
-            None => Finding::Proved { questions: check.questions + check.sequence.questions },
+            None => Finding::Proved { queries: check.queries + check.sequence.queries },
         },
         Ok(Some(finding)) => finding,
         Err(e) => Finding::Unknown(Box::new(e)),
@@ -214,7 +214,7 @@ struct Check<'p> {
     program: &'p Program,
     /// Whether the user has vouched for a step of the kernel.
     vouched: bool,
-    questions: usize,
+    queries: usize,
     /// The values of parts that are given somewhere.
     seen: HashSet<(LeafId, u8)>,
     values: Option<Values<'p>>,
@@ -269,7 +269,7 @@ impl<'p> Check<'p> {
         let program = self.program;
         let context = context(program)?;
         let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
-        if let Some(divergence) = reading.divergence(&context, &mut self.questions)? {
+        if let Some(divergence) = reading.divergence(&context, &mut self.queries)? {
             return diverges(kernel, &divergence).map(Some);
         }
         if let Some(wrong) = atoms::wrong_atom(&reading)? {
@@ -278,7 +278,7 @@ impl<'p> Check<'p> {
         let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
         let mut coverage = Coverage::new(&in_inames, &context);
         let misfit = coverage.check(&mut self.seen)?;
-        self.questions += coverage.questions;
+        self.queries += coverage.queries;
         if let Some(misfit) = misfit {
             return Ok(Some(misfits(program, &kernel.name, &misfit)?));
         }
@@ -290,11 +290,11 @@ impl<'p> Check<'p> {
         self.sequence.launch(&in_inames)?;
         let mut order = Order::new(&reading, &context, self.vouched);
         let meeting = order.check()?;
-        self.questions += order.questions;
+        self.queries += order.queries;
         if let Some(meeting) = meeting {
             return describe(&reading, &meeting).map(Some);
         }
-        flights::check(&reading, &context, &mut self.questions)
+        flights::check(&reading, &context, &mut self.queries)
     }
 
     /// The first part that has instances, and no statement in any kernel for one of its values.

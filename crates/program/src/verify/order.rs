@@ -73,7 +73,7 @@ pub(super) fn is_own(name: &Name) -> bool {
     is_coordinate(name) || name.contains(['#', '[', ' '])
 }
 
-/// The question in progress for one launch.
+/// The pairs that one launch has to order.
 pub(super) struct Order<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
@@ -89,7 +89,7 @@ pub(super) struct Order<'r, 'p> {
     /// What two executions have in common, and the cases of it that were asked about: whether they
     /// are empty.
     asked: Vec<(System, Table<Constraint, bool>)>,
-    pub questions: usize,
+    pub queries: usize,
     found: Option<Meeting>,
 }
 
@@ -103,7 +103,7 @@ impl<'r, 'p> Order<'r, 'p> {
             of_warp: None,
             numbers: Table::default(),
             asked: Vec::new(),
-            questions: 0,
+            queries: 0,
             found: None,
         }
     }
@@ -243,7 +243,7 @@ impl<'r, 'p> Order<'r, 'p> {
         if let Some(known) = answers.get(case) {
             return Ok(*known);
         }
-        self.questions += 1;
+        self.queries += 1;
         let empty = system.is_empty_with(std::slice::from_ref(case))?;
         answers.insert(case.clone(), empty);
         Ok(empty)
@@ -347,14 +347,14 @@ impl<'r, 'p> Order<'r, 'p> {
     /// Whether what is declared of data leaves no pair, whichever comes first in the loops around
     /// both; or, if pairs in the same iteration of all of them are vouched for, none besides those.
     fn excluded(&mut self, case: &System, loads: &[Load], loops: &[&Name], vouched: bool) -> Result<bool> {
-        self.questions += 1;
+        self.queries += 1;
         if case.is_empty()? || facts_exclude(case, loads, &self.reading.program.facts)? {
             return Ok(true);
         }
         let Some((first, rest)) = loops.split_first() else { return Ok(vouched) };
         let (this, other) = (Aff::var(*first), Aff::var(primed(first)));
         for c in [Constraint::lt(&this, &other)?, Constraint::lt(&other, &this)?] {
-            self.questions += 1;
+            self.queries += 1;
             let case = case.with(&[c])?;
             if !case.is_empty()? && !facts_exclude(&case, loads, &self.reading.program.facts)? {
                 return Ok(false);

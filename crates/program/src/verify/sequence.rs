@@ -79,7 +79,7 @@ pub(super) struct Sequence<'p> {
     loops: Vec<Counted>,
     path: Vec<Turn>,
     launches: usize,
-    pub questions: usize,
+    pub queries: usize,
 }
 
 impl<'p> Sequence<'p> {
@@ -90,7 +90,7 @@ impl<'p> Sequence<'p> {
             loops: Vec::new(),
             path: Vec::new(),
             launches: 0,
-            questions: 0,
+            queries: 0,
         }
     }
 
@@ -207,7 +207,7 @@ impl<'p> Sequence<'p> {
                     either.push(list.iter().map(renamed).collect::<Result<_>>()?);
                 }
                 let system = System::new(&rows)?;
-                if let Some(case) = meets(&system, &either, &mut self.questions)? {
+                if let Some(case) = meets(&system, &either, &mut self.queries)? {
                     let part = self.part(placed);
                     let message = format!("{part} may run more than once for one of its instances");
                     let found = Diagnostic::new("repeated-instance", message);
@@ -396,7 +396,7 @@ impl<'p> Sequence<'p> {
             if !way.and(&cell).is_possible() {
                 continue;
             }
-            let Some(case) = meets(&both.with(&way.rows)?, &either, &mut self.questions)? else { continue };
+            let Some(case) = meets(&both.with(&way.rows)?, &either, &mut self.queries)? else { continue };
             if !loads.is_empty() && facts_exclude(&case, &loads, &self.program.facts)? {
                 continue;
             }
@@ -437,14 +437,14 @@ fn depend(a: &Event, b: &Event) -> bool {
 }
 
 /// A case of a system in which of each list some constraint holds.
-fn meets(system: &System, either: &[Vec<Constraint>], questions: &mut usize) -> Result<Option<System>> {
-    *questions += 1;
+fn meets(system: &System, either: &[Vec<Constraint>], queries: &mut usize) -> Result<Option<System>> {
+    *queries += 1;
     if system.is_empty()? {
         return Ok(None);
     }
     let Some((first, rest)) = either.split_first() else { return Ok(Some(system.clone())) };
     for c in first {
-        if let Some(case) = meets(&system.with(std::slice::from_ref(c))?, rest, questions)? {
+        if let Some(case) = meets(&system.with(std::slice::from_ref(c))?, rest, queries)? {
             return Ok(Some(case));
         }
     }

@@ -117,11 +117,7 @@ impl<'p> Varying<'p> {
 
 impl Reading<'_> {
     /// The first barrier to which some threads may come and others not.
-    pub fn divergence(
-        &mut self,
-        context: &[Constraint],
-        questions: &mut usize,
-    ) -> Result<Option<Divergence>> {
+    pub fn divergence(&mut self, context: &[Constraint], queries: &mut usize) -> Result<Option<Divergence>> {
         fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<(&'static str, Barrier<'p>)>) {
             for node in nodes {
                 match node {
@@ -152,7 +148,7 @@ impl Reading<'_> {
                 if !varying.decision(&decision) || asked.contains(&(scope, decision)) {
                     continue;
                 }
-                if let Some(case) = self.differs(scope, decision, context, questions)? {
+                if let Some(case) = self.differs(scope, decision, context, queries)? {
                     return Ok(Some(Divergence { what, barrier: barrier.note.to_string(), case }));
                 }
                 asked.push((scope, decision));
@@ -168,7 +164,7 @@ impl Reading<'_> {
         scope: ScopeId,
         decision: Decision<'_>,
         context: &[Constraint],
-        questions: &mut usize,
+        queries: &mut usize,
     ) -> Result<Option<Option<System>>> {
         let mine = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
         let other = |aff: &Aff| aff.substitute(&|n| mine(n).then(|| Aff::var(format!("{n}'"))));
@@ -227,7 +223,7 @@ impl Reading<'_> {
                 }
             }
             all.extend(case);
-            *questions += 1;
+            *queries += 1;
             let system = System::new(&all)?;
             if !system.is_empty()? {
                 return Ok(Some(exact.then_some(system)));

@@ -1,7 +1,7 @@
 //! What the body of a join does: it is run for all threads of a block, on partial results instead
 //! of numbers.
 //!
-//! See the second question of [`super`]. A value is one of a state, a term over such values that is
+//! See the second point of [`super`]. A value is one of a state, a term over such values that is
 //! none (yet), or an integer, which subscripts and conditions are made of.
 
 use std::{

@@ -4,7 +4,7 @@
 //! compared with the other: sums and products are flat with their constants folded, `a > b` is
 //! `b < a`, conversions of types are left out. Where a component of the pattern stands, the term
 //! has to have that component of one and the same state, or the component of the neutral element.
-//! Sums of floating-point values are compared as those of numbers: rounding is no question here.
+//! Sums of floating-point values are compared as those of numbers: rounding does not matter here.
 
 use std::{collections::BTreeMap, rc::Rc};
 

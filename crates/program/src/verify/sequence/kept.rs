@@ -100,7 +100,7 @@ impl Sequence<'_> {
         dims.sort();
         let own = Set::from_systems(&dims, own)?;
         for (system, write) in elsewhere {
-            self.questions += 1;
+            self.queries += 1;
             let left = Set::from_systems(&dims, vec![system])?.subtract(&own)?;
             if left.is_empty()? {
                 continue;

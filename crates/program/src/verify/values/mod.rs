@@ -25,7 +25,7 @@
 //! * A copy that fills its whole buffer chooses between the value and a constant by a condition
 //!   that holds for the instances, and for nothing else that it runs for.
 //!
-//! Joins of partial results are another question (`joins`), and so is what flattened nests compute
+//! Joins of partial results are checked elsewhere (`joins`), and so is what flattened nests compute
 //! (`segments`). What is not followed is unknown, and refused.
 
 mod buffers;

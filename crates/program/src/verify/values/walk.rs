@@ -214,7 +214,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.range = None;
                 self.wrote(to, element);
             }
-            // What the body does instead is another question (`atoms`).
+            // What the body does instead is checked in `atoms`.
             Stmt::Atom { contract, body, .. } => {
                 self.body(contract)?;
                 self.body(body)?;
