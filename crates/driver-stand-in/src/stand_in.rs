@@ -22,11 +22,11 @@ pub struct StandIn {
 
 /// Which of the two processes this is.
 pub(crate) enum Entry {
-    /// Here they run.
+    /// The process in which the tests run, with the stand-in as its driver.
     Inside(StandIn),
     /// They ran in another process, which ended so.
     Ran(ExitCode),
-    /// They cannot run.
+    /// The tests cannot run on this machine, and why.
     Nowhere(&'static str),
 }
 

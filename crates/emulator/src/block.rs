@@ -65,7 +65,7 @@ pub(crate) struct Block<'a, const W: usize> {
     /// Its linear index in the grid.
     pub number: u32,
     pub at: PerDim<i64>,
-    /// Number of barriers passed.
+    /// Number of block-wide barriers passed.
     pub barriers: u32,
     pub counters: Counters,
     /// Traffic, indexed by access number.
@@ -75,7 +75,7 @@ pub(crate) struct Block<'a, const W: usize> {
     pub issued: [u64; CLASSES],
     pub steps: u64,
     pub trace: Option<Trace>,
-    /// Asynchronous copies.
+    /// Asynchronous copies that have been issued and have not taken effect yet.
     pub under_way: UnderWay,
 }
 

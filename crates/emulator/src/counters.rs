@@ -1,11 +1,11 @@
 //! The counts that a profiler would report.
 //!
-//! A *request* is one memory instruction of one warp. Its *sectors* are the pieces of global
-//! memory that its active lanes touch. Its *wavefronts* in shared memory are the passes over its
-//! banks: where 32 banks of 4 bytes serve 32 lanes, 8-byte accesses are served per half warp,
-//! 16-byte accesses per quarter warp; lanes that read the same word share it. The sizes are those of
-//! the program's target. All counts are sums over warps and blocks, so they
-//! do not depend on the order in which blocks run.
+//! A *request* is one memory instruction of one warp. Its *sectors* are the pieces of global memory
+//! that its active lanes touch. Its *wavefronts* in shared memory are the passes over its banks:
+//! where 32 banks of 4 bytes serve 32 lanes, 8-byte accesses are served per half warp, 16-byte
+//! accesses per quarter warp; lanes that read the same word share it. The sizes are those of the
+//! program's target. All counts are sums over warps and blocks, so they do not depend on the order
+//! in which blocks run.
 
 use std::ops::AddAssign;
 
@@ -68,7 +68,7 @@ pub struct CountedAccess {
     pub array: Name,
     /// Whether the array is in shared memory; otherwise it is in global memory.
     pub shared: bool,
-    /// Whether it writes.
+    /// Whether it writes; otherwise it reads.
     pub write: bool,
     /// The leaf of the statement that contains it, if any.
     pub leaf: Option<LeafId>,
@@ -97,7 +97,7 @@ pub struct Operations {
     pub float_extremes: u64,
     /// Math functions and the user's device functions.
     pub functions: u64,
-    /// Comparisons of values.
+    /// Comparisons of values of any type, not of indices.
     pub comparisons: u64,
     /// Logical and, or, not.
     pub logic: u64,
@@ -115,7 +115,7 @@ pub struct Operations {
 pub struct Counters {
     /// Launches with a non-empty grid.
     pub launches: u64,
-    /// Blocks run.
+    /// Blocks run, summed over launches.
     pub blocks: u64,
     /// Reads of global memory.
     pub global_loads: GlobalTraffic,
@@ -127,9 +127,9 @@ pub struct Counters {
     pub shared_stores: SharedTraffic,
     /// Block-wide barriers passed, summed over blocks.
     pub barriers: u64,
-    /// Synchronisations of single warps.
+    /// Warp barriers passed, summed over warps.
     pub warp_syncs: u64,
-    /// Warp shuffles.
+    /// Shuffles, counted once for each warp.
     pub shuffles: u64,
     /// Operations, counted per lane.
     pub operations: Operations,

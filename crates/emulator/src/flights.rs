@@ -40,11 +40,11 @@ pub(crate) struct Pending {
 /// When a copy takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// It has.
+    /// It has taken effect when it was issued.
     Already,
     /// At the next commit of its thread.
     Committed,
-    /// At the wait.
+    /// When its thread waits for its group.
     Waited,
 }
 

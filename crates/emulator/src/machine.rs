@@ -82,9 +82,9 @@ struct Machine<'a> {
 /// How a run schedules the blocks of a launch.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// In parallel.
+    /// On the threads of a pool, in any order.
     Spread,
-    /// One after another.
+    /// One after another, by their linear indices.
     InOrder,
     /// One after another, with a cell watched.
     Watching(Target),

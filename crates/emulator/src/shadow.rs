@@ -39,7 +39,7 @@ const SEVERAL: u64 = (1 << LANE) - 1;
 pub(crate) const MOST_SYNCS: u32 = (1 << TIME) - 2;
 
 impl Stamp {
-    /// No access.
+    /// The stamp of a cell that nothing has accessed.
     pub const NONE: Stamp = Stamp(0);
 
     /// The stamp of lane 0 of a warp; see [`Stamp::lane`].

@@ -125,7 +125,7 @@ impl Arg {
 pub enum Fact {
     /// Every element lies in `lower <= element < upper`.
     Range {
-        /// The integer array.
+        /// The integer array whose elements are meant.
         array: Name,
         /// Least value; none means unbounded.
         lower: Option<Expr>,

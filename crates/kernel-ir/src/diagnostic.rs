@@ -7,7 +7,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct Place {
     /// The name of the text: a file name, or `<kernel>`.
     pub origin: Arc<str>,
-    /// The whole text.
+    /// The whole text that the byte ranges are into.
     pub text: Arc<str>,
     /// The byte range within `text`.
     pub span: Range<usize>,

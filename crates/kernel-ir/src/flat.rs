@@ -18,7 +18,7 @@ pub struct Flat {
     pub threads: u16,
     /// Points per thread and tile; a warp's tile has as many for each of its threads.
     pub items: u16,
-    /// Tiles per chunk.
+    /// Tiles per chunk, at least 1; a chunk is the work of one warp.
     pub tiles: u16,
     /// Smaller chunks at the end, if any.
     #[serde(alias = "shorter")]

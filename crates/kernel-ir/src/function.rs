@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// A device function given in the language of the device ([`Language::OF_KERNELS`](loopwright_target::Language::OF_KERNELS)). The emulator needs
-/// a Rust closure of the same name; since a kernel is plain data, the closure is passed to the
-/// device instead.
+/// A device function given in the language of the device
+/// ([`Language::OF_KERNELS`](loopwright_target::Language::OF_KERNELS)). The emulator needs a Rust
+/// closure of the same name; since a kernel is plain data, the closure is passed to the device
+/// instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceFunction {
     /// Its name, in its definition too.
@@ -16,6 +17,7 @@ pub struct DeviceFunction {
     pub params: Vec<DType>,
     /// The type of its result.
     pub result: DType,
-    /// The whole definition, beginning with [`Language::device_function`](loopwright_target::Language::device_function).
+    /// The whole definition, beginning with
+    /// [`Language::device_function`](loopwright_target::Language::device_function).
     pub source: Name,
 }

@@ -6,7 +6,7 @@
 pub struct MathFunction {
     /// Its name in kernel text.
     pub name: &'static str,
-    /// Number of arguments.
+    /// The number of arguments that a call has to have.
     pub arity: usize,
     /// Whether it also works on integers.
     pub integers: bool,

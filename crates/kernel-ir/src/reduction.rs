@@ -19,7 +19,7 @@ use crate::{DType, Expr, Reduce};
 pub enum StateType {
     /// The type of the input with this index, from 0.
     Input(usize),
-    /// Always this type.
+    /// This type, whatever the types of the inputs are.
     Fixed(DType),
 }
 

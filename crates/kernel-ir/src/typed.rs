@@ -60,7 +60,7 @@ pub enum TypedKind {
         function: Name,
         /// Fast or precise for this call; `None` follows the kernel's option.
         precision: Option<Precision>,
-        /// Its operands.
+        /// Its operands, in the types in which they are computed.
         args: Vec<Typed>,
     },
 }

@@ -45,7 +45,7 @@ pub enum ValueType {
     FloatLiteral,
     /// `lowest()` or `highest()`: any numeric type.
     AnyNumber,
-    /// This type.
+    /// A type that no context changes.
     Of(Type),
 }
 

@@ -21,7 +21,7 @@ pub enum Tiler {
     Layout(Layout),
     /// Mode by mode; modes without a tiler stay as they are.
     Modes(Vec<Tiler>),
-    /// Not at all.
+    /// None: the mode stays as it is.
     Keep,
 }
 

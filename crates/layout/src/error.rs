@@ -25,7 +25,7 @@ pub enum Error {
     Profile(String),
     /// No layout satisfies the post-condition.
     NoLayout {
-        /// The operation.
+        /// The operation that was asked for, such as `complement`.
         operation: &'static str,
         /// The mode that fails, and the reason.
         why: String,
@@ -35,14 +35,14 @@ pub enum Error {
     /// A relation between launch parameters, such as divisibility, is needed and does not hold for
     /// all of their values.
     NotKnown {
-        /// The operation.
+        /// The operation that was asked for, such as `complement`.
         operation: &'static str,
         /// The mode, and the relation that is missing.
         what: String,
     },
     /// The post-condition can only be decided by enumeration, and there are too many points.
     TooLarge {
-        /// The operation.
+        /// The operation that was asked for, such as `complement`.
         operation: &'static str,
         /// The number of points.
         points: i64,

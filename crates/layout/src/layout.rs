@@ -34,7 +34,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// One mode.
+    /// A layout of one mode: `shape` indices, which are `stride` apart.
     pub fn mode(shape: impl Into<Int>, stride: impl Into<Int>) -> Self {
         Layout::Mode { shape: shape.into(), stride: stride.into() }
     }
@@ -69,7 +69,7 @@ impl Layout {
         Layout::new(shape, &shape.with_leaves(&mut products.into_iter().rev()))
     }
 
-    /// The sizes.
+    /// The size of each mode, nested as the modes are.
     pub fn shape(&self) -> IntTuple {
         match self {
             Layout::Mode { shape, .. } => IntTuple::Int(shape.clone()),
@@ -77,7 +77,7 @@ impl Layout {
         }
     }
 
-    /// The strides.
+    /// The stride of each mode, nested as the modes are.
     pub fn stride(&self) -> IntTuple {
         match self {
             Layout::Mode { stride, .. } => IntTuple::Int(stride.clone()),

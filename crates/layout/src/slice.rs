@@ -14,7 +14,7 @@ pub enum Coordinate {
     All,
     /// One index of a mode.
     Index(i64),
-    /// Mode by mode.
+    /// One coordinate for each mode.
     Tuple(Vec<Coordinate>),
 }
 

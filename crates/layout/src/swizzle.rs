@@ -105,7 +105,7 @@ impl ComposedLayout {
         self.layout.values()?.into_iter().map(|i| self.shifted(i)).collect()
     }
 
-    /// Another layout first.
+    /// The composition with a layout that is applied first.
     pub fn compose(&self, first: &Layout) -> Result<Self> {
         let layout = crate::compose::composition(&self.layout, first)?;
         Ok(ComposedLayout { layout, ..self.clone() })

@@ -131,8 +131,8 @@ y[r, j] = {} {{id=store{}}}
     assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
 }
 
-/// Each of several lanes has its own copy of a private value, of which nothing is seen outside of the
-/// lanes. A single lane has no copy of its own.
+/// Each of several lanes has its own copy of a private value, of which nothing is seen outside of
+/// the lanes. A single lane has no copy of its own.
 #[test]
 fn only_what_a_single_lane_keeps_is_read_outside_of_it() {
     let agree = |lanes: i64, again: &str, twice: &str| {

@@ -26,7 +26,7 @@ fn negatable(sum: Option<i64>) -> Result<i64> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "stored::StoredDiv")]
 pub struct FloorDiv {
-    /// The numerator.
+    /// The numerator, of any sign.
     pub numerator: Aff,
     /// The denominator, at least 1.
     pub denominator: i64,

@@ -16,7 +16,7 @@ use crate::{
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
-    /// The numerator.
+    /// The numerator, over the names that the bound may mention.
     pub aff: Aff,
     /// The denominator, at least 1.
     pub denominator: i64,

@@ -23,9 +23,9 @@ use crate::{
 /// Which shadow an inexact pair leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shadow {
-    /// Contains the projection.
+    /// The real shadow: contains the projection, and perhaps more integer points.
     Real,
-    /// Is contained in the projection.
+    /// The dark shadow: is contained in the projection.
     Dark,
     /// The real shadow without strides and floors: contains the projection, and never adds a
     /// division.

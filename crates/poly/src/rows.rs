@@ -232,9 +232,9 @@ impl Rows {
 
 /// The outcome of dividing a row by its content.
 pub(crate) enum Reduced {
-    /// It holds everywhere.
+    /// Every integer point satisfies it.
     Always,
-    /// It holds nowhere.
+    /// No integer point satisfies it.
     Never,
     /// It is still a proper constraint.
     Row,

@@ -12,7 +12,7 @@ use crate::{LeafId, MemRef, Note, Value};
 /// A statement about asynchronous copies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Async {
-    /// Issues a copy.
+    /// Issues a copy, which takes effect by the wait for its group.
     Copy(AsyncCopy),
     /// The copies since the last commit, if there are any, are a group.
     Commit,

@@ -9,7 +9,7 @@ use crate::{Async, AsyncCopy, MemRef, Note, Scope, Stmt, Value, ValueKind, VarId
 /// Contiguous elements that a statement touches in one access.
 #[derive(Clone, Copy, Debug)]
 pub struct Accessed<'a> {
-    /// The first element.
+    /// The first element, with the lowest address.
     pub element: &'a MemRef,
     /// Number of elements, along the contiguous axis.
     pub lanes: u8,

@@ -96,8 +96,8 @@ pub struct DeviceKernel {
     pub name: Name,
     /// Its parameters, in order.
     pub params: Vec<Param>,
-    /// Number of blocks on each dimension, over scalar arguments and host variables. If any is less than
-    /// one, nothing is launched.
+    /// Number of blocks on each dimension, over scalar arguments and host variables. If any is less
+    /// than one, nothing is launched.
     pub grid: PerDim<Value>,
     /// Threads per block on each dimension.
     pub block: PerDim<u32>,

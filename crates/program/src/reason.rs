@@ -34,7 +34,7 @@ impl Note {
 /// The reason behind a [`Note`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Reason {
-    /// The line itself.
+    /// None besides what the line says.
     #[default]
     Stated,
     /// Executions that touch the same cell keep their order. An item and the statements made from

@@ -142,7 +142,7 @@ pub enum Stmt {
     Let {
         /// A variable that no enclosing scope has declared.
         var: VarId,
-        /// Its value.
+        /// What it is assigned, of its own type.
         value: Value,
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
@@ -153,12 +153,12 @@ pub enum Stmt {
     Set {
         /// A variable that is declared in an enclosing scope.
         var: VarId,
-        /// Its value.
+        /// What it is assigned, of its own type.
         value: Value,
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Writes an element.
+    /// Writes a computed value to an element of an array.
     Store {
         /// The element, of global, shared or private memory.
         to: MemRef,
@@ -192,11 +192,11 @@ pub enum Stmt {
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// A loop.
+    /// A loop of one thread, which may run no iteration.
     For {
         /// Its counter, of the index type; not mutable otherwise.
         var: VarId,
-        /// First value.
+        /// First value of the counter, inclusive.
         lower: Value,
         /// Bound, exclusive. A variable is read before each iteration, so that the body can end the
         /// loop by assigning it; nothing else in a bound changes in the body.
@@ -210,7 +210,7 @@ pub enum Stmt {
         /// The reason that comments of the printed text give.
         note: Note,
     },
-    /// A guard.
+    /// A choice by a condition that each thread evaluates for itself.
     If {
         /// The condition, of type bool.
         cond: Value,
@@ -270,7 +270,7 @@ pub enum Stmt {
     Async(Async),
     /// A cooperation of threads, with a contract that the body fulfils.
     Collective {
-        /// The contract.
+        /// What it computes: which partial results of which threads.
         join: Join,
         /// The statements that fulfil it.
         body: Vec<Stmt>,

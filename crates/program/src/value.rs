@@ -184,7 +184,7 @@ pub enum ValueKind {
     Call {
         /// Name of the function.
         function: Name,
-        /// Fast or precise.
+        /// Whether the approximate version of a library function may be called.
         precision: Precision,
         /// Arguments, in order.
         args: Vec<Value>,

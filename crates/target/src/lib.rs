@@ -81,9 +81,9 @@ impl Target {
         }
     }
 
-    /// AMD's data centre devices (gfx90a, gfx942), whose warps have 64 threads, in HIP C++. Sectors,
-    /// lines and banks, which are counted but decide nothing about programs, are those of CUDA's
-    /// devices.
+    /// AMD's data centre devices (gfx90a, gfx942), whose warps have 64 threads, in HIP C++.
+    /// Sectors, lines and banks, which are counted but decide nothing about programs, are those of
+    /// CUDA's devices.
     pub const fn hip_cdna() -> Target {
         Target {
             architecture: "cdna",

@@ -43,7 +43,7 @@ pub enum Bisection {
     Holds,
     /// The kernel did not have the property before the first step.
     NeverHeld,
-    /// This step.
+    /// The property is lost at this step.
     Found(Box<Culprit>),
 }
 

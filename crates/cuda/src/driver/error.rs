@@ -37,7 +37,7 @@ pub enum CudaError {
     },
     /// The binary has no kernel of this name.
     NoSuchKernel {
-        /// The requested name.
+        /// The name that the module was asked for.
         name: String,
     },
     /// A launch exceeds a limit.

@@ -95,7 +95,7 @@ impl Module {
 pub struct FunctionInfo {
     /// Its name in the binary.
     pub name: String,
-    /// Registers per thread.
+    /// 32-bit registers per thread, as compiled.
     pub registers: u32,
     /// Shared memory that it declares statically, bytes per block.
     pub shared_bytes: u32,

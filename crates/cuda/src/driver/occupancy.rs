@@ -12,11 +12,11 @@ use super::device_info::DeviceInfo;
 /// A resource that bounds the number of resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Blocks per multiprocessor.
+    /// The most blocks that a multiprocessor holds.
     Blocks,
-    /// Warps per multiprocessor.
+    /// The most warps that a multiprocessor holds.
     Warps,
-    /// Registers per multiprocessor.
+    /// The 32-bit registers of a multiprocessor.
     Registers,
     /// Shared memory per multiprocessor, or per block.
     SharedMemory,

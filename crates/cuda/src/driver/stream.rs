@@ -119,7 +119,7 @@ impl Event {
     }
 
     /// Milliseconds from this event to a later one, with a resolution of about half a microsecond.
-    /// Waits for both.
+    /// Waits until the stream has reached both.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f32, CudaError> {
         self.raw.elapsed_ms(&later.raw).doing("measuring a time")
     }

@@ -13,7 +13,7 @@ use crate::{DType, Diagnostic, Name, text::is_identifier};
 pub struct WrongAtom {
     /// The bytes of the text that it is about.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// What is wrong, as the end of a message.
     pub what: String,
 }
 

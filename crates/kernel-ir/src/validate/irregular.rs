@@ -84,7 +84,7 @@ pub(super) fn in_range(
 pub(super) struct Outside {
     /// The parameters and inames.
     pub point: BTreeMap<Name, i64>,
-    /// The subscript there.
+    /// The value of the subscript at that point.
     pub subscript: i128,
     /// The length of the axis there.
     pub length: i128,

@@ -11,7 +11,7 @@ use crate::{
 pub enum Value {
     /// A number.
     Int(Int),
-    /// Whether something holds.
+    /// A truth value.
     Bool(bool),
     /// All of a mode: `_`.
     All,
@@ -25,9 +25,9 @@ pub enum Value {
     Composed(ComposedLayout),
     /// A layout of (thread, value) in a tile.
     ThreadValues {
-        /// The layout.
+        /// From (thread, value) to an index into the tile.
         layout: Layout,
-        /// Rows and columns.
+        /// The numbers of rows and of columns of the tile.
         tile: IntTuple,
     },
     /// A tensor-core instruction, alone or repeated.

@@ -172,7 +172,7 @@ struct Split {
     /// Those on fixed names only, those on the other names only, and what all of them together
     /// imply for the fixed names.
     kept: Vec<Guard>,
-    /// The others.
+    /// Guards on both kinds of names.
     mixed: Vec<Guard>,
 }
 

@@ -9,7 +9,7 @@ use super::analysis::Analysis;
 /// An iname's least value and number of values.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
-    /// Over parameters.
+    /// The least value, over parameters.
     pub lower: Aff,
     /// Constant bound on the number of values; `None` if it depends on parameters.
     pub constant: Option<i64>,

@@ -52,7 +52,7 @@ pub(crate) enum JoinPlan {
     Butterfly(u32),
     /// Groups of whole warps.
     Warps { group: u32, groups: u32 },
-    /// Any other shape.
+    /// Any other shape: through shared memory, in no fixed order.
     Memory,
 }
 

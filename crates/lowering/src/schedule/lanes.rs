@@ -30,7 +30,7 @@ pub(crate) struct Context {
 /// A phase of a statement over a vector's lanes.
 #[derive(Clone, Default)]
 pub(crate) enum AheadOf {
-    /// All of it.
+    /// Loads and everything else, lane by lane.
     #[default]
     Whole,
     /// Its loads only, for each of these lanes around the vector's.

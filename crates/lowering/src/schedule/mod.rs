@@ -88,11 +88,11 @@ pub(crate) struct HostPlace {
     pub around: Vec<Name>,
     /// The values of those that have one value only.
     pub fixed: BTreeMap<Name, Aff>,
-    /// What they guarantee.
+    /// Constraints on their inames that hold inside of them.
     pub known: Vec<Constraint>,
 }
 
-/// One launch.
+/// One launch of a device kernel, with all that is decided about it.
 pub(crate) struct KernelPlan {
     pub name: Name,
     /// The host loops around it.

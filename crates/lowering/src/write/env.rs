@@ -12,7 +12,7 @@ use crate::{
 /// Where a loaded element is.
 #[derive(Clone, Debug)]
 pub(crate) enum Loaded {
-    /// In a variable.
+    /// In a variable of the thread, for all lanes.
     Var(VarId),
     /// In the private array of this number, one element for each value of the lanes.
     Array { number: usize, lanes: Vec<Name> },

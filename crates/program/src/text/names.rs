@@ -111,7 +111,7 @@ impl Names {
         self.functions.insert(name, result);
     }
 
-    /// Adds a variable.
+    /// Brings a variable of the kernel into scope.
     pub fn variable(&mut self, name: Name, dtype: DType) {
         self.variables.entry(name).or_default().push(VarId(self.types.len()));
         self.types.push(dtype);

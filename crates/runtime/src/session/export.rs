@@ -53,7 +53,7 @@ pub struct ExportedArray {
     pub scratch: bool,
 }
 
-/// One launch.
+/// A launch with its parameters, in the order of the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExportedLaunch {
     /// The name of the kernel in the binary.

@@ -260,7 +260,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// The neutral element.
+    /// The value of this number in a state without partial results: the neutral element.
     pub fn nothing(&self, number: u8) -> Known {
         let content = match self.points {
             Points::Threads => Content::no_set(self.threads),

@@ -95,7 +95,7 @@ struct Block<'m, 'p> {
     /// The last write of each element of shared memory.
     writers: Vec<Vec<Option<Writer>>>,
     block_barriers: u32,
-    /// By warp.
+    /// The warp barriers that each warp has passed.
     warp_barriers: Vec<u32>,
 }
 

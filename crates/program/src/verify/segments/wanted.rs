@@ -18,7 +18,7 @@ use crate::{
     verify::values::{Spec, Text},
 };
 
-/// Interprets a nest.
+/// Interprets the loop tree of a nest on numbers.
 pub(super) struct Interpreter<'n, 'k> {
     pub nest: &'n Nest<'k>,
     pub program: &'n Program,

@@ -51,7 +51,7 @@ pub(super) struct Owed {
     part: PartRef,
     fails: Constraint,
     scope: ScopeId,
-    /// The loops around.
+    /// Loops around, by their numbers, with the names that they count.
     path: Vec<(usize, Vec<Name>)>,
     /// The terms, each with its neutral element.
     terms: Vec<(Form, Form)>,

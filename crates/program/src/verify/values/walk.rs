@@ -40,7 +40,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub lanes: Vec<(Name, Option<(i64, i64)>)>,
     /// Conditions around that are predicates of the kernel.
     pub predicates: Vec<Form>,
-    /// Conditions around.
+    /// All conditions around, as values of the text.
     pub conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
     pub lane: Option<(Name, HashMap<Name, Aff>)>,
@@ -76,8 +76,8 @@ pub(super) struct Group<'k> {
     pub given: HashSet<u8>,
     /// The time of the first of them.
     pub before: Version,
-    /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece behind it
-    /// is of the same executions.
+    /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece behind
+    /// it is of the same executions.
     pub piece: Option<(&'k Leaf, &'k MemRef, u8)>,
 }
 

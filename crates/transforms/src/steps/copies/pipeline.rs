@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Issue {
-    /// Where they stand.
+    /// Where the copies stand in the loop.
     #[default]
     First,
     /// Behind everything else in the loop.

@@ -5,7 +5,8 @@ use loopwright_kernel_ir::DType;
 use super::{Num, binary, unary};
 use crate::{BinOp, UnOp};
 
-/// Of a value whose bits have all been shifted out, its sign is left, if it is shifted to the right.
+/// Of a value whose bits have all been shifted out, its sign is left, if it is shifted to the
+/// right.
 #[test]
 fn shifts_by_all_bits_or_a_negative_number_leave_the_sign_at_most() {
     let shifted =
