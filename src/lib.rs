@@ -36,6 +36,7 @@
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
 //! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
 //! | [`counts`] | what a kernel does, as formulas of its parameters |
+//! | [`launches`] | the launches and barriers of its program, likewise |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
@@ -59,6 +60,7 @@ pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
 pub use loopwright_tuner as tuner;
 
+pub mod launches;
 pub mod prelude;
 pub mod segmented;
 

@@ -1,6 +1,7 @@
 //! The command line as a user calls it: what it prints, writes and refuses, and its exit status.
 
 mod common;
+mod count;
 mod export;
 mod layout;
 mod output;

@@ -17,7 +17,8 @@ pub enum Operation {
     /// Multiplications.
     Mul,
     /// Additions, counted under [`Operation::Add`] too, one operand of which is a product of the
-    /// same floating-point type: compilers may make the two operations one.
+    /// same floating-point type, those of sums of products among them: compilers may make the two
+    /// operations one.
     FusedMulAdd,
     /// Divisions of floating-point values, and quotients of integers.
     Div,
@@ -202,8 +203,7 @@ pub(crate) fn of_part(
                     inside.walk(combine, &both.typed(combine, *dtype, None)?, start, found);
                 }
             }
-            if op == ReductionOp::library("sum").unwrap_or_else(|| op.clone())
-                && op.name == "sum"
+            if ReductionOp::library("sum").as_ref() == Some(&op)
                 && products == [true]
                 && types.inputs == types.state
                 && types.state.iter().all(|t| t.is_float())

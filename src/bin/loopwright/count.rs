@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use clap::Args as ClapArgs;
-use loopwright::counts::{Counts, Total, count};
+use loopwright::counts::{Counts, Formula, Total, count};
 use loopwright::ir::{Arg, LoopKernel, Name};
+use loopwright::launches::{LaunchCount, count_launches};
+use loopwright::lowering::{LowerOptions, lower};
 use loopwright::prelude::Diagnostic;
 use serde_json::{Value, json};
 
@@ -43,11 +45,13 @@ impl Count {
             loopwright::runtime::bind_open_types(&self.form.transformed()?, &input::types(&self.types)?)?;
         let sizes = self.sizes(&kernel)?;
         let counts = count(&kernel)?;
+        let launches = Launches::of(&kernel);
         if self.json {
-            let text = serde_json::to_string_pretty(&as_json(&kernel, &counts, &sizes)).unwrap_or_default();
+            let json = as_json(&kernel, &counts, &launches, &sizes);
+            let text = serde_json::to_string_pretty(&json).unwrap_or_default();
             return report::say(&format!("{text}\n"));
         }
-        report::say(&as_text(&kernel, &counts, &sizes))
+        report::say(&as_text(&kernel, &counts, &launches, &sizes))
     }
 
     /// The given parameters, which the kernel has, within its assumptions.
@@ -93,7 +97,37 @@ impl Count {
     }
 }
 
-fn sections(counts: &Counts) -> Vec<(&'static str, Vec<Row<'_>>)> {
+/// The launches of the lowered program, or the refusal of lowering.
+struct Launches {
+    rows: Vec<(String, &'static str, Total)>,
+    refused: Option<String>,
+}
+
+impl Launches {
+    fn of(kernel: &LoopKernel) -> Launches {
+        let program = match lower(kernel, LowerOptions::default()) {
+            Ok(program) => program,
+            Err(d) => {
+                let refused = format!("launches and barriers are not known: {}", d.message);
+                return Launches { rows: Vec::new(), refused: Some(refused) };
+            }
+        };
+        let total = |formula: Result<Formula, Diagnostic>| Total { formula, at_most: false };
+        let rows = count_launches(kernel, &program).into_iter().flat_map(
+            |LaunchCount { kernel, launches, blocks, barriers }| {
+                let name = kernel.to_string();
+                [
+                    (name.clone(), "launches", total(launches)),
+                    (name.clone(), "blocks", total(blocks)),
+                    (name, "barriers, of all blocks", total(barriers)),
+                ]
+            },
+        );
+        Launches { rows: rows.collect(), refused: None }
+    }
+}
+
+fn sections<'c>(counts: &'c Counts, launches: &'c Launches) -> Vec<(&'static str, Vec<Row<'c>>)> {
     let row = |cells: Vec<String>, total, bytes| Row { cells, total, bytes };
     let parts = counts.parts.iter().map(|p| row(vec![p.part.to_string()], &p.total, None));
     let operations = counts
@@ -110,19 +144,24 @@ fn sections(counts: &Counts) -> Vec<(&'static str, Vec<Row<'_>>)> {
         let cells = vec![f.direction.to_string(), f.array.to_string(), f.dtype.to_string()];
         row(cells, &f.total, Some(f.dtype.bytes()))
     });
+    let launches = launches
+        .rows
+        .iter()
+        .map(|(kernel, what, total)| row(vec![kernel.clone(), (*what).to_owned()], total, None));
     vec![
         ("executions", parts.collect()),
         ("operations", operations.collect()),
         ("accesses, with the stride in elements", accesses.collect()),
         ("distinct elements in global memory", footprints.collect()),
+        ("launches of the lowered program", launches.collect()),
     ]
 }
 
-fn as_text(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) -> String {
+fn as_text(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BTreeMap<Name, i64>) -> String {
     // Writing to a string cannot fail.
     let mut text = format!("{}: counts of the kernel, without what lowering adds\n", kernel.name);
     let mut refusals: Vec<String> = Vec::new();
-    for (title, rows) in sections(counts).iter().filter(|(_, rows)| !rows.is_empty()) {
+    for (title, rows) in sections(counts, launches).iter().filter(|(_, rows)| !rows.is_empty()) {
         let _ = writeln!(text, "\n{title}");
         let lines: Vec<Vec<String>> = rows
             .iter()
@@ -143,8 +182,11 @@ fn as_text(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) ->
             let _ = writeln!(text, "{}", out.trim_end());
         }
     }
+    if let Some(refused) = &launches.refused {
+        let _ = writeln!(text, "\n{refused}");
+    }
     for (k, refusal) in refusals.iter().enumerate() {
-        let _ = write!(text, "{}({}) {refusal}\n", if k == 0 { "\n" } else { "" }, k + 1);
+        let _ = writeln!(text, "{}({}) {refusal}", if k == 0 { "\n" } else { "" }, k + 1);
     }
     text
 }
@@ -183,7 +225,7 @@ fn number(total: &Total, sizes: &BTreeMap<Name, i64>, bytes: Option<usize>) -> S
     }
 }
 
-fn as_json(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) -> Value {
+fn as_json(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BTreeMap<Name, i64>) -> Value {
     let total = |mut row: Value, total: &Total| {
         let values = |n: &Name| sizes.get(n).copied();
         if let Some(row) = row.as_object_mut() {
@@ -228,6 +270,9 @@ fn as_json(kernel: &LoopKernel, counts: &Counts, sizes: &BTreeMap<Name, i64>) ->
                 "type": f.dtype.to_string(), "bytes": f.dtype.bytes(),
             });
             total(row, &f.total)
+        }).collect()),
+        "launches": all(launches.rows.iter().map(|(kernel, what, t)| {
+            total(json!({ "kernel": kernel, "what": what }), t)
         }).collect()),
     })
 }
