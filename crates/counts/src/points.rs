@@ -4,7 +4,7 @@
 //! the remaining points is the count; at first it is 1.
 //!
 //! 1. *Equalities* are solved for a name; one with a coefficient other than 1 leaves a condition
-//!    that it divides.
+//!    that it divides, and waits until no floor is left.
 //! 2. *Floors* in constraints: for `floor((x + h)/m)`, `x` becomes `m*q + r - h` with `0 <= r < m`,
 //!    which makes the floor `q`. With another coefficient of `x` its residues are taken one by one.
 //! 3. What is left are linear inequalities. A name is summed between its bounds (`sum`). Of several
@@ -180,11 +180,15 @@ impl Points<'_> {
             return Ok(());
         }
         let state = State { dims, constraints, value };
-        if let Some((name, by, conditions)) = self.solve(&state)? {
+        // First for the names that split others, as soon as no floor hides them.
+        if let Some((name, by, conditions)) = self.solve(&state, true)? {
             return self.replace(&state, &name, &by, &[], conditions, formula);
         }
         if self.open_floor(&state, formula)? {
             return Ok(());
+        }
+        if let Some((name, by, conditions)) = self.solve(&state, false)? {
+            return self.replace(&state, &name, &by, &[], conditions, formula);
         }
         if state.dims.is_empty() {
             let conditions = System::new(&state.constraints)?.gist(self.context)?;
@@ -214,8 +218,9 @@ impl Points<'_> {
         self.go(State { dims, constraints, value }, formula)
     }
 
-    /// An equality solved for a name: the name, its value, and that the coefficient divides.
-    fn solve(&self, state: &State) -> Result<Option<(Name, Aff, Vec<Constraint>)>, Refusal> {
+    /// An equality solved for a name: the name, its value, and that the coefficient divides. If
+    /// `plainly`, only for a name of rank 0 with the coefficient 1.
+    fn solve(&self, state: &State, plainly: bool) -> Result<Option<(Name, Aff, Vec<Constraint>)>, Refusal> {
         let mut best: Option<((bool, usize, u64), &Name, &Constraint)> = None;
         for c in state.constraints.iter().filter(|c| c.kind == Kind::Eq) {
             for d in &state.dims {
@@ -229,7 +234,10 @@ impl Points<'_> {
                 }
             }
         }
-        let Some((_, name, c)) = best else { return Ok(None) };
+        let Some((cost, name, c)) = best else { return Ok(None) };
+        if plainly && cost > (false, 0, 1) {
+            return Ok(None);
+        }
         // k*name + rest = 0
         let k = c.aff.coefficient(name);
         let rest = c.aff.sub(&Aff::var(name).scale(k)?)?;

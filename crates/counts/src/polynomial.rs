@@ -17,7 +17,7 @@ use crate::{
 type Monomial = Vec<(Term, u32)>;
 
 /// The greatest number of monomials of a formula.
-const MONOMIALS: usize = 2_000;
+const MONOMIALS: usize = 500;
 
 /// A polynomial with rational coefficients in names and in floors, `n*(n + 1)/2` or
 /// `n*((m + 3) // 4)`.

@@ -27,17 +27,31 @@ pub(crate) const RESIDUES: i64 = 64;
 /// How deep sums of sums may go.
 const DEPTH: usize = 24;
 
-/// Names that no text can spell.
-pub(crate) struct Fresh(usize);
+/// The greatest number of sums of one count.
+const SUMS: usize = 1_000;
+
+/// Names that no text can spell, and the work that a count may still take.
+pub(crate) struct Fresh {
+    names: usize,
+    sums: usize,
+}
 
 impl Fresh {
     pub fn new() -> Fresh {
-        Fresh(0)
+        Fresh { names: 0, sums: 0 }
     }
 
     pub fn name(&mut self) -> Name {
-        self.0 += 1;
-        Name::new(format!("\u{0}{}", self.0))
+        self.names += 1;
+        Name::new(format!("\u{0}{}", self.names))
+    }
+
+    fn sum(&mut self) -> Result<(), Refusal> {
+        self.sums += 1;
+        if self.sums > SUMS {
+            return Err(Refusal::new("count-size", "its formula takes too many sums"));
+        }
+        Ok(())
     }
 }
 
@@ -64,6 +78,7 @@ fn antidifference(
     if depth > DEPTH {
         return Err(Refusal::new("count-size", "its floors are nested too deeply"));
     }
+    fresh.sum()?;
     let floors = p.floors_with(x);
     if floors.is_empty() {
         return faulhaber(p, x, t);

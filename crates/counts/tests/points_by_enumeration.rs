@@ -159,7 +159,7 @@ fn refusals_name_what_stands_in_the_way() {
             "error[count-size]: it cannot be counted: it takes too many cases of the parameters",
         ),
         (
-            "n <= 4611686018427387903*i and 4611686018427387901*i <= m + n",
+            "7*n <= 4611686018427387903*i and 4611686018427387901*i <= 11*m",
             "error[count-overflow]: it cannot be counted: a coefficient of the formula does not fit",
         ),
     ] {
