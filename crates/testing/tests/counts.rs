@@ -357,3 +357,16 @@ fn transformed_kernels_are_counted_exactly() {
     let refused: usize = tally.refused.values().map(|(n, _)| n).sum();
     assert!(tally.formulas > 500 && refused * 5 < tally.formulas);
 }
+
+/// The boxes of tensor-core instructions, whose coordinates are cut by quotients and remainders of
+/// lanes, are counted as the product before, without delay.
+#[test]
+fn fragments_are_counted_as_the_product() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join("examples").join(path)).unwrap();
+    let kernel = LoopKernel::parse(&read("kernels/matmul_bf16.lw")).unwrap();
+    let pipeline = loopwright_transforms::Pipeline::parse(&read("pipelines/matmul_bf16/mma.pipe")).unwrap();
+    let counts = count(&pipeline.apply(&kernel).unwrap()).unwrap();
+    let update = counts.parts.iter().find(|p| p.part.part == Part::Update(0)).unwrap();
+    assert_eq!(update.total.formula.as_ref().unwrap().to_string(), "l*m*n");
+}
