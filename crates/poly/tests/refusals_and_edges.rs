@@ -23,6 +23,18 @@ fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
 }
 
+/// Two terms become one, whose coefficient has more than 64 bits.
+#[test]
+fn terms_that_are_joined_do_not_overflow() {
+    let half = 1 << 62;
+    let both = |x: i64, y: i64| v("x").scale(x).unwrap().add(&v("y").scale(y).unwrap()).unwrap();
+    let joined = |aff: Aff| aff.rename(&|n| (**n == *"y").then(|| Name::new("x")));
+    assert_eq!(joined(both(half, half)), Err(Error::Overflow));
+    assert_eq!(joined(both(-half, -half)), Err(Error::Overflow));
+    assert_eq!(joined(both(half, half - 1)), v("x").scale(i64::MAX));
+    assert_eq!(joined(both(half, -half)), Ok(k(0)));
+}
+
 /// The projection is a union of two pieces, since either bound may be the greater one; the system
 /// given instead has all of its points.
 #[test]

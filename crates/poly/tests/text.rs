@@ -82,6 +82,9 @@ fn printed_forms() {
 fn the_meaning_of_the_syntax() {
     same("{ [i] : exists e: i = 2e and 0 <= e < 3 }", "{ [i] : i = 0 or i = 2 or i = 4 }");
     same("{ [i] : exists (e, f : i = 6e and i = 4f) and 0 <= i < 20 }", "{ [i] : i = 0 or i = 12 }");
+    // A name that is given a value has no other one.
+    same("{ [i] : exists (e = floor(i/4) : e = 1) }", "{ [i] : 4 <= i <= 7 }");
+    same("{ [i] : exists (e = 2i + 1, f : 0 <= e < 4 and f = i) }", "{ [i] : 0 <= i <= 1 }");
     same("{ [i] : i <= 7/2 and i >= 1/3 }", "{ [i] : 1 <= i <= 3 }");
     same("[n] -> { [i] : i <= n/2 }", "[n] -> { [i] : 2*i <= n }");
     // A quotient that is an integer can be used where an integer is needed.
