@@ -296,21 +296,27 @@ reduction own(v) {
 /// its place.
 #[test]
 fn nothing_comes_between_first_values_and_updates() {
-    let text = ATOMIC.replace("y[r] = 1.0 {id=other}\n", "out[r] = 1.0 {id=other}\n");
-    let (before, after) = realized("updates", &text, BLOCKS);
-    each_is_noticed(
-        &before,
-        &after,
-        &[(
-            "the first value is written too early",
-            &|data| {
-                let at = position(&data.tree, "total_start");
-                let start = data.tree.remove(at);
-                data.tree.insert(0, start);
-            },
-            "between the first value and the updates",
-        )],
-    );
+    // One that writes the result, one that reads it, and one that decides which results there are.
+    for (other, predicate) in [("out[r] = 1.0", ""), ("y[r] = out[r]", ""), ("y[r] = 1.0", " if y[s] > 0.0")]
+    {
+        let text = ATOMIC
+            .replace("y[r] = 1.0 {id=other}\n", &format!("{other} {{id=other}}\n"))
+            .replace("sum(i, x[s, i])", &format!("sum(i, x[s, i]){predicate}"));
+        let (before, after) = realized("updates", &text, BLOCKS);
+        each_is_noticed(
+            &before,
+            &after,
+            &[(
+                "the first value is written too early",
+                &|data| {
+                    let at = position(&data.tree, "total_start");
+                    let start = data.tree.remove(at);
+                    data.tree.insert(0, start);
+                },
+                "between the first value and the updates",
+            )],
+        );
+    }
 }
 
 const ROWS: &str = "\
