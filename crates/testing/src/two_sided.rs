@@ -19,7 +19,7 @@
 use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Instant};
 
 use loopwright_emulator::{Arguments, FaultKind, Options};
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Lookup, Name, Tree};
+use loopwright_kernel_ir::{Diagnostic, Lookup, LoopKernel, Name, Tree};
 use loopwright_legality::{Basis, Judgement, Parameters, Stop, Verdict, agrees, along, judge};
 use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
