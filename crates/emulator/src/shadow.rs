@@ -258,6 +258,10 @@ mod tests {
         // The last lane of a warp of 64 is one lane, not several.
         assert!(!at(0, 0, 2, 63).conflicts(at(0, 0, 2, 63)) && at(0, 0, 2, 63).conflicts(at(0, 0, 2, 62)));
         assert!(!at(0, 0, 63, 0).conflicts(at(0, 1, 63, 1)));
+        // However many synchronisations a warp has passed, that was no barrier, nor the reverse.
+        assert!(at(0, 0, 0, 0).conflicts(at(0, MOST_SYNCS, 1, 0)));
+        assert!(at(0, MOST_SYNCS, 0, 0).conflicts(at(0, 0, 1, 0)));
+        assert!(!at(MOST_SYNCS - 1, MOST_SYNCS, 0, 0).conflicts(at(MOST_SYNCS, MOST_SYNCS, 1, 0)));
     }
 
     #[test]

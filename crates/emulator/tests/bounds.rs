@@ -65,16 +65,50 @@ fn the_last_lane_of_several() {
     }
 }
 
-/// An offset that does not match the subscripts, by one lane and by several.
+/// An offset that does not match the subscripts, by one lane and by several: the first element's
+/// for another one, and the reverse.
 #[test]
 fn offsets_of_other_elements() {
+    let (up, down) = (|| tid(0), || sub(int(31), tid(0)));
     for threads in [1, 2, 32] {
-        let to = MemRef { memory: X, subscripts: vec![tid(0)], offset: sub(int(31), tid(0)).into() };
-        let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(to, float(F, 0.0), 0)]);
-        let p = program(vec![global("x", F, vec![int(32)])], &[], k);
-        let mut args = Arguments::new().array("x", Buffer::zeros(F, 32));
-        let fault = run(&p, &mut args, &Options::default()).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::InvalidProgram, "{threads} threads");
+        for (subscript, offset) in [(up(), down()), (down(), up())] {
+            let to = MemRef { memory: X, subscripts: vec![subscript], offset: offset.into() };
+            let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(to, float(F, 0.0), 0)]);
+            let p = program(vec![global("x", F, vec![int(32)])], &[], k);
+            let mut args = Arguments::new().array("x", Buffer::zeros(F, 32));
+            let fault = run(&p, &mut args, &Options::default()).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::InvalidProgram, "{threads} threads");
+        }
+    }
+}
+
+/// Of private elements that are the same for all threads, and are known only when the program runs.
+/// In rows of 4, `r[1, 2]` is the element 6; swizzled, the row's number 1 makes it 4 + (2 ^ 1).
+#[test]
+fn offsets_of_other_private_elements() {
+    for (layout, right) in [("", 6), (" layout((4,4):(1,4))", 9), (" swizzle(2, 0, 2)", 7)] {
+        for offset in 0..16 {
+            let text = format!(
+                "program p(x, n: i32) index i32
+global x: f32[4] read written
+leaf put \"x[t] = 2.0\"
+host {{
+    launch p
+}}
+kernel p(x written, n: i32) {{
+    grid(1, 1, 1)
+    block(4, 1, 1)
+    private r: f32[4, 4]{layout}
+
+    store r[n + 1, n + 2 @ n + {offset}] = 2.0f32 {{put}}
+}}
+"
+            );
+            let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+            let mut args = Arguments::new().array("x", Buffer::zeros(F, 4)).scalar("n", 0i32);
+            let found = run(&p, &mut args, &Options::default()).err().map(|fault| fault.kind);
+            assert_eq!(found, (offset != right).then_some(FaultKind::InvalidProgram), "{layout} {offset}");
+        }
     }
 }
 
@@ -322,5 +356,60 @@ fn lanes_are_active_or_idle() {
         let total = run(&p, &mut args, &Options::default()).unwrap().total;
         let (active, lanes) = (u64::from(threads), u64::from(threads.div_ceil(32)) * 32);
         assert_eq!((total.active_lanes, total.idle_lanes), (active, lanes - active), "{threads} threads");
+    }
+}
+
+/// Eight rows of eight elements of two bytes, each read by a lane of its own.
+#[test]
+fn traffic_of_matrices() {
+    let text = "program p(x, y) index i32
+global x: u16[8, 8] read
+global y: u16[8, 8] written
+host {
+    launch p
+}
+kernel p(x, y written) {
+    grid(1, 1, 1)
+    block(32, 1, 1)
+    shared s: u16[8, 8]
+    private r: u16[2]
+
+    store s[thread.x // 4, thread.x % 4 * 2] = x[thread.x // 4, thread.x % 4 * 2]
+    store s[thread.x // 4, thread.x % 4 * 2 + 1] = x[thread.x // 4, thread.x % 4 * 2 + 1]
+    barrier block
+    matrices 1 r[0] = s[thread.x % 8, 0]
+    store y[thread.x // 4, thread.x % 4 * 2] = r[0]
+    store y[thread.x // 4, thread.x % 4 * 2 + 1] = r[1]
+}
+";
+    let p = Program::parse(text).unwrap_or_else(|d| panic!("{text}{d}"));
+    let x = Buffer::from_slice(&Vec::from_iter(0..64u16));
+    let mut args = Arguments::new().array("x", x.clone()).array("y", Buffer::zeros(DType::U16, 64));
+    let loads = run(&p, &mut args, &Options::default()).unwrap().total.shared_loads;
+    // 8 rows of 16 bytes, which fill the 32 banks once.
+    assert_eq!((loads.requests, loads.wavefronts, loads.bytes), (1, 1, 8 * 16));
+    // Each lane has two neighbours of the matrix, in its order.
+    assert_eq!(args.buffer("y"), Some(&x));
+}
+
+#[test]
+fn nothing_is_counted_unless_it_is_asked_for() {
+    let shared = Memory::Shared(0);
+    let body = vec![
+        store(at(shared, tid(0)), load(F, at(X, tid(0))), 0),
+        store(at(X, tid(0)), load(F, at(shared, tid(0))), 0),
+    ];
+    let mut k = kernel([int(1), int(1), int(1)], [4, 1, 1], body);
+    k.shared = vec![local("s", F, &[4])];
+    let p = program(vec![global("x", F, vec![int(4)])], &[], k);
+    for count in [true, false] {
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+        let report = run(&p, &mut args, &Options { count, ..Options::default() }).unwrap();
+        let t = report.total;
+        let bytes =
+            [t.global_loads.bytes, t.global_stores.bytes, t.shared_loads.bytes, t.shared_stores.bytes];
+        assert_eq!(bytes, [if count { 16 } else { 0 }; 4]);
+        assert_eq!((t.active_lanes > 0, t.idle_lanes > 0), (count, count));
+        assert_eq!(report.accesses.iter().any(|access| access.traffic.requests > 0), count);
     }
 }

@@ -43,7 +43,7 @@ impl<const W: usize> Block<'_, W> {
         let mut sum = 0i64;
         for (n, (subscript, (length, stride))) in access.subscripts.iter().zip(&access.axes).enumerate() {
             let value = at(*subscript);
-            if value < 0 || value >= *length {
+            if !(0..*length).contains(&value) {
                 return None;
             }
             sum = sum.wrapping_add(match &access.positions {
@@ -60,9 +60,6 @@ impl<const W: usize> Block<'_, W> {
 
     /// Whether a fast check on 32-bit indices shows that the access is in bounds.
     pub(super) fn surely_in_bounds(&self, warp: &Warp<W>, access: &Access, mask: u64) -> bool {
-        if access.constant.is_some() {
-            return true;
-        }
         let room = self.size_of(access.memory);
         if access.wide_index || room > i64::from(i32::MAX) || access.positions.is_some() {
             return false;
@@ -151,7 +148,7 @@ impl<const W: usize> Block<'_, W> {
         }
         for (n, subscript) in access.subscripts.iter().enumerate() {
             let (mut length, stride) = self.axis(access, n);
-            if stride == 1 && length > 1 && lanes > 1 && matches!(access.memory, Memory::Global(_)) {
+            if stride == 1 && length > 1 && matches!(access.memory, Memory::Global(_)) {
                 length -= lanes - 1;
             }
             let subscript = warp.index(access.wide_index, *subscript);
