@@ -297,19 +297,17 @@ impl<'a> Context<'a> {
         }
         let threads = self.kernel.threads();
         let lanes = self.program.target.warp_size;
-        let rest = mask_of(threads % lanes);
-        match threads {
-            t if t.is_multiple_of(lanes) => None,
-            t if t < lanes => Some(rest),
-            _ => {
+        match (threads / lanes * lanes, threads % lanes) {
+            (_, 0) => None,
+            (0, rest) => Some(mask_of(rest)),
+            (full, rest) => {
                 let PerDim { x, y, z } = self.kernel.block;
                 let thread = match (y, z) {
                     (1, 1) => "threadIdx.x".to_string(),
                     (_, 1) => format!("threadIdx.y * {x} + threadIdx.x"),
                     _ => format!("(threadIdx.z * {y} + threadIdx.y) * {x} + threadIdx.x"),
                 };
-                let full = threads / lanes * lanes;
-                let value = format!("{thread} < {full} ? {} : {rest}", mask_of(lanes));
+                let value = format!("{thread} < {full} ? {} : {}", mask_of(lanes), mask_of(rest));
                 Some(self.constant("unsigned int", "warp_mask", &value))
             }
         }

@@ -135,7 +135,7 @@ impl Context<'_> {
         let text = if negative { format!("-{magnitude}") } else { magnitude };
         match dtype {
             DType::F16 | DType::BF16 => Printed::primary(format!("{}({text})", self.half_from_float(dtype))),
-            _ => Printed::own(text, if negative { prec::UNARY } else { prec::PRIMARY }),
+            _ => Printed::own(text, prec::UNARY),
         }
     }
 

@@ -22,8 +22,9 @@ pub(crate) mod prec {
     pub(crate) const SHIFT: u8 = 11;
     pub(crate) const ADD: u8 = 12;
     pub(crate) const MUL: u8 = 13;
+    /// Signs and casts, and what binds more tightly: nothing is printed around a piece in which they
+    /// would differ.
     pub(crate) const UNARY: u8 = 15;
-    pub(crate) const PRIMARY: u8 = 16;
 }
 
 /// How the C value of a piece represents the intended value.
@@ -71,7 +72,7 @@ impl Printed {
 
     /// A name, a call, a subscript.
     pub(crate) fn primary(text: impl Into<String>) -> Self {
-        Self::own(text, prec::PRIMARY)
+        Self::own(text, prec::UNARY)
     }
 
     /// The same text with another representation.
@@ -101,8 +102,7 @@ impl Printed {
         // The least value is printed as a difference, since its magnitude has no literal.
         let (text, prec) = match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
             Some(difference) => (difference.to_string(), prec::ADD),
-            None if text.starts_with('-') => (text, prec::UNARY),
-            None => (text, prec::PRIMARY),
+            None => (text, prec::UNARY),
         };
         Printed { text, prec, rep, literal: Some(value) }
     }
@@ -138,8 +138,7 @@ impl Printed {
             (Rep::Own, _) => self,
             (_, Some(value)) => {
                 let text = literal::integer(dtype, value);
-                let prec = if text.starts_with(['-', '(']) { prec::UNARY } else { prec::PRIMARY };
-                Printed { text, prec, rep: Rep::Own, literal: self.literal }
+                Printed { text, prec: prec::UNARY, rep: Rep::Own, literal: self.literal }
             }
             _ => self.cast(dtype),
         }

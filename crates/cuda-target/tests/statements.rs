@@ -85,3 +85,31 @@ fn a_step_of_one_is_an_increment_or_a_decrement() {
         assert!(has(&found, &[wanted]), "{value}: {found:#?}");
     }
 }
+
+/// The kernel's own name stays, and the constant gets another.
+#[test]
+fn constants_avoid_the_names_of_the_kernel() {
+    let mask = |vars: &str, name: &str| {
+        let text = lines("48, 1, 1", vars, " barrier warp").unwrap().join(" ");
+        let declared = format!("const unsigned int {name} = threadIdx.x < 32 ?");
+        assert!(text.contains(&declared) && text.contains(&format!("__syncwarp({name});")), "{text}");
+    };
+    mask(" shared other: u32[1]", "warp_mask");
+    mask(" shared warp_mask: u32[1]", "warp_mask_");
+    mask(" shared warp_mask: u32[1]\n shared warp_mask_: u32[1]", "warp_mask__");
+}
+
+#[test]
+fn updates_are_of_global_arrays_and_types_that_have_them() {
+    let update = |array: &str, statement: &str| lines("1, 1, 1", array, statement);
+    assert!(has(&update("", " update add x[0] = 1.0f64").unwrap(), &["atomicAdd(&x[0], 1.0);"]));
+    for (array, statement, what) in [
+        (" shared s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
+        (" private s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
+        ("", " update max x[0] = 1.0f64", "f64 here: Max"),
+    ] {
+        let refused = update(array, statement).unwrap_err();
+        let message = format!("there is no atomic update of this kind for {what}");
+        assert_eq!((refused.code, &*refused.message), ("malformed-program", &*message), "{statement}");
+    }
+}

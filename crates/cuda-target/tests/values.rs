@@ -44,6 +44,16 @@ fn great_multiples_of_an_index_wrap() {
     assert_eq!(printed("i32", "store y[0] = -(n * 65537)"), "y[0] = -((unsigned int)n * 65537);");
 }
 
+/// Below 0, a remainder by a number from data can be almost as great as that number.
+#[test]
+fn sums_of_quotients_by_data_wrap() {
+    for (op, call) in [("%", "floor_mod"), ("//", "floor_div")] {
+        let sum = |divisor: &str| printed("i32", &format!("store y[0] = n {op} {divisor} + n"));
+        assert_eq!(sum("v"), format!("y[0] = (unsigned int){call}(n, v) + n;"));
+        assert_eq!(sum("7"), format!("y[0] = {call}(n, 7) + n;"));
+    }
+}
+
 #[test]
 fn a_quotient_by_a_difference_of_threads_is_signed() {
     // `threadIdx.x` is unsigned: the difference is a great number below 0 unless it is converted.
@@ -112,6 +122,10 @@ fn a_shift_is_an_operator_only_if_it_is_by_less_than_all_bits() {
         // A remainder is below the divisor.
         ("v >> (v % 32)", "v >> floor_mod(v, 32)"),
         ("v >> (v % 33)", "shift_right(v, floor_mod(v, 33))"),
+        // That by 0 has no value, and is below nothing.
+        ("v >> (v % 0)", "shift_right(v, floor_mod(v, 0))"),
+        // Of 40 a truth value keeps that it is not 0: the amount is 39.
+        ("v >> (40 - cast(i32, cast(bool, 40)))", "shift_right(v, 40 - (int)(40 != 0))"),
     ] {
         assert_eq!(printed("i32", &format!("store y[0] = {value}")), format!("y[0] = {text};"));
     }
