@@ -164,7 +164,6 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
         let inside = instruction.targets.iter().flat_map(|t| &t.index);
         for expr in inside.chain([&instruction.value]).chain(&instruction.predicate) {
             read.extend(expr.accesses().into_iter().map(|a| a.array));
-            read.extend(expr.names());
         }
     }
     for array in arrays(kernel) {
