@@ -1,6 +1,6 @@
 //! Diagnostics with the source lines that they refer to.
 //!
-//! Plain text without colours, the same in a terminal, a log and a test.
+//! Plain text, the same in a log and a test; for a terminal also with colours.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -26,15 +26,20 @@ impl Diagnostic {
     /// The diagnostic with the lines of the text that it is about, as plain text without a line
     /// break at its end.
     pub fn render(&self) -> String {
-        self.render_as(Level::ERROR)
+        self.render_as(Level::ERROR, &Renderer::plain())
+    }
+
+    /// As [`Self::render`], with the escape sequences of a terminal for colours.
+    pub fn render_coloured(&self) -> String {
+        self.render_as(Level::ERROR, &Renderer::styled())
     }
 
     /// As [`Self::render`], labelled as a warning rather than an error.
     pub fn render_warning(&self) -> String {
-        self.render_as(Level::WARNING)
+        self.render_as(Level::WARNING, &Renderer::plain())
     }
 
-    fn render_as(&self, level: Level<'_>) -> String {
+    fn render_as(&self, level: Level<'_>, renderer: &Renderer) -> String {
         let mut group: Group<'_> =
             Group::with_title(level.primary_title(self.message.as_str()).id(self.code));
         if let Some(place) = &self.place
@@ -51,7 +56,7 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let text = Renderer::plain().render(&[group]);
+        let text = renderer.render(&[group]);
         text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 }

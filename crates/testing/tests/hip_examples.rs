@@ -52,6 +52,23 @@ fn only_in_cuda(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
+/// A text without what it lacks would be another program.
+#[test]
+fn refusals_name_what_the_language_lacks() {
+    let refused = |kernel: &str, pipeline: &str| {
+        let program = lowered(&transformed(kernel, pipeline), Target::hip_rdna()).unwrap();
+        hip_source(&program).err().unwrap().render()
+    };
+    let text = refused("matmul_bf16", "mma");
+    assert_eq!(text, "error[no-atom]: there is no atom `mma_m16n8k16_bf16` in HIP C++");
+    let text = refused("matmul", "register_tile_async");
+    assert!(
+        text.starts_with("error[no-async-copies]: `matmul` copies asynchronously, which HIP C++ cannot\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("help: leave out `via=cp_async`"), "{text}");
+}
+
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
     lower(kernel, LowerOptions::default().on(target))
 }

@@ -162,6 +162,8 @@ impl Tuner<'_> {
         let emulator = Device::emulator();
         let mut done = 0;
         let is_over = || deadline.is_some_and(|d| Instant::now() >= d);
+        let of = search.looked_at().saturating_sub(recalled);
+        (self.progress)(&Progress { phase: Phase::Counting, done, of, best: None });
         loop {
             let chunk = search.next_batch();
             if chunk.is_empty() {

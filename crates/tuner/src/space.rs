@@ -134,6 +134,17 @@ impl Space {
                 )));
             }
             let values = candidates(values.trim()).ok_or_else(syntax)?;
+            // One more than are listed shows that there are too many.
+            let values: Vec<i64> = values.take(MOST_POINTS + 1).collect();
+            if values.len() > MOST_POINTS {
+                return Err(here(
+                    Diagnostic::new(
+                        "space-size",
+                        format!("parameter `{name}` has more than {MOST_POINTS} candidates"),
+                    )
+                    .help("give fewer candidates"),
+                ));
+            }
             if values.is_empty() {
                 return Err(here(Diagnostic::new(
                     "no-candidates",
@@ -225,15 +236,16 @@ impl Space {
     }
 }
 
-/// The values of `[1, 2]`, `1..=4`, `1..4` or `powers(4, 32)`.
-fn candidates(text: &str) -> Option<Vec<i64>> {
+/// The values of `[1, 2]`, `1..=4`, `1..4` or `powers(4, 32)`, of which there may be very many.
+fn candidates(text: &str) -> Option<Box<dyn Iterator<Item = i64>>> {
     let number = |t: &str| t.trim().parse::<i64>().ok();
     if let Some(list) = text.strip_prefix('[') {
         let list = list.strip_suffix(']')?.trim();
         if list.is_empty() {
-            return Some(Vec::new());
+            return Some(Box::new(std::iter::empty()));
         }
-        return list.split(',').map(number).collect();
+        let values = list.split(',').map(number).collect::<Option<Vec<i64>>>()?;
+        return Some(Box::new(values.into_iter()));
     }
     if let Some(range) = text.strip_prefix("powers(") {
         let (low, high) = range.strip_suffix(')')?.split_once(',')?;
@@ -241,23 +253,16 @@ fn candidates(text: &str) -> Option<Vec<i64>> {
         if low < 1 {
             return None;
         }
-        let mut values = Vec::new();
-        let mut value = low;
-        while value <= high {
-            values.push(value);
-            value = value.checked_mul(2)?;
-        }
-        return Some(values);
+        let powers = std::iter::successors(Some(low), |value| value.checked_mul(2));
+        return Some(Box::new(powers.take_while(move |value| *value <= high)));
     }
-    let (low, high) = match text.split_once("..=") {
-        Some((low, high)) => (number(low)?, number(high)?.checked_add(1)?),
+    match text.split_once("..=") {
+        Some((low, high)) => Some(Box::new(number(low)?..=number(high)?)),
         None => {
             let (low, high) = text.split_once("..")?;
-            (number(low)?, number(high)?)
+            Some(Box::new(number(low)?..number(high)?))
         }
-    };
-    usize::try_from(high.checked_sub(low)?.max(0)).ok().filter(|n| *n <= MOST_POINTS)?;
-    Some((low..high).collect())
+    }
 }
 
 impl fmt::Display for Space {
@@ -312,7 +317,14 @@ mod tests {
         assert_eq!(code("rows = 4"), Err("space-syntax"));
         assert_eq!(code("rows in []"), Err("no-candidates"));
         assert_eq!(code("rows in powers(0, 4)"), Err("space-syntax"));
-        assert_eq!(code("rows in 1..=9223372036854775807"), Err("space-syntax"));
+        for all in ["1..=9223372036854775807", "0..=10000000", "-9223372036854775808..9223372036854775807"] {
+            assert_eq!(code(&format!("rows in {all}")), Err("space-size"), "{all}");
+        }
+        assert_eq!(code("rows in 9223372036854775808..9223372036854775809"), Err("space-syntax"));
+        assert_eq!(
+            Space::parse("rows in powers(1, 9223372036854775807)").map(|s| s.parameters()["rows"].len()),
+            Ok(63)
+        );
         assert_eq!(code("rows in [1]\nrows in [2]"), Err("parameter-twice"));
         assert_eq!(code("rows in [1]\nrequire lanes == 4"), Err("unknown-parameter"));
         let slash = Space::parse("rows in [16]\nwidth in [64]\nrequire width / (rows - 8) >= 4")

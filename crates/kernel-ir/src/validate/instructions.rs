@@ -128,8 +128,25 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         .map(|a| a.name().as_str())
         .chain(data.temporaries.iter().map(|t| t.name.as_str()))
         .chain(data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())));
-    let help = crate::suggest::did_you_mean(name, names)
-        .unwrap_or_else(|| format!("declare it as an argument, or as a temporary: `<> {name} = ...`"));
+    let help = crate::suggest::did_you_mean(name, names).unwrap_or_else(|| {
+        // A name with subscripts is not an iname.
+        let of = |e: &Expr| e.accesses().into_iter().any(|a| a.array == *name);
+        let has_subscripts = match item {
+            Item::Instruction(k) => data.instructions.get(*k).is_some_and(|i| {
+                let targets = i.targets.iter();
+                targets.clone().any(|t| t.array == *name)
+                    || targets.flat_map(|t| &t.index).chain([&i.value]).chain(&i.predicate).any(of)
+            }),
+            _ => true,
+        };
+        let elsewhere = format!("as an argument, or as a temporary: `<> {name} = ...`");
+        match has_subscripts {
+            true => format!("declare it {elsewhere}"),
+            false => {
+                format!("declare it as an iname: `domain {{ [{name}] : 0 <= {name} < n }}`, {elsewhere}")
+            }
+        }
+    });
     check.add(
         item.clone(),
         name,

@@ -28,6 +28,7 @@ use crate::{
 };
 
 /// An error, and the item of the kernel that it concerns.
+#[derive(PartialEq)]
 pub(crate) struct Finding {
     diagnostic: Diagnostic,
     item: Item,
@@ -89,12 +90,16 @@ pub(crate) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Adds a finding about the tokens `part` of an item.
+    /// Adds a finding about the tokens `part` of an item. A second one of the same words would be
+    /// shown at the same place, and is left out.
     pub fn add(&mut self, item: Item, part: &str, diagnostic: Diagnostic) {
         if let Item::Instruction(k) = item {
             self.wrong.insert(k);
         }
-        self.found.push(Finding::new(diagnostic, item, part));
+        let finding = Finding::new(diagnostic, item, part);
+        if !self.found.contains(&finding) {
+            self.found.push(finding);
+        }
     }
 
     /// Whether something is wrong with an item.

@@ -28,8 +28,18 @@ pub(crate) fn block_shape(
 ) -> Result<PerDim<u32>, Diagnostic> {
     let block = extents_of_threads(analysis, parts);
     let threads: u64 = block.values().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
+    let constant = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
     if threads > u64::from(target.most_threads) {
-        return Err(Diagnostic::new(
+        // The inames that give each axis its length.
+        let mut lengths: Vec<String> = Vec::new();
+        for iname in parts.iter().flat_map(|p| &analysis.parts[*p].inames) {
+            let tag = analysis.kernel.tag(iname);
+            let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
+            let length = constant(iname).filter(|n| *n == i64::from(block[dim]));
+            let text = length.map(|n| format!("`{iname}: {tag}` has {n} values"));
+            lengths.extend(text.filter(|t| !lengths.contains(t)));
+        }
+        let refusal = Diagnostic::new(
             "too-many-threads",
             format!(
                 "a block of {block} = {threads} threads is more than the {} that a block may \
@@ -37,7 +47,11 @@ pub(crate) fn block_shape(
                 target.most_threads
             ),
         )
-        .help("split the thread axes by smaller numbers"));
+        .help("split the thread axes by smaller numbers");
+        return Err(match lengths.is_empty() {
+            true => refusal,
+            false => refusal.witness(lengths.join(", ")),
+        });
     }
     let find = |wanted: &dyn Fn(&Name) -> bool| {
         parts.iter().flat_map(|p| &analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
@@ -45,10 +59,9 @@ pub(crate) fn block_shape(
     let uses = |wanted: Tag| find(&|i| analysis.kernel.tag(i) == wanted);
     let lanes = target.divides_warp(block.x.into());
     if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
-        let length = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
         let widest = find(&|i| {
             let tag = analysis.kernel.tag(i);
-            tag.axis() == Some(HardwareAxis::Block(Dim::X)) && length(i) == Some(i64::from(block.x))
+            tag.axis() == Some(HardwareAxis::Block(Dim::X)) && constant(i) == Some(i64::from(block.x))
         });
         let why = match widest.filter(|i| *i != lane) {
             Some(i) => format!("as many as `{i}: {}` has values", analysis.kernel.tag(&i)),

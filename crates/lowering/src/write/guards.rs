@@ -3,9 +3,9 @@
 //! A condition on one iname that a split made is there because the first or the last tile may
 //! extend beyond the domain. One that relates several inames comes from the shape of the domain
 //! itself, such as a triangle. One on a coordinate elects a thread for a part that has no iname on
-//! that axis. And a copy reads only cells that its source has.
+//! that axis. And a copy moves only cells that its source and its buffer have.
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
+use loopwright_kernel_ir::{Aff, Axis, Constraint, Diagnostic, Expr, Instruction, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
 
 use crate::{
@@ -57,8 +57,13 @@ impl Emitter<'_, '_> {
             reasons.push(format!("one thread runs {name}"));
         }
         if let Role::Copies { source } = &instruction.role {
-            if purposes.iter().any(|p| !matches!(p, Purpose::Elect(_))) {
-                reasons.push(format!("only cells of {source}"));
+            let others = guards.iter().zip(&purposes).filter(|(_, p)| !matches!(p, Purpose::Elect(_)));
+            let tiles: Vec<Option<&Name>> = others.map(|(g, _)| self.ends_tile(g, instruction)).collect();
+            let tile = tiles.iter().flatten().next().map(|tile| tile.to_string());
+            let source = tiles.contains(&None).then(|| source.to_string());
+            let of: Vec<String> = tile.into_iter().chain(source).collect();
+            if !of.is_empty() {
+                reasons.push(format!("only cells of {}", of.join(" and of ")));
             }
         } else {
             let first = names(&|p| if let Purpose::First(n) = p { Some(n) } else { None });
@@ -138,6 +143,20 @@ impl Emitter<'_, '_> {
         self.analysis.kernel.domains.get(domain)?.constraints.contains(&last).then_some(length)
     }
 
+    /// The buffer of a copy, if this guard of it says where an axis of the buffer ends. The threads
+    /// that copy need not be as many as its cells.
+    fn ends_tile<'i>(&self, guard: &Guard, copy: &'i Instruction) -> Option<&'i Name> {
+        let [target] = copy.targets.as_slice() else { return None };
+        let axes = &self.analysis.kernel.array(&target.array)?.axes;
+        let ends = |(subscript, axis): (&Expr, &Axis)| {
+            let Expr::Int(length) = axis.length else { return false };
+            let last = Aff::constant(length.saturating_sub(1));
+            let end = subscript.to_aff().and_then(|s| Constraint::le(&s, &last).ok());
+            end.is_some_and(|end| end == guard.declared)
+        };
+        target.index.iter().zip(axes).any(ends).then_some(&target.array)
+    }
+
     /// The name by which the text refers to an iname.
     fn printed(&self, name: &Name, env: &Env) -> String {
         match env.values.get(name).map(|v| &v.kind) {
@@ -174,7 +193,8 @@ impl Emitter<'_, '_> {
             }
             (_, Role::Copies { source }) => {
                 let step = instruction.made_by.as_ref().map_or(String::new(), |s| format!("`{s}`: "));
-                format!("{step}{name} copies only cells that {source} has")
+                let of = self.ends_tile(guard, instruction).unwrap_or(source);
+                format!("{step}{name} copies only cells that {of} has")
             }
             (Purpose::First(n), _) => format!("{}: the first tile may be partial", made_by(n)),
             (Purpose::Last(n), _) => format!("{}: the last tile may be partial", made_by(n)),

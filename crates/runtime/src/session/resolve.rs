@@ -173,7 +173,12 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
                 "missing-argument",
                 format!("argument `{}` of `{}` is missing", array.name, kernel.name),
             )
-            .help(format!("pass an array of {}", declared(array))));
+            .help(match written.contains(&array.name) {
+                true => {
+                    format!("pass an array of {}: the kernel writes it, and reads it too", declared(array))
+                }
+                false => format!("pass an array of {}", declared(array)),
+            }));
         }
     }
     Ok(())
