@@ -1,4 +1,4 @@
-//! Every diagnostic code has a test that pins its rendered text.
+//! Every diagnostic code has a test that pins its rendered text, and a section in `docs/codes.md`.
 //!
 //! The codes are collected from the sources; the pinned texts are in the filetests, in the crates'
 //! tests and in `tests/diagnostics/pinned.txt`, which holds what no kernel file can trigger:
@@ -32,6 +32,8 @@ const UNPINNED: [(&str, &str); 15] = [
     ("targets", "of the plain interpreter, for kernels that are refused when they are read"),
     ("subscripts", "of the plain interpreter, for kernels that are refused when they are read"),
     ("type", "of the plain interpreter, for kernels that are refused when they are read"),
+    ("instances-lost", "no step of the library drops an instance"),
+    ("not-compiled", "an outcome of the tuner, which is a row of its table"),
 ];
 
 fn root() -> &'static Path {
@@ -74,13 +76,30 @@ fn codes_of(source: &str) -> BTreeSet<String> {
         "error_at(",
         ".diagnostic(",
         "with_remedy(",
+        "Words { code: ",
+        "Refused { code: ",
+        "(Law::",
     ];
+    // Those of other names take it at once, if they take one.
+    let others = ["refuse(", "refuse_with(", "(unknown("];
     let mut codes = BTreeSet::new();
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     for maker in makers {
         for (at, _) in code.match_indices(maker) {
             codes.extend(literal(&code[at + maker.len()..]).filter(|c| is_code(c)).map(str::to_owned));
         }
+    }
+    for maker in others {
+        for (at, _) in code.match_indices(maker) {
+            let inside = code[at + maker.len()..].trim_start();
+            let first = literal(inside).filter(|c| inside.starts_with('"') && is_code(c));
+            codes.extend(first.map(str::to_owned));
+        }
+    }
+    // Choices between several.
+    for (at, _) in code.match_indices("self.code = ") {
+        let choice = code[at..].split(';').next().unwrap_or_default();
+        codes.extend(choice.split('"').skip(1).step_by(2).filter(|c| is_code(c)).map(str::to_owned));
     }
     // Tables that map kinds of errors to codes.
     for table in ["fn code(&self) -> &'static str {", "let code = match", "let (code, remedy) = match"] {
@@ -97,8 +116,8 @@ fn codes_of(source: &str) -> BTreeSet<String> {
     codes
 }
 
-#[test]
-fn every_code_is_pinned() {
+/// All codes, each with a source that uses it.
+fn codes() -> BTreeMap<String, PathBuf> {
     let mut sources = Vec::new();
     files(&root().join("src"), &mut sources);
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
@@ -114,7 +133,12 @@ fn every_code_is_pinned() {
             codes.entry(code).or_insert_with(|| source.clone());
         }
     }
-    assert!(codes.len() > 120, "the codes are found: {codes:?}");
+    assert!(codes.len() > 300, "the codes are found: {codes:?}");
+    codes
+}
+
+/// The tests and what they compare with, in one text.
+fn pinned() -> String {
     let mut tests = Vec::new();
     files(&root().join("tests"), &mut tests);
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
@@ -124,17 +148,74 @@ fn every_code_is_pinned() {
     for test in tests {
         pinned.push_str(&String::from_utf8_lossy(&std::fs::read(test).unwrap()));
     }
-    let is_pinned =
-        |code: &str| ["error", "warning"].iter().any(|level| pinned.contains(&format!("{level}[{code}]")));
+    pinned
+}
+
+/// The codes of which a text is pinned: `error[CODE]` with a code in it.
+fn codes_in(pinned: &str) -> BTreeSet<String> {
+    let levels = ["error[", "warning["].into_iter();
+    let found = levels.flat_map(|level| pinned.split(level).skip(1));
+    found.filter_map(|rest| Some(rest.split_once(']')?.0)).filter(|c| is_code(c)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_code_is_pinned() {
+    let (codes, pinned) = (codes(), codes_in(&pinned()));
     let missing: Vec<String> = codes
         .iter()
-        .filter(|(code, _)| !is_pinned(code) && !UNPINNED.iter().any(|(c, _)| c == *code))
+        .filter(|(code, _)| !pinned.contains(*code) && !UNPINNED.iter().any(|(c, _)| c == *code))
         .map(|(code, source)| format!("{code} of {}", source.display()))
         .collect();
     assert!(missing.is_empty(), "no test pins the text of\n{}", missing.join("\n"));
     for (code, reason) in UNPINNED {
         assert!(codes.contains_key(code), "{code} is no code: {reason}");
-        assert!(!is_pinned(code), "{code} is pinned by now: {reason}");
+        assert!(!pinned.contains(code), "{code} is pinned by now: {reason}");
+    }
+    // Nor is a code overlooked above: whatever is printed is found in the sources.
+    let overlooked: Vec<&String> = pinned.iter().filter(|c| !codes.contains_key(*c)).collect();
+    assert!(overlooked.is_empty(), "not found in the sources: {overlooked:?}");
+}
+
+/// The sections of `docs/codes.md`, by their codes.
+fn sections(document: &str) -> Vec<(&str, &str)> {
+    let sections = document.split("\n## ").skip(1);
+    sections.map(|s| s.split("\n# ").next().unwrap_or(s).split_once('\n').unwrap()).collect()
+}
+
+#[test]
+fn every_code_is_explained() {
+    let document = std::fs::read_to_string(root().join("docs/codes.md")).unwrap();
+    let (codes, sections) = (codes(), sections(&document));
+    let mut explained = BTreeSet::new();
+    for (code, text) in &sections {
+        assert!(explained.insert(code.to_string()), "{code} has two sections");
+        assert!(codes.contains_key(*code), "{code} is no code");
+        let prose = text.split("```").next().unwrap();
+        // What it means and what to do are two things.
+        let paragraphs = prose.split("\n\n").filter(|p| !p.trim().is_empty()).count();
+        assert!(paragraphs >= 2, "{code} says what it means, but not what to do");
+        for link in prose.split("](#").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)) {
+            assert!(codes.contains_key(link), "{code} refers to {link}, which is no code");
+        }
+    }
+    let missing: Vec<&String> = codes.keys().filter(|c| !explained.contains(*c)).collect();
+    assert!(missing.is_empty(), "docs/codes.md has no section for {missing:?}");
+}
+
+/// The texts in `docs/codes.md` are those that tests pin.
+#[test]
+fn explanations_show_pinned_texts() {
+    let document = std::fs::read_to_string(root().join("docs/codes.md")).unwrap();
+    let pinned = pinned();
+    let lines: BTreeSet<&str> = pinned.lines().map(str::trim_end).collect();
+    for (code, text) in sections(&document) {
+        for sample in text.split("```text\n").skip(1) {
+            let sample = sample.split("\n```").next().unwrap();
+            assert!(sample.lines().next().unwrap().contains(&format!("[{code}]: ")), "{code}: {sample}");
+            for line in sample.lines() {
+                assert!(lines.contains(line), "{code}: no test pins `{line}`");
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod count;
 mod export;
 mod layout;
 mod output;
+mod pages;
 mod program;
 mod refusals;
 mod run;

@@ -42,6 +42,12 @@ fn commands(folder: &Folder) -> Vec<Vec<String>> {
         with(&["report", &log], &[]),
         with(&["lint", &kernel, &pipeline], &sizes),
         with(&["doctor"], &[]),
+        with(&["steps"], &[]),
+        with(&["explain-code"], &[]),
+        with(&["explain-code", "race"], &[]),
+        with(&["tags"], &[]),
+        with(&["tags", "lane"], &[]),
+        with(&["completions", "bash"], &[]),
         with(&["--help"], &[]),
         with(&["--version"], &[]),
     ]

@@ -157,3 +157,57 @@ fn late_refusals_show_the_place() {
     let text = refusal(&call(&["run", &kernel, "--set", "n=3", "--device", "emulator"]));
     assert!(text.contains("error[missing-argument]") && text.contains("k.lw:1:10\n"), "{text}");
 }
+
+/// What the library says about its functions is said about options here.
+#[test]
+fn remedies_are_options() {
+    let folder = Folder::new("remedies");
+    let (kernel, open) = (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    for command in ["print", "check", "cuda", "explain", "run"] {
+        let output = call(&[command, &kernel, &open]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {text}");
+        assert!(text.contains("= help: give it a value: `-p block_rows=128`, or `--record FILE`"), "{text}");
+        assert!(!text.contains("pipeline.bind"), "{text}");
+    }
+    let generic = folder.file(
+        "generic.lw",
+        "kernel k(x: T[n], y: T[n], n: i32)\nassume 0 <= n\n\
+         domain { [i] : 0 <= i < n }\ny[i] = y[i] + x[i]\n",
+    );
+    let text = refusal(&call(&["cuda", &generic]));
+    assert!(text.contains("error[open-type]") && text.contains("`--type T=f32`"), "{text}");
+    let run = |more: &[&str]| {
+        refusal(&call(&[&["run", &generic, "--type", "T=f32", "--device", "emulator"], more].concat()))
+    };
+    // An array that is written and read has to come from somewhere.
+    let text = run(&["--set", "n=4", "--random", "x"]);
+    assert!(
+        text.contains(
+            ": the kernel writes it, and reads it too: `--input y=y.npy`, `--random y` or `--zeros y`"
+        ),
+        "{text}"
+    );
+    assert!(run(&["--random", "x"]).contains("`--set n=VALUE`"));
+}
+
+/// Lowering refuses inames that only the pipeline has: it points to the step.
+#[test]
+fn refusals_of_lowering_point_to_steps() {
+    let folder = Folder::new("steps");
+    let kernel = example("kernels/axpy.lw");
+    let pipeline = folder.file(
+        "wide.pipe",
+        "split_iname(i, 2048) # one block\n  tag_inames(i_outer: block.x, i_inner: thread.x)\n",
+    );
+    let text = refusal(&call(&["check", &kernel, &pipeline]));
+    assert!(
+        text.contains("error[too-many-threads]") && text.contains("`i_inner: thread.x` has 2048 values"),
+        "{text}"
+    );
+    assert!(
+        text.contains("wide.pipe:2:3\n")
+            && text.contains("2 |   tag_inames(i_outer: block.x, i_inner: thread.x)\n"),
+        "{text}"
+    );
+}

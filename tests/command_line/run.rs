@@ -204,3 +204,28 @@ fn unsigned_scalars_beyond_i64_are_refused_where_bounds_speak_of_them() {
     out(&run(assume, 10));
     assert!(refusal(&run(assume, 11)).contains("error[assumption]"));
 }
+
+/// Where a result goes is looked at before anything runs: nothing is printed about a run.
+#[test]
+fn outputs_that_cannot_be_written_are_refused_first() {
+    let folder = Folder::new("outputs");
+    let kernel = example("kernels/segmented_sum.lw");
+    let run = |kernel: &str, output: &str| {
+        let sizes = ["--set", "nseg=3", "--set", "len=4", "--random", "x", "--output", output];
+        refusal(&call(&[&["run", kernel, "--device", "emulator"], &sizes[..]].concat()))
+    };
+    let text = run(&kernel, "out=/nowhere/out.npy");
+    assert!(text.contains("error[write-file]: /nowhere/out.npy cannot be written"), "{text}");
+    // Nor is there a type for it in the file.
+    let text = std::fs::read_to_string(&kernel).unwrap().replace("f32", "bf16");
+    let narrow = folder.file("bf16.lw", text);
+    let file = folder.path("out.npy");
+    let text = run(&narrow, &format!("out={file}"));
+    assert!(text.contains("error[npy-type]: the .npy format has no bf16"), "{text}");
+    assert!(!std::path::Path::new(&file).exists(), "what was looked at is not left behind");
+    // A file that is there keeps its contents if the run fails.
+    let kept = folder.file("kept.npy", "old");
+    let failed = call(&["run", &kernel, "--device", "emulator", "--output", &format!("out={kept}")]);
+    assert!(refusal(&failed).contains("error[missing-argument]"));
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "old");
+}

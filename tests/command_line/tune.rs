@@ -75,9 +75,11 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
         "{text}{error}"
     );
     assert!(
-        error.contains("--sample nseg=VALUE") && error.contains("before any point was looked at"),
-        "{error}"
+        error.contains("--sample nseg=VALUE") && text.contains("before any point was looked at"),
+        "{error}{text}"
     );
+    // It is said once.
+    assert!(!error.contains("before any point was looked at"), "{error}");
     let text = with(&["--log", &folder.path("no/where.jsonl")]);
     assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
     // Output files that cannot be written are refused before the search, and nothing is left
@@ -372,6 +374,69 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     let third =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
     assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
+}
+
+/// A search that was interrupted says what it had found, and how to go on.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_says_how_to_go_on() {
+    use std::io::{BufRead, Read};
+
+    let folder = Folder::new("interrupted");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space =
+        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
+    let log = folder.path("log.jsonl");
+    for with_log in [true, false] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
+        command.args(["tune", &kernel, &pipeline, &space, "--device", "emulator"]);
+        command.args(["--set", "nseg=4096", "--set", "len=512"]);
+        if with_log {
+            command.args(["--sample", "nseg=256", "--log", &log]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut text = String::new();
+        if with_log {
+            while whole_lines(&log) < 5 && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        } else {
+            // The note that the whole problem takes long comes before the search.
+            errors.read_line(&mut text).unwrap();
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it was interrupted before it ended");
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        errors.read_to_string(&mut text).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+        assert!(text.contains("interrupted"), "{text}");
+        if with_log {
+            assert!(text.contains("in phase counting: ") && text.contains(" of 50 points done"), "{text}");
+            let kept = text.split_once("log.jsonl holds ").and_then(|(_, rest)| rest.split_once(" outcomes"));
+            assert!(kept.unwrap().0.parse::<usize>().unwrap() >= 5, "{text}");
+        } else {
+            assert!(text.contains("with `--log FILE` the same command goes on"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn that_no_point_is_legal_is_said_once() {
+    let folder = Folder::new("none");
+    let kernel = folder.file(
+        "k.lw",
+        "kernel k(x: f32[n], n: i32)\nassume 0 <= n\ndomain { [i] : 0 <= i < n }\nx[i] = 1.0\n",
+    );
+    let pipeline = folder.file("k.pipe", "split_iname(i, $b)\ntag_inames(i_inner: thread.x)\n");
+    let space = folder.file("k.space", "b in [2048, 4096]\n");
+    let output = call(&["tune", &kernel, &pipeline, &space, "--set", "n=64", "--device", "emulator"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(text.matches("no point is legal").count(), 1, "{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 #[test]

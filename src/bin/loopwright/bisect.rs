@@ -57,7 +57,7 @@ impl Bisect {
         if refusals.len() > pipeline.steps().len() {
             return Err(refusals.swap_remove(0).into());
         }
-        report::say(&found.to_string())?;
+        report::say_changes(&found.to_string())?;
         Ok(())
     }
 
@@ -69,7 +69,9 @@ impl Bisect {
     fn holds(&self, kernel: &LoopKernel) -> Result<bool, Diagnostic> {
         let first = |failure: Failure| match failure {
             Failure::Input(mut diagnostics) if !diagnostics.is_empty() => diagnostics.swap_remove(0),
-            Failure::Input(_) => Diagnostic::new("option", "the property cannot be evaluated"),
+            Failure::Input(_) | Failure::Told => {
+                Diagnostic::new("option", "the property cannot be evaluated")
+            }
             Failure::Wrong(text) => Diagnostic::new("option", text),
         };
         let binding = Binding { types: self.arguments.types.clone(), index: None };

@@ -53,7 +53,7 @@ impl Explain {
         }
         report::say(&format!("declared\n{}", indented(&declared.to_string())))?;
         let text = if self.whole { format!("{explained:#}") } else { explained.to_string() };
-        report::say(&text)?;
+        report::say_changes(&text)?;
         if self.times {
             for (k, step) in explained.steps.iter().enumerate() {
                 let Ok(judged) = &step.outcome else { continue };
@@ -88,7 +88,7 @@ impl Explain {
             let after = step.kernel.to_string();
             let shown = if self.whole { after.clone() } else { TextDiff::of(&before, &after).to_string() };
             let shown: String = shown.lines().map(|line| format!("   | {line}\n")).collect();
-            report::say(&format!("lowering: {step}\n   {verdict}\n{shown}"))?;
+            report::say_changes(&format!("lowering: {step}\n   {verdict}\n{shown}"))?;
             before = after;
         }
         Ok(())
@@ -117,7 +117,7 @@ impl Compare {
         };
         let (first, second) = (bind(&first, &second)?, bind(&second, &first)?);
         match first.compare(&second, &declared) {
-            Some(divergence) => report::say(&divergence.to_string())?,
+            Some(divergence) => report::say_changes(&divergence.to_string())?,
             None => report::say("the kernels are equal after every step\n")?,
         }
         Ok(())

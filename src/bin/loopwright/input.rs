@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
+use loopwright::ir::Place;
 use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
 use loopwright::tuner::TunedRecord;
@@ -16,6 +18,8 @@ pub enum Failure {
     Input(Vec<Diagnostic>),
     /// A result is wrong.
     Wrong(String),
+    /// A result is wrong, and what was printed says so.
+    Told,
 }
 
 impl From<Diagnostic> for Failure {
@@ -149,16 +153,82 @@ impl Form {
         Ok(self.pipeline()?.apply(&declared)?)
     }
 
-    /// The refusals with their places in the kernel's file, as far as they can be found there.
+    /// The refusals with the remedies of the command line and with their places in the kernel's
+    /// file, or else in the pipeline's, as far as they can be found there.
     pub fn locate(&self, failure: Failure) -> Failure {
         let Failure::Input(diagnostics) = failure else { return failure };
         // Standard input has been consumed: its text is gone.
-        let text = (self.kernel != "-").then(|| read(&self.kernel).ok()).flatten();
-        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-        let (Some(text), Ok(declared)) = (text, self.declared()) else { return Failure::Input(diagnostics) };
-        let located = diagnostics.into_iter().map(|d| declared.locate_in(&origin(&self.kernel), &text, d));
+        let text = |path: &str| {
+            let bytes = (path != "-").then(|| read(path).ok()).flatten();
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
+        };
+        let declared = text(&self.kernel).zip(self.declared().ok());
+        let pipeline = self.pipeline.as_ref().and_then(|path| Some((path, text(path)?)));
+        let located = diagnostics.into_iter().map(|mut d| {
+            d = with_options(d);
+            if let Some((text, declared)) = &declared {
+                d = declared.locate_in(&origin(&self.kernel), text, d);
+            }
+            // A place in the printed kernel, which the user does not see, says less than one in a file.
+            if d.place.as_ref().is_none_or(|place| &*place.origin == PRINTED) {
+                let step = pipeline.as_ref().and_then(|(path, text)| step_about(&d, &origin(path), text));
+                d.place = step.or(d.place);
+            }
+            d
+        });
         Failure::Input(located.collect())
     }
+}
+
+/// A refusal with the options of the command line as its remedy.
+fn with_options(mut d: Diagnostic) -> Diagnostic {
+    let named = |before: &str, after: &str| {
+        let (_, rest) = d.message.rsplit_once(before)?;
+        Some(rest.split_once(after)?.0.to_owned())
+    };
+    let help = match d.code {
+        "open-parameter" => named("the parameter `$", "`").map(|name| {
+            format!("give it a value: `-p {name}=128`, or `--record FILE` with the best one of a search")
+        }),
+        "open-type" if !d.help.as_ref().is_some_and(|help| help.contains("--type")) => {
+            named("type `", "`").map(|name| format!("bind it: `--type {name}=f32`"))
+        }
+        "missing-argument" => named("argument `", "`").zip(d.help.clone()).map(|(name, help)| {
+            match help.starts_with("pass an array") {
+                true => format!("{help}: `--input {name}={name}.npy`, `--random {name}` or `--zeros {name}`"),
+                false => format!("{help}: `--set {name}=VALUE`"),
+            }
+        }),
+        _ => None,
+    };
+    d.help = help.or(d.help);
+    d
+}
+
+/// The name of the text that a kernel prints itself as.
+const PRINTED: &str = "<kernel>";
+
+/// The last step of a pipeline's text that mentions what a refusal is about.
+fn step_about(d: &Diagnostic, origin: &str, text: &str) -> Option<Place> {
+    let sentences = [Some(&d.message), d.witness.as_ref(), d.help.as_ref()];
+    // The first word of what is quoted: `i_inner` of `i_inner: thread.x`. Calls are remedies.
+    let quoted = sentences.into_iter().flatten().flat_map(|s| s.split('`').skip(1).step_by(2));
+    let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+    let names = quoted.filter(|q| !q.contains('(')).filter_map(|q| q.split(|c: char| !is_in_name(c)).next());
+    names.filter(|name| !name.is_empty()).find_map(|name| {
+        let mut begins = 0;
+        let mut found = None;
+        for line in text.split_inclusive('\n') {
+            let step = line.split('#').next().unwrap_or_default();
+            let inside = step.trim();
+            if inside.split(|c: char| !is_in_name(c)).any(|word| word == name) {
+                let start = begins + (step.len() - step.trim_start().len());
+                found = Some(start..start + inside.len());
+            }
+            begins += line.len();
+        }
+        Some(Place { origin: Arc::from(origin), text: Arc::from(text), span: found? })
+    })
 }
 
 impl Binding {

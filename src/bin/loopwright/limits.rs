@@ -30,7 +30,7 @@ impl Limits {
         if let Some(path) = &self.html {
             input::write(path, &found.html())?;
         }
-        report::say(&found.table())?;
+        report::say_table(&found.table())?;
         Ok(())
     }
 }

@@ -17,9 +17,12 @@ mod cuda;
 mod explain;
 mod export;
 mod input;
+mod interrupt;
 mod layout;
 mod limits;
 mod lint;
+mod manual;
+mod pages;
 mod program;
 mod replay;
 mod report;
@@ -29,7 +32,7 @@ mod tune;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use input::{Failure, Form};
 
@@ -37,6 +40,9 @@ use input::{Failure, Form};
 #[derive(Parser)]
 #[command(name = "loopwright", version)]
 struct Cli {
+    /// When output has colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    color: report::Color,
     #[command(subcommand)]
     command: Command,
 }
@@ -114,34 +120,57 @@ enum Command {
         /// The step's name.
         name: Option<String>,
     },
+    /// List the codes of errors and lints, one per line; or say what one means, why it is refused,
+    /// and what to do.
+    ExplainCode {
+        /// The code, such as `race`, or as it is printed: `error[race]`.
+        code: Option<String>,
+    },
+    /// List the tags of inames, one per line; or say what one means.
+    Tags {
+        /// The tag, such as `thread.x`, or loopy's name of it, such as `l.0`.
+        name: Option<String>,
+    },
     /// Evaluate layouts in CuTe's notation, draw them, or run a file of cases.
     Layout(layout::Layout),
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,
+    /// Print the completions of a shell, as for `source <(loopwright completions bash)`.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages into a folder, one for each command.
+    Man {
+        /// The folder; it is created.
+        folder: std::path::PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Cli::try_parse() {
-        Ok(cli) => obey(cli),
+        Ok(cli) => {
+            report::set_color(cli.color);
+            obey(cli)
+        }
         Err(e) if e.use_stderr() => {
-            report::note(e.render().to_string().trim_end());
+            report::note(report::styled(&e).trim_end());
             return ExitCode::from(2);
         }
         // Help and version output was requested and is not an error.
-        Err(e) => report::say(&e.render().to_string()),
+        Err(e) => report::say(&report::styled(&e)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(diagnostics)) => {
-            for diagnostic in diagnostics {
-                report::note(&report::render(&diagnostic));
-            }
+            report::refuse(&diagnostics);
             ExitCode::from(2)
         }
         Err(Failure::Wrong(text)) => {
             report::note(&text);
             ExitCode::from(1)
         }
+        Err(Failure::Told) => ExitCode::from(1),
     }
 }
 
@@ -165,7 +194,11 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
         Command::Steps { name } => steps::steps(name.as_deref()),
+        Command::ExplainCode { code } => pages::explain_code(code.as_deref()),
+        Command::Tags { name } => pages::tags(name.as_deref()),
         Command::Layout(layout) => layout.layout(),
+        Command::Completions { shell } => manual::completions(&mut Cli::command(), shell),
+        Command::Man { folder } => manual::pages(Cli::command(), &folder),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
         }

@@ -1,11 +1,97 @@
 //! Output to the user.
+//!
+//! Only a terminal gets colours, or whoever asks for them by `--color`: diagnostics, lines that
+//! differ, verdicts, tables. Kernels, programs and files never have any.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use loopwright::ir::Diagnostic;
 use loopwright::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::input::Failure;
+
+/// When output has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Decides about colours, once.
+pub fn set_color(color: Color) {
+    let _ = COLOR.set(color);
+}
+
+fn is_coloured(is_terminal: impl FnOnce() -> bool) -> bool {
+    match COLOR.get().copied().unwrap_or_default() {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+            set("NO_COLOR").is_none() && set("TERM").is_none_or(|t| t != "dumb") && is_terminal()
+        }
+    }
+}
+
+const BOLD: &str = "1";
+const RED: &str = "31";
+const GREEN: &str = "32";
+const FAINT: &str = "2";
+
+/// Writes lines to standard output, each in the colour that its text gets.
+fn say_lines(text: &str, colour: impl Fn(&str) -> Option<&'static str>) -> Result<(), Failure> {
+    if !is_coloured(|| std::io::stdout().is_terminal()) {
+        return say(text);
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let (inside, end) = line.strip_suffix('\n').map_or((line, ""), |inside| (inside, "\n"));
+        match colour(inside) {
+            Some(colour) => format!("\x1b[{colour}m{inside}\x1b[0m{end}"),
+            None => line.to_owned(),
+        }
+    });
+    say(&lines.collect::<String>())
+}
+
+/// Writes verdicts and lines that differ to standard output.
+pub fn say_changes(text: &str) -> Result<(), Failure> {
+    say_lines(text, |line| {
+        let inside = line.trim_start();
+        let inside = inside.strip_prefix("| ").unwrap_or(inside);
+        match inside.split([' ', ':']).next()? {
+            "+" | "proved" => Some(GREEN),
+            "-" | "refuted" | "refused" => Some(RED),
+            "unknown" => Some(BOLD),
+            number => number.strip_suffix('.')?.parse::<usize>().ok().map(|_| BOLD),
+        }
+    })
+}
+
+/// Writes a table of points to standard output: its head is bold, the best point green, those that
+/// are refused or wrong are red, and notes are faint.
+pub fn say_table(text: &str) -> Result<(), Failure> {
+    let head = text.lines().next().unwrap_or_default().to_owned();
+    say_lines(text, |line| match line.split_whitespace().next()? {
+        _ if line == head => Some(BOLD),
+        "best:" => Some(GREEN),
+        _ if line.ends_with("<- best") => Some(GREEN),
+        "refused" | "wrong" => Some(RED),
+        "note:" | "spent" => Some(FAINT),
+        _ => None,
+    })
+}
 
 /// Writes to standard output. A closed pipe is not an error; any other failure to write is.
 pub fn say(text: &str) -> Result<(), Failure> {
@@ -25,10 +111,56 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// A diagnostic with the source line that it refers to.
-pub fn render(diagnostic: &Diagnostic) -> String {
-    diagnostic.render()
+/// Writes diagnostics to standard error, each with the source line that it refers to. Someone who
+/// reads them on a terminal is told where there is more about them.
+pub fn refuse(diagnostics: &[Diagnostic]) {
+    let coloured = is_coloured(|| std::io::stderr().is_terminal());
+    for diagnostic in diagnostics {
+        note(&if coloured { diagnostic.render_coloured() } else { diagnostic.render() });
+    }
+    let reads = std::io::stderr().is_terminal() || COLOR.get() == Some(&Color::Always);
+    // A code that nothing was written about has no page.
+    let code = diagnostics.iter().map(|d| d.code).find(|code| crate::pages::has_code(code));
+    if let (true, Some(code)) = (reads, code) {
+        note(&format!("\n`loopwright explain-code {code}` says more about this"));
+    }
 }
+
+/// The text of clap, which knows where it has colours.
+pub fn styled(error: &clap::Error) -> String {
+    let coloured = match error.use_stderr() {
+        true => is_coloured(|| std::io::stderr().is_terminal()),
+        false => is_coloured(|| std::io::stdout().is_terminal()),
+    };
+    let text = error.render();
+    if coloured { text.ansi().to_string() } else { text.to_string() }
+}
+
+/// A phase that may take long: a terminal shows its name and the time that it has taken, until this
+/// is dropped.
+pub struct Phase(ProgressBar);
+
+impl Phase {
+    /// Begins a phase.
+    pub fn begin(name: &'static str) -> Phase {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(name);
+        bar.enable_steady_tick(TICK);
+        Phase(bar)
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// How often the time is shown anew.
+pub const TICK: Duration = Duration::from_millis(500);
 
 /// A host value as it would be written in a text.
 pub fn value(v: &Value) -> String {

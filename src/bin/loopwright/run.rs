@@ -1,6 +1,7 @@
 //! `run`
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Args as ClapArgs;
 use loopwright::ir::Arg;
@@ -61,9 +62,20 @@ impl Run {
         if let Some((name, _)) = outputs.iter().find(|(name, _)| !arrays().any(|a| **a == **name)) {
             return Err(no_array(&kernel, name, arrays()).into());
         }
+        for (name, path) in &outputs {
+            input::writable(Path::new(path))?;
+            // Not all types can be in such files.
+            if let Some((dtype, _)) = loopwright::runtime::expected_arrays(&kernel, &args)?.get(*name) {
+                Tensor::zeros(&[0], *dtype)?.to_npy_bytes()?;
+            }
+        }
+        let phase = report::Phase::begin("lowering");
         let compiled = device.compile(&kernel)?;
         let bound = compiled.bind(&args)?;
+        drop(phase);
+        let phase = report::Phase::begin("running");
         let result = bound.run()?;
+        drop(phase);
         let mut text = format!("device: {}, {} indices\n", result.device, result.index);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "time: {:.3} ms", result.milliseconds);
@@ -105,7 +117,10 @@ impl Run {
             tensor.to_npy(path)?;
         }
         if let Some(tolerance) = tolerance_asked {
-            if let Some(wrong) = wrong(&compiled, &args, &result, tolerance)? {
+            let phase = report::Phase::begin("verifying");
+            let wrong = wrong(&compiled, &args, &result, tolerance)?;
+            drop(phase);
+            if let Some(wrong) = wrong {
                 return Err(Failure::Wrong(wrong));
             }
             report::say("verified: equal to the declared kernel\n")?;

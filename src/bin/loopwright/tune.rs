@@ -11,7 +11,7 @@ use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
 use crate::arguments::Arguments;
 use crate::input::{self, Failure};
-use crate::{replay, report};
+use crate::{interrupt, replay, report};
 
 /// The options of `loopwright tune`.
 #[derive(ClapArgs)]
@@ -209,19 +209,17 @@ impl Tune {
         if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
             bar.set_style(style);
         }
+        bar.enable_steady_tick(report::TICK);
+        let state = interrupt::tell(&bar, self.log.as_deref());
         let mut tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args)
             .strategy(strategy)
             .launches(self.launches)
             .most_statements(self.most_statements)
             .on_progress(|p: &Progress| {
+                state.set(p);
                 bar.set_length(p.of as u64);
                 bar.set_position(p.done as u64);
-                bar.set_message(match p.phase {
-                    Phase::Reference => "reference",
-                    Phase::Counting => "counting",
-                    Phase::Timing => "timing",
-                    Phase::Finals => "finals",
-                });
+                bar.set_message(phase(p.phase));
             });
         if let Some(sample) = &sample {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
@@ -262,7 +260,7 @@ impl Tune {
         }
         let tuning = tuner.run()?;
         bar.finish_and_clear();
-        report::say(&tuning.table())?;
+        report::say_table(&tuning.table())?;
         if let Some(path) = &self.html {
             input::write(path, &tuning.html())?;
         }
@@ -273,10 +271,18 @@ impl Tune {
         if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
         }
-        match tuning.why_none() {
-            None => Ok(()),
-            Some(why) => Err(Failure::Wrong(why.to_owned())),
-        }
+        // The table says why there is none.
+        if tuning.why_none().is_some() { Err(Failure::Told) } else { Ok(()) }
+    }
+}
+
+/// A phase in a word.
+pub fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Reference => "reference",
+        Phase::Counting => "counting",
+        Phase::Timing => "timing",
+        Phase::Finals => "finals",
     }
 }
 
