@@ -16,7 +16,7 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that occur in the sources without a pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 15] = [
+const UNPINNED: [(&str, &str); 17] = [
     ("count-undecided", "a query to isl fails in a way that is not known"),
     ("count-foreign", "an iname that is not around its part: kernels that are refused when they are read"),
     ("budget", "isl gives up, after seconds of work"),
