@@ -30,9 +30,13 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
 /// or 64 if 32 bits overflow even for small sizes: a launch, which knows its sizes, would not use
 /// it.
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
-    let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
+    let (declared, pipeline) = (form.declared()?, form.pipeline()?);
+    let phase = report::Phase::begin("proving");
+    let kernel = loopwright::runtime::bind_open_types(&pipeline.apply(&declared)?, &binding.types()?)?;
+    phase.next("lowering");
     let chosen = binding.index()?;
     let program = lower(&kernel, LowerOptions::new(chosen.unwrap_or(DType::I32)))?;
+    drop(phase);
     if chosen.is_none()
         && let Err(wide) = index_range::check(&program, &smallest(&kernel))
     {

@@ -151,6 +151,12 @@ impl Phase {
         bar.enable_steady_tick(TICK);
         Phase(bar)
     }
+
+    /// Goes on with another phase.
+    pub fn next(&self, name: &'static str) {
+        self.0.reset_elapsed();
+        self.0.set_message(name);
+    }
 }
 
 impl Drop for Phase {

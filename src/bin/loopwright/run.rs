@@ -53,7 +53,9 @@ impl Run {
         let declared = self.form.declared()?;
         let device = input::device(&self.device)?;
         let pipeline = self.form.pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
+        let phase = report::Phase::begin("proving");
         let kernel = pipeline.apply(&declared)?;
+        drop(phase);
         let args = self.arguments.args(&kernel, false)?;
         let args = if self.trust_facts { args.trust_facts() } else { args.check_facts() };
         // The destinations of outputs are checked before anything runs.
@@ -72,8 +74,7 @@ impl Run {
         let phase = report::Phase::begin("lowering");
         let compiled = device.compile(&kernel)?;
         let bound = compiled.bind(&args)?;
-        drop(phase);
-        let phase = report::Phase::begin("running");
+        phase.next("running");
         let result = bound.run()?;
         drop(phase);
         let mut text = format!("device: {}, {} indices\n", result.device, result.index);
