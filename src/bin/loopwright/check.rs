@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use loopwright::ir::{Aff, Arg, Constraint, Name};
-use loopwright::poly::System;
 use loopwright::prelude::*;
-use loopwright::program::index_range;
 use loopwright::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
 
 use crate::input::{Binding, Failure, Form};
@@ -34,28 +31,12 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
     let phase = report::Phase::begin("proving");
     let kernel = loopwright::runtime::bind_open_types(&pipeline.apply(&declared)?, &binding.types()?)?;
     phase.next("lowering");
-    let chosen = binding.index()?;
-    let program = lower(&kernel, LowerOptions::new(chosen.unwrap_or(DType::I32)))?;
+    let (program, wide) = loopwright::runtime::program_to_show(&kernel, binding.index()?)?;
     drop(phase);
-    if chosen.is_none()
-        && let Err(wide) = index_range::check(&program, &smallest(&kernel))
-    {
+    if let Some(wide) = wide {
         report::note(&format!("indices have 64 bits: {} can reach {}", wide.place, wide.farthest()));
-        return Ok((kernel.clone(), lower(&kernel, LowerOptions::new(DType::I64))?));
     }
     Ok((kernel, program))
-}
-
-/// Values of the scalar arguments for which the assumptions hold, small ones if possible.
-fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
-    let positive = kernel.args.iter().filter_map(|arg| match arg {
-        Arg::Scalar(scalar) => Some(Constraint::nonneg(Aff::var(&scalar.name).add_constant(-1).ok()?)),
-        Arg::Array(_) => None,
-    });
-    let assumed = kernel.assumptions.iter().cloned();
-    let point = |rows: Vec<Constraint>| System::new(&rows).ok()?.sample(&BTreeMap::new()).ok()?;
-    let found = point(assumed.clone().chain(positive).collect()).or_else(|| point(assumed.collect()));
-    move |name| Some(found.as_ref().and_then(|p| p.get(name).copied()).unwrap_or(1))
 }
 
 /// `loopwright check`

@@ -119,6 +119,17 @@ impl Args {
         Ok(args)
     }
 
+    /// The same arguments with the arrays of devices copied to the host, as they are now.
+    pub fn on_host(&self) -> Result<Args, Diagnostic> {
+        let mut args = self.clone();
+        for array in args.arrays.values_mut() {
+            if let ArrayArg::Device(on_device) = array {
+                *array = ArrayArg::Host(on_device.download()?);
+            }
+        }
+        Ok(args)
+    }
+
     /// Name, type and shape of each array, in the order in which they were added.
     pub fn arrays(&self) -> impl Iterator<Item = (&Name, DType, &[usize])> {
         self.arrays.iter().map(|(name, array)| (name, array.dtype(), array.shape()))

@@ -3,9 +3,13 @@
 //! Crates above the runtime take programs, texts and binaries from it and do not depend on
 //! lowering.
 
+use std::collections::BTreeMap;
+
 use loopwright_cuda_target::{CudaSource, cuda_source};
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower};
+use loopwright_poly::System;
+use loopwright_program::index_range::{self, TooWide};
 use loopwright_program::{Program, Target};
 
 use super::Args;
@@ -66,6 +70,32 @@ pub struct Printed {
 pub fn print_for(kernel: &LoopKernel, args: &Args, options: &CompileOptions) -> Result<Printed, Diagnostic> {
     let Lowered { kernel, index, program, .. } = Lowered::for_args(kernel, args, options)?;
     Ok(Printed { kernel, index, source: cuda_source(&program)? })
+}
+
+/// The program of a kernel without open types, to be shown: with indices of this type or, if none
+/// is given, of 32 bits, or of 64 if 32 bits overflow even for small sizes. The place that needs
+/// 64 bits is returned too. A launch, which knows its sizes, may choose differently.
+pub fn program_to_show(
+    kernel: &LoopKernel,
+    index: Option<DType>,
+) -> Result<(Program, Option<TooWide>), Diagnostic> {
+    let program = lowered(kernel, index.unwrap_or(DType::I32), Target::cuda())?;
+    match index_range::check(&program, &smallest(kernel)) {
+        Err(wide) if index.is_none() => Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide))),
+        _ => Ok((program, None)),
+    }
+}
+
+/// Values of the scalar arguments for which the assumptions hold, small ones if possible.
+fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
+    let positive = kernel.args.iter().filter_map(|arg| match arg {
+        Arg::Scalar(scalar) => Some(Constraint::nonneg(Aff::var(&scalar.name).add_constant(-1).ok()?)),
+        Arg::Array(_) => None,
+    });
+    let assumed = kernel.assumptions.iter().cloned();
+    let point = |rows: Vec<Constraint>| System::new(&rows).ok()?.sample(&BTreeMap::new()).ok()?;
+    let found = point(assumed.clone().chain(positive).collect()).or_else(|| point(assumed.collect()));
+    move |name| Some(found.as_ref().and_then(|p| p.get(name).copied()).unwrap_or(1))
 }
 
 impl Printed {

@@ -77,7 +77,7 @@ pub use export::{Export, ExportedArray, ExportedLaunch, ExportedParameter, expor
 pub use foreign::RawArray;
 pub use graph::{Graph, Sequence};
 pub use host_cost::HostCost;
-pub use lowered::{Printed, print_for};
+pub use lowered::{Printed, print_for, program_to_show};
 pub use options::CompileOptions;
 pub use pinned::{PinnedTensor, Transfer};
 pub use scalar::ScalarValue;
