@@ -66,6 +66,12 @@ macro_rules! step {
         }
 
         impl crate::step::TextForm for $step {
+            const PARAMETERS: Option<&'static [crate::Parameter]> = Some(&[$( crate::Parameter {
+                name: stringify!($field),
+                form: step!(@form $form),
+                of: stringify!($type),
+            } ),*]);
+
             fn read(args: &mut crate::arguments::Args<'_>) -> Result<Self, loopwright_kernel_ir::Diagnostic> {
                 Ok($step { $( $field: step!(@read $form, args, $field $(, $given)?), )* })
             }
@@ -129,6 +135,11 @@ macro_rules! step {
 
     (@subject) => { None };
     (@subject $subject:ident) => { Some(crate::patterns::Subject::$subject) };
+
+    (@form next) => { crate::Form::Positional };
+    (@form names) => { crate::Form::AllPositional };
+    (@form list) => { crate::Form::AllPositional };
+    (@form $option:ident) => { crate::Form::Keyed };
 
     (@read next, $args:ident, $field:ident, $what:expr) => { $args.next($what)? };
     (@read names, $args:ident, $field:ident, $what:expr) => { $args.all_names($what)? };
@@ -200,10 +211,10 @@ macro_rules! steps {
             pub const TABLE: &'static [&'static [(&'static str, &'static str)]] =
                 &[$( $kind::$file::declared!(table) ),*];
 
-            /// For each step its name, its other names, and the attributes of its structure, which
-            /// contain its documentation.
+            /// For each step its name, its other names, the attributes of its structure, which
+            /// contain its documentation, and its parameters.
             pub(crate) const DOCUMENTED: &'static [crate::step::Documented] =
-                &[$( ($step::NAME, $step::ALIASES, $step::ATTRIBUTES) ),*];
+                &[$( ($step::NAME, $step::ALIASES, $step::ATTRIBUTES, $step::PARAMETERS) ),*];
 
             pub(crate) fn transform(&self) -> &dyn Transform {
                 match self {

@@ -53,7 +53,7 @@ pub use loopwright_legality::{Basis, Judgement, Verdict, Witness};
 pub use names::{FOREIGN_STEPS, ours};
 pub use number::Number;
 pub use pipeline::{Pipeline, Traced};
-pub use reference::Page;
+pub use reference::{Form, Page, Parameter};
 pub use registry::Registry;
 pub use step::Transform;
 pub use steps::*;

@@ -16,6 +16,31 @@ pub struct Page {
     pub usage: &'static [(&'static str, &'static str)],
     /// The page, as Markdown.
     pub text: String,
+    /// Its arguments in the order of its text; `None` for steps with a text form of their own, such
+    /// as `assume(n >= 1)`.
+    pub parameters: Option<&'static [Parameter]>,
+}
+
+/// An argument of a step, for those who generate the step's methods in other languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, which is also its key in text.
+    pub name: &'static str,
+    /// How it is written.
+    pub form: Form,
+    /// Its type in Rust: `Name`, `Number`, `i64`, `Vec<Name>`, `Option<Name>`, or that of a word.
+    pub of: &'static str,
+}
+
+/// How an argument of a step is written in text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// By its position.
+    Positional,
+    /// All arguments without a key, of which there may be several.
+    AllPositional,
+    /// `name=value`, which may be left out.
+    Keyed,
 }
 
 impl Page {
@@ -36,11 +61,12 @@ impl Step {
     pub fn pages() -> Vec<Page> {
         let documented = Step::DOCUMENTED.iter().zip(Step::TABLE);
         documented
-            .map(|(&(name, aliases, attributes), usage)| Page {
+            .map(|(&(name, aliases, attributes, parameters), usage)| Page {
                 name,
                 aliases,
                 usage,
                 text: page(attributes),
+                parameters,
             })
             .collect()
     }

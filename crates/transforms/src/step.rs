@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name};
 use loopwright_legality::Judgement;
 
 use crate::{
-    Composite, Number, Registry, Step, Together, UserStep,
+    Composite, Number, Parameter, Registry, Step, Together, UserStep,
     arguments::{Args, Argument},
     call::{Body, Call},
     judged::{Judged, apply_judged, with_right_layouts},
@@ -40,6 +40,9 @@ pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
 /// The text form of a step of the library. `step!` implements it (see [`crate::declare`]), unless
 /// the step is declared `by hand`.
 pub(crate) trait TextForm: Sized {
+    /// The arguments in the order of the text; `None` if their text is the step's own.
+    const PARAMETERS: Option<&'static [Parameter]> = None;
+
     /// Parses the step from its arguments.
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic>;
     /// The arguments as they are printed.
@@ -77,8 +80,9 @@ impl<'s> List<'s> {
     }
 }
 
-/// A step's name, its other names, and the attributes of its structure.
-pub(crate) type Documented = (&'static str, &'static [&'static str], &'static [&'static str]);
+/// A step's name, its other names, the attributes of its structure, and its parameters.
+pub(crate) type Documented =
+    (&'static str, &'static [&'static str], &'static [&'static str], Option<&'static [Parameter]>);
 
 /// A step of the library.
 pub(crate) trait BuiltIn: Transform + TextForm {
