@@ -5,6 +5,7 @@
 # make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
 # make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
 # make machine-code  instructions in the inner loops of the examples' products, registers and spills; ARGS="ARCH KERNEL/PIPELINE..."
+# make wheel  the Python package: dist/loopwright-*.whl
 # make setup   installs what is missing (the others do it first)
 
 CARGO ?= cargo
@@ -12,12 +13,12 @@ ARGS ?=
 MUTANTS ?= 0/100
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test values bench sweep mutants machine-code setup lint doc external
+.PHONY: demo test values bench sweep mutants machine-code wheel setup lint doc external python
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
 
-test: setup lint doc external
+test: setup lint doc external python
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
 
 # 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
@@ -52,6 +53,9 @@ sweep: setup
 machine-code: setup
 	@scripts/machine_code.py $(ARGS)
 
+wheel: setup
+	@scripts/wheel.sh --release --out dist
+
 setup:
 	@scripts/setup.sh
 
@@ -65,3 +69,7 @@ doc: setup
 # A crate of its own, outside the workspace, that uses this one as a dependency.
 external: setup
 	@if [ -x scripts/test-external.sh ]; then scripts/test-external.sh; fi
+
+# The wheel, not optimised, in an empty environment.
+python: setup
+	@scripts/test-python.sh

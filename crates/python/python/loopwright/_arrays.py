@@ -1,0 +1,125 @@
+"""What has to be known of the libraries whose arrays are passed.
+
+The protocols say what an array is. Each library has its own words for the rest: how it takes an
+array, which stream is current, how elements are copied into an array that exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Optional
+
+from ._errors import refused
+from ._loopwright import Array
+
+
+class Library:
+    """NumPy, and the base of the others."""
+
+    #: Whether arrays never change, so that results are new ones.
+    immutable = False
+
+    def current_stream(self, arguments: Iterable[Any]) -> Optional[int]:
+        """The address of the current stream, or `None` for loopwright's own."""
+        return None
+
+    def take(self, array: Array) -> Any:
+        """The library's view of an array, without a copy."""
+        import numpy
+
+        if array.__dlpack_device__()[0] != 1:
+            return array
+        view = numpy.asarray(array)
+        if array.dtype == "bf16":
+            try:
+                from ml_dtypes import bfloat16
+            except ImportError:
+                raise refused(
+                    "no-bf16",
+                    "NumPy has no type for the elements of a result, which are bf16",
+                    "install the package `ml_dtypes`, which adds it, or pass PyTorch's tensors",
+                ) from None
+            view = view.view(bfloat16)
+        return view
+
+    def copy(self, array: Any, target: Any) -> None:
+        """Copies the elements of a view into an array of the caller."""
+        target[...] = array
+
+    def result(self, array: Optional[Array], given: Any) -> Any:
+        """The result for the caller: what was given, or a new array."""
+        if array is None:
+            return given
+        view = self.take(array)
+        if given is None:
+            return view
+        self.copy(view, given)
+        return given
+
+
+class Torch(Library):
+    """PyTorch."""
+
+    def current_stream(self, arguments: Iterable[Any]) -> Optional[int]:
+        import torch
+
+        for value in arguments:
+            if isinstance(value, torch.Tensor) and value.is_cuda:
+                return int(torch.cuda.current_stream(value.device).cuda_stream)
+        return None
+
+    def take(self, array: Array) -> Any:
+        import torch
+
+        return torch.from_dlpack(array)
+
+    def copy(self, array: Any, target: Any) -> None:
+        target.copy_(array)
+
+
+class CuPy(Library):
+    """CuPy."""
+
+    def current_stream(self, arguments: Iterable[Any]) -> Optional[int]:
+        import cupy
+
+        return int(cupy.cuda.get_current_stream().ptr)
+
+    def take(self, array: Array) -> Any:
+        import cupy
+
+        return cupy.from_dlpack(array)
+
+
+class Jax(Library):
+    """JAX, whose arrays never change: results are new ones."""
+
+    immutable = True
+
+    def take(self, array: Array) -> Any:
+        import jax
+
+        return jax.dlpack.from_dlpack(array)
+
+    def result(self, array: Optional[Array], given: Any) -> Any:
+        return given if array is None else self.take(array)
+
+
+_LIBRARIES = {"torch": Torch(), "cupy": CuPy(), "jaxlib": Jax(), "jax": Jax()}
+_NUMPY = Library()
+
+
+def library_of(arguments: Iterable[Any]) -> Library:
+    """The library of the first array, NumPy if it is not known."""
+    for value in arguments:
+        library = _LIBRARIES.get(type(value).__module__.partition(".")[0])
+        if library is not None:
+            return library
+    return _NUMPY
+
+
+def stream_handle(stream: Any) -> Optional[int]:
+    """The address of a stream of PyTorch (`cuda_stream`) or CuPy (`ptr`), or a number itself."""
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    return None if stream is None else int(stream)

@@ -1,0 +1,213 @@
+"""Kernels as Python sees them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Mapping, Optional, Sequence
+
+from . import _arrays
+from ._loopwright import Kernel as _Native
+from ._steps import Argument, Steps
+from ._text import Text
+
+
+class Results(dict[str, Any]):
+    """The arrays that a kernel wrote, by name.
+
+    An array that was passed is the same object, with its new elements; the others are new, of the
+    library of the arguments, or NumPy's if these are none. On a GPU, an array for a library that is
+    not known is an `Array`, which libraries take by their `from_dlpack`.
+    """
+
+    #: The name of the device that the kernel ran on.
+    device: str
+    #: The duration of the launch, or `None` where arrays on a GPU were used in place.
+    milliseconds: Optional[float]
+    #: What the emulator counted: launches, blocks, bytes moved in global memory, barriers, bank
+    #: conflicts. `None` on a GPU.
+    counts: Optional[dict[str, int]]
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Any],
+        device: str,
+        milliseconds: Optional[float],
+        counts: Optional[dict[str, int]],
+    ) -> None:
+        super().__init__(arrays)
+        self.device = device
+        self.milliseconds = milliseconds
+        self.counts = counts
+
+
+def _written(value: Any) -> str:
+    """An argument of a step as it is written in a pipeline."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_written(tag)}" for name, tag in value.items())
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"an argument of a step is text, an integer or names, not {value!r}")
+    return str(value.__index__())
+
+
+class Kernel(Steps):
+    """A kernel: its declaration, and the steps that were applied to it.
+
+    A kernel never changes; a step that is refused raises `Error` and leaves it as it was. The steps
+    are methods too: `k.split_iname("i", 128).tag_inames(i_outer="block.x", i_inner="thread.x")`.
+
+    Parameters
+    ----------
+    text
+        The kernel in loopwright's text form. Lines may be indented.
+    origin
+        The name of the text in errors, such as a file's.
+    """
+
+    __slots__ = ("_device", "_native", "_stream")
+
+    def __init__(self, text: str, *, origin: str = "<kernel>") -> None:
+        self._native = _Native(inspect.cleandoc(text) + "\n", origin)
+        self._device: Optional[str] = None
+        self._stream: Optional[int] = None
+
+    def _with(self, native: _Native) -> Kernel:
+        other = object.__new__(type(self))
+        other._native, other._device, other._stream = native, self._device, self._stream
+        return other
+
+    def apply(self, pipeline: str, /, **parameters: int) -> Kernel:
+        """The kernel after the steps of a pipeline, one a line or separated by `;`.
+
+        Keyword arguments are the values of its open parameters: `apply("split_iname(i, $block)",
+        block=128)`.
+        """
+        return self._with(self._native.apply(pipeline, parameters))
+
+    def _step(self, name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Kernel:
+        written = [_written(value) for value in arguments]
+        written += [f"{key}={_written(v)}" for key, v in options.items() if v is not None]
+        return self._with(self._native.step(f"{name}({', '.join(written)})"))
+
+    def tag_inames(self, *arguments: Argument, **tags: Argument) -> Kernel:
+        return self._step("tag_inames", [*arguments, *([tags] if tags else [])], {})
+
+    tag_inames.__doc__ = f"{Steps.tag_inames.__doc__}\n        Here also `tag_inames(i=\"block.x\")`.\n        "
+
+    def assume_legal(self, why: str) -> Kernel:  # type: ignore[override]
+        return self._step("assume_legal", [f'"{why}"'], {})
+
+    assume_legal.__doc__ = Steps.assume_legal.__doc__
+
+    def with_types(self, **types: str) -> Kernel:
+        """The kernel with its open types bound: `with_types(T="f32")`.
+
+        Arrays bind them in a call; only `cuda` and `program` need this.
+        """
+        return self._with(self._native.with_types(types))
+
+    def on(self, device: Optional[str] = None, *, stream: Any = None) -> Kernel:
+        """The same kernel, to be run on a device: `"emulator"`, `"gpu"`, `"gpu:1"` or `"best"`.
+
+        `stream` is a stream of PyTorch or CuPy, or the address of a CUDA stream. By default a
+        kernel runs where its arguments are, on the current stream of their library.
+        """
+        other = self._with(self._native)
+        other._device = device
+        other._stream = _arrays.stream_handle(stream)
+        return other
+
+    def __call__(self, /, **arguments: Any) -> Results:
+        """Runs the kernel, and returns the arrays that it wrote.
+
+        Arguments are numbers, and arrays with `__array_interface__` or `__dlpack__`. Integers that
+        follow from the shapes of arrays may be left out, and so may arrays that the kernel only
+        writes. An array that is passed and that the kernel writes has the results afterwards.
+
+        Arrays on a GPU are used where they are, in the order of the stream; the call returns when
+        the device is idle, since the memory is only lent. Arrays on the host are copied to the
+        device. A run cannot be interrupted by Ctrl-C before it is done.
+        """
+        return self._run(arguments, False, None)
+
+    def check(self, tolerance: Optional[float] = None, /, **arguments: Any) -> Results:
+        """Runs the kernel as a call does, and compares the results with the declared kernel.
+
+        The reference is a plain interpreter of the declared kernel, which is slow. Integers have to
+        be equal, floating-point numbers within the relative `tolerance` (by default 2e-5 for f32,
+        1e-12 for f64, 4e-3 for f16, 3e-2 for bf16), with allowance for terms that cancel. A
+        difference raises `Error` with the code `wrong-result`.
+        """
+        return self._run(arguments, True, tolerance)
+
+    def _run(self, arguments: dict[str, Any], check: bool, tolerance: Optional[float]) -> Results:
+        library = _arrays.library_of(arguments.values())
+        stream = self._stream
+        if stream is None:
+            stream = library.current_stream(arguments.values())
+        written, device, milliseconds, counts = self._native.run(
+            arguments, self._device, stream, library.immutable, check, tolerance
+        )
+        arrays = {}
+        for name, array in written:
+            given = arguments.get(name)
+            # An array that was passed is its own library's, a new one that of the arguments.
+            own = library if given is None else _arrays.library_of([given])
+            arrays[name] = own.result(array, given)
+        return Results(arrays, device, milliseconds, counts)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self._native.name
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the arguments."""
+        return self._native.arguments
+
+    @property
+    def declared(self) -> Text:
+        """The text of the declared kernel."""
+        return Text(self._native.declared, "kernel")
+
+    @property
+    def text(self) -> Text:
+        """The text of the kernel after all steps."""
+        return Text(self._native.text, "kernel")
+
+    @property
+    def steps(self) -> Text:
+        """The steps that were applied, one a line: the text of a pipeline."""
+        return Text(self._native.steps)
+
+    @property
+    def cuda(self) -> Text:
+        """The kernel as CUDA C."""
+        return Text(self._native.cuda(), "cuda")
+
+    @property
+    def program(self) -> Text:
+        """The lowered program, which the CUDA C is printed from and the emulator runs."""
+        return Text(self._native.program())
+
+    def explain(self, *, lowered: bool = False) -> Text:
+        """Why each step is legal and what it changed.
+
+        With `lowered`, the reason for each barrier, guard and copy of the lowered program instead.
+        """
+        return Text(self._native.explain(lowered), "explanation")
+
+    def __repr__(self) -> str:
+        steps = self.steps.count("\n")
+        after = f" after {steps} step{'s' if steps > 1 else ''}" if steps else ""
+        return f"<loopwright.Kernel {self.name}({', '.join(self.arguments)}){after}>"
+
+    def __str__(self) -> str:
+        return str(self.text)
+
+    def _repr_html_(self) -> str:
+        return self.text._repr_html_()

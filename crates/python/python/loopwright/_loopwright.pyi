@@ -1,0 +1,74 @@
+"""The extension module: what the package's own files are built on."""
+
+from typing import Any, Optional
+
+__version__: str
+
+class Error(Exception):
+    """A kernel, a step or an argument that is refused, or a wrong result."""
+
+    code: str
+    message: str
+    place: Optional[tuple[str, int, int]]
+    witness: Optional[str]
+    help: Optional[str]
+    errors: list[Error]
+
+class Array:
+    """An array that a kernel wrote."""
+
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Optional[int] = None,
+        max_version: Optional[tuple[int, int]] = None,
+        dl_device: Optional[tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any: ...
+
+class Kernel:
+    def __new__(cls, text: str, origin: str = "<kernel>") -> Kernel: ...
+    def apply(
+        self, pipeline: str, parameters: dict[str, int], origin: str = "<pipeline>"
+    ) -> Kernel: ...
+    def step(self, text: str) -> Kernel: ...
+    def with_types(self, types: dict[str, str]) -> Kernel: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> list[str]: ...
+    @property
+    def declared(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def steps(self) -> str: ...
+    def cuda(self) -> str: ...
+    def program(self) -> str: ...
+    def explain(self, lowered: bool) -> str: ...
+    def run(
+        self,
+        values: dict[str, Any],
+        device: Optional[str],
+        stream: Optional[int],
+        keeps: bool,
+        check: bool,
+        tolerance: Optional[float],
+    ) -> tuple[
+        list[tuple[str, Optional[Array]]], str, Optional[float], Optional[dict[str, int]]
+    ]: ...
+    def tune(
+        self,
+        search: tuple[str, str],
+        values: dict[str, Any],
+        sample: Optional[dict[str, Any]],
+        device: Optional[str],
+        options: dict[str, Any],
+    ) -> dict[str, Any]: ...

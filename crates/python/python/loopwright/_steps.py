@@ -1,0 +1,1244 @@
+"""The steps as methods of kernels.
+
+Generated from the steps' declarations by `tests/python_steps.rs`; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+
+if TYPE_CHECKING:
+    from ._kernel import Kernel
+
+#: One name, or several.
+Names = Union[str, Sequence[str]]
+#: An argument of a step whose text is its own: text, a number, names, or pairs of a name and text.
+Argument = Union[str, int, Sequence[str], Mapping[str, str]]
+
+
+class Steps:
+    """The steps of pipelines, each a method that returns a new kernel.
+
+    Arguments are those of the step's text: `k.split_iname("i", 128, outer="io")` applies
+    `split_iname(i, 128, outer=io)`. A sequence of names is written as `["i", "j"]`.
+    """
+
+    def _step(self, name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Kernel:
+        raise NotImplementedError
+
+    def split_iname(
+        self, iname: str, length: int, *, outer: Optional[str] = None, inner: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over
+        `i_inner`, which has 128 iterations.
+
+        Meaning
+        -------
+
+        The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition
+        `i = 128*i_outer + i_inner`; expressions and constraints still refer to `i`, so that the
+        range of `i_outer` follows from that of `i`. In the loop tree, around instructions and in
+        reductions, `i` is replaced by `i_outer, i_inner`.
+
+        Legality
+        --------
+
+        A split in place is always legal: executions and their order stay the same, since
+        `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Names that are in
+        use, inames that are no longer loops, and tagged inames are refused.
+
+        In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
+        """
+        return self._step("split_iname", (iname, length), {"outer": outer, "inner": inner})
+
+    def tag_inames(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `tag_inames(i_outer: block.x, i_inner: thread.x)`: determines where inames run. The page
+        `tags` lists all tags.
+
+        Meaning
+        -------
+
+        A parallel tag makes the iname a coordinate of executions: its loop is removed from the loop
+        tree and replaced by its body. `unroll`, `seq` and `host` keep the loop.
+
+        Legality
+        --------
+
+        The step refuses an iname that has another tag, two inames on one axis in one instruction,
+        `host` inside a loop that is not a host loop, and lengths that a tag does not allow
+        (`thread`, `warp`, `unroll`, `ilp` and `vec` need a constant one, `lane` a power of two up
+        to 32). Lanes (`ilp`, `vec`) change the order in a thread and must not reverse a dependence.
+        Whether instances may run at the same time in different threads is judged when the kernel is
+        lowered.
+
+        In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same,
+        also as `tag_inames("i:g.0, j:l.0")`.
+        """
+        return self._step("tag_inames", arguments, options)
+
+    def untag_inames(self, *inames: Names) -> Kernel:
+        r"""
+        `untag_inames(i)`: makes a tagged iname a sequential loop again.
+
+        Meaning
+        -------
+
+        A coordinate becomes a node of the loop tree again, around all parts that have it, outside
+        the loops that come after it in the instructions' lists of inames.
+
+        Legality
+        --------
+
+        The parts that have the iname must be neighbours, so that there is one place for the loop.
+
+        In text: `untag_inames(i, j)`.
+        """
+        return self._step("untag_inames", (*inames,), {})
+
+    def reorder(self, *inames: Names) -> Kernel:
+        r"""
+        `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's
+        `prioritize_loops`, and is always obeyed.
+
+        Meaning
+        -------
+
+        The named loops change places among themselves, so that they nest in the given order,
+        outermost first. Loops between them that are not named stay where they are. Inames with
+        parallel tags are coordinates, which have no order, and are passed over.
+
+        Legality
+        --------
+
+        The loops must be nested perfectly from the first to the last: a part between two of them
+        would be executed a different number of times, and is refused. The order of a reduction
+        whose operator does not commute is not changed. Two accesses of one cell, one of them a
+        write, must keep their order for all values of the parameters; otherwise the step is refused
+        with two executions whose order would change.
+
+        In text: `reorder(j, i)`.
+        """
+        return self._step("reorder", (*inames,), {})
+
+    def unroll(self, *inames: Names) -> Kernel:
+        r"""
+        `unroll(i)`: unrolls the loop over `i`, whose length must be constant; the same as
+        `tag_inames(i: unroll)`.
+
+        Legality
+        --------
+
+        The order of executions stays the same, so the step is always legal.
+
+        In text: `unroll(i, j)`.
+        """
+        return self._step("unroll", (*inames,), {})
+
+    def join_inames(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `join_inames([i, j], k)`: the loops over `i` and `j` inside it become one loop over `k`.
+
+        Meaning
+        -------
+
+        With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and
+        `j = k mod J` (each plus its least value); expressions and constraints still refer to `i`
+        and `j`. The first of the inames varies slowest.
+
+        Legality
+        --------
+
+        The loops must be nested perfectly, without tags, in the given order. All but the first need
+        a constant length; the least value of the first has to be a single function of the
+        parameters. Executions and their order stay the same, so the step is always legal.
+
+        In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname
+        is called `i_j`.
+        """
+        return self._step("join_inames", arguments, options)
+
+    def add_prefetch(
+        self, array: str, sweep: Names, *, space: Optional[str] = None, name: Optional[str] = None,
+        pad: Optional[int] = None, inames: Optional[Names] = None, readers: Optional[Names] = None,
+        vec: Optional[int] = None, via: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `add_prefetch(a, [i_inner, k_inner])`: copies the elements of `a` that are read in the sweep
+        over the inames into a buffer of the block first.
+
+        Meaning
+        -------
+
+        The *footprint* of all reads under the sweep is a box: on each axis a base, which is a
+        function of the names that are not swept, and a constant length; of cells that are
+        all a step apart, those between them are left out. `a_tile` has these lengths
+        (axes of length 1 are left out), `a_fetch` copies the cells that exist and are needed, and
+        the reads become reads of `a_tile`. A stencil's halo is part of the box. The copy is
+        directly before the first subtree that reads, inside the innermost sequential loop that its
+        base depends on; for a split reduction iname that is between the loops of the reduction. Its
+        loops are spread over all threads of the block that are tagged so far.
+
+        Legality
+        --------
+
+        Subscripts that are not affine, footprints without a constant length, and bases that differ
+        between the threads that would share the buffer are refused. Every read of the buffer must
+        see a copy of the cell that it read before, made after the last write of that cell before
+        the read and before the next one: if the kernel writes the array, the copy is inside the
+        loops around its reads and writes, and the step is refused with a counter-example if that is
+        not enough.
+
+        In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
+        `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
+        (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread
+        moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
+        whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
+        while their threads do, which wait for them before the barrier that stands before the
+        readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later).
+        """
+        return self._step(
+            "add_prefetch", (array, sweep), {"space": space, "name": name, "pad": pad,
+            "inames": inames, "readers": readers, "vec": vec, "via": via}
+        )
+
+    def assume(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `assume(n >= 1 and n % 16 = 0)`: adds assumptions about the parameters.
+
+        Meaning
+        -------
+
+        The constraints become part of the kernel: bounds and guards that follow from them are
+        omitted, and a launch whose arguments do not satisfy them is refused.
+
+        Legality
+        --------
+
+        Only scalar arguments may occur, and the constraints must be satisfiable together with the
+        assumptions made so far.
+
+        In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
+        """
+        return self._step("assume", arguments, options)
+
+    def assume_legal(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `assume_legal("rows never overlap")`: allows the next step even if it is not known to be
+        legal.
+
+        Meaning
+        -------
+
+        The kernel records the reason together with the step, and prints it from then on. If the
+        next step can be proved after all, nothing is recorded. A step that is refuted by a
+        counter-example is refused all the same.
+
+        Legality
+        --------
+
+        The user is responsible for it.
+
+        In text: `assume_legal("why")`.
+        """
+        return self._step("assume_legal", arguments, options)
+
+    def duplicate_inames(
+        self, inames: Names, instructions: Names, *, new: Optional[Names] = None
+    ) -> Kernel:
+        r"""
+        `duplicate_inames([i], [second])`: gives the instructions separate loops over copies of the
+        inames.
+
+        Meaning
+        -------
+
+        The chosen instructions run over new inames with the same range; the loop is split in two,
+        and their half comes before or after the rest, according to their position. Each
+        instruction's map remembers the value of the declared iname.
+
+        Legality
+        --------
+
+        The chosen instructions must all be at the beginning or all at the end of the loop, and no
+        dependence may go from the half that comes later to the other one: no access of the later
+        half may previously have preceded an access to the same cell by the earlier half where one
+        of the two is a write. Otherwise the step is refused with two such executions.
+
+        In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is
+        called `i_dup`.
+        """
+        return self._step("duplicate_inames", (inames, instructions), {"new": new})
+
+    def fix_parameters(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `fix_parameters(n=64)`: specialises the kernel to one value of a parameter.
+
+        Meaning
+        -------
+
+        The value replaces the parameter in domains, shapes and expressions. The argument remains,
+        and the assumption `n = 64` is added, so that a launch with another value is refused.
+
+        Legality
+        --------
+
+        The step is legal for the launches that the assumption admits. Values that contradict
+        earlier assumptions are refused.
+
+        In text: `fix_parameters(n=64, m=$m)`.
+        """
+        return self._step("fix_parameters", arguments, options)
+
+    def pad_array_axis(self, array: str, axis: int, by: int) -> Kernel:
+        r"""
+        `pad_array_axis(t, 1, 1)`: adds padding after an axis of an array in storage.
+
+        Meaning
+        -------
+
+        The strides of outer axes grow. If a row of 32 floats is padded by one, the elements of a
+        column are in 32 different banks of shared memory.
+
+        Legality
+        --------
+
+        Always legal: distinct elements stay distinct, and nothing reads the padding. For an
+        argument, the padding is part of the kernel's interface.
+
+        In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
+        """
+        return self._step("pad_array_axis", (array, axis, by), {})
+
+    def precompute(
+        self, temporary: str, sweep: Names, *, space: Optional[str] = None,
+        name: Optional[str] = None, pad: Optional[int] = None, inames: Optional[Names] = None
+    ) -> Kernel:
+        r"""
+        `precompute(t, [i_inner])`: computes the elements of the temporary `t` that the sweep reads
+        directly before it, into a buffer of the block.
+
+        Meaning
+        -------
+
+        The footprint of all reads of `t` under the sweep is a box, as for `add_prefetch`.
+        The instruction that computes `t` is replaced by one that computes the box into `t_tile`
+        where it is read; values that several blocks need are computed by each of them. The map of
+        the new instruction relates it to the declared instances. Where several instructions write
+        `t` (the inside and the ends of a range, or a value in two stages), each is replaced by a
+        separate one, in their order.
+
+        Legality
+        --------
+
+        The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
+        each once, or do not depend on inames; other loops around them are also around all readers.
+        A writer may read the cell that it writes, but no other cell of `t`. All other reads of `t`
+        are affine. It is proved by following values, or refuted with a counter-example, that each
+        read of the buffer sees the value of its declared instance, and that the later computation
+        reads the same values as before.
+
+        In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
+        `name=t_tile`, `pad=1`, `inames=[r, c]`.
+        """
+        return self._step(
+            "precompute", (temporary, sweep), {"space": space, "name": name, "pad": pad,
+            "inames": inames}
+        )
+
+    def rename_iname(self, iname: str, new: str) -> Kernel:
+        r"""
+        `rename_iname(i, row)`: renames an iname everywhere.
+
+        Meaning
+        -------
+
+        The iname keeps its place, its range and its tag. Instructions remember the value of the
+        declared iname.
+
+        Legality
+        --------
+
+        The step is always legal. A name that is in use is refused: two loops become one by fusion,
+        not by renaming.
+
+        In text: `rename_iname(i, row)`.
+        """
+        return self._step("rename_iname", (iname, new), {})
+
+    def set_address_space(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `set_address_space(t, shared)`: moves a temporary to the memory of each thread, of each
+        block, or of the launch.
+
+        Meaning
+        -------
+
+        A private temporary has one copy per thread, a shared one a copy per block, a global one a
+        single copy. Values that other threads read have to be shared, values that other blocks read
+        have to be global.
+
+        Legality
+        --------
+
+        Arguments remain global. Whether each reader still sees its value, and whether threads
+        conflict on a cell, is judged when the kernel is lowered.
+
+        In text: `set_address_space(t, shared)`; `make_global(t)` is short for
+        `set_address_space(t, global)`.
+        """
+        return self._step("set_address_space", arguments, options)
+
+    def set_precision(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `set_precision(fast)`: math functions of the kernel use the hardware's approximations,
+        except where a call says otherwise.
+
+        Legality
+        --------
+
+        The declared kernel leaves the precision of such calls to this option; results differ within
+        the approximation's error.
+
+        In text: `set_precision(fast)`, `set_precision(precise)`.
+        """
+        return self._step("set_precision", arguments, options)
+
+    def split_reduction_inward(self, *inames: Names) -> Kernel:
+        r"""
+        `split_reduction_inward(i_inner)`: `sum([i_outer, i_inner], e)` becomes
+        `sum(i_outer, sum(i_inner, e))`.
+
+        Meaning
+        -------
+
+        The listed inames go to an inner reduction of the same operator, the others stay with the
+        outer one. The inner reduction begins inside the loops of the outer one, and its result is
+        the input of one update of the outer one.
+
+        Legality
+        --------
+
+        The operator's state must be its one input and its one result, as for sum, product, min,
+        max, any and all; the loops of the outer reduction must be outside those of the inner one.
+        The result is the same up to reassociation.
+
+        In text: `split_reduction_inward(i_inner)`.
+        """
+        return self._step("split_reduction_inward", (*inames,), {})
+
+    def split_reduction_outward(self, *inames: Names) -> Kernel:
+        r"""
+        `split_reduction_outward(i_outer)`: `sum([i_outer, i_inner], e)` becomes
+        `sum(i_outer, sum(i_inner, e))`.
+
+        As `split_reduction_inward`, but the listed inames stay with
+        the outer reduction and the others go to the inner one.
+
+        Legality
+        --------
+
+        That of `split_reduction_inward`: the points of the reduction
+        are grouped, which its operator has to allow.
+
+        In text: `split_reduction_outward(i_outer)`.
+        """
+        return self._step("split_reduction_outward", (*inames,), {})
+
+    def tag_array_axes(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `tag_array_axes(x, f)`: chooses the layout of an array in storage.
+
+        Meaning
+        -------
+
+        `c` is row-major, `f` column-major; `[N1, N0]` gives the nesting level of each axis, `N0`
+        being the densest; `stride:e` gives the stride in elements. For an argument, the layout is
+        part of the kernel's interface. Modes that `set_layout` has set are replaced, a swizzle
+        stays.
+
+        Legality
+        --------
+
+        The levels of the axes without a stride must be `N0`, `N1`, ... without gaps. Subscripts do
+        not change, and thus neither do values; that the layout is injective is checked when
+        arguments are bound.
+
+        In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`,
+        `tag_array_axes(x, [stride:2*n, stride:1])`.
+        """
+        return self._step("tag_array_axes", arguments, options)
+
+    def set_layout(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `set_layout(t, (64,16):(17,1))`: gives an array a layout in storage.
+
+        Meaning
+        -------
+
+        The layout is in CuTe's notation, in elements, and has a mode for each axis, whose size is
+        the axis's length. A mode may itself have several, the first of which runs fastest:
+        `((32,3),16):((1,512),32)` has element `[i, j]` at `i % 32 + i / 32 * 512 + j * 32`. It
+        replaces what order, padding, strides and a swizzle have said before; a swizzle may be part
+        of it, as in `Sw<2,3,3> o 0 o (128,32):(32,1)`.
+
+        Legality
+        --------
+
+        Refused if two elements would have one place, with both of them. Subscripts do not change,
+        and thus neither do values. The array is shared or private.
+
+        In text: `set_layout(t, (64,16):(17,1))`.
+        """
+        return self._step("set_layout", arguments, options)
+
+    def swizzle(self, array: str, bits: int, base: int, shift: int) -> Kernel:
+        r"""
+        `swizzle(t, 2, 3, 3)`: permutes the elements of an array in storage, without padding.
+
+        Meaning
+        -------
+
+        The element at position `x` of the storage moves to `x ^ ((x & yyy) >> S)`, where `yyy` are
+        `B` bits from bit `M + S` on: CuTe's `Sw<B,M,S>`, counted in elements. Blocks of `2^M`
+        neighbours stay together. If a row has `2^(M+S)` elements, block `c` of row `r` changes
+        places with block `c ^ (r mod 2^B)` of that row, so that the blocks of a column lie in
+        different banks of shared memory. A negative `S` exchanges the two groups of bits.
+
+        The pattern of 128 bytes that tensor maps call `128B` is `Sw<3,4,3>` in bytes: for elements
+        of two bytes `swizzle(t, 3, 3, 3)`.
+
+        Legality
+        --------
+
+        A swizzle is one to one, and subscripts do not change. The storage has to be a multiple of
+        `2^(B+M+|S|)` elements, so that none is moved out of it. The array is shared or private. A
+        vector of at most `2^M` elements stays one; longer ones are refused where they are made.
+
+        In text: `swizzle(t, 2, 3, 3)`: array, bits, first bit, distance.
+        """
+        return self._step("swizzle", (array, bits, base, shift), {})
+
+    def map_domain(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `map_domain([t, i] -> [w, t], w = 2*t + i)`: replaces inames by affine functions of them,
+        which run over the same points in another order.
+
+        Meaning
+        -------
+
+        The loops over the old inames become loops over the new ones, in the order in which these
+        are listed. An iname in both lists is kept; for each other new iname, its function of the
+        old inames, parameters and a constant follows the lists. The map has to be a bijection of
+        the integer points: its matrix is square and has determinant 1 or -1. Old inames that are
+        not kept get their value from the inverse map: here `i` cannot be kept, since `t = (w -
+        i)/2` would skip values of `w`, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+
+        It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
+        (`[i] -> [k], k = i + 1`), reversal (see `reverse`) and interchange.
+
+        Legality
+        --------
+
+        The loops have to be untagged and nested perfectly, so that each part runs over all of the
+        inames or none. The order of a reduction whose operator does not commute is kept. The map is
+        legal if for every dependence { x -> y } of the declared kernel the new time of x is before
+        the new time of y: { x -> y : M x >= M y lexicographically } is empty.
+
+        In text: as above, with a function for each new iname.
+        """
+        return self._step("map_domain", arguments, options)
+
+    def index_set_split(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `index_set_split(i, i < k)`: splits the loop over `i` into one over the values where the
+        condition holds and one over the others.
+
+        Meaning
+        -------
+
+        The loop over `i` with all that it contains is copied. The first copy keeps its names and
+        takes the condition; inames and instructions of the other one get a suffix, and it takes the
+        negated condition. The direction of the condition determines which of the two loops comes
+        first, so that the values of `i` keep their order. Two splits separate a single value:
+        `index_set_split(i, i <= k, suffix=_below)`, then `index_set_split(i, i < k, suffix=_at)`.
+
+        Legality
+        --------
+
+        Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and
+        their order does not change, so that the step is legal wherever it applies. Inames of
+        reductions, which share one accumulator, tagged inames, and conditions other than
+        inequalities of the iname, inames around it and parameters are refused.
+
+        In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the default of its option.
+        """
+        return self._step("index_set_split", arguments, options)
+
+    def peel(
+        self, iname: str, *, first: Optional[int] = None, last: Optional[int] = None
+    ) -> Kernel:
+        r"""
+        `peel(i, first=1, last=1)`: peels the first and the last iterations off a loop into loops of
+        their own.
+
+        Meaning
+        -------
+
+        The first iterations become a loop over `i_first`, the last ones a loop over `i_last`,
+        around copies of the loop's body; `i` keeps the iterations between them. On the outer loop
+        of a split, it separates the remainder: after `split_iname(i, 128)`, `peel(i_outer, last=1)`
+        leaves tiles in the middle that are known to be full and need no guards.
+
+        Legality
+        --------
+
+        It is an `index_set_split`, which keeps all instances and their order:
+        `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi -
+        last < i <= hi }`. The first (last) value of the iname has to be a single function of outer
+        loops and parameters.
+
+        In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
+        """
+        return self._step("peel", (iname,), {"first": first, "last": last})
+
+    def reverse(self, iname: str, *, new: Optional[str] = None) -> Kernel:
+        r"""
+        `reverse(i)`: runs a loop from its greatest value to its least one.
+
+        Meaning
+        -------
+
+        A new iname counts upwards, and `i` is defined as `i = lo + hi - i_rev`, or as `i = -i_rev`
+        if `lo` or `hi` is not a single function of parameters.
+
+        Legality
+        --------
+
+        The iname is untagged, and no reduction over it has an operator that does not commute. The
+        step is legal if no dependence is carried by the loop:
+        `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops
+        around.
+
+        In text: `reverse(i)`, with `new=i_rev` as the default of its option.
+        """
+        return self._step("reverse", (iname,), {"new": new})
+
+    def tile(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `tile([i, j], [16, 32])`: splits each iname and nests all loops over tiles outside of all
+        loops within a tile.
+
+        Meaning
+        -------
+
+        It is `split_iname(i, 16)`, `split_iname(j, 32)` and
+        `reorder(i_outer, j_outer, i_inner, j_inner)`.
+
+        Legality
+        --------
+
+        The splits keep the order. The new nesting is legal if it reverses no dependence, which
+        holds for all tile sizes if the loops are *permutable*: no dependence distance is negative
+        in any of them. Skew a wavefront first with `map_domain`.
+
+        In text: `tile([i, j], [16, 32])`.
+        """
+        return self._step("tile", arguments, options)
+
+    def distribute(
+        self, iname: str, *, before: Optional[Names] = None, new: Optional[Names] = None
+    ) -> Kernel:
+        r"""
+        `distribute(i)`: gives each child of a loop a separate loop, one after the other.
+
+        Meaning
+        -------
+
+        The body of the loop is cut between its children, or only before the instructions of
+        `before=[...]`. The first piece keeps the iname; the others run over copies of it, called
+        `i_2`, `i_3`, ... by default. This is loop distribution (or fission), the inverse of
+        `fuse_loops`.
+
+        Legality
+        --------
+
+        The parts of one instruction stay together: a reduction cannot be cut. A cut is legal if no
+        dependence goes backwards across it: { x in a later piece -> y in an earlier piece : y needs
+        x, x at an earlier value of the iname } is empty.
+
+        In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
+        """
+        return self._step("distribute", (iname,), {"before": before, "new": new})
+
+    def fuse_loops(self, *inames: Names, new: Optional[str] = None) -> Kernel:
+        r"""
+        `fuse_loops([i, j])`: fuses adjacent loops into one, with their bodies one after the other.
+
+        Meaning
+        -------
+
+        The loops become one loop over the first iname, or over `new=...`, at the place of the first
+        of them; the bodies follow in the order in which the inames are listed. Each instruction's
+        map remembers the value of its declared iname. It is the inverse of
+        `distribute`.
+
+        Legality
+        --------
+
+        The loops are children of one loop, with nothing between them. The values of the iname for
+        which each part runs must not change: bounds that one loop has and another one lacks must be
+        implied for each part, `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop
+        }`. (A shift or a split with `map_domain` or `index_set_split` makes ranges equal.) The new
+        order is legal if no dependence goes backwards in it: { x in a later body -> y in an earlier
+        body : y needs x, x at an equal or earlier value } loses none that was kept before.
+
+        In text: `fuse_loops([i, j])`, `fuse_loops([i, j], new=k)`.
+        """
+        return self._step("fuse_loops", (*inames,), {"new": new})
+
+    def privatize_temporary(self, temporary: str, *inames: Names) -> Kernel:
+        r"""
+        `privatize_temporary(t, [i])`: gives a temporary a copy for each value of an iname.
+
+        Meaning
+        -------
+
+        The temporary gets a leading axis for each of the inames, as long as its range, and each
+        access the subscripts `i - lo`: `t` becomes `t[i]`. This is scalar expansion, which enables
+        `distribute`, lanes, or threads that share the temporary.
+
+        Legality
+        --------
+
+        Each instruction that accesses the temporary runs over the inames. For a private or shared
+        temporary, the inames need a constant length. The step is legal if no value flows from one
+        iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
+
+        In text: `privatize_temporary(t, [i, j])`.
+        """
+        return self._step("privatize_temporary", (temporary, *inames), {})
+
+    def unprivatize_temporary(self, temporary: str, axis: int) -> Kernel:
+        r"""
+        `unprivatize_temporary(t, 0)`: removes an axis of a temporary, so that all cells along it
+        become one.
+
+        Meaning
+        -------
+
+        The axis is removed from the shape, and its subscript from each access. It is the inverse of
+        `privatize_temporary`: array contraction.
+
+        Legality
+        --------
+
+        The temporary has the axis. The step is legal if no value is overwritten before its last
+        read: { w -> r, v : r reads what w wrote, v writes a cell that differs from r's on this axis
+        only, w < v < r } is empty.
+
+        In text: `unprivatize_temporary(t, 0)`, the axis counted from 0.
+        """
+        return self._step("unprivatize_temporary", (temporary, axis), {})
+
+    def alias_temporaries(self, *temporaries: Names) -> Kernel:
+        r"""
+        `alias_temporaries([a, b])`: merges several temporaries into one.
+
+        Meaning
+        -------
+
+        All accesses go to the first one, and the others disappear. Consecutive phases can thus use
+        the same shared memory.
+
+        Legality
+        --------
+
+        The temporaries have the same type, shape, layout and address space. The step is legal if no
+        value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of
+        them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
+        share the storage.
+
+        In text: `alias_temporaries([a, b])`.
+        """
+        return self._step("alias_temporaries", (*temporaries,), {})
+
+    def chunk_iname(
+        self, iname: str, chunks: int, *, outer: Optional[str] = None, inner: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ
+        by one at most.
+
+        Meaning
+        -------
+
+        With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`: `i = lo +
+        floor(L*c/K) + j`, where `j` runs until the next chunk begins. `split_iname(i, ceil(L/K))`
+        may leave the last piece short or empty; these chunks are balanced.
+
+        Legality
+        --------
+
+        The iname is untagged and its length is constant: with a symbolic length, a chunk would
+        begin at a product of two variables, which is not affine. The values keep their order, since
+        { i -> (c, j) } is one-to-one and monotone.
+
+        In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
+        and `i_inner`.
+        """
+        return self._step("chunk_iname", (iname, chunks), {"outer": outer, "inner": inner})
+
+    def double_buffer(self, temporary: str, iname: str) -> Kernel:
+        r"""
+        `double_buffer(a_tile, k_outer)`: fetches a tile one iteration ahead, into the half of the
+        buffer that is not in use.
+
+        Meaning
+        -------
+
+        The temporary is written by one copy in the loop. It gets two slots (an axis of length 2 in
+        front), used alternately: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
+        iteration ahead: a copy before the loop (the prologue) fills slot 0, and the one in the loop
+        fetches for `k + 1`, if there is such an iteration. Loads overlap with the computation, and
+        one barrier per iteration suffices.
+
+        Legality
+        --------
+
+        One plain instruction writes the temporary, inside the sequential loop and in loops that
+        contain nothing else, and all accesses are inside the loop. The first value of the iname is
+        a single function of outer loops and parameters. The step is legal if the cells that the
+        copy reads keep their values for one more iteration, { v : v writes a cell that copy(k + 1)
+        reads, copy(k) < v < copy(k + 1) } is empty, and if iteration k reads only what was fetched
+        for it.
+
+        In text: `double_buffer(a_tile, k_outer)`.
+        """
+        return self._step("double_buffer", (temporary, iname), {})
+
+    def pipeline(
+        self, iname: str, temporaries: Names, *, stages: Optional[int] = None,
+        issue: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `pipeline(k_outer, [a_tile, b_tile], stages=3)`: fetches tiles several iterations ahead,
+        into slots of their buffers that are not in use.
+
+        Meaning
+        -------
+
+        Each temporary is written by one copy in the loop. It gets `stages` slots (an axis in
+        front), of which iteration `k` reads the one with the number `(k - lo) mod stages`. The
+        copies are moved `stages - 1` iterations ahead: those for the first iterations stand before
+        the loop, and those in the loop fetch for `k + stages - 1`, if there is such an iteration.
+        One barrier per iteration suffices. If the copies are asynchronous
+        (`add_prefetch(..., via=cp_async)`), they go on during the computation: each iteration waits
+        only for the copies that the next one reads. Two stages are
+        `double_buffer`.
+
+        With `issue=last` the copies in the loop stand at the end of its body. Loads of shared
+        memory that the computation begins with do not queue behind them then; with two stages,
+        nothing would be left to hide the copies behind.
+
+        Legality
+        --------
+
+        One plain instruction writes each temporary, inside the sequential loop and in loops that
+        contain nothing else, and all accesses are inside the loop. The first value of the iname is
+        a single function of outer loops and parameters. The step is legal if the cells that a copy
+        reads keep their values for so many iterations, and if iteration k reads only what was
+        fetched for it.
+
+        In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at
+        least two stages.
+        """
+        return self._step("pipeline", (iname, temporaries), {"stages": stages, "issue": issue})
+
+    def buffer_array(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a
+        buffer, loads them before and stores them after.
+
+        Meaning
+        -------
+
+        The footprint of all accesses under the sweep is a box, as for
+        `add_prefetch`. `c_buf` has its lengths; `c_load` copies the cells
+        before the first access, and `c_store` copies the written ones back after the last one; all
+        accesses go to the buffer. With `init=none` nothing is loaded, which is for cells that are
+        written before they are read. A sum that is kept in memory moves into a register: `c[i] =
+        c[i] + a[i, k]` with `k` swept.
+
+        Legality
+        --------
+
+        All accesses of the array are affine and under the sweep, with a constant footprint. The
+        step is legal if no other instruction reads a cell that is not yet stored or writes one that
+        is loaded: { v -> r : the cell of r is in the buffer when v writes the array }, { store -> v
+        : a stale cell is stored over what v wrote } are empty.
+
+        In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
+        `name=c_buf`, `init=none`, `vec=4` (a thread moves vectors, as in
+        `add_prefetch`).
+        """
+        return self._step("buffer_array", arguments, options)
+
+    def map_array(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary new subscripts, which
+        are quasi-affine functions of the old ones.
+
+        Meaning
+        -------
+
+        Each access `t[e, f]` becomes an access to the cell given by the functions of `e` and `f`,
+        minus the least value of each function. The new shape is the bounding box of the image of
+        the old one, so that a skewed array has unused cells. Layout and padding are reset to the
+        defaults. The step expresses transposed, skewed and reversed storage, splitting an axis
+        (`[x] -> [x // 4, x % 4]`) and joining two (`[x, y] -> [8*x + y]`).
+
+        Legality
+        --------
+
+        A one-to-one map of cells preserves which accesses are to the same cell, and thus every
+        conflict and its order; nothing else is required. It is proved that the functions f are
+        one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
+        accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
+        would coincide. Only temporaries can be mapped, since the caller allocates arguments: use
+        `tag_array_axes` for the layout of an argument.
+
+        In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
+        subscripts, parameters may be used.
+        """
+        return self._step("map_array", arguments, options)
+
+    def fuse_maximal(self, *inames: Names) -> Kernel:
+        r"""
+        `fuse_maximal(i, j, k)`: fuses several consecutive loops into as few as can be proved legal.
+
+        Meaning
+        -------
+
+        The candidates are taken in the order of the text. Each is fused with the loop before it, as
+        by `fuse_loops`, if that applies and is proved; otherwise it stays, and
+        those after it are fused with it. Each fused loop has the name of its first candidate.
+        Candidates that can be one loop can also be fused without the first or last of them, so that
+        no other choice of neighbours leaves fewer loops.
+        `Pipeline::explain` shows which loops were kept apart, and why.
+
+        Legality
+        --------
+
+        As for each fusion: { x in a later body -> y in an earlier body : y needs x, x at an equal
+        or earlier value } loses none that was kept before; each is judged by itself. If no two can
+        be fused, the step is refused with the reason for the first two.
+
+        In text: `fuse_maximal(i, j, k)`.
+        """
+        return self._step("fuse_maximal", (*inames,), {})
+
+    def realize_scan(self, sweep: str, point: str) -> Kernel:
+        r"""
+        `realize_scan(i, j)`: turns a sum over `0 <= j <= i`, recomputed for each `i`, into a
+        running total.
+
+        Meaning
+        -------
+
+        The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of
+        the loop over `i`, and each iteration adds its one new point: `j = i` for an inclusive scan,
+        `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, including one
+        that does not commute or whose state has several values, since the order of the points is
+        kept.
+
+        Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
+        inner part on the threads of a block, the threads scan their points together by shuffles and
+        shared memory; a loop over the outer part carries the total from tile to tile. Lanes (`vec`,
+        `ilp`) inside the threads give each thread several neighbouring points.
+
+        Legality
+        --------
+
+        With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant
+        `c`, the step is legal by theorem if
+
+        * `{ (w, i, j) in U : j > i + c }` is empty and `{ (w, i, j) in U : j < i + c } = { (w, i,
+          j) : (w, i - 1, j) in U and (w, i) in I }`: each `i` has the points of the one before it
+          and at most one more, after them;
+        * the reduced expression does not depend on `i`;
+        * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
+          value that the first instance reads for a point is the one that all later ones read.
+
+        Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
+        inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
+        A step that changes the order of a scan is judged like any other. A scan cannot run along
+        blocks.
+
+        In text: `realize_scan(i, j)`.
+        """
+        return self._step("realize_scan", (sweep, point), {})
+
+    def save_reload(self, temporary: str, *, name: Optional[str] = None) -> Kernel:
+        r"""
+        `save_reload(t)`: saves a private or shared temporary in global memory where a device kernel
+        ends, and reloads it in later ones.
+
+        Meaning
+        -------
+
+        If blocks depend on one another, a device kernel ends and another one begins, and private
+        and shared values are lost. `t_saved` is a global temporary of the launch with an axis for
+        each iname that owns the cells of `t` (all parallel inames of the writer for a private
+        temporary, those on blocks for a shared one), before the axes of `t`. The instruction that
+        writes `t` is followed by a copy into it; if a device kernel reads the value of an earlier
+        one, it begins with a copy from `t_saved` into a new temporary, `t_reload`. Readers in the
+        kernel that writes `t` stay as they are.
+
+        Legality
+        --------
+
+        One instruction without a predicate writes `t`, before all that read it. Like any step that
+        copies, it is legal if every read sees what it is declared to see: with f the declared
+        definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
+        empty. A temporary whose value no later device kernel needs is refused.
+
+        In text: `save_reload(t)`, with `name=t_saved` as the default of its option.
+        """
+        return self._step("save_reload", (temporary,), {"name": name})
+
+    def flatten_ragged(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `flatten_ragged(s, i)`: divides segments of unequal length into chunks of equal work.
+
+        Meaning
+        -------
+
+        The points `offsets[s] <= i < offsets[s + 1]` of all segments are numbered consecutively
+        together with the ends of the segments, each of which counts as several points: these are
+        *steps*. Warps take equal numbers of steps, so that neither one giant segment nor millions
+        of empty ones leave them idle, and accesses are contiguous whatever the lengths. Partial
+        results of a segment that is spread over several lanes are joined in the order of its
+        points: results are bitwise reproducible, and the operator need not commute.
+
+        A block has `threads` threads (128). Each of its warps processes a *chunk* of `tiles` tiles
+        (16), each of 32 times `items` points (8, 16 or 32; default 16): it loads them by vector
+        accesses if the values are read at the points' numbers, and reduces them in shared memory,
+        of which a block needs `threads * items` mapped values plus an eighth, and a byte for each.
+        Warps do not wait for each other. Lowering generates three launches: one that finds the
+        beginning of each chunk by bisection, one that processes the chunks, and one that joins the
+        blocks' partial results of common segments.
+
+        Blocks take the chunks in their order. Chunks of equal size do not take equal time: points
+        inside a long segment cost less than ends of short ones. A guided schedule (OpenMP's term)
+        balances this with two sizes: the first `full_chunks` chunks have `tiles` tiles, and those
+        of the tail `tail_tiles`. If there are as many full ones as warps resident on the device,
+        with nine tenths of all steps, warps that finish early process the remainder in small
+        chunks.
+
+        Legality
+        --------
+
+        Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared
+        with a range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets
+        in the loop over `0 <= s < N`; that loop has only host loops around it, and contains only
+        loads of scalars and one reduction over `i`; different segments write different elements;
+        and the nest writes nothing that it reads. Lowering checks these conditions again for the
+        finished kernel, so that a later step that violates them is refused.
+
+        In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, followed by
+        `full_chunks=4224, tail_tiles=1` for a guided schedule. `runs` and `rest` are older names of
+        these two, accepted until 1.0.
+        """
+        return self._step("flatten_ragged", arguments, options)
+
+    def cache_streaming(self, array: str) -> Kernel:
+        r"""
+        `cache_streaming(x)`: loads and stores of an array in global memory are evict-first.
+
+        Meaning
+        -------
+
+        Data that are accessed once would evict data that are reused. The accesses become `__ldcs`
+        and `__stcs` (PTX's `ld.global.cs` and `st.global.cs`, also for vectors): evict-first,
+        likely accessed once. This is a hint that changes no value and that the emulator ignores. It
+        slows down accesses to arrays that several blocks reuse, such as the factors of a product or
+        offsets that are searched.
+
+        Legality
+        --------
+
+        Legal by theorem for any array in global memory: arguments, and temporaries moved there by
+        `set_address_space`.
+
+        In text: `cache_streaming(x)`, one step for each array.
+        """
+        return self._step("cache_streaming", (array,), {})
+
+    def cache_waves(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory are
+        written back to memory in waves.
+
+        Meaning
+        -------
+
+        A few writes among many reads cost more than their bytes: the memory switches between
+        reading and writing for every few lines that the L2 cache evicts. On one H200, 1 % of evenly
+        distributed writes costs 7 % of the read bandwidth; the same bytes written in bulk cost 2 %
+        (`benches/RESULTS.md`). This step divides the elements of an array, in storage order, into
+        waves of `windows` windows of `window` elements. The cache is asked to keep the stores to
+        all windows of a wave but the last, and to evict the lines at the same position of these
+        windows when a line of the last one is stored, so that the lines of a wave are written back
+        within the time of one window, with only reads between two waves.
+
+        It suits results that are stored approximately in storage order, by kernels that read much
+        more than they write. The lines that are kept, a wave without its last window, have to fit
+        into the part of the cache for persisting lines (`cudaLimitPersistingL2CacheSize`: 11.25 MiB
+        on an H200 by default). Stores at the end that do not fill a wave have no hint, so that
+        nothing is kept after the kernel. The hints (PTX's `evict_last` and `applypriority`, from
+        sm_80 on) change no value, and the emulator ignores them. One-byte elements are stored
+        without hints.
+
+        Legality
+        --------
+
+        Legal by theorem for any array in global memory: arguments, and temporaries moved there by
+        `set_address_space`.
+
+        In text: `cache_waves(out, window=335872, windows=8)`, one step for each array. The number
+        of elements of a window is a multiple of 128; a wave has 2 to 64 windows (default 8).
+        """
+        return self._step("cache_waves", arguments, options)
+
+    def reduce_atomically(self, instruction: str) -> Kernel:
+        r"""
+        `reduce_atomically(total)`: blocks that share the reduction of an instruction combine their
+        partial results by atomic updates.
+
+        Meaning
+        -------
+
+        A reduction over inames on the axes of the grid leaves each block with a partial result. By
+        default these go to a separate array, and a second kernel joins them in a fixed order. With
+        this step, a kernel launched before sets the result to the neutral element, and each block
+        ends with an `atomicAdd`, `atomicMin` or `atomicMax`; the array and the launch afterwards
+        are not needed. If no iname of the reduction is on the grid, nothing changes.
+
+        The updates happen in the order in which the blocks finish. Sums of floating-point numbers
+        may therefore differ in their last bits from run to run; integer sums, minima and maxima do
+        not. The emulator runs the blocks of such a kernel in order.
+
+        Legality
+        --------
+
+        Legal by theorem: partial results of a reduction may be joined in any order. The value is a
+        single reduction and does not read the target: a sum into an array of `i32`, `u32`, `i64`,
+        `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or `u64`.
+        Everything else is refused here: products, user-defined operators, floating-point minima and
+        maxima, narrower types. An array that is not in global memory is refused by the step that
+        distributes the reduction over several blocks: this one, `tag_inames`, or `buffer_array` of
+        the result. Lowering also refuses an array whose type is not that in which the reduction
+        accumulates.
+
+        In text: `reduce_atomically(total)`. `join_atomically` is its older name, accepted until
+        1.0.
+        """
+        return self._step("reduce_atomically", (instruction,), {})
+
+    def min_blocks_per_multiprocessor(self, blocks: int) -> Kernel:
+        r"""
+        `min_blocks_per_multiprocessor(8)`: the least number of blocks that a multiprocessor has to
+        have registers for, at the same time.
+
+        Meaning
+        -------
+
+        The registers of a multiprocessor are divided among the threads of the blocks that it runs
+        at the same time, so that more blocks mean fewer registers for each thread. Otherwise the
+        compiler is free to use any number. The number becomes the second argument of CUDA's
+        `__launch_bounds__`, for each device kernel that the kernel is lowered to; a compiler that
+        cannot satisfy it, because that many blocks do not fit on a multiprocessor, warns and
+        ignores it. HIP C++ has no such argument.
+
+        A nest of `flatten_ragged` chooses a number itself for the launch
+        that processes the points; this number replaces it.
+
+        Legality
+        --------
+
+        Legal by theorem for any kernel: registers change no value.
+
+        In text: `min_blocks_per_multiprocessor(8)`; the last one counts.
+        """
+        return self._step("min_blocks_per_multiprocessor", (blocks,), {})
+
+    def map_to_atom(self, instruction: str) -> Kernel:
+        r"""
+        `map_to_atom(product)`: the updates of a sum of products are done by the first hardware
+        instruction (*atom*) that fits.
+
+        Meaning
+        -------
+
+        As `tensorize`, with an atom and loops that are searched for: of all
+        atoms, the kernel's own first and then the library's, each after those with larger boxes;
+        for `m` and `n` the loops around the instruction, outermost first, and for `k` those of its
+        reduction. An atom fits if loops have the lengths of its box, if the instruction is the
+        atom's product, and if it is added in the atom's type. `explain` shows which was chosen.
+
+        Legality
+        --------
+
+        That of `tensorize`. If no atom fits, the refusal says for each of them which condition does
+        not hold.
+
+        In text: `map_to_atom(product)`.
+        """
+        return self._step("map_to_atom", (instruction,), {})
+
+    def tensorize(self, *arguments: Argument, **options: Argument) -> Kernel:
+        r"""
+        `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`: the updates of a sum of
+        products are done by a hardware instruction (an *atom*), a box of `m`, `n` and `k` at a
+        time.
+
+        Meaning
+        -------
+
+        `m` and `n` are loops of the lengths of the atom's box around the instruction, and `k` is a
+        loop of its reduction with the length of the box. The results are distributed over the lanes
+        of a warp and the registers of a lane as the atom's placement of `d` says: `m` and `n` are
+        split into digits, those of the lane's number are joined to an iname tagged `lane`, the
+        others are tagged `ilp`. The accumulator of a result lies in the lane that owns it, so that
+        it is initialised and used by ordinary statements of that lane. The instruction's option
+        `atom=NAME(m, n, k)` says that the loop over `k` and the lanes around it are run by the
+        atom.
+
+        Each lane loads its parts of the two factors from shared or global memory, by words of four
+        bytes where neighbouring elements of a fragment are neighbours in memory, and the warp
+        multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number
+        the warps (`warp` or `thread.y`).
+
+        Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
+        `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
+        (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
+        `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes,
+        in `i32`), `mma_m8n8k4_f64`; from sm_80 on. A kernel's text may declare others
+        (`atom NAME { ... }`).
+
+        Legality
+        --------
+
+        The instances stay what they are; their distribution over lanes and registers is judged as
+        that by `split_iname`, `join_inames` and `tag_inames` is. The order in which an atom adds
+        products is its own, as in any reassociation of a reduction. The step refuses an instruction
+        that is not the atom's product, with the equation that does not hold. Lowering refuses
+        updates under guards that may differ between the instances of a box: a partial tile has to
+        read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
+        element, that what is loaded and multiplied is what the instruction says.
+
+        In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`.
+        """
+        return self._step("tensorize", arguments, options)

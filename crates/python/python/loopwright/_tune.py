@@ -1,0 +1,119 @@
+"""Searches for the values of a pipeline's open parameters."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any, Iterable, Mapping, Optional, Union
+
+from ._errors import refused
+from ._kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found. Notebooks show its page, with plots."""
+
+    #: The kernel after the pipeline with the best values.
+    kernel: Kernel
+    #: The best values.
+    best: dict[str, int]
+    #: The time of the best point or, where nothing is timed, its estimate.
+    milliseconds: Optional[float]
+    #: Whether points were timed: on a GPU.
+    timed: bool
+    #: All points, best first.
+    table: str
+    #: A page with plots.
+    html: str
+    #: Warnings.
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        kind = "" if self.timed else " estimated"
+        return f"<loopwright.Tuning {self.best}, {self.milliseconds:.3g} ms{kind}>"
+
+    def __str__(self) -> str:
+        return self.table
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:36em;border:0"></iframe>'
+
+
+def tune(
+    kernel: Kernel,
+    pipeline: str,
+    space: Union[str, Mapping[str, Iterable[int]]],
+    arguments: Mapping[str, Any],
+    *,
+    sample: Optional[Mapping[str, Any]] = None,
+    strategy: str = "exhaustive",
+    points: Optional[int] = None,
+    seed: int = 0,
+    budget: Optional[float] = None,
+    log: Optional[str] = None,
+    launches: int = 20,
+    tolerance: Optional[float] = None,
+) -> Tuning:
+    """Searches for the fastest values of a pipeline's open parameters.
+
+    Every point is checked against the declared kernel and counted on the emulator. On a GPU the
+    points are then timed; without one, their times are estimated from the counts.
+
+    Parameters
+    ----------
+    kernel, pipeline
+        A kernel, and a pipeline with open parameters such as `split_iname(i, $threads)`.
+    space
+        The values to try: `{"threads": [64, 128]}`, or the text of a space, which can also have
+        requirements: `threads in powers(32, 1024)` and `require rows * threads <= 1024`.
+    arguments
+        The arguments of a call.
+    sample
+        Arguments of a smaller problem, on which points are checked and counted: both are slow.
+    strategy, points, seed
+        "exhaustive", or "random" or "guided" with a number of points.
+    budget
+        Seconds after which the search ends with what it has found.
+    log
+        A file that keeps outcomes, and from which a search resumes.
+    launches
+        The number of launches of a median.
+    tolerance
+        The relative tolerance of the check; by default it depends on the type.
+
+    Raises
+    ------
+    Error
+        If no point is legal, among others.
+    """
+    if not isinstance(space, str):
+        space = "".join(f"{name} in {[int(v) for v in values]}\n" for name, values in space.items())
+    options = {
+        "strategy": strategy,
+        "points": points,
+        "seed": seed,
+        "budget": budget,
+        "log": log,
+        "launches": launches,
+        "tolerance": tolerance,
+    }
+    found = kernel._native.tune(
+        (pipeline, space),
+        dict(arguments),
+        None if sample is None else dict(sample),
+        kernel._device,
+        options,
+    )
+    if found["best"] is None:
+        raise refused("no-point", found["why_none"] + "\n\n" + found["table"])
+    return Tuning(
+        kernel=kernel.apply(pipeline, **found["best"]),
+        best=found["best"],
+        milliseconds=found["milliseconds"],
+        timed=found["timed"],
+        table=found["table"],
+        html=found["html"],
+        notes=found["notes"],
+    )

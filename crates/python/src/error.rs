@@ -1,0 +1,87 @@
+//! Refusals as exceptions.
+
+use loopwright::prelude::{Diagnostic, Diagnostics};
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    loopwright,
+    Error,
+    PyException,
+    "A kernel, a step or an argument that is refused, or a wrong result.\n\n\
+     Its text shows the place, the counter-example and the remedy.\n\n\
+     Attributes\n\
+     ----------\n\
+     code : str\n    A stable name of the error, such as 'race'.\n\
+     message : str\n    One sentence.\n\
+     place : tuple[str, int, int] | None\n    Name of the text, line and column, counted from 1.\n\
+     witness : str | None\n    Concrete instances and sizes that show the error.\n\
+     help : str | None\n    What to do.\n\
+     errors : list[Error]\n    All errors of the text, of which this is the first."
+);
+
+/// A failure on the way from or to Python.
+pub enum Failure {
+    /// Refusals of the library, at least one.
+    Refused(Vec<Diagnostic>),
+    /// An exception of Python, such as another library's.
+    Python(PyErr),
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Failure {
+        Failure::Refused(vec![diagnostic])
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Failure {
+        Failure::Refused(diagnostics.0)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        match failure {
+            Failure::Python(error) => error,
+            Failure::Refused(diagnostics) => {
+                Python::attach(|py| exception(py, &diagnostics).unwrap_or_else(|error| error))
+            }
+        }
+    }
+}
+
+/// The exception for all errors of a text: its text shows them all, its attributes the first.
+fn exception(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyResult<PyErr> {
+    let alone = diagnostics.iter().map(|d| single(py, d, &d.render())).collect::<PyResult<Vec<_>>>()?;
+    let text = diagnostics.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n\n");
+    let all = match diagnostics.first() {
+        Some(first) => single(py, first, &text)?,
+        None => Error::new_err("refused"),
+    };
+    all.value(py).setattr("errors", alone.iter().map(|e| e.value(py)).collect::<Vec<_>>())?;
+    Ok(all)
+}
+
+fn single(py: Python<'_>, diagnostic: &Diagnostic, text: &str) -> PyResult<PyErr> {
+    let error = Error::new_err(text.to_owned());
+    let value = error.value(py);
+    let place = diagnostic.place.as_ref().map(|place| {
+        let (line, column) = place.line_column();
+        (place.origin.to_string(), line, column)
+    });
+    value.setattr("code", diagnostic.code)?;
+    value.setattr("message", &diagnostic.message)?;
+    value.setattr("place", place)?;
+    value.setattr("witness", &diagnostic.witness)?;
+    value.setattr("help", &diagnostic.help)?;
+    value.setattr("errors", Vec::<Py<PyAny>>::new())?;
+    Ok(error)
+}

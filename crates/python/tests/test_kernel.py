@@ -1,0 +1,216 @@
+"""The package as its users see it: kernels from text, steps, runs on NumPy arrays, errors."""
+
+import concurrent.futures
+import inspect
+import unittest
+
+import numpy as np
+
+import loopwright
+
+TWICE = """
+    kernel twice(x: f32[n], out: f32[n], n: i32)
+    domain { [i] : 0 <= i < n }
+    out[i] = 2.0*x[i]
+"""
+BLOCKS = "split_iname(i, $threads); tag_inames(i_outer: block.x, i_inner: thread.x)"
+
+AXPY = """
+    kernel axpy(x: f64[n], y: f64[n], a: f64, n: i32)
+    domain { [i] : 0 <= i < n }
+    y[i] = a*x[i] + y[i]
+"""
+
+SEGMENTS = """
+    kernel segmented_sum(x: T[nseg, len], out: T[nseg], nseg: i32, len: i32)
+    domain { [s] : 0 <= s < nseg }
+    domain { [i] : 0 <= i < len }
+    out[s] = sum(i, x[s, i])
+"""
+
+
+def emulated(text):
+    return loopwright.Kernel(text).on("emulator")
+
+
+class Runs(unittest.TestCase):
+    def test_the_eight_lines(self):
+        k = loopwright.Kernel(TWICE).apply(BLOCKS, threads=128)
+        x = np.arange(1000, dtype=np.float32)
+        out = k(x=x)["out"]
+        np.testing.assert_array_equal(out, 2 * x)
+        np.testing.assert_array_equal(k.check(x=x)["out"], 2 * x)
+        self.assertIn("__global__", k.cuda)
+        self.assertEqual((out.dtype, out.shape), (np.float32, (1000,)))
+
+    def test_results_say_where_they_come_from(self):
+        results = emulated(TWICE)(x=np.ones(3, np.float32))
+        self.assertTrue(results.device.startswith("emulator"), results.device)
+        self.assertGreaterEqual(results.milliseconds, 0.0)
+        self.assertEqual(list(results), ["out"])
+        self.assertEqual((results.counts["launches"], results.counts["blocks"]), (1, 1))
+
+    def test_views_of_any_strides(self):
+        whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+        k = emulated(SEGMENTS)
+        for view in [whole, whole.T, whole[::2, ::-1], whole[:0], whole[:, 1:2]]:
+            out = k.check(x=view)["out"]
+            np.testing.assert_array_equal(out, view.sum(axis=1, dtype=np.float32))
+
+    def test_open_types_are_those_of_the_arrays(self):
+        k = emulated(SEGMENTS)
+        for dtype in [np.float16, np.float32, np.float64, np.int32, np.int64, np.uint32]:
+            x = np.arange(6).reshape(2, 3).astype(dtype)
+            out = k(x=x)["out"]
+            self.assertEqual(out.dtype, dtype)
+            self.assertEqual(out.tolist(), [3, 12])
+
+    def test_truth_values(self):
+        k = emulated("""
+            kernel flip(x: bool[n], out: bool[n], n: i32)
+            domain { [i] : 0 <= i < n }
+            out[i] = not x[i]
+        """)
+        out = k(x=np.array([True, False, True]))["out"]
+        self.assertEqual((out.dtype, out.tolist()), (np.bool_, [False, True, False]))
+
+    def test_an_array_that_is_passed_and_written_has_the_results(self):
+        x, whole = np.arange(4.0), np.ones((4, 2))
+        y = whole[:, 1]
+        results = emulated(AXPY).check(x=x, y=y, a=10)
+        self.assertIs(results["y"], y)
+        self.assertEqual(whole.tolist(), [[1, 1], [1, 11], [1, 21], [1, 31]])
+        self.assertEqual(x.tolist(), [0, 1, 2, 3])
+
+    def test_results_can_be_written_and_outlive_all_else(self):
+        out = emulated(TWICE)(x=np.ones(5, np.float32))["out"]
+        out += 1
+        self.assertEqual(out.tolist(), [3.0] * 5)
+
+    def test_numbers(self):
+        k = emulated(AXPY)
+        for a in [2, 2.0, np.float64(2), np.float32(2), np.int8(2), np.array(2.0)]:
+            y = k(x=np.ones(1), y=np.ones(1), a=a)["y"]
+            self.assertEqual(y.tolist(), [3.0], repr(a))
+
+    def test_threads_share_a_kernel(self):
+        k = emulated(TWICE)
+        arrays = [np.full(2000, v, np.float32) for v in range(16)]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda x: k(x=x)["out"], arrays))
+        for x, out in zip(arrays, results):
+            np.testing.assert_array_equal(out, 2 * x)
+
+    def test_sizes_may_be_given_and_have_to_agree(self):
+        k, x = emulated(TWICE), np.ones(3, np.float32)
+        self.assertEqual(k(x=x, n=3)["out"].shape, (3,))
+        with self.assertRaises(loopwright.Error) as caught:
+            k(x=x, n=4)
+        self.assertEqual(caught.exception.code, "argument-shape")
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, code, work):
+        with self.assertRaises(loopwright.Error) as caught:
+            work()
+        self.assertEqual(caught.exception.code, code, str(caught.exception))
+        return caught.exception
+
+    def test_an_error_of_the_text_has_its_place(self):
+        error = self.refused("syntax", lambda: loopwright.Kernel("kernel a(", origin="a.lw"))
+        self.assertEqual(error.place[0], "a.lw")
+        self.assertIn("a.lw:1", str(error))
+
+    def test_all_errors_of_a_text_are_shown(self):
+        text = TWICE.replace("2.0*x[i]", "z[i] + w[i]")
+        error = self.refused("unknown-name", lambda: loopwright.Kernel(text))
+        self.assertEqual(len(error.errors), 2)
+        for alone in error.errors:
+            self.assertIsInstance(alone, loopwright.Error)
+            self.assertIn(str(alone), str(error))
+
+    def test_an_illegal_step_shows_two_executions(self):
+        k = loopwright.Kernel("""
+            kernel shift(x: f32[32])
+            domain { [i] : 1 <= i < 32 }
+            x[i] = x[i - 1]
+        """)
+        error = self.refused("race", lambda: k.apply("tag_inames(i: thread.x)"))
+        self.assertIn("i=1", error.witness)
+        self.assertIn("i=2", error.witness)
+        self.assertIn("tag_inames", str(error))
+
+    def test_arguments(self):
+        k = emulated(TWICE)
+        x = np.ones(3, np.float32)
+        for code, arguments in {
+            "missing-argument": {},
+            "unknown-argument": {"x": x, "z": 1},
+            "argument-type": {"x": np.ones(3)},
+            "argument-rank": {"x": np.ones((3, 1), np.float32)},
+            "argument-kind": {"x": "text"},
+            "scalar-type": {"x": x, "n": 3.5},
+            "scalar-range": {"x": x, "n": 1 << 40},
+            "read-only": {"x": x, "out": np.broadcast_to(np.float32(0), 3)},
+            "aliased-arguments": {"x": x, "out": x},
+        }.items():
+            with self.subTest(code):
+                self.refused(code, lambda: k(**arguments))
+        for array in [np.ones(3, ">f4"), np.ones(3, complex), np.array(["a"])]:
+            self.refused("argument-type", lambda: k(x=array))
+        packed = np.zeros(3, np.dtype([("a", "u1"), ("b", "<f4")]))
+        self.refused("tensor-strides", lambda: k(x=packed["b"]))
+
+    def test_a_refused_run_changes_no_array(self):
+        y = np.ones(3)
+        self.refused("argument-shape", lambda: emulated(AXPY)(x=np.ones(4), y=y, a=1.0))
+        self.assertEqual(y.tolist(), [1, 1, 1])
+
+    def test_devices(self):
+        self.refused("device", lambda: loopwright.Kernel(TWICE).on("tpu")(x=np.ones(1, np.float32)))
+
+    def test_parameters(self):
+        k = loopwright.Kernel(TWICE)
+        self.refused("unknown-parameter", lambda: k.apply(BLOCKS, block=2))
+        error = self.refused("open-parameter", lambda: k.apply(BLOCKS))
+        self.assertIn("threads", str(error))
+
+
+class Texts(unittest.TestCase):
+    def test_what_a_kernel_says_of_itself(self):
+        k = loopwright.Kernel(TWICE)
+        self.assertEqual(repr(k), "<loopwright.Kernel twice(x, out, n)>")
+        split = k.apply("split_iname(i, 128)")
+        self.assertEqual(repr(split), "<loopwright.Kernel twice(x, out, n) after 1 step>")
+        self.assertEqual(split.steps, "split_iname(i, 128)\n")
+        self.assertEqual(split.declared, k.declared)
+        self.assertIn("i_inner", str(split))
+        self.assertNotIn("i_inner", str(k))
+        self.assertEqual((k.name, k.arguments), ("twice", ["x", "out", "n"]))
+
+    def test_explanations(self):
+        k = loopwright.Kernel(TWICE).apply(BLOCKS, threads=32)
+        self.assertIn("proved", k.explain())
+        self.assertIn("split_iname(i, 32)", k.explain())
+        self.assertNotEqual(k.explain(lowered=True), k.explain())
+        self.assertIn("program", k.program)
+
+    def test_open_types_are_bound_for_texts(self):
+        k = loopwright.Kernel(SEGMENTS)
+        with self.assertRaises(loopwright.Error) as caught:
+            k.cuda
+        self.assertEqual(caught.exception.code, "open-type")
+        self.assertIn("double", k.with_types(T="f64").cuda)
+
+    def test_everything_is_documented(self):
+        for name in loopwright.__all__:
+            value = getattr(loopwright, name)
+            if inspect.isclass(value):
+                self.assertTrue(value.__doc__, name)
+        for name, value in inspect.getmembers(loopwright.Kernel):
+            if not name.startswith("_"):
+                self.assertTrue(inspect.getdoc(value), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

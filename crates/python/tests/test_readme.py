@@ -1,0 +1,26 @@
+"""The programs of the READMEs, which the test's script copies beside this file."""
+
+import contextlib
+import io
+import pathlib
+import re
+import unittest
+
+
+class Programs(unittest.TestCase):
+    def test_they_run(self):
+        files = sorted(pathlib.Path(__file__).parent.glob("*.md"))
+        if not files:
+            self.skipTest("there are no READMEs beside the tests")
+        for file in files:
+            programs = re.findall(r"```python\n(.*?)```", file.read_text(), re.DOTALL)
+            self.assertTrue(programs, file)
+            for program in programs:
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(compile(program, file.name, "exec"), {})
+                self.assertIn("__global__", printed.getvalue(), file)
+
+
+if __name__ == "__main__":
+    unittest.main()

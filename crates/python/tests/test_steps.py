@@ -1,0 +1,127 @@
+"""Steps as methods, and kernels declared by functions."""
+
+import inspect
+import unittest
+
+import numpy as np
+
+import loopwright
+from loopwright._steps import Steps
+
+TWICE = """
+    kernel twice(x: f32[n], out: f32[n], n: i32)
+    domain { [i] : 0 <= i < n }
+    out[i] = 2.0*x[i]
+"""
+
+
+class Methods(unittest.TestCase):
+    def test_a_method_is_the_step_of_its_text(self):
+        k = loopwright.Kernel(TWICE)
+        split = k.split_iname("i", 128, inner="lane")
+        self.assertEqual(split.steps, "split_iname(i, 128, inner=lane)\n")
+        self.assertEqual(split.text, k.apply("split_iname(i, 128, inner=lane)").text)
+        self.assertEqual(k.steps, "")
+
+    def test_arguments_of_every_kind(self):
+        k = loopwright.Kernel("""
+            kernel scale(x: f32[n, m], out: f32[n, m], n: i32, m: i32)
+            assume n >= 1
+            domain { [i, j] : 0 <= i < n and 0 <= j < m }
+            out[i, j] = 2.0*x[i, j]
+        """)
+        k = (
+            k.assume("m >= 1")
+            .tile(["i", "j"], [16, 32])
+            .tag_inames("j_inner: thread.x", i_inner="thread.y")
+            .tag_inames({"i_outer": "block.y"}, j_outer="block.x")
+            .fix_parameters(m=np.int64(64))
+        )
+        self.assertEqual(
+            k.steps.splitlines(),
+            [
+                "assume(1 <= m)",
+                "tile([i, j], [16, 32])",
+                "tag_inames(j_inner: thread.x, i_inner: thread.y)",
+                "tag_inames(i_outer: block.y, j_outer: block.x)",
+                "fix_parameters(m=64)",
+            ],
+        )
+        x = np.arange(192, dtype=np.float32).reshape(3, 64)
+        np.testing.assert_array_equal(k.on("emulator").check(x=x)["out"], 2 * x)
+
+    def test_a_reason_may_be_any_text(self):
+        k = loopwright.Kernel(TWICE).assume_legal("a reason, with a comma (and more) = so")
+        self.assertIn("a reason, with a comma (and more) = so", k.steps)
+
+    def test_a_refused_method_raises_and_leaves_the_kernel(self):
+        k = loopwright.Kernel(TWICE)
+        with self.assertRaises(loopwright.Error) as caught:
+            k.split_iname("j", 128)
+        self.assertIn("j", caught.exception.message)
+        self.assertEqual(k.steps, "")
+
+    def test_an_argument_is_one_argument(self):
+        k = loopwright.Kernel(TWICE)
+        for text in ["i); unroll(i", "i) unroll(i"]:
+            with self.assertRaises(loopwright.Error):
+                k.unroll(text)
+        for value in [True, 1.5, None]:
+            with self.assertRaises(TypeError):
+                k.split_iname("i", value)
+
+    def test_every_step_has_a_method_with_a_page(self):
+        names = [name for name in vars(Steps) if not name.startswith("_")]
+        self.assertGreater(len(names), 40)
+        for name in names:
+            method = getattr(loopwright.Kernel, name)
+            self.assertTrue(inspect.isfunction(method), name)
+            self.assertIn("Legality", inspect.getdoc(method), name)
+
+    def test_the_explanation_is_that_of_all_steps(self):
+        k = loopwright.Kernel(TWICE).split_iname("i", 32).apply("tag_inames(i_inner: thread.x)")
+        self.assertIn("split_iname(i, 32)", k.explain())
+        self.assertIn("tag_inames(i_inner: thread.x)", k.explain())
+
+
+class Functions(unittest.TestCase):
+    def test_a_docstring_is_the_text(self):
+        @loopwright.kernel
+        def anything(x, out, n):
+            """
+            kernel twice(x: f32[n], out: f32[n], n: i32)
+            domain { [i] : 0 <= i < n }
+            out[i] = 2.0*x[i]
+            """
+
+        self.assertEqual(anything.name, "twice")
+        self.assertEqual(anything.on("emulator")(x=np.ones(2, np.float32))["out"].tolist(), [2, 2])
+
+    def test_annotations_are_the_arguments(self):
+        @loopwright.kernel(pipeline="split_iname(i, $lanes)", lanes=8)
+        def twice(x: "f32[n]", out: "f32[n]", n: "i32"):
+            """
+            domain { [i] : 0 <= i < n }
+            out[i] = 2.0*x[i]
+            """
+
+        self.assertEqual(repr(twice), "<loopwright.Kernel twice(x, out, n) after 1 step>")
+        self.assertIn("kernel twice(x: f32[n], out: f32[n], n: i32)", twice.declared)
+
+    def test_an_error_names_the_function(self):
+        with self.assertRaises(loopwright.Error) as caught:
+
+            @loopwright.kernel
+            def wrong(x: "f32[n]", n: "i32"):
+                """x[i] = 1.0"""
+
+        self.assertIn("wrong", caught.exception.place[0])
+        with self.assertRaises(TypeError):
+
+            @loopwright.kernel
+            def untyped(x):
+                """x[0] = 1.0"""
+
+
+if __name__ == "__main__":
+    unittest.main()

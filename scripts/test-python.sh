@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the wheel of the Python package, installs it into an empty environment, and runs the
+# package's tests there.
+#
+# The wheel of this script is not optimised (--profile dev), and lies in target/wheels: `make wheel`
+# makes the one to be used.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/wheel.sh --profile dev --out target/wheels
+environment=$(mktemp -d target/wheel-test.XXXXXX)
+trap 'rm -rf "$environment"' EXIT
+"$(cat .build/python/interpreter)" -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index \
+    --find-links .build/python/packages target/wheels/loopwright-*.whl
+# Away from the sources: what is imported is what was installed.
+cp -r crates/python/tests "$environment/tests"
+cp README.md "$environment/tests/README.md"
+cp crates/python/README.md "$environment/tests/README-python.md"
+export LOOPWRIGHT_STAND_IN_SOURCE=$PWD/crates/driver-stand-in/src/stand_in.c
+cd "$environment"
+bin/python -m unittest discover --start-directory tests --quiet
