@@ -110,11 +110,11 @@ fn launches_in(body: &[HostStmt], f: &mut dyn FnMut(usize)) {
 /// The blocks of a launch.
 fn blocks_of(device: &DeviceKernel, place: &Place) -> Result<Place, Refusal> {
     let mut inside = place.clone();
-    for (dim, length) in [Dim::X, Dim::Y, Dim::Z].into_iter().zip(&device.grid) {
+    for dim in [Dim::X, Dim::Y, Dim::Z] {
         let index = block_index(dim);
         inside.dims.push(index.clone());
         inside.constraints.push(Constraint::nonneg(Aff::var(&index)));
-        inside.below(&Aff::var(&index), length)?;
+        inside.below(&Aff::var(&index), &device.grid[dim])?;
     }
     Ok(inside)
 }
