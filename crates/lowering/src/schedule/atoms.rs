@@ -22,7 +22,7 @@ use crate::{
         arrays::{dense_axis, known, storage_order},
     },
     program::Note,
-    schedule::{guards::irredundant, items::Item, lanes::Context, loop_bounds::Side, loops::constant_end},
+    schedule::{guards::irredundant, items::Item, lanes::Context},
 };
 
 /// Bytes of the words in which neighbouring elements of a fragment are loaded.
@@ -114,17 +114,6 @@ impl Planner<'_, '_> {
             if !inside.implies(&end)? {
                 return Err(refuse("atom-length", format!("`{k}` does not go from 0 to {}", last + 1)));
             }
-        }
-        // Boxes are whole: a loop around may run for more than the instances do.
-        let ends = (
-            constant_end(&bounds.lower, place, Side::Lower)?,
-            constant_end(&bounds.upper, place, Side::Upper)?,
-        );
-        if ends != (Some(0), Some(last + 1)) {
-            let why =
-                format!("`{k}` does not go from 0 to {} in each iteration of the loops around it", last + 1);
-            return Err(refuse("atom-length", why)
-                .help("let the loops around it have no iterations of other instructions alone"));
         }
         let lanes = info.lanes.clone();
         let known = inside.clone();

@@ -252,7 +252,7 @@ impl Planner<'_, '_> {
 }
 
 /// The first value, or the one after the last, where it is constant.
-pub(super) fn constant_end(end: &LoopEnd, place: &Place, side: Side) -> Result<Option<i64>, Diagnostic> {
+fn constant_end(end: &LoopEnd, place: &Place, side: Side) -> Result<Option<i64>, Diagnostic> {
     let mut weakest: Option<i64> = None;
     for bounds in &end.0 {
         let mut own: Option<i64> = None;
