@@ -95,22 +95,6 @@ fn scalars_are_not_read_elsewhere() {
     assert!(found.is_some_and(|d| d.contains("`lo` is read outside of the nest")));
 }
 
-/// Each segment has one result of an instruction: several threads have one each otherwise.
-#[test]
-fn the_reduction_is_in_no_other_loop_of_the_block() {
-    let of = |tag: &str, inames: &str| {
-        let axis = format!("domain {{ [j] : 0 <= j < 4 }}\n{tag}temp lo");
-        let total = format!("{{id=total, inames={inames}}}");
-        refusal(
-            &SUM.replace("temp lo", &axis).replace("out[s, 0]", "out[s, j]").replace("{id=total}", &total),
-        )
-    };
-    for tag in ["tag j: thread.x\n", "tag j: block.y\n", "tag j: ilp\n"] {
-        let found = of(tag, "s:j");
-        assert!(found.as_ref().is_some_and(|d| d.starts_with("not-ragged: ")), "{tag}: {found:?}");
-    }
-}
-
 /// Loops of the host may be around it, whose rounds write elements of their own.
 #[test]
 fn a_nest_of_each_round_of_the_host_is_flat() {
