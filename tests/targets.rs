@@ -63,7 +63,8 @@ fn numbers_of_the_target_are_limits() {
     assert_eq!(
         refusal(lowered(&kernel, Target { most_threads: 64, ..Target::cuda() })),
         "error[too-many-threads]: a block of 128 x 1 x 1 = 128 threads is more than the 64 that a \
-         block may have\n |\n = help: split the thread axes by smaller numbers"
+         block may have\n --> <kernel>:5:1\n  |\n5 | tag i: thread.x\n  | ^^^^^^^^^^^^^^^\n  |\n  = witness: \
+         `i: thread.x` has 128 values\n  = help: split the thread axes by smaller numbers"
     );
 }
 

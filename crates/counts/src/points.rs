@@ -148,7 +148,7 @@ pub(crate) fn count_points(
 ///
 /// let triangle = parse_domain("{ [i, j] : 0 <= i < n and 0 <= j <= i }").unwrap();
 /// let count = points(&triangle.inames, &triangle.constraints, &[]).unwrap();
-/// assert_eq!(count.to_string(), "(n^2 + n)/2 if 0 <= n");
+/// assert_eq!(count.to_string(), "(n^2 + n)/2 if 0 <= n + 1");
 /// assert_eq!(count.eval(&|_| Some(10)), Some(55));
 /// assert_eq!(count.eval(&|_| Some(-10)), Some(0));
 /// ```

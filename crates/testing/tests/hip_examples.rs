@@ -60,7 +60,7 @@ fn refusals_name_what_the_language_lacks() {
         hip_source(&program).err().unwrap().render()
     };
     let text = refused("matmul_bf16", "mma");
-    assert_eq!(text, "error[no-atom]: there is no atom `mma_m16n8k16_bf16` in HIP C++");
+    assert_eq!(text, "error[no-atom]: no instruction loads 4 matrices of bf16");
     let text = refused("matmul", "register_tile_async");
     assert!(
         text.starts_with("error[no-async-copies]: `matmul` copies asynchronously, which HIP C++ cannot\n"),

@@ -10,9 +10,6 @@
 //! condition that reads no data has to prove what it guards ([`super::scope`]). Only declared
 //! kernels are checked: transforms preserve the bounds.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_poly::System;
@@ -433,3 +430,6 @@ fn violation(
     }
     Ok(outside.sample_in_order(&BTreeMap::new(), &asked.parameters)?.map(Violation::At))
 }
+
+#[cfg(test)]
+mod tests;
