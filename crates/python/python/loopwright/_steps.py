@@ -74,7 +74,8 @@ class Steps:
         lowered.
 
         In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same,
-        also as `tag_inames("i:g.0, j:l.0")`.
+        also as `tag_inames("i:g.0, j:l.0")`. An iname may be a pattern:
+        `tag_inames(*_inner: unroll)`.
         """
         return self._step("tag_inames", arguments, options)
 
