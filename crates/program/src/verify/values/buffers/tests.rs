@@ -5,7 +5,7 @@ use loopwright_kernel_ir::{Aff, DType, Name};
 use super::{Buffers, Form, Forms, Piece};
 
 fn aff(terms: &[(&str, i64)], constant: i64) -> Aff {
-    let term = |(name, factor): &(&str, i64)| Aff::var(&Name::new(*name)).scale(*factor).unwrap();
+    let term = |(name, factor): &(&str, i64)| Aff::var(Name::new(*name)).scale(*factor).unwrap();
     terms.iter().map(term).fold(Aff::constant(constant), |sum, term| sum.add(&term).unwrap())
 }
 
