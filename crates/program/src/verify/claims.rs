@@ -18,9 +18,6 @@
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
-#[cfg(test)]
-mod tests;
-
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -410,3 +407,6 @@ fn needed_state(operator: &ReductionOp, joined: bool) -> Vec<usize> {
         needed.extend(more);
     }
 }
+
+#[cfg(test)]
+mod tests;

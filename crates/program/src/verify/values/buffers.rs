@@ -4,9 +4,6 @@
 //! parameters. One that is written in a loop over lanes is a function of the lane there, and of a
 //! parameter behind the loop. One that is written under a condition is read under the same.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::HashMap;
 
 use loopwright_kernel_ir::{Aff, Name};
@@ -229,3 +226,6 @@ impl Piece {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
