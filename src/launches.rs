@@ -6,12 +6,12 @@
 //! over the block, so that one count holds for all its threads. Bounds have to be affine, with
 //! minima and maxima; a bound that depends on data is refused.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, convert::Infallible};
 
 use loopwright_counts::{Formula, Refusal, assumptions, points};
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Dim, KernelData, Name};
 use loopwright_program::{
-    BinOp, DeviceKernel, HostStmt, Program, Scope, Step, Stmt, UnOp, Value, ValueKind, VarId,
+    BinOp, DeviceKernel, HostStmt, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 /// What one device kernel of a program costs besides its work.
@@ -187,32 +187,16 @@ impl Place {
 
     /// An integer as a function of parameters, blocks and loops.
     fn affine(&self, value: &Value) -> Option<Aff> {
-        match &value.kind {
-            ValueKind::Int(value) => Some(Aff::constant(*value)),
-            ValueKind::Param(name) => Some(Aff::var(name)),
-            ValueKind::Var(var) => self.variables.get(var).cloned(),
-            ValueKind::BlockIdx(dim) => Some(Aff::var(block_index(*dim))),
-            ValueKind::Cast(inner) if value.dtype.is_integer() && inner.dtype.is_integer() => {
-                self.affine(inner)
-            }
-            ValueKind::Unary(UnOp::Neg, a) => self.affine(a)?.neg().ok(),
-            ValueKind::Binary(op, a, b) => {
-                let (a, b) = (self.affine(a)?, self.affine(b)?);
-                let divisor = || b.as_constant().filter(|d| *d > 0);
-                match op {
-                    BinOp::Add => a.add(&b).ok(),
-                    BinOp::Sub => a.sub(&b).ok(),
-                    BinOp::Mul => match (a.as_constant(), b.as_constant()) {
-                        (Some(c), _) => b.scale(c).ok(),
-                        (_, Some(c)) => a.scale(c).ok(),
-                        _ => None,
-                    },
-                    BinOp::FloorDiv | BinOp::TruncDiv => a.floor_div(divisor()?).ok(),
-                    BinOp::FloorMod | BinOp::TruncRem => a.modulo(divisor()?).ok(),
-                    _ => None,
-                }
-            }
-            _ => None,
+        let known = value.affine(&mut |leaf| -> Result<_, Infallible> {
+            Ok(match &leaf.kind {
+                ValueKind::Var(var) => self.variables.get(var).cloned(),
+                ValueKind::BlockIdx(dim) => Some(Aff::var(block_index(*dim))),
+                _ => None,
+            })
+        });
+        match known {
+            Ok(value) => value,
+            Err(never) => match never {},
         }
     }
 

@@ -14,31 +14,14 @@ impl Reading<'_> {
     /// The value over coordinates, loops, parameters and data; `None` where it is not affine in
     /// these.
     pub fn aff(&mut self, value: &Value) -> Result<Option<Aff>> {
-        Ok(match &value.kind {
-            ValueKind::Int(v) => Some(Aff::constant(*v)),
-            ValueKind::Param(name) => Some(Aff::var(name)),
-            ValueKind::BlockIdx(dim) => Some(HardwareAxis::Grid(*dim).position()),
-            ValueKind::ThreadIdx(dim) => Some(HardwareAxis::Block(*dim).position()),
-            ValueKind::Var(var) => self.variable(var.0),
-            // Whether the type holds it is asked of all index arithmetic (see `index_range`).
-            ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => self.aff(a)?,
-            // What 64 bits do not hold is no function that queries are about.
-            ValueKind::Unary(UnOp::Neg, a) => self.aff(a)?.and_then(|a| a.neg().ok()),
-            ValueKind::Binary(op, a, b) => {
-                let (Some(a), Some(b)) = (self.aff(a)?, self.aff(b)?) else { return Ok(None) };
-                match (op, a.as_constant(), b.as_constant()) {
-                    (BinOp::Add, ..) => a.add(&b).ok(),
-                    (BinOp::Sub, ..) => a.sub(&b).ok(),
-                    (BinOp::Mul, Some(k), _) => b.scale(k).ok(),
-                    (BinOp::Mul, _, Some(k)) => a.scale(k).ok(),
-                    // The truncating forms stand only where they are the same.
-                    (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(k)) if k > 0 => a.floor_div(k).ok(),
-                    (BinOp::FloorMod | BinOp::TruncRem, _, Some(k)) if k > 0 => a.modulo(k).ok(),
-                    _ => None,
-                }
-            }
-            ValueKind::Load(element) if value.dtype.is_integer() => self.loaded(element)?,
-            _ => None,
+        value.affine(&mut |leaf| {
+            Ok(match &leaf.kind {
+                ValueKind::BlockIdx(dim) => Some(HardwareAxis::Grid(*dim).position()),
+                ValueKind::ThreadIdx(dim) => Some(HardwareAxis::Block(*dim).position()),
+                ValueKind::Var(var) => self.variable(var.0),
+                ValueKind::Load(element) if leaf.dtype.is_integer() => self.loaded(element)?,
+                _ => None,
+            })
         })
     }
 
