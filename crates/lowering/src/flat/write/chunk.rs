@@ -130,8 +130,7 @@ impl<'w> Writer<'w, '_, '_> {
         body: &mut Vec<Stmt>,
     ) -> Result<(), Diagnostic> {
         let points = self.plan.cut.tile;
-        let var = self.emitter.new_var("tile", self.emitter.index(), false);
-        self.emitter.vars[var.0].index = true;
+        let var = self.index_var("tile");
         let mut inside = Vec::new();
         // After the first tile, all points up to the chunk's end belong to it.
         let begin = self.counter("begin", chunk.from.clone(), None, body);

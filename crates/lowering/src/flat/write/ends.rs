@@ -161,8 +161,7 @@ impl Writer<'_, '_, '_> {
         let mut inner = vec![self.mark_group(chunk, after(registers.next_ends), tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", chunk.end_segment.clone(), None, &mut many);
-        let at = self.emitter.new_var("at", self.emitter.index(), false);
-        self.emitter.vars[at.0].index = true;
+        let at = self.index_var("at");
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), chunk, "")?];
         each.push(self.mark_group(chunk, after(registers.further_ends), tile, ""));
         let all = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
@@ -191,8 +190,7 @@ impl Writer<'_, '_, '_> {
         let ChunksPlan { registers, .. } = self.of_chunks();
         let mut body = Vec::new();
         let until = self.counter("until", chunk.end_segment.clone(), None, &mut body);
-        let at = self.emitter.new_var("at", self.emitter.index(), false);
-        self.emitter.vars[at.0].index = true;
+        let at = self.index_var("at");
         let mut group = Vec::new();
         let last = self.named("last_end", self.last_end(registers.ends), &mut group);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
@@ -243,8 +241,7 @@ impl Writer<'_, '_, '_> {
     pub(super) fn close_empty(&mut self, chunk: &Chunk, progress: &Progress) -> Result<Stmt, Diagnostic> {
         let some = Value::binary(BinOp::Lt, self.var(progress.segment), self.int(0));
         let first = sub(self.int(-1), self.var(progress.segment));
-        let own = self.emitter.new_var("own_segment", self.emitter.index(), false);
-        self.emitter.vars[own.0].index = true;
+        let own = self.index_var("own_segment");
         let neutral = self.neutral()?;
         let written = self.result(neutral, self.var(own))?;
         Ok(Stmt::For {

@@ -66,8 +66,7 @@ impl<'w> Writer<'w, '_, '_> {
         let carry = self.state("carry", neutral, &mut body);
         let blocks = self.named("blocks", scratch.blocks.clone(), &mut body);
 
-        let var = self.emitter.new_var("first_block", self.emitter.index(), false);
-        self.emitter.vars[var.0].index = true;
+        let var = self.index_var("first_block");
         let mut each = Vec::new();
         let number = Value::binary(BinOp::TruncDiv, self.var(var), self.int(plan.together));
         let turn = Value::binary(BinOp::TruncRem, number, self.int(2));

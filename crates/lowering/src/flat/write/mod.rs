@@ -251,13 +251,19 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         Value { dtype: self.emitter.index(), kind: ValueKind::BlockIdx(Dim::X) }
     }
 
+    /// A new index that is not set, as that of a loop.
+    fn index_var(&mut self, like: &str) -> VarId {
+        let var = self.emitter.new_var(like, self.emitter.index(), false);
+        self.emitter.vars[var.0].index = true;
+        var
+    }
+
     /// Names an index that does not change.
     fn named(&mut self, like: &str, value: Value, body: &mut Vec<Stmt>) -> Value {
         if value.as_int().is_some() {
             return value;
         }
-        let var = self.emitter.new_var(like, self.emitter.index(), false);
-        self.emitter.vars[var.0].index = true;
+        let var = self.index_var(like);
         body.push(Stmt::Let { var, value, leaf: None });
         self.emitter.var_value(var)
     }

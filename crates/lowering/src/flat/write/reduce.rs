@@ -39,8 +39,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Copies all marks of the thread's points by the accesses of the plan; `copy` gives the destination
-    /// and the source.
+    /// Copies all marks of the thread's points by the accesses of the plan; `copy` gives the
+    /// destination and the source.
     fn each_mark(
         &mut self,
         chunk: &Chunk,

@@ -55,9 +55,8 @@ impl Writer<'_, '_, '_> {
         let before = Value::binary(BinOp::Le, step, border.clone());
         let last_lane = Value::int(DType::I32, self.warp_size() - 1);
         let since = Value::ballot(before, self.emitter.target()).leading_zeros();
-        let digit = self.emitter.new_var("digit", self.emitter.index(), false);
+        let digit = self.index_var("digit");
         self.emitter.vars[digit.0].within = Some((0, self.warp_size() - 1));
-        self.emitter.vars[digit.0].index = true;
         let value = sub(last_lane, since).cast(self.emitter.index());
         round.push(Stmt::Let { var: digit, value, leaf: None });
         let all = add(self.var(ended), mul(self.var(digit), self.var(unit)));
