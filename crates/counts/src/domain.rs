@@ -162,14 +162,8 @@ impl<'l, 'k> Domains<'l, 'k> {
     }
 
     fn count_where(&mut self, domain: &Domain, more: &[Constraint]) -> Result<Formula, Refusal> {
-        let (dims, constraints) = if more.is_empty() {
-            (domain.dims.clone(), domain.constraints.clone())
-        } else {
-            let all = domain.constraints.iter().chain(more).cloned().collect();
-            let (more_dims, constraints) = self.close(&domain.inames, all)?;
-            // A definition that was there already is not repeated by `close`, which starts anew.
-            (more_dims, constraints)
-        };
+        let all = domain.constraints.iter().chain(more).cloned().collect();
+        let (dims, constraints) = self.close(&domain.dims, all)?;
         let text: Vec<String> = constraints.iter().map(|c| format!("{c:?}")).collect();
         let key = (dims.clone(), text.join(";"));
         if let Some(known) = self.known.get(&key) {

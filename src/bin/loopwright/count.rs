@@ -7,8 +7,8 @@ use clap::Args as ClapArgs;
 use loopwright::counts::{Counts, Formula, Total, count};
 use loopwright::ir::{Arg, LoopKernel, Name};
 use loopwright::launches::{LaunchCount, count_launches};
-use loopwright::lowering::{LowerOptions, lower};
 use loopwright::prelude::Diagnostic;
+use loopwright::runtime::program_to_show;
 use serde_json::{Value, json};
 
 use crate::input::{self, Failure, Form};
@@ -105,8 +105,8 @@ struct Launches {
 
 impl Launches {
     fn of(kernel: &LoopKernel) -> Launches {
-        let program = match lower(kernel, LowerOptions::default()) {
-            Ok(program) => program,
+        let program = match program_to_show(kernel, None) {
+            Ok((program, _)) => program,
             Err(d) => {
                 let refused = format!("launches and barriers are not known: {}", d.message);
                 return Launches { rows: Vec::new(), refused: Some(refused) };
