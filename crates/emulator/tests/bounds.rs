@@ -82,14 +82,10 @@ fn offsets_of_other_elements() {
     }
 }
 
-/// Of private elements that are the same for all threads, and are known only when the program runs.
-/// In rows of 4, `r[1, 2]` is the element 6; swizzled, the row's number 1 makes it 4 + (2 ^ 1).
-#[test]
-fn offsets_of_other_private_elements() {
-    for (layout, right) in [("", 6), (" layout((4,4):(1,4))", 9), (" swizzle(2, 0, 2)", 7)] {
-        for offset in 0..16 {
-            let text = format!(
-                "program p(x, n: i32) index i32
+/// A program of four threads with an array `r` of each, of this shape and layout.
+fn of_private_array(shape: &str, body: &str) -> Program {
+    let text = format!(
+        "program p(x, n: i32) index i32
 global x: f32[4] read written
 leaf put \"x[t] = 2.0\"
 host {{
@@ -98,13 +94,22 @@ host {{
 kernel p(x written, n: i32) {{
     grid(1, 1, 1)
     block(4, 1, 1)
-    private r: f32[4, 4]{layout}
+    private r: f32{shape}
 
-    store r[n + 1, n + 2 @ n + {offset}] = 2.0f32 {{put}}
-}}
+    {body}}}
 "
-            );
-            let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+    );
+    Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"))
+}
+
+/// Of private elements that are the same for all threads, and are known only when the program runs.
+/// In rows of 4, `r[1, 2]` is the element 6; swizzled, the row's number 1 makes it 4 + (2 ^ 1).
+#[test]
+fn offsets_of_other_private_elements() {
+    for (layout, right) in [("", 6), (" layout((4,4):(1,4))", 9), (" swizzle(2, 0, 2)", 7)] {
+        for offset in 0..16 {
+            let put = format!("store r[n + 1, n + 2 @ n + {offset}] = 2.0f32 {{put}}\n");
+            let p = of_private_array(&format!("[4, 4]{layout}"), &put);
             let mut args = Arguments::new().array("x", Buffer::zeros(F, 4)).scalar("n", 0i32);
             let found = run(&p, &mut args, &Options::default()).err().map(|fault| fault.kind);
             assert_eq!(found, (offset != right).then_some(FaultKind::InvalidProgram), "{layout} {offset}");
@@ -162,24 +167,9 @@ fn private_arrays_have_axes_too() {
 #[test]
 fn private_arrays_with_layouts_have_axes_too() {
     let stored = |row: i64, column: i64, offset: i64| {
-        let text = format!(
-            "program p(x, n: i32) index i32
-global x: f32[4] read written
-leaf put \"x[t] = 2.0\"
-host {{
-    launch p
-}}
-kernel p(x written, n: i32) {{
-    grid(1, 1, 1)
-    block(4, 1, 1)
-    private r: f32[3, 4] layout((3,4):(1,3))
-
-    store r[n + {row}, n + {column} @ n + {offset}] = 2.0f32 {{put}}
-    store x[thread.x] = r[n + {row}, n + {column} @ n + {offset}] {{put}}
-}}
-"
-        );
-        let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let element = format!("r[n + {row}, n + {column} @ n + {offset}]");
+        let body = format!("store {element} = 2.0f32 {{put}}\n    store x[thread.x] = {element} {{put}}\n");
+        let p = of_private_array("[3, 4] layout((3,4):(1,3))", &body);
         let mut args = Arguments::new().array("x", Buffer::zeros(F, 4)).scalar("n", 0i32);
         let found = run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell));
         let twos = Buffer::from_slice(&[2.0f32; 4]);
