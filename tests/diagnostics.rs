@@ -83,7 +83,8 @@ fn codes_of(source: &str) -> BTreeSet<String> {
     // Those of other names take it at once, if they take one.
     let others = ["refuse(", "refuse_with(", "(unknown("];
     let mut codes = BTreeSet::new();
-    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+    // A module in a file of its own may be declared anywhere.
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     for maker in makers {
         for (at, _) in code.match_indices(maker) {
             codes.extend(literal(&code[at + maker.len()..]).filter(|c| is_code(c)).map(str::to_owned));
