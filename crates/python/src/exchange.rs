@@ -2,8 +2,8 @@
 //!
 //! | protocol | who has it | used for |
 //! |---|---|---|
-//! | `__array_interface__`: address, type, shape, strides | NumPy and its relatives | the host |
-//! | `__dlpack__`: a capsule that owns the memory | NumPy, PyTorch, JAX, CuPy and others | the host, and GPUs |
+//! | `__array_interface__`: address, type, shape, strides | NumPy | the host |
+//! | `__dlpack__`: a capsule that owns the memory | NumPy, PyTorch, JAX, CuPy | the host, and GPUs |
 //!
 //! The array interface comes first: it also describes memory that may only be read, and the types
 //! that other packages add to NumPy.

@@ -165,9 +165,9 @@ impl Kernel {
     }
 
     /// Runs the kernel once. Returns the arrays that it wrote, the device's name, the milliseconds
-    /// and the emulator's counts. An array is `None` if it is in the caller's own memory on the device. With
-    /// `check`, results are first compared with those of the declared kernel. With `keeps`, the
-    /// caller's arrays on the host are not overwritten with the results.
+    /// and the emulator's counts. An array is `None` if it is in the caller's own memory on the
+    /// device. With `check`, results are first compared with those of the declared kernel. With
+    /// `keeps`, the caller's arrays on the host are not overwritten with the results.
     #[pyo3(signature = (values, device, stream, keeps, check, tolerance))]
     #[expect(clippy::too_many_arguments, reason = "called in one place, in the package")]
     fn run<'py>(

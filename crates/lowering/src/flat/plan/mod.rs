@@ -6,9 +6,9 @@
 //! |---|---|
 //! | [`cut`] | steps, tiles and chunks; full and later chunks; the numbers of chunks and blocks |
 //! | [`search`] | how the first launch finds where chunks begin |
-//! | [`inputs`] | which inputs go through shared memory, what is loaded of each point, by which vectors |
-//! | [`storage`] | arrays of a block and of each thread, their padding; whether shared memory holds them |
-//! | [`reduction`] | accumulators of lanes, points outside of a chunk, segments of lanes, widths of copies |
+//! | [`inputs`] | inputs in shared memory; what is loaded of each point, by which vectors |
+//! | [`storage`] | arrays of a block and of each thread, with padding; whether they fit |
+//! | [`reduction`] | accumulators of lanes, points outside of a chunk, widths of copies |
 //! | [`occupancy`] | for how many blocks a multiprocessor has to have registers |
 //! | [`order`] | the order of work on chunks and tiles, barriers |
 //! | [`join`] | how the last launch joins what blocks have left |
