@@ -6,6 +6,7 @@
 # make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
 # make machine-code  instructions in the inner loops of the examples' products, registers and spills; ARGS="ARCH KERNEL/PIPELINE..."
 # make wheel  the Python package: dist/loopwright-*.whl
+# make book   the book, with the reference of all steps: target/book/index.html
 # make setup   installs what is missing (the others do it first)
 
 CARGO ?= cargo
@@ -13,7 +14,7 @@ ARGS ?=
 MUTANTS ?= 0/100
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test values bench sweep mutants machine-code wheel setup lint doc external python
+.PHONY: demo test values bench sweep mutants machine-code wheel book setup lint doc external python
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
@@ -55,6 +56,9 @@ machine-code: setup
 
 wheel: setup
 	@scripts/wheel.sh --release --out dist
+
+book: setup
+	@scripts/book.sh
 
 setup:
 	@scripts/setup.sh

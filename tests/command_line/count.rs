@@ -90,6 +90,24 @@ fn sizes_are_those_of_the_kernel() {
     assert!(text.contains("m*n    needs n") || text.contains("needs n"), "{text}");
 }
 
+/// Each block of a row of blocks fetches the row's tiles of `a` for itself, and each of a column the
+/// column's tiles of `b`: the numbers are those of one of them, and the table says so.
+#[test]
+fn what_each_block_does_for_itself_is_marked() {
+    let (kernel, pipeline) = (example("kernels/matmul.lw"), example("pipelines/matmul/tiled_16.pipe"));
+    let text = out(&call(&["count", &kernel, &pipeline]));
+    let words = |start: &str| -> Vec<String> {
+        let line =
+            text.lines().find(|l| l.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(start));
+        line.unwrap_or_else(|| panic!("{start}: {text}")).split("  ").map(|w| w.trim().to_owned()).collect()
+    };
+    assert!(words("a_fetch").contains(&"for each block.x".to_owned()), "{text}");
+    assert!(words("b_fetch").contains(&"for each block.y".to_owned()), "{text}");
+    assert!(words("load a f32 global").contains(&"for each block.x".to_owned()), "{text}");
+    assert!(!words("product.update").iter().any(|w| w.starts_with("for each")), "{text}");
+    assert!(!words("store c f32 global").iter().any(|w| w.starts_with("for each")), "{text}");
+}
+
 /// Barriers of a tiled product: two for each tile of each block; and launches under a host's loop.
 #[test]
 fn launches_and_barriers_of_the_program() {

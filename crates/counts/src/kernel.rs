@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, DType, Diagnostic, Expr, HardwareAxis, Instruction, KernelData, Lookup, Name, Part,
-    PartRef,
+    Access, AddressSpace, AxisSet, DType, Diagnostic, Expr, HardwareAxis, Instruction, KernelData, Lookup,
+    Name, Part, PartRef,
 };
+use loopwright_legality::executor;
 
 use crate::{
     Along, Direction, Operation, Refusal, Stride, Total,
@@ -20,6 +21,9 @@ use crate::{
 pub struct PartCount {
     /// The part.
     pub part: PartRef,
+    /// The axes of which each coordinate runs a copy of its own, such as the blocks of a row of
+    /// tiles that all fetch one tile. The total counts the copies of one coordinate.
+    pub copies: AxisSet,
     /// The number of its executions.
     pub total: Total,
 }
@@ -31,6 +35,8 @@ pub struct OperationCount {
     pub operation: Operation,
     /// The type in which it is done.
     pub dtype: DType,
+    /// The axes of which each coordinate does them, as in [`PartCount::copies`].
+    pub copies: AxisSet,
     /// Their number.
     pub total: Total,
 }
@@ -50,6 +56,8 @@ pub struct AccessCount {
     pub along: Along,
     /// The distance of what these access.
     pub stride: Stride,
+    /// The axes of which each coordinate does them, as in [`PartCount::copies`].
+    pub copies: AxisSet,
     /// The number of accesses: one for each execution, however lanes share them.
     pub total: Total,
 }
@@ -81,12 +89,12 @@ pub struct Counts {
 }
 
 /// Where an access is found, as a key: totals are kept by it.
-type AccessKey = (Name, Direction, Along, Stride);
+type AccessKey = (Name, Direction, Along, Stride, AxisSet);
 
 /// The walk over a kernel.
 struct Walk<'l, 'k> {
     domains: Domains<'l, 'k>,
-    operations: BTreeMap<(Operation, DType), Total>,
+    operations: BTreeMap<(Operation, DType, AxisSet), Total>,
     accesses: BTreeMap<AccessKey, Total>,
     cells: BTreeMap<(Name, Direction), (Result<Cells, Diagnostic>, bool)>,
 }
@@ -96,7 +104,8 @@ struct Walk<'l, 'k> {
 ///
 /// Counted is what the kernel says, for all its executions together: for a transformed kernel its
 /// copies too, but nothing that lowering adds (how threads join a reduction, barriers, index
-/// arithmetic, elements that lanes load once for all). A formula is exact wherever the kernel's
+/// arithmetic, elements that lanes load once for all). What each coordinate of an axis does for
+/// itself is counted once, and has that axis in `copies`. A formula is exact wherever the kernel's
 /// assumptions hold and no argument has a negative length, unless its [`Total`] says *at most*:
 /// conditions that are not affine count as if they always held. A count without a formula has the
 /// reason in its place; the others stand.
@@ -126,14 +135,22 @@ pub fn count(kernel: &KernelData) -> Result<Counts, Diagnostic> {
     let mut parts = Vec::new();
     for instruction in &kernel.instructions {
         for part in kernel.parts(instruction) {
+            let copies = walk.copies(instruction, part.part);
             let total = walk.part(instruction, &part)?;
-            parts.push(PartCount { part, total });
+            parts.push(PartCount { part, copies, total });
         }
     }
     walk.finish(parts)
 }
 
 impl Walk<'_, '_> {
+    /// The axes of which each coordinate runs a part for itself.
+    fn copies(&self, instruction: &Instruction, part: Part) -> AxisSet {
+        let lookup = self.domains.lookup;
+        let inames = lookup.inames_of(instruction, part);
+        executor(lookup.kernel(), lookup, instruction, part, &inames).everywhere().collect()
+    }
+
     /// Adds what a part does; returns how often it runs.
     fn part(&mut self, instruction: &Instruction, part: &PartRef) -> Result<Total, Diagnostic> {
         let domain = match self.domains.of(instruction, part.part) {
@@ -145,7 +162,7 @@ impl Walk<'_, '_> {
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
         of_part(&self.domains, instruction, part.part, &domain.inames, start, &mut note)?;
-        self.add_operations(&domain, part, found);
+        self.add_operations(&domain, instruction, part, found);
         let accesses = accesses_of(&self.domains, instruction, part.part, &domain.inames, start);
         self.add_accesses(&domain, part, instruction, accesses);
         self.predicate(instruction, part, &domain)?;
@@ -168,7 +185,7 @@ impl Walk<'_, '_> {
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
         of_predicate(&self.domains, predicate, &domain.inames, &mut note)?;
-        self.add_operations(domain, part, found);
+        self.add_operations(domain, instruction, part, found);
         let mut accesses = Vec::new();
         loads(&self.domains, predicate, &domain.inames, &Guard::always().undecided(), &mut accesses);
         let accesses = accesses.into_iter().map(|(a, g)| (a, Direction::Load, g)).collect();
@@ -181,10 +198,17 @@ impl Walk<'_, '_> {
         Total::of(formula, guard.at_most, &format!("`{part}`"))
     }
 
-    fn add_operations(&mut self, domain: &Domain, part: &PartRef, found: Vec<(Operation, DType, Guard)>) {
+    fn add_operations(
+        &mut self,
+        domain: &Domain,
+        instruction: &Instruction,
+        part: &PartRef,
+        found: Vec<(Operation, DType, Guard)>,
+    ) {
+        let copies = self.copies(instruction, part.part);
         for (operation, dtype, guard) in found {
             let total = self.total(domain, &guard, part);
-            self.operations.entry((operation, dtype)).or_insert_with(Total::zero).add(&total, 1);
+            self.operations.entry((operation, dtype, copies)).or_insert_with(Total::zero).add(&total, 1);
         }
     }
 
@@ -196,13 +220,14 @@ impl Walk<'_, '_> {
         accesses: Vec<(Access, Direction, Guard)>,
     ) {
         let along = along(self.domains.lookup, &domain.inames, part);
+        let copies = self.copies(instruction, part.part);
         for (access, direction, guard) in accesses {
             let mut total = self.total(domain, &guard, part);
             if direction == Direction::Update {
                 total.formula = Err(by_blocks(instruction));
             }
             let stride = stride(self.domains.lookup, &access, &along);
-            let key = (access.array.clone(), direction, along.clone(), stride);
+            let key = (access.array.clone(), direction, along.clone(), stride, copies);
             self.accesses.entry(key).or_insert_with(Total::zero).add(&total, 1);
             let space = self.domains.lookup.array(&access.array).map(|a| a.space);
             if space == Some(AddressSpace::Global) {
@@ -229,7 +254,8 @@ impl Walk<'_, '_> {
         let inames = self.domains.lookup.inames_of(instruction, part.part);
         let total = Total::of(Err(refusal.clone()), false, &format!("`{part}`"));
         let mut found = Vec::new();
-        let mut note = |operation, dtype, _: &Guard| found.push((operation, dtype));
+        let copies = self.copies(instruction, part.part);
+        let mut note = |operation, dtype, _: &Guard| found.push((operation, dtype, copies));
         of_part(&self.domains, instruction, part.part, &inames, &Guard::always(), &mut note)?;
         for key in found {
             self.operations.entry(key).or_insert_with(Total::zero).add(&total, 1);
@@ -239,7 +265,7 @@ impl Walk<'_, '_> {
             accesses_of(&self.domains, instruction, part.part, &inames, &Guard::always())
         {
             let stride = stride(self.domains.lookup, &access, &along);
-            let key = (access.array.clone(), direction, along.clone(), stride);
+            let key = (access.array.clone(), direction, along.clone(), stride, copies);
             self.accesses.entry(key).or_insert_with(Total::zero).add(&total, 1);
             if self.domains.lookup.array(&access.array).is_some_and(|a| a.space == AddressSpace::Global) {
                 let side = if direction == Direction::Load { direction } else { Direction::Store };
@@ -256,16 +282,15 @@ impl Walk<'_, '_> {
             let known = lookup.types().element(array).and_then(loopwright_kernel_ir::Type::known);
             known.ok_or_else(|| Diagnostic::new("open-type", format!("the type of `{array}` is open")))
         };
-        let operations = self.operations.into_iter().map(|((operation, dtype), total)| OperationCount {
-            operation,
-            dtype,
-            total,
-        });
+        let operations = self
+            .operations
+            .into_iter()
+            .map(|((operation, dtype, copies), total)| OperationCount { operation, dtype, copies, total });
         let mut accesses = Vec::new();
-        for ((array, direction, along, stride), total) in self.accesses {
+        for ((array, direction, along, stride, copies), total) in self.accesses {
             let space = lookup.array(&array).map_or(AddressSpace::Global, |a| a.space);
             let dtype = dtype(&array)?;
-            accesses.push(AccessCount { array, space, dtype, direction, along, stride, total });
+            accesses.push(AccessCount { array, space, dtype, direction, along, stride, copies, total });
         }
         let mut footprints = Vec::new();
         for ((array, direction), (cells, at_most)) in self.cells {

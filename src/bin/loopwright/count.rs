@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::Args as ClapArgs;
 use loopwright::counts::{Counts, Formula, Total, count};
-use loopwright::ir::{Arg, LoopKernel, Name};
+use loopwright::ir::{Arg, AxisSet, HardwareAxis, LoopKernel, Name};
 use loopwright::launches::{LaunchCount, count_launches};
 use loopwright::prelude::Diagnostic;
 use loopwright::runtime::program_to_show;
@@ -33,6 +33,8 @@ pub struct Count {
 /// A line of the table: what is counted, its total.
 struct Row<'c> {
     cells: Vec<String>,
+    /// The axes of which each coordinate does this for itself.
+    copies: AxisSet,
     total: &'c Total,
     /// Bytes of an element.
     bytes: Option<usize>,
@@ -128,17 +130,18 @@ impl Launches {
 }
 
 fn sections<'c>(counts: &'c Counts, launches: &'c Launches) -> Vec<(&'static str, Vec<Row<'c>>)> {
-    let row = |cells: Vec<String>, total, bytes| Row { cells, total, bytes };
-    let parts = counts.parts.iter().map(|p| row(vec![p.part.to_string()], &p.total, None));
+    let copied = |cells: Vec<String>, copies, total| Row { cells, copies, total, bytes: None };
+    let row = |cells: Vec<String>, total, bytes| Row { cells, copies: AxisSet::default(), total, bytes };
+    let parts = counts.parts.iter().map(|p| copied(vec![p.part.to_string()], p.copies, &p.total));
     let operations = counts
         .operations
         .iter()
-        .map(|o| row(vec![o.operation.to_string(), o.dtype.to_string()], &o.total, None));
+        .map(|o| copied(vec![o.operation.to_string(), o.dtype.to_string()], o.copies, &o.total));
     let accesses = counts.accesses.iter().map(|a| {
         let stride = format!("{} along {}", a.stride, a.along);
         let cells =
             [a.direction.to_string(), a.array.to_string(), a.dtype.to_string(), a.space.to_string(), stride];
-        row(cells.to_vec(), &a.total, None)
+        copied(cells.to_vec(), a.copies, &a.total)
     });
     let footprints = counts.footprints.iter().map(|f| {
         let cells = vec![f.direction.to_string(), f.array.to_string(), f.dtype.to_string()];
@@ -168,6 +171,7 @@ fn as_text(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BT
             .map(|row| {
                 let mut cells = row.cells.clone();
                 cells.push(formula(row.total, &mut refusals));
+                cells.push(each_of(row.copies));
                 cells.push(number(row.total, sizes, row.bytes));
                 cells
             })
@@ -189,6 +193,12 @@ fn as_text(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BT
         let _ = writeln!(text, "{}({}) {refusal}", if k == 0 { "\n" } else { "" }, k + 1);
     }
     text
+}
+
+/// `for each block.x`: the axes of which each coordinate does this for itself.
+fn each_of(copies: AxisSet) -> String {
+    let axes: Vec<&str> = copies.iter().map(HardwareAxis::coordinate).collect();
+    if axes.is_empty() { String::new() } else { format!("for each {}", axes.join(", ")) }
 }
 
 /// The formula; or a number that stands for a refusal, which is printed below the tables.
@@ -246,14 +256,17 @@ fn as_json(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BT
         row
     };
     let all = |rows: Vec<Value>| Value::Array(rows);
+    let axes = |set: AxisSet| set.iter().map(HardwareAxis::coordinate).collect::<Vec<_>>();
     json!({
         "kernel": kernel.name.to_string(),
         "sizes": sizes.iter().map(|(n, v)| (n.to_string(), json!(v))).collect::<serde_json::Map<_, _>>(),
         "executions": all(counts.parts.iter().map(|p| {
-            total(json!({ "part": p.part.to_string() }), &p.total)
+            total(json!({ "part": p.part.to_string(), "copies": axes(p.copies) }), &p.total)
         }).collect()),
         "operations": all(counts.operations.iter().map(|o| {
-            let row = json!({ "operation": o.operation.to_string(), "type": o.dtype.to_string() });
+            let row = json!({
+                "operation": o.operation.to_string(), "type": o.dtype.to_string(), "copies": axes(o.copies),
+            });
             total(row, &o.total)
         }).collect()),
         "accesses": all(counts.accesses.iter().map(|a| {
@@ -261,6 +274,7 @@ fn as_json(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BT
                 "direction": a.direction.to_string(), "array": a.array.to_string(),
                 "type": a.dtype.to_string(), "space": a.space.to_string(),
                 "stride": a.stride.to_string(), "along": a.along.to_string(),
+                "copies": axes(a.copies),
             });
             total(row, &a.total)
         }).collect()),

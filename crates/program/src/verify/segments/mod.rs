@@ -9,7 +9,7 @@
 //! 1. `lengths` chooses lengths of segments, and from these follow offsets and parameters (a point
 //!    of the assumptions, the domain of the segments and the declared ranges).
 //! 2. `block` executes the launches of the nest on numbers, a block at a time, its threads in step;
-//!    elements of arrays are numbers that a hash gives, within declared ranges.
+//!    elements of arrays are what `data` says: numbers for which what the kernel declares holds.
 //! 3. `wanted` interprets the kernel's tree on the same numbers: the loads of a segment, the
 //!    neutral value, the points in their order, the results.
 //! 4. Each element of a target that the kernel writes has to be written, once, with the same number
@@ -22,6 +22,7 @@
 //! code of their own. What it does not reach is listed at the head of [`super`].
 
 mod block;
+mod data;
 mod lengths;
 mod nest;
 mod number;
@@ -35,9 +36,10 @@ use loopwright_poly::{System, Table};
 use super::values::Spec;
 use crate::{Owner, Program, eval_host};
 use block::{Machine, Stop};
+use data::{Data, room};
 use lengths::{Lengths, cases};
 use nest::Nest;
-use number::{Num, hash, hash_of_name};
+use number::{Num, hash_of_name};
 use wanted::Interpreter;
 
 /// What is wrong with a nest.
@@ -132,7 +134,13 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
     // As few blocks as there can be, if the range may end with the last point.
     exact.extend(known.iter().cloned());
     let sample = |constraints: &[Constraint]| System::new(constraints).ok()?.sample(&BTreeMap::new()).ok()?;
-    let mut found = sample(&exact).or_else(|| sample(&known))?;
+    // Ranges that hold no number are no matter where nothing is read from their arrays.
+    let room = room(nest.kernel, &nest.bounds[0].array);
+    let and_room = |constraints: &[Constraint]| sample(&[constraints, &room].concat());
+    let mut found = and_room(&exact)
+        .or_else(|| and_room(&known))
+        .or_else(|| sample(&exact))
+        .or_else(|| sample(&known))?;
     // What nothing is said about is not in the system.
     for scalar in program.scalars() {
         found.entry(scalar.name.clone()).or_insert(1);
@@ -187,7 +195,7 @@ fn check<'k>(
     for length in &lengths.lengths {
         offsets.push(offsets[offsets.len() - 1] + length);
     }
-    let ranges = ranges(nest.kernel, program, &scalar);
+    let data = Data::of(nest.kernel, program, &scalar);
     let element = |k: usize, offset: i64| -> Num {
         let global = &program.globals[k];
         if k == array {
@@ -197,11 +205,7 @@ fn check<'k>(
         if global.owner == Owner::Launch && !nest.is_of_kernel(&global.name) {
             return Num::Nothing;
         }
-        let drawn = hash([k as u64, offset as u64]);
-        match ranges.get(&k) {
-            Some((low, high)) if low < high => Num::Int(low + (drawn % (high - low) as u64) as i64),
-            _ => Num::drawn(global.dtype, drawn),
-        }
+        data.element(program, k, offset)
     };
 
     let mut interpreter = Interpreter::new(nest, program, &mut spec, names.clone(), &element, &of_float);
@@ -222,24 +226,6 @@ fn check<'k>(
         machine.launch(&program.kernels[*launch])?;
     }
     compare(nest, program, &wanted, &machine.written)
-}
-
-/// The declared ranges of integer arrays, for these parameters.
-fn ranges(
-    kernel: &LoopKernel,
-    program: &Program,
-    scalar: &dyn Fn(&Name) -> Option<i64>,
-) -> HashMap<usize, (i64, i64)> {
-    let mut found = HashMap::new();
-    for fact in &kernel.facts {
-        let Fact::Range { array, lower, upper } = fact else { continue };
-        let number = program.globals.iter().position(|g| g.name == *array);
-        let value = |e: &Option<Expr>| e.as_ref()?.to_aff()?.eval(scalar);
-        if let (Some(k), Some(low), Some(high)) = (number, value(lower), value(upper)) {
-            found.insert(k, (low, high));
-        }
-    }
-    found
 }
 
 /// Elements with what is written to them, and how often.

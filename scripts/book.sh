@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds the book with mdBook into target/book. mdBook comes from its own package, once, into
+# .build/mdbook. The pages of the steps are printed by the command itself.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+wanted='0.4'
+if [ "$(cat .build/mdbook/.complete 2>/dev/null || true)" != "$wanted" ]; then
+    rm -rf .build/mdbook
+    if ! cargo install mdbook --version "^$wanted" --no-default-features --locked --quiet \
+            --root .build/mdbook --target-dir target/mdbook; then
+        echo "book: mdBook could not be installed; it needs the package index of cargo" >&2
+        exit 1
+    fi
+    rm -rf target/mdbook
+    printf '%s\n' "$wanted" >.build/mdbook/.complete
+fi
+cargo build --quiet --bin loopwright
+loopwright=${CARGO_TARGET_DIR:-target}/debug/loopwright
+steps=book/src/reference/steps.md
+{
+    echo '# Steps'
+    echo
+    echo '```text'
+    "$loopwright" steps
+    echo '```'
+    "$loopwright" steps | sed 's/(.*//' | while read -r name; do
+        echo
+        # Headings one level deeper, code blocks left alone.
+        "$loopwright" steps "$name" | awk '/^```/ { code = !code } !code && /^#/ { $0 = "#" $0 } { print }'
+    done
+} >"$steps"
+.build/mdbook/bin/mdbook build book
+echo "book: target/book/index.html"

@@ -1,0 +1,61 @@
+//! The book: each command in it runs and prints what the page says, and each page and each file that
+//! a page includes is there.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Made by `make book`.
+const GENERATED: &str = "reference/steps.md";
+
+#[test]
+fn commands_print_what_the_pages_say() {
+    trycmd::TestCases::new().case("book/src/*/*.md");
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src")
+}
+
+/// The texts between two marks.
+fn between<'t>(text: &'t str, open: &str, close: &str) -> Vec<&'t str> {
+    text.split(open).skip(1).filter_map(|rest| rest.split(close).next()).collect()
+}
+
+#[test]
+fn the_summary_has_every_page() {
+    let listed: BTreeSet<String> =
+        between(&fs::read_to_string(source().join("SUMMARY.md")).unwrap(), "](", ")")
+            .into_iter()
+            .map(String::from)
+            .collect();
+    let mut pages = BTreeSet::from([GENERATED.to_owned()]);
+    for folder in ["", "first", "lessons", "from", "reference"] {
+        for entry in fs::read_dir(source().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "md") && !path.ends_with("SUMMARY.md") {
+                pages.insert(path.strip_prefix(source()).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    assert_eq!(listed, pages);
+}
+
+#[test]
+fn included_files_and_linked_pages_exist() {
+    let summary = fs::read_to_string(source().join("SUMMARY.md")).unwrap();
+    let mut seen = 0;
+    for page in between(&summary, "](", ")").into_iter().filter(|p| *p != GENERATED) {
+        let path = source().join(page);
+        let text = fs::read_to_string(&path).unwrap();
+        let folder = path.parent().unwrap();
+        let linked = between(&text, "](", ")").into_iter().filter(|l| l.ends_with(".md"));
+        for file in between(&text, "{{#include ", "}}").into_iter().chain(linked) {
+            assert!(file.ends_with("steps.md") || folder.join(file).exists(), "{page} names {file}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
