@@ -12,7 +12,9 @@
 //!   lanes, for the values that the other lanes have there.
 //!
 //! A join stands in the loops of the first value, so that it is reached once for each, and under no
-//! choice that is not around the reader too.
+//! choice that is not around whoever reads what it makes. Who reads something else may stand
+//! anywhere. A partial result may be named on the way, by a name that has this one value; nothing
+//! else but the accumulators holds any.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -60,7 +62,7 @@ pub(super) fn wrong_lanes(
             counters: HashMap::new(),
             loops: Vec::new(),
             choices: Vec::new(),
-            joins: Vec::new(),
+            joined_under: HashMap::new(),
             run: None,
             rounds: 0,
             concerned: HashMap::new(),
@@ -112,6 +114,16 @@ impl From<Stop> for Wrong {
 /// The values of lanes, by their names.
 type At = BTreeMap<Name, i64>;
 
+/// Sides of choices, outermost first.
+type Choices = Vec<(*const Stmt, bool)>;
+
+/// What holds partial results.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Name(VarId),
+    Element(usize, Vec<i64>),
+}
+
 /// The walk through the text for one reduction.
 struct Lanes<'p, 'r> {
     program: &'p Program,
@@ -129,9 +141,9 @@ struct Lanes<'p, 'r> {
     counters: HashMap<VarId, i64>,
     /// Other loops around, and choices.
     loops: Vec<VarId>,
-    choices: Vec<(*const Stmt, bool)>,
-    /// The choices around each join so far.
-    joins: Vec<Vec<(*const Stmt, bool)>>,
+    choices: Choices,
+    /// The choices around the joins that have made what a place holds.
+    joined_under: HashMap<Place, Vec<Choices>>,
     run: Option<Run<'p>>,
     /// Iterations of unrolled loops so far.
     rounds: u64,
@@ -163,20 +175,57 @@ impl<'p> Lanes<'p, '_> {
             found |= self.part(s).is_some_and(|(_, own)| own);
             found |= written(s).is_some_and(|h| self.is_state(h));
             s.visit_values(&mut |v| found |= self.element_of(v).is_some());
+            found |= self.copies(s);
         });
         self.concerned.insert(std::ptr::from_ref(stmt), found);
         found
     }
 
-    /// The subscripts of an element of the state.
-    fn element_of<'v>(&self, value: &'v Value) -> Option<&'v [Value]> {
+    /// The array and the subscripts of an element of the state.
+    fn element_of<'v>(&self, value: &'v Value) -> Option<(usize, &'v [Value])> {
         match &value.kind {
             ValueKind::Load(element) => match element.memory {
-                Memory::Private(array) if self.is_state(Holder::Array(array)) => Some(&element.subscripts),
+                Memory::Private(array) if self.is_state(Holder::Array(array)) => {
+                    Some((array, &element.subscripts))
+                }
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// Whether a statement copies elements of the state as they are, or over them.
+    fn copies(&self, stmt: &Stmt) -> bool {
+        let is_state = |memory: Memory| match memory {
+            Memory::Private(array) => self.is_state(Holder::Array(array)),
+            Memory::Global(_) | Memory::Shared(_) => false,
+        };
+        stmt.source().is_some_and(|from| is_state(from.element.memory))
+            || stmt.value().is_none() && stmt.written().is_some_and(|to| is_state(to.element.memory))
+    }
+
+    /// What a statement reads of partial results.
+    fn sources(&self, stmt: &Stmt) -> Result<Vec<Place>, Wrong> {
+        let (mut elements, mut vars) = (Vec::new(), Vec::new());
+        stmt.visit_values(&mut |v| {
+            elements.extend(self.element_of(v));
+            if let ValueKind::Var(var) = v.kind {
+                vars.push(var);
+            }
+        });
+        let mut found = Vec::new();
+        for (array, subscripts) in elements {
+            found.push(Place::Element(array, self.subscripts(subscripts)?));
+        }
+        found.extend(vars.into_iter().filter(|var| self.is_partial(*var)).map(Place::Name));
+        Ok(found)
+    }
+
+    /// Whether a name has a partial result, or what is computed from some.
+    fn is_partial(&self, var: VarId) -> bool {
+        let partial = |value: &Known| matches!(value, Known::Parts(_) | Known::Term(_));
+        let known = self.run.iter().flat_map(|run| &run.cells);
+        known.filter(|(cell, _)| *cell == Cell::Var(var)).any(|(_, values)| values.iter().any(partial))
     }
 
     /// Whether different values of what a loop counts matter: it is that of a lane, or of no iname.
@@ -225,11 +274,13 @@ impl<'p> Lanes<'p, '_> {
                     self.counters.remove(var);
                 }
                 Stmt::For { var, body, .. } => {
+                    f(self, stmt)?;
                     self.loops.push(*var);
                     self.walk(body, f)?;
                     self.loops.pop();
                 }
                 Stmt::If { body, otherwise, .. } => {
+                    f(self, stmt)?;
                     for (side, body) in [(true, body), (false, otherwise)] {
                         self.choices.push((std::ptr::from_ref(stmt), side));
                         self.walk(body, f)?;
@@ -304,52 +355,29 @@ impl<'p> Lanes<'p, '_> {
     }
 
     fn statement(&mut self, stmt: &'p Stmt) -> Result<(), Wrong> {
+        if self.copies(stmt) {
+            return Err(Stop::NotFollowed.into());
+        }
         let holder = written(stmt).filter(|h| self.is_state(*h));
+        let given = stmt.gives(&self.program.leaves).is_some();
         match (self.part(stmt), holder) {
-            (Some((leaf, true)), Some(Holder::Array(array))) => {
+            (Some((leaf, true)), Some(Holder::Array(array))) if given => {
                 let Stmt::Store { to, .. } = stmt else { return Ok(()) };
                 let at = self.subscripts(&to.subscripts)?;
-                match leaf.part.part {
-                    Part::Init(_) => self.give(array, &at, None),
-                    _ => self.give(array, &at, self.elements.get(&at).map(|(number, _)| *number)),
-                }
+                let own = match leaf.part.part {
+                    Part::Init(_) => {
+                        self.joined_under.remove(&Place::Element(array, at.clone()));
+                        None
+                    }
+                    _ => self.elements.get(&at).map(|(number, _)| *number),
+                };
+                self.give(array, &at, own);
                 Ok(())
             }
+            // Whatever writes an accumulator and gives no value is part of a join, or wrong.
+            (_, Some(_)) if !given => self.join(stmt, holder),
             (Some((_, true)), _) => Ok(()),
-            (Some((leaf, false)), _) => {
-                let mut read = Vec::new();
-                let mut vars = Vec::new();
-                stmt.visit_values(&mut |v| {
-                    read.extend(self.element_of(v));
-                    if let ValueKind::Var(var) = v.kind {
-                        vars.push(var);
-                    }
-                });
-                // A partial result may be read by a name of its own, or several at once.
-                let partial = |value: &Known| matches!(value, Known::Parts(_) | Known::Term(_));
-                let named = self.run.as_mut().is_some_and(|run| {
-                    vars.iter().any(|var| run.values(&Cell::Var(*var)).iter().any(partial))
-                });
-                let copied = matches!(stmt, Stmt::VectorCopy { from, .. }
-                    if matches!(from.memory, Memory::Private(array) if self.is_state(Holder::Array(array))));
-                if named || copied {
-                    return Err(Stop::NotFollowed.into());
-                }
-                for subscripts in read {
-                    let at = self.subscripts(subscripts)?;
-                    self.is_whole(&at)?;
-                    let (_, kept) = &self.elements[&at];
-                    let lanes = leaf.instances.iter().flat_map(|i| &i.lanes);
-                    let own = self.lanes(leaf, &mut lanes.filter(|l| kept.contains_key(*l)))?;
-                    if own.iter().any(|(lane, value)| kept.get(lane) != Some(value)) {
-                        return Err(Wrong::Known("are read by another lane than their own".into()));
-                    }
-                }
-                if self.joins.iter().any(|around| !self.choices.starts_with(around)) {
-                    return Err(Wrong::Known("are joined where some may not come to".into()));
-                }
-                Ok(())
-            }
+            (Some((leaf, false)), _) => self.is_read(stmt, leaf),
             (None, _) => match stmt {
                 Stmt::Collective { body, .. } => {
                     let mut given = Vec::new();
@@ -366,33 +394,74 @@ impl<'p> Lanes<'p, '_> {
                     }
                     Ok(())
                 }
+                // Who decides by a partial result is no part that could be asked whose it is.
+                Stmt::For { .. } | Stmt::If { .. } => match self.sources(stmt)?.is_empty() {
+                    true => Ok(()),
+                    false => Err(Stop::NotFollowed.into()),
+                },
                 _ => self.join(stmt, holder),
             },
         }
     }
 
+    /// A statement of another part, which may read results.
+    fn is_read(&mut self, stmt: &Stmt, leaf: &Leaf) -> Result<(), Wrong> {
+        for place in self.sources(stmt)? {
+            // A partial result may be read by a name of its own.
+            let Place::Element(_, at) = place else { return Err(Stop::NotFollowed.into()) };
+            self.is_whole(&at)?;
+            let (_, kept) = &self.elements[&at];
+            let lanes = leaf.instances.iter().flat_map(|i| &i.lanes);
+            let own = self.lanes(leaf, &mut lanes.filter(|l| kept.contains_key(*l)))?;
+            if own.iter().any(|(lane, value)| kept.get(lane) != Some(value)) {
+                return Err(Wrong::Known("are read by another lane than their own".into()));
+            }
+        }
+        Ok(())
+    }
+
     /// A statement of no part, which may be one of a join.
     fn join(&mut self, stmt: &Stmt, holder: Option<Holder>) -> Result<(), Wrong> {
+        let sources = self.sources(stmt)?;
         let Some(run) = &mut self.run else { return Ok(()) };
-        match run.body(std::slice::from_ref(stmt), &[true]) {
-            Ok(()) => {}
+        let followed = match run.body(std::slice::from_ref(stmt), &[true]) {
+            Ok(()) => true,
             Err(stop) if holder.is_some() => return Err(stop.into()),
             // It has nothing to do with the reduction.
             Err(_) => {
                 if let Some(Holder::Var(var)) = written(stmt) {
                     *run.values(&Cell::Var(var)) = vec![Known::Nothing];
                 }
+                false
+            }
+        };
+        let place = match (holder, stmt) {
+            (Some(Holder::Array(array)), Stmt::Store { to, .. }) => {
+                if self.loops != self.reduction.loops {
+                    return Err(Wrong::Known("are not joined once for each first value".into()));
+                }
+                Place::Element(array, self.subscripts(&to.subscripts)?)
+            }
+            _ if sources.is_empty() => return Ok(()),
+            // A name that has one value has it wherever it is known.
+            (None, Stmt::Let { var, .. }) if followed && self.is_given_once(*var) => Place::Name(*var),
+            _ => return Err(Stop::NotFollowed.into()),
+        };
+        let mut under = vec![self.choices.clone()];
+        for choices in sources.iter().filter_map(|source| self.joined_under.get(source)).flatten() {
+            if !under.contains(choices) {
+                under.push(choices.clone());
             }
         }
-        if holder.is_some() {
-            if self.loops != self.reduction.loops {
-                return Err(Wrong::Known("are not joined once for each first value".into()));
-            }
-            if !self.joins.contains(&self.choices) {
-                self.joins.push(self.choices.clone());
-            }
-        }
+        self.joined_under.insert(place, under);
         Ok(())
+    }
+
+    /// Whether one statement of the text alone assigns a variable.
+    fn is_given_once(&self, var: VarId) -> bool {
+        let mut times = 0;
+        Stmt::visit(&self.kernel.body, &mut |stmt| times += usize::from(stmt.assigned() == Some(var)));
+        times == 1
     }
 
     /// An element begins with nothing, or has its own partial result besides what it has.
@@ -413,7 +482,8 @@ impl<'p> Lanes<'p, '_> {
         values[0] = Known::Parts(Rc::new(Parts { number: Some(number), content }));
     }
 
-    /// Whether an element has the partial results of all lanes that are joined.
+    /// Whether an element has the partial results of all lanes that are joined, wherever they come
+    /// from.
     fn is_whole(&mut self, at: &[i64]) -> Result<(), Wrong> {
         let Some((_, kept)) = self.elements.get(at) else {
             return Err(Wrong::Known("are not where they are read".into()));
@@ -438,6 +508,10 @@ impl<'p> Lanes<'p, '_> {
                     (true, false) => return Err(Wrong::Known("are joined with those of others".into())),
                     _ => {}
                 }
+            }
+            let under = self.joined_under.get(&Place::Element(*array, at.to_vec()));
+            if under.into_iter().flatten().any(|around| !self.choices.starts_with(around)) {
+                return Err(Wrong::Known("are joined where some may not come to".into()));
             }
         }
         Ok(())
