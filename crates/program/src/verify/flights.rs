@@ -15,7 +15,10 @@
 //! * a loop around the access has been left so many iterations later;
 //! * a loop that has been entered since is in its first, second, ... iteration.
 //!
-//! Of loops without an event all iterations count as one place. Around a loop the walk goes until
+//! Of loops without an event all iterations count as one place. Where a choice with an event sends a
+//! flight to one side, and where a loop with one ends, what that says is noted with the flight, in
+//! the values that its own names have; ways on which this contradicts itself are left. A condition
+//! that cannot be said so is left out, and what is found by that is unknown. Around a loop the walk goes until
 //! it finds no new flights; where ways of different length meet, the worse state counts. From
 //! a number of iterations on (`MOST`) a relation means "or more". Loops in loops can have very many
 //! relations: then fewer iterations are told apart, and what is found by that is unknown, not
@@ -31,7 +34,7 @@ use loopwright_poly::{Result, System, Table};
 use super::{
     Finding,
     order::is_own,
-    reading::{Node, Reading, Touch, TouchId},
+    reading::{Node, Reading, Side, Touch, TouchId},
 };
 use crate::{Memory, Scope, Step};
 use report::{Met, describe};
@@ -67,8 +70,10 @@ struct Flight {
     touch: TouchId,
     state: State,
     relations: Vec<Relation>,
-    /// What holds of parameters on this way.
+    /// What holds on this way, of parameters and of the access's own execution.
     also: Vec<Constraint>,
+    /// Whether nothing of that was left out.
+    exact: bool,
 }
 
 struct Walk<'r, 'p> {
@@ -136,7 +141,7 @@ fn most_pending(nodes: &[Node<'_>]) -> u32 {
     let of = |node: &Node<'_>| match node {
         Node::Wait(pending, _) => *pending,
         Node::Loop(_, body) => most_pending(body),
-        Node::Choice(body, otherwise) => most_pending(body).max(most_pending(otherwise)),
+        Node::Choice([(_, body), (_, otherwise)]) => most_pending(body).max(most_pending(otherwise)),
         Node::Touches(_) | Node::Together(_) | Node::Barrier(_) | Node::Commit(_) => 0,
     };
     nodes.iter().map(of).max().unwrap_or(0)
@@ -148,7 +153,7 @@ fn has_events(nodes: &[Node<'_>]) -> bool {
         Node::Barrier(b) => b.among == Scope::Block,
         Node::Commit(_) | Node::Wait(..) => true,
         Node::Loop(_, body) => has_events(body),
-        Node::Choice(body, otherwise) => has_events(body) || has_events(otherwise),
+        Node::Choice([(_, body), (_, otherwise)]) => has_events(body) || has_events(otherwise),
         Node::Touches(_) | Node::Together(_) => false,
     })
 }
@@ -158,7 +163,10 @@ fn join(known: &mut Vec<Flight>, more: Vec<Flight>) -> bool {
     let mut changed = false;
     for flight in more {
         let same = |f: &&mut Flight| {
-            f.touch == flight.touch && f.relations == flight.relations && f.also == flight.also
+            f.touch == flight.touch
+                && f.relations == flight.relations
+                && f.also == flight.also
+                && f.exact == flight.exact
         };
         match known.iter_mut().find(same) {
             Some(old) if old.state <= flight.state => {}
@@ -187,20 +195,28 @@ fn gone_on(from: &Aff, to: &Aff, step: Step, (by, most): (u32, u32)) -> Result<O
     }))
 }
 
-/// Adds a constraint, of which only the stronger stays beside one that differs by a constant.
-fn narrow(all: &mut Vec<Constraint>, c: Constraint) -> Result<()> {
-    for known in all.iter_mut().filter(|known| known.kind == c.kind && c.kind == Kind::Ge) {
-        if let Some(more) = c.aff.sub(&known.aff)?.as_constant() {
-            if more < 0 {
-                *known = c;
+/// Adds a constraint, of which only the stronger stays beside one that differs by a constant;
+/// whether it does not plainly contradict another one.
+fn narrow(all: &mut Vec<Constraint>, c: Constraint) -> Result<bool> {
+    if c.kind == Kind::Ge {
+        for known in all.iter().filter(|known| known.kind == Kind::Ge) {
+            if c.aff.add(&known.aff)?.as_constant().is_some_and(|sum| sum < 0) {
+                return Ok(false);
             }
-            return Ok(());
+        }
+        for known in all.iter_mut().filter(|known| known.kind == Kind::Ge) {
+            if let Some(more) = c.aff.sub(&known.aff)?.as_constant() {
+                if more < 0 {
+                    *known = c;
+                }
+                return Ok(true);
+            }
         }
     }
     if !all.contains(&c) {
         all.push(c);
     }
-    Ok(())
+    Ok(true)
 }
 
 impl<'r, 'p> Walk<'r, 'p> {
@@ -259,20 +275,27 @@ impl<'r, 'p> Walk<'r, 'p> {
                     let relations = around.filter(|l| self.reading.loops[**l].has_events);
                     let relations = relations.map(|l| Relation::Around(*l, 0)).collect();
                     let state = if touch.asynchronous { State::UnderWay(0) } else { State::Done };
-                    join(&mut flights, vec![Flight { touch: id, state, relations, also: Vec::new() }]);
+                    let flight = Flight { touch: id, state, relations, also: Vec::new(), exact: true };
+                    join(&mut flights, vec![flight]);
                 }
                 Ok(flights)
             }
-            Node::Choice(body, otherwise) => {
+            Node::Choice(sides) => {
+                let [(_, body), (_, otherwise)] = sides;
                 // Without an event, different threads may go different ways.
                 if !has_events(body) && !has_events(otherwise) {
                     let flights = self.body(body, flights)?;
                     return self.body(otherwise, flights);
                 }
-                let mut one = self.body(body, flights.clone())?;
-                let other = self.body(otherwise, flights)?;
-                join(&mut one, other);
-                Ok(one)
+                let mut left = Vec::new();
+                for (side, body) in sides {
+                    let mut own = Vec::new();
+                    for flight in &flights {
+                        own.extend(self.goes(flight.clone(), side)?);
+                    }
+                    join(&mut left, self.body(body, own)?);
+                }
+                Ok(left)
             }
             Node::Loop(number, body) => match has_events(body) {
                 true => self.loop_of(*number, body, flights),
@@ -286,11 +309,8 @@ impl<'r, 'p> Walk<'r, 'p> {
         let mut known: Vec<Flight> = Vec::new();
         let mut arriving = Vec::new();
         for flight in before {
-            let mut skips = flight.clone();
-            if let Some(c) = self.ends_after(number, 0)? {
-                narrow(&mut skips.also, c)?;
-            }
-            passed.push(skips);
+            let none = self.iterations(number, 0)?.map(|[_, most]| most);
+            passed.extend(self.so_far(flight.clone(), none.as_slice(), none.is_some())?);
             let mut enters = flight;
             enters.relations.push(Relation::Entered(number, 0));
             arriving.push(enters);
@@ -316,8 +336,7 @@ impl<'r, 'p> Walk<'r, 'p> {
                     }
                 }
                 join(&mut arriving, vec![next]);
-                let left = self.left(flight, number)?;
-                join(&mut passed, vec![left]);
+                join(&mut passed, self.left(flight, number)?.into_iter().collect());
             }
             if first && arriving.is_empty() {
                 return Ok(passed);
@@ -325,8 +344,8 @@ impl<'r, 'p> Walk<'r, 'p> {
         }
     }
 
-    /// A flight behind a loop.
-    fn left(&self, mut flight: Flight, number: usize) -> Result<Flight> {
+    /// A flight behind a loop; `None` where it cannot come there.
+    fn left(&self, mut flight: Flight, number: usize) -> Result<Option<Flight>> {
         let mut since = None;
         for relation in &mut flight.relations {
             match *relation {
@@ -335,28 +354,86 @@ impl<'r, 'p> Walk<'r, 'p> {
                 _ => {}
             }
         }
-        if let Some(by) = since {
-            flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
-            if by < self.most
-                && let Some(c) = self.ends_after(number, by + 1)?
-            {
-                narrow(&mut flight.also, c)?;
-            }
+        let Some(by) = since else { return Ok(Some(flight)) };
+        flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
+        let (first, last) = (self.iterations(number, by)?, self.iterations(number, by + 1)?);
+        let (Some([reached, _]), Some([_, no_more])) = (first, last) else {
+            return self.so_far(flight, &[], false);
+        };
+        match by < self.most {
+            true => self.so_far(flight, &[reached, no_more], true),
+            false => self.so_far(flight, &[reached], true),
         }
-        Ok(flight)
     }
 
-    /// What holds of parameters if a loop has no more than so many iterations.
-    fn ends_after(&self, number: usize, iterations: u32) -> Result<Option<Constraint>> {
+    /// That a loop has more iterations than so many, and that it has no more, in terms of the place
+    /// before it.
+    fn iterations(&self, number: usize, iterations: u32) -> Result<Option<[Constraint; 2]>> {
         let of = &self.reading.loops[number];
         let (Step::Add(step), [Some(lower), Some(upper)]) = (of.step, &of.ends) else { return Ok(None) };
-        let is_common =
-            |n: &Name| !is_own(n) || HardwareAxis::of_coordinate(n).is_some_and(|axis| !axis.is_in_block());
-        if !lower.names().iter().chain(&upper.names()).all(is_common) {
-            return Ok(None);
-        }
         let reached = lower.add_constant(step.saturating_mul(iterations.into()))?;
-        Ok(Some(Constraint::le(upper, &reached)?))
+        Ok(Some([Constraint::lt(&reached, upper)?, Constraint::le(upper, &reached)?]))
+    }
+
+    /// A flight on a side of a choice; `None` where it cannot come there.
+    fn goes(&self, flight: Flight, side: &Side) -> Result<Option<Flight>> {
+        self.so_far(flight, &side.rows, side.exact)
+    }
+
+    /// A flight on a way on which these hold at the place that it has reached; `None` where that
+    /// plainly cannot be. All of them, if they are `whole`.
+    fn so_far(&self, mut flight: Flight, rows: &[Constraint], whole: bool) -> Result<Option<Flight>> {
+        flight.exact &= whole;
+        for c in rows {
+            match self.of_flight(&c.aff, &flight)? {
+                Some(aff) => {
+                    let c = Constraint { kind: c.kind, aff };
+                    if c.holds(&|_| None) == Some(false) || !narrow(&mut flight.also, c)? {
+                        return Ok(None);
+                    }
+                }
+                None => flight.exact = false,
+            }
+        }
+        Ok(Some(flight))
+    }
+
+    /// A function of the place that has been reached in the values that a flight's own names have.
+    fn of_flight(&self, aff: &Aff, flight: &Flight) -> Result<Option<Aff>> {
+        let mut values = Vec::new();
+        for name in aff.names() {
+            let Some(value) = self.counter_of(&name, flight)? else { return Ok(None) };
+            values.push((name, value));
+        }
+        let of = |name: &Name| values.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
+        Ok(Some(aff.substitute(&of)?))
+    }
+
+    /// The value of a name at the place that has been reached, in those that a flight's own names
+    /// have; `None` where that is not exactly known.
+    fn counter_of(&self, name: &Name, flight: &Flight) -> Result<Option<Aff>> {
+        let is_of_grid = HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block());
+        if !is_own(name) || is_of_grid {
+            return Ok(Some(Aff::var(name)));
+        }
+        for relation in &flight.relations {
+            let (l, by, from) = match *relation {
+                Relation::Around(l, by) if self.reading.loops[l].name == *name => {
+                    (l, by, Some(Aff::var(name)))
+                }
+                Relation::Entered(l, by) if self.reading.loops[l].name == *name => {
+                    let lower = self.reading.loops[l].ends[0].as_ref();
+                    (l, by, lower.map(|lower| self.of_flight(lower, flight)).transpose()?.flatten())
+                }
+                _ => continue,
+            };
+            let (Some(from), Step::Add(step)) = (from, self.reading.loops[l].step) else { return Ok(None) };
+            return match by < self.most {
+                true => Ok(Some(from.add_constant(step.saturating_mul(by.into()))?)),
+                false => Ok(None),
+            };
+        }
+        Ok(None)
     }
 
     /// The constraints on a flight by itself.
@@ -385,7 +462,7 @@ impl<'r, 'p> Walk<'r, 'p> {
             Relation::Left(l, by) => by < self.most && self.reading.loops[l].ends[1].is_some(),
             Relation::Entered(l, by) => by < self.most && self.reading.loops[l].ends[0].is_some(),
         };
-        flight.relations.iter().all(known)
+        flight.exact && flight.relations.iter().all(known)
     }
 
     fn is_empty(&mut self, rows: &[Constraint]) -> Result<bool> {
@@ -440,7 +517,8 @@ impl<'r, 'p> Walk<'r, 'p> {
         let (with, without): (Vec<usize>, Vec<usize>) =
             loops.iter().partition(|l| self.reading.loops[**l].has_events);
         let relations = with.into_iter().map(|l| Relation::Around(l, 0)).collect();
-        let flight = Flight { touch: id, state: State::UnderWay(0), relations, also: Vec::new() };
+        let (state, also) = (State::UnderWay(0), Vec::new());
+        let flight = Flight { touch: id, state, relations, also, exact: true };
         for free in without {
             let Some(mut rows) = self.pair(&flight, id)? else { return Ok(()) };
             for relation in &flight.relations {

@@ -320,7 +320,7 @@ impl<'r, 'p> Order<'r, 'p> {
                 }
                 Ok(Ends { head: own.clone(), tail: own, certain: false })
             }
-            Node::Choice(body, otherwise) => {
+            Node::Choice([(_, body), (_, otherwise)]) => {
                 let (mut a, b) = (self.body(body)?, self.body(otherwise)?);
                 // Threads of one phase may go different ways; where a barrier is inside, all go the
                 // same.

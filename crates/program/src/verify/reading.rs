@@ -23,7 +23,7 @@ use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
 pub(super) use sets::{
-    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Scope, ScopeId, Terms,
+    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Scope, ScopeId, Side, Terms,
     Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
@@ -367,21 +367,21 @@ impl<'p> Reading<'p> {
                 }
                 Stmt::If { cond, body, otherwise, note } => {
                     nodes.push(self.statement(&[cond], None, None)?);
-                    let mut sides = Vec::new();
-                    for (side, body) in [(true, body), (false, otherwise)] {
+                    let mut sides = <[(Side, Vec<Node<'p>>); 2]>::default();
+                    for (own, (side, body)) in sides.iter_mut().zip([(true, body), (false, otherwise)]) {
                         let mut rows = Rows::default();
                         let asked = if note.is_predicate() { Asked::Indices } else { Asked::All };
                         let exact = self.condition(cond, side, asked, &mut rows)?;
+                        own.0 = Side { rows: rows.all.clone(), exact: exact && rows.either.is_empty() };
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = self.enter(rows, exact);
                         self.path.push(Turn::Side(side));
-                        sides.push(self.nodes(body)?);
+                        own.1 = self.nodes(body)?;
                         self.path.pop();
                         self.scope = before;
                         self.around.pop();
                     }
-                    let otherwise = sides.pop().unwrap_or_default();
-                    nodes.push(Node::Choice(sides.pop().unwrap_or_default(), otherwise));
+                    nodes.push(Node::Choice(sides));
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     nodes.push(self.statement(&[lower, upper], None, None)?);

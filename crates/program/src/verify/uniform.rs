@@ -128,7 +128,7 @@ impl Reading<'_> {
                     Node::Together(b) => found.push(("atom", b.clone())),
                     Node::Barrier(_) => {}
                     Node::Loop(_, body) => barriers(body, found),
-                    Node::Choice(body, otherwise) => {
+                    Node::Choice([(_, body), (_, otherwise)]) => {
                         barriers(body, found);
                         barriers(otherwise, found);
                     }

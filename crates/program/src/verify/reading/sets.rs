@@ -199,8 +199,17 @@ pub(in crate::verify) enum Node<'p> {
     Loop(usize, Vec<Node<'p>>),
     /// Threads that have to run the next statement together, though they need not wait.
     Together(Barrier<'p>),
-    /// The bodies of a choice.
-    Choice(Vec<Node<'p>>, Vec<Node<'p>>),
+    /// The sides of a choice, with what each says and its body: where the condition holds, and
+    /// where it does not.
+    Choice([(Side, Vec<Node<'p>>); 2]),
+}
+
+/// What it says that a choice goes to one side.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Side {
+    pub rows: Vec<Constraint>,
+    /// Whether that is all that it says.
+    pub exact: bool,
 }
 
 /// A barrier, with the conditions under which a thread reaches it.
