@@ -1,12 +1,14 @@
 //! Updates that an atom does: the statements that it stands for, the loads of its fragments, and
 //! the product.
 
+use std::collections::HashSet;
+
 use loopwright_atom::Operand;
 use loopwright_kernel_ir::{Access, Aff, Diagnostic, Expr, Name};
 
 use crate::{
     analyse::arrays::known,
-    program::{LocalArray, MemRef, Memory, Note, Stmt},
+    program::{LocalArray, MemRef, Memory, Note, Stmt, ValueKind},
     schedule::{AtomPlan, Fragment, FragmentLoads},
     write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
 };
@@ -14,7 +16,6 @@ use crate::{
 impl Emitter<'_, '_> {
     /// Both forms of the updates.
     pub fn atom(&mut self, plan: &AtomPlan, env: &Env) -> Result<Stmt, Diagnostic> {
-        let contract = self.nodes(&plan.contract, env)?;
         let mut body = Vec::new();
         let mut arrays = Vec::new();
         for fragment in &plan.fragments {
@@ -48,8 +49,33 @@ impl Emitter<'_, '_> {
             let (a, b) = (row(this, 0)?, row(this, 1)?);
             Ok(vec![Stmt::Mma { atom: plan.atom.name().clone(), d, a, b }])
         })?);
+        let contract = self.atom_contract(plan, &body, env)?;
         let note = Note::new(format!("{} does {part} for a warp", plan.atom.name()));
         Ok(Stmt::Atom { contract, body, note })
+    }
+
+    /// The updates as they would be without the atom. They name for themselves what the body does
+    /// not read: the contract is not printed, and would be the only reader of a printed name.
+    fn atom_contract(&mut self, plan: &AtomPlan, body: &[Stmt], env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut read = HashSet::new();
+        Stmt::visit(body, &mut |stmt| {
+            stmt.visit_values(&mut |value| {
+                if let ValueKind::Var(var) = value.kind {
+                    read.insert(var);
+                }
+            });
+        });
+        let is_unread = |name: &&Name| {
+            env.values
+                .get(*name)
+                .is_some_and(|v| matches!(v.kind, ValueKind::Var(var) if !read.contains(&var)))
+        };
+        let unread: Vec<Name> = env.indices.iter().filter(is_unread).cloned().collect();
+        let mut env = env.clone();
+        env.forget(&unread);
+        let mut contract = self.lets(&mut env)?;
+        contract.extend(self.nodes(&plan.contract, &env)?);
+        Ok(contract)
     }
 
     /// The array of a fragment, and its loads.

@@ -476,6 +476,7 @@ impl Emitter<'_, '_> {
             let var = self.new_index(&definition.iname, env.with_constants(&canonical)?);
             env.set(definition.iname.clone(), self.var_value(var));
             env.named.push((definition.iname.clone(), canonical));
+            env.indices.push(definition.iname.clone());
             body.push(Stmt::Let { var, value, leaf: None });
         }
         Ok(body)

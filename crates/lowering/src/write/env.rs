@@ -28,6 +28,8 @@ pub(crate) struct Env {
     /// Named indices with their canonical functions, by which sums are abbreviated: `i` for
     /// `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
+    /// Which of the defined inames a statement of its own gives a variable.
+    pub indices: Vec<Name>,
     /// Elements that the thread has loaded.
     pub loaded: Vec<(Access, Loaded)>,
     /// The element that the statement writes, if it is buffered in a private array: the array's
@@ -44,7 +46,14 @@ impl Env {
 
     /// A place where nothing is named yet.
     pub fn at(place: Place) -> Self {
-        Env { values: Rc::default(), named: Vec::new(), loaded: Vec::new(), stored: None, place }
+        Env {
+            values: Rc::default(),
+            named: Vec::new(),
+            indices: Vec::new(),
+            loaded: Vec::new(),
+            stored: None,
+            place,
+        }
     }
 
     /// The same names at a place further in.
@@ -55,6 +64,14 @@ impl Env {
     /// From here on the name has this value.
     pub fn set(&mut self, name: Name, value: Value) {
         Rc::make_mut(&mut self.values).insert(name, value);
+    }
+
+    /// From here on these defined inames have no variables.
+    pub fn forget(&mut self, names: &[Name]) {
+        let is_kept = |name: &Name| !names.contains(name);
+        Rc::make_mut(&mut self.values).retain(|name, _| is_kept(name));
+        self.named.retain(|(name, _)| is_kept(name));
+        self.indices.retain(is_kept);
     }
 
     /// The canonical function, with inames that have one value here replaced by it.

@@ -298,10 +298,10 @@ impl Moved {
                 })
             })
             .collect();
-        // It runs if both this iteration and the later one exist. The constraints of the copy's own
-        // domains are rewritten for the later one below.
-        let direct: Vec<Constraint> = instances.iter().filter(|c| c.aff.mentions(k)).cloned().collect();
-        let mut running = moved(&direct, &[(k.clone(), Aff::var(k))])?;
+        // It runs if both this iteration and the later one exist, whether constraints name the
+        // loop's iname or one that it defines. Those of the copy's own domains are rewritten for the
+        // later one below.
+        let mut running = moved(instances, &values_at(data, k, &Aff::var(k))?)?;
         running.retain(|c| !self.is_of_own(c, data));
         let is_outside = |c: &&Constraint| {
             !self.is_of_own(c, data) || !of_copy.iter().any(|d| data.domains[*d].constraints.contains(c))
