@@ -305,8 +305,7 @@ impl<'k> Reader<'k> {
     fn reduction(&self, nest: &FlatNest, x: &Instruction) -> Result<(), Diagnostic> {
         let reductions = x.reductions();
         let [reduce] = reductions.as_slice() else { return Err(self.shape()) };
-        if reduce.inames != [nest.point.clone()] || x.within != [nest.segment.clone()] && !self.within_host(x)
-        {
+        if reduce.inames != [nest.point.clone()] || !self.is_alone(x) {
             return Err(self.shape());
         }
         if x.predicate.is_some() {
@@ -345,10 +344,10 @@ impl<'k> Reader<'k> {
         Ok(())
     }
 
-    /// Whether an instruction is inside the segment loop and host loops only.
-    fn within_host(&self, x: &Instruction) -> bool {
-        let host = |n: &Name| n == self.segment || self.data.tag(n) == Tag::Host;
-        x.within.contains(self.segment) && x.within.iter().all(host)
+    /// Whether an instruction, whose parts are in the segment loop, has no other iname, sequential
+    /// or parallel, than those of host loops.
+    fn is_alone(&self, x: &Instruction) -> bool {
+        x.within.iter().all(|n| n == self.segment || self.data.tag(n) == Tag::Host)
     }
 
     /// Checks that the nest does not write what it reads, and that only the nest reads what it

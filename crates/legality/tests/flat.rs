@@ -95,6 +95,34 @@ fn scalars_are_not_read_elsewhere() {
     assert!(found.is_some_and(|d| d.contains("`lo` is read outside of the nest")));
 }
 
+/// Each segment has one result, not one for each value of another iname.
+#[test]
+fn a_nest_has_no_other_axis_of_threads_or_lanes() {
+    let with = |tag: &str| {
+        let axis = "domain { [j] : 0 <= j < 4 }\n";
+        let declared = |tag: &str| {
+            SUM.replace("temp lo", &format!("{axis}{tag}temp lo"))
+                .replace("out[s, 0]", "out[s, j]")
+                .replace("{id=load_lo}", "{id=load_lo, inames=s}")
+                .replace("{id=load_hi}", "{id=load_hi, inames=s}")
+                .replace("{id=total}", "{id=total, inames=s:j}")
+        };
+        let tree =
+            "tree {\nfor s {\nload_lo\nload_hi\ntotal.init\nfor i {\ntotal.update\n}\ntotal.finish\n}\n}\n";
+        let text = declared(&format!("tag j: {tag}\n"));
+        refusal(&format!("{text}{tree}declared {{\n{}}}\n", declared("")))
+    };
+    for tag in ["thread.x", "block.y", "ilp"] {
+        let found = with(tag);
+        assert!(
+            found
+                .as_ref()
+                .is_some_and(|d| d.contains("its body has to be loads of scalars and one reduction")),
+            "{tag}: {found:?}"
+        );
+    }
+}
+
 /// Loops of the host may be around it, whose rounds write elements of their own.
 #[test]
 fn a_nest_of_each_round_of_the_host_is_flat() {

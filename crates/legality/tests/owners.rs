@@ -50,3 +50,35 @@ fn a_read_finds_what_its_own_round_has_written() {
         assert_eq!(row("0 <= c < 8 and i <= 0", "0 <= d < 8", "d"), "no proof", "{tag}");
     }
 }
+
+/// Each round of `i` adds to the cells of its private row along diagonals; `i` gets this tag.
+fn diagonals(tag: &str) -> String {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)
+domain {{ [i] : 0 <= i < n and i < 16 }}
+domain {{ [c] : 0 <= c < 8 }}
+domain {{ [d] : 0 <= d < 4 }}
+domain {{ [e] : 0 <= e < 4 }}
+domain {{ [r] : 0 <= r < 8 }}
+temp t: f32[8] private
+{tag}t[c] = x[i, c] {{id=fill, inames=i:c}}
+t[d + e] = t[d + e] + x[i, d] {{id=add, inames=i:d:e}}
+z[i, r] = t[r] {{id=read, inames=i:r}}
+tree {{
+{tree}}}
+"
+        )
+    };
+    let leaves = "for c {\nfill\n}\nfor d {\nfor e {\nadd\n}\n}\nfor r {\nread\n}\n";
+    verdict(&kernel(&format!("tag i: {tag}\n"), leaves), &kernel("", &format!("for i {{\n{leaves}}}\n")))
+}
+
+/// Executions of different rounds come in another order, and have cells of their own.
+#[test]
+fn rounds_with_cells_of_their_own_may_be_exchanged() {
+    for tag in ["block.x", "thread.x", "ilp"] {
+        assert_eq!(diagonals(tag), "order", "{tag}");
+    }
+}

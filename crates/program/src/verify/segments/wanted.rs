@@ -109,7 +109,9 @@ impl<'n, 'k> Interpreter<'n, 'k> {
 
     fn part(&mut self, part: &PartRef) -> Result<()> {
         let text = self.spec.text(part).map_err(|_| UNKNOWN)?.ok_or(UNKNOWN)?;
-        if text.predicate.is_some() || text.atomic.is_some() {
+        // An atomic update would be joined with others; the launches of a nest are not followed if
+        // they have one (`block`).
+        if text.predicate.is_some() {
             return Err(UNKNOWN);
         }
         match part.part {
