@@ -84,7 +84,7 @@ pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};
 pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
-pub use suggest::did_you_mean;
+pub use suggest::{did_you_mean, nearest};
 pub use tag::Tag;
 pub use text::{parse_constraints, parse_domain, parse_expression, syntax};
 pub use tree::Tree;

@@ -1,5 +1,7 @@
 //! Suggestions for misspelt names and for names from other tools.
 
+pub(crate) use loopwright_kernel_ir::nearest;
+
 /// Names of steps in loopy and other tools, with their names here.
 pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("add_padding", "pad_array_axis"),
@@ -66,36 +68,6 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
 /// The name here of a step that other tools know under this name.
 pub fn ours(foreign: &str) -> Option<&'static str> {
     FOREIGN_STEPS.iter().find(|(f, _)| *f == foreign).map(|(_, ours)| *ours)
-}
-
-/// The candidate at the least edit distance, if that is small for the length of the word.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > 64 || word.len() < 2 {
-        return None;
-    }
-    let limit = (word.chars().count() / 3).clamp(1, 4);
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates {
-        let d = distance(word, candidate);
-        if d <= limit && best.is_none_or(|(b, _)| d < b) {
-            best = Some((d, candidate));
-        }
-    }
-    best.map(|(_, c)| c)
-}
-
-/// The edit distance between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            row.push((last[j] + usize::from(x != *y)).min(last[j + 1] + 1).min(row[j] + 1));
-        }
-        last = row;
-    }
-    last[b.len()]
 }
 
 /// `a`, `b` and `c`.

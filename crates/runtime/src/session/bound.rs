@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 use loopwright_emulator::Report;
-use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, Number, did_you_mean};
 use loopwright_program::{Owner, Program};
 
 use super::emulate::Emulation;
-use super::resolve::{Resolved, nearest};
+use super::resolve::Resolved;
 use super::stream::Stream;
 use super::variant::Variant;
 use super::{Compiled, Device, DeviceTensor, Tensor};
@@ -226,10 +226,8 @@ impl Bound {
 
 fn unknown_array(name: &str, known: &[&str]) -> Diagnostic {
     let d = Diagnostic::new("unknown-argument", format!("there is no array `{name}`"));
-    match nearest(name, known) {
-        Some(near) => d.help(format!("do you mean `{near}`?")),
-        None => d.help(format!("the arrays are {}", known.join(", "))),
-    }
+    let near = did_you_mean(name, known.iter().copied());
+    d.help(near.unwrap_or_else(|| format!("the arrays are {}", known.join(", "))))
 }
 
 /// Results of one launch, copied to the host.

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, Expr, Fact, Kind, LoopKernel, Name, Number, Type};
+use loopwright_kernel_ir::{
+    Arg, Array, DType, Diagnostic, Expr, Fact, Kind, LoopKernel, Name, Number, Type, did_you_mean,
+};
 
 use super::Args;
 use super::host::{Integers, eval_expr};
@@ -129,10 +131,9 @@ fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
                     "unknown-argument",
                     format!("`{}` has no argument `{name}`", kernel.name),
                 );
-                return Err(match nearest(name, &known) {
-                    Some(near) => diagnostic.help(format!("do you mean `{near}`?")),
-                    None => diagnostic.help(format!("its arguments are {}", known.join(", "))),
-                });
+                let near = did_you_mean(name, known.iter().copied());
+                return Err(diagnostic
+                    .help(near.unwrap_or_else(|| format!("its arguments are {}", known.join(", ")))));
             }
             Some(Arg::Array(array)) if args.scalars.contains_key(name) => {
                 return Err(Diagnostic::new(
@@ -458,31 +459,6 @@ fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins
             ));
     }
     Ok(())
-}
-
-/// The candidate nearest to the word, as chosen in diagnostics of kernels.
-pub(super) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let limit = word.chars().count().div_ceil(3).min(4);
-    candidates
-        .iter()
-        .map(|candidate| (distance(word, candidate), *candidate))
-        .filter(|(d, _)| *d <= limit && *d > 0 && word.chars().count() > 1)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, candidate)| candidate)
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], cost);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
