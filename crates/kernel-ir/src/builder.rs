@@ -35,7 +35,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
 use crate::{
     Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, DeviceFunction, Diagnostic, Diagnostics, Expr,
     Fact, Float, Instruction, KernelData, LoopKernel, Name, Options, Precision, Reduce, ReductionOp, Role,
-    Scalar, Type, UnaryOp, parse_constraints, parse_domain, text, types::UNTYPED,
+    Rule, Scalar, Type, UnaryOp, parse_constraints, parse_domain, text, types::UNTYPED,
 };
 
 /// The value of an iname, a scalar argument or a scalar temporary.
@@ -257,6 +257,7 @@ impl LoopKernel {
             facts: Vec::new(),
             reductions: Vec::new(),
             functions: Vec::new(),
+            rules: Vec::new(),
             atoms: Vec::new(),
             options: Options::default(),
             vouched: Vec::new(),
@@ -342,6 +343,12 @@ impl KernelBuilder {
     pub fn function(mut self, function: DeviceFunction) -> Self {
         let source = function.source.trim().into();
         self.data.functions.push(DeviceFunction { source, ..function });
+        self
+    }
+
+    /// A name for a form of expressions. [`Rule::applied`] gives an expression of this form.
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.data.rules.push(rule);
         self
     }
 

@@ -6,7 +6,7 @@ use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Tag, Tree, atom::Atom,
+    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Rule, Tag, Tree, atom::Atom,
     part::Part, part::PartRef,
 };
 
@@ -89,6 +89,10 @@ pub struct KernelData {
     pub reductions: Vec<ReductionOp>,
     /// The user's device functions.
     pub functions: Vec<DeviceFunction>,
+    /// Names for forms of expressions, which steps look for. The kernel's expressions contain no uses
+    /// of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The kernel's own hardware instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub atoms: Vec<Arc<Atom>>,

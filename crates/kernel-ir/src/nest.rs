@@ -4,7 +4,9 @@
 //! or through the instructions that load its bounds), otherwise in the order of declaration. The
 //! tree is built instruction by instruction: an instruction is placed in those of the loops open at
 //! the end of the tree that are its own, and opens the others. An iname that would need a second
-//! loop is refused.
+//! loop is refused here; before that, [`repeated`] has given it a copy there where it can.
+
+pub(crate) mod repeated;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +19,7 @@ use petgraph::{
 
 use crate::{
     Diagnostic, Diagnostics, Instruction, KernelData, Lookup, LoopKernel, Part, PartRef, Reduce, Tree,
-    reduction::enclosing_reductions,
+    reduction::enclosing_reductions, text::block::BlockLoops,
 };
 
 /// The names a domain reads that are not its own inames.
@@ -27,13 +29,13 @@ fn foreign_names(lookup: &Lookup<'_>, domain: usize) -> BTreeSet<Name> {
 }
 
 /// The domains, by number, with an edge to each domain that one depends on.
-fn domain_graph(lookup: &Lookup<'_>) -> DiGraph<usize, ()> {
+fn domain_graph(lookup: &Lookup<'_>, blocks: &BlockLoops) -> DiGraph<usize, ()> {
     let mut graph = DiGraph::new();
     let nodes: Vec<NodeIndex> = (0..lookup.kernel().domains.len()).map(|k| graph.add_node(k)).collect();
     for k in 0..nodes.len() {
         // Parameters loaded from data carry the inames of their loader.
         for name in foreign_names(lookup, k) {
-            for parent in parents_of_name(lookup, &name) {
+            for parent in parents_of_name(lookup, blocks, &name) {
                 if let Some((p, _)) = lookup.domain_of(&parent).filter(|(p, _)| *p != k) {
                     graph.update_edge(nodes[k], nodes[p], ());
                 }
@@ -44,9 +46,9 @@ fn domain_graph(lookup: &Lookup<'_>) -> DiGraph<usize, ()> {
 }
 
 /// All inames in nest order: those of a domain after those of the domains that it depends on.
-pub(crate) fn order(lookup: &Lookup<'_>) -> Vec<Name> {
+pub(crate) fn order(lookup: &Lookup<'_>, blocks: &BlockLoops) -> Vec<Name> {
     let domains = &lookup.kernel().domains;
-    let graph = domain_graph(lookup);
+    let graph = domain_graph(lookup, blocks);
     let mut inames = Vec::new();
     // One walk for all starts: nodes visited from an earlier start are already placed.
     let mut walk = DfsPostOrder::empty(&graph);
@@ -60,14 +62,14 @@ pub(crate) fn order(lookup: &Lookup<'_>) -> Vec<Name> {
 }
 
 /// The place of each iname in nest order.
-fn positions(lookup: &Lookup<'_>) -> HashMap<Name, usize> {
-    order(lookup).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
+fn positions(lookup: &Lookup<'_>, blocks: &BlockLoops) -> HashMap<Name, usize> {
+    order(lookup, blocks).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
 }
 
 /// A domain that depends on itself through others, with the refusal: none of their loops could be
 /// the outer one.
 pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
-    let graph = domain_graph(lookup);
+    let graph = domain_graph(lookup, &BlockLoops::new());
     let cycle = toposort(&graph, None).err()?;
     let domain = graph[cycle.node_id()];
     let inames = &lookup.kernel().domains[domain].inames;
@@ -82,20 +84,24 @@ pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
 
 /// The inames on which a name in a domain depends: itself, or for a scalar temporary those of the
 /// instructions that write it.
-fn parents_of_name(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
+fn parents_of_name(lookup: &Lookup<'_>, blocks: &BlockLoops, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
     }
     if lookup.temporary(name).is_none() {
         return Vec::new();
     }
-    let writers = lookup.writers(name).iter().map(|k| &lookup.kernel().instructions[*k]);
-    writers.flat_map(|i| if i.within.is_empty() { mentioned(lookup, i) } else { i.within.clone() }).collect()
+    let writers = lookup.writers(name).iter().map(|k| (*k, &lookup.kernel().instructions[*k]));
+    writers
+        .flat_map(|(k, i)| if i.within.is_empty() { mentioned(lookup, blocks, k) } else { i.within.clone() })
+        .collect()
 }
 
-/// The inames that an instruction mentions outside of its reductions' own.
-fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
-    let mut names = BTreeSet::new();
+/// The inames that the instruction with this number mentions outside of its reductions' own, and
+/// those of the blocks around it.
+fn mentioned(lookup: &Lookup<'_>, blocks: &BlockLoops, number: usize) -> Vec<Name> {
+    let instruction = &lookup.kernel().instructions[number];
+    let mut names: BTreeSet<Name> = of_blocks(blocks, number).cloned().collect();
     let mut own = BTreeSet::new();
     let exprs = instruction
         .targets
@@ -122,7 +128,7 @@ fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
             needed.extend(c.names().into_iter().filter(|n| domain.inames[..position].contains(n)));
         }
         for n in needed {
-            for parent in if *n == *name { Vec::new() } else { loaders(lookup, &n) } {
+            for parent in if *n == *name { Vec::new() } else { loaders(lookup, blocks, &n) } {
                 if !own.contains(&parent) && outer.insert(parent.clone()) {
                     frontier.push(parent);
                 }
@@ -134,7 +140,7 @@ fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
 
 /// As [`parents_of_name`], without the inames that instructions have only through others (which
 /// would not terminate).
-fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
+fn loaders(lookup: &Lookup<'_>, blocks: &BlockLoops, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
     }
@@ -142,8 +148,8 @@ fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for i in lookup.writers(name).iter().map(|k| &lookup.kernel().instructions[*k]) {
-        found.extend(i.within.iter().cloned());
+    for (k, i) in lookup.writers(name).iter().map(|k| (*k, &lookup.kernel().instructions[*k])) {
+        found.extend(i.within.iter().chain(of_blocks(blocks, k)).cloned());
         for e in i.targets.iter().flat_map(|t| &t.index).chain([&i.value]) {
             found.extend(e.names().into_iter().filter(|n| lookup.is_iname(n)));
         }
@@ -151,16 +157,22 @@ fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     found
 }
 
+/// The inames of the blocks around an instruction, outermost first.
+fn of_blocks(blocks: &BlockLoops, number: usize) -> impl Iterator<Item = &Name> {
+    blocks.get(&number).into_iter().flatten().map(|l| &l.iname)
+}
+
 /// Fills the empty `within` lists, and puts all of them in nest order. Names that are not inames
 /// are left out.
-pub(crate) fn fill_within(data: &mut KernelData) {
+pub(crate) fn fill_within(data: &mut KernelData, blocks: &BlockLoops) {
     let lookup = Lookup::new(data);
-    let positions = positions(&lookup);
+    let positions = positions(&lookup, blocks);
     let within: Vec<Vec<Name>> = data
         .instructions
         .iter()
-        .map(|i| {
-            let names = if i.within.is_empty() { mentioned(&lookup, i) } else { i.within.clone() };
+        .enumerate()
+        .map(|(k, i)| {
+            let names = if i.within.is_empty() { mentioned(&lookup, blocks, k) } else { i.within.clone() };
             let mut placed: Vec<(usize, Name)> =
                 names.into_iter().filter_map(|n| Some((*positions.get(&n)?, n))).collect();
             placed.sort_unstable();
@@ -177,16 +189,13 @@ pub(crate) fn fill_within(data: &mut KernelData) {
 /// instructions.
 pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
     let data = lookup.kernel();
-    let positions = positions(lookup);
+    let positions = positions(lookup, &BlockLoops::new());
     let mut tree = Vec::new();
     let mut opened = BTreeSet::new();
     let mut errors = Vec::new();
     for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
-            let mut path = lookup.inames_of(instruction, part.part);
-            // The `init` of a scan has fewer inames than its instruction.
-            let around = instruction.within.len().min(path.len());
-            path[around..].sort_by_key(|n| positions.get(n));
+            let path = path_of(lookup, &positions, instruction, part.part);
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
                 errors.push((number, d));
                 break;
@@ -194,6 +203,20 @@ pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(
         }
     }
     if errors.is_empty() { Ok(tree) } else { Err(errors) }
+}
+
+/// The loops around a part of a declared instruction, outermost first.
+fn path_of(
+    lookup: &Lookup<'_>,
+    positions: &HashMap<Name, usize>,
+    instruction: &Instruction,
+    part: Part,
+) -> Vec<Name> {
+    let mut path = lookup.inames_of(instruction, part);
+    // The `init` of a scan has fewer inames than its instruction.
+    let around = instruction.within.len().min(path.len());
+    path[around..].sort_by_key(|n| positions.get(n));
+    path
 }
 
 /// The parts of an instruction such that reductions over the same inames share their loops: all
@@ -243,6 +266,18 @@ fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> 
     found
 }
 
+/// The refusal of a second loop over an iname.
+fn second_loop(iname: &Name, part: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic::new(
+        "iname-twice",
+        format!("the order of the text needs two loops over `{iname}`, the second one for `{part}`"),
+    )
+    .help(format!(
+        "a sequential iname is one loop: rename the second, or move the instructions of `{iname}` \
+         together"
+    ))
+}
+
 fn insert(
     tree: &mut Vec<Tree>,
     path: &[Name],
@@ -259,14 +294,7 @@ fn insert(
         return insert(body, rest, part, opened);
     }
     if !opened.insert(first.clone()) {
-        return Err(Diagnostic::new(
-            "iname-twice",
-            format!("the order of the text needs two loops over `{first}`, the second one for `{part}`"),
-        )
-        .help(format!(
-            "a sequential iname is one loop: rename the second, or move the instructions \
-            of `{first}` together"
-        )));
+        return Err(second_loop(first, part));
     }
     let mut body = Vec::new();
     insert(&mut body, rest, part, opened)?;
@@ -285,7 +313,7 @@ impl LoopKernel {
         if let Some((_, diagnostic)) = cycle(&Lookup::new(&data)) {
             return Err(diagnostic.into());
         }
-        fill_within(&mut data);
+        fill_within(&mut data, &BlockLoops::new());
         data.tree = tree_in_text_order(&Lookup::new(&data))
             .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;
         Ok(LoopKernel::from_data(data))
@@ -296,6 +324,6 @@ impl KernelData {
     /// The inames that are loops or coordinates (not defined by others), in nest order.
     pub fn base_inames(&self) -> Vec<Name> {
         let lookup = Lookup::new(self);
-        order(&lookup).into_iter().filter(|i| lookup.definition(i).is_none()).collect()
+        order(&lookup, &BlockLoops::new()).into_iter().filter(|i| lookup.definition(i).is_none()).collect()
     }
 }

@@ -50,6 +50,7 @@ fn segmented_sum() -> LoopKernel {
         facts: vec![],
         reductions: vec![],
         functions: vec![],
+        rules: vec![],
         atoms: vec![],
         options: Options::default(),
         vouched: Vec::new(),

@@ -64,7 +64,8 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
             global.dtype
         );
     }
-    for note in kernel.declared().single_in_double() {
+    let declared = kernel.declared();
+    for note in declared.single_in_double().into_iter().chain(declared.last_values()) {
         let _ = writeln!(text, "{}", note.render_warning());
     }
     if schedule {

@@ -69,17 +69,16 @@ impl Parser {
         }
         if self.at(":=") {
             return Err(self
-                .error("syntax", "substitution rules (`:=`) are not supported")
-                .help(
-                    "assign the value to a temporary; transforms recompute it where that is \
-                     cheaper",
-                )
+                .error("syntax", "`:=` is not written here")
+                .help("a substitution rule is a line such as `rule f(i) = 2*x[i]`")
                 .into());
         }
         if !self.at("=") {
             let first = targets[0].array.clone();
             let mut error = self.unexpected("`=`");
-            if targets.len() == 1 && targets[0].index.is_empty() {
+            if targets.len() == 1 && targets[0].index.is_empty() && self.at("(") {
+                error.help = Some("a substitution rule is a line such as `rule f(i) = 2*x[i]`".into());
+            } else if targets.len() == 1 && targets[0].index.is_empty() {
                 let words = LINES.iter().copied().chain(["domain"]);
                 error.help = crate::suggest::did_you_mean(&first, words);
             }
@@ -105,7 +104,9 @@ impl Parser {
         if self.at("{") {
             self.instruction_options(&mut instruction)?;
         }
-        draft.map.spans.insert(Item::Instruction(draft.data.instructions.len()), start..self.last_end());
+        let number = draft.data.instructions.len();
+        draft.blocks.place(number, &mut instruction);
+        draft.map.spans.insert(Item::Instruction(number), start..self.last_end());
         draft.data.instructions.push(instruction);
         Ok(())
     }
@@ -113,12 +114,9 @@ impl Parser {
     /// loopy lines that are not valid here.
     pub(super) fn foreign_line(&self) -> Option<Box<crate::Diagnostic>> {
         let (what, help) = match (self.word(0), self.tok(1)) {
-            (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => (
-                w,
-                "loops follow from the inames that an instruction mentions; `{inames=i:j}` \
-                    adds others",
-            ),
-            (Some("if"), _) => ("if", "give each instruction its predicate: `x[i] = e if c`"),
+            (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => {
+                (w, "a block is `for i { ... }` or `if c { ... } else if d { ... } else { ... }`")
+            }
             (None, _) if self.at("...") => {
                 ("...", "barriers follow from the dependences and are not written by hand")
             }

@@ -4,6 +4,7 @@
 mod affine;
 mod arguments;
 mod array_layout;
+pub(crate) mod block;
 mod expression;
 mod fragment;
 mod instruction;

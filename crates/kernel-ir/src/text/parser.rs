@@ -117,6 +117,12 @@ impl Parser {
         (token.tok == Tok::Ident).then(|| &self.text[token.span.clone()])
     }
 
+    /// The next word, whether or not it is on a new line.
+    pub(crate) fn word_ahead(&self) -> Option<&str> {
+        let token = &self.tokens[self.pos];
+        (token.tok == Tok::Ident).then(|| &self.text[token.span.clone()])
+    }
+
     /// Whether a word comes next.
     pub fn ident_here(&self) -> bool {
         self.tok(0) == Tok::Ident

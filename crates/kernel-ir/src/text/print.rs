@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use crate::{
     AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
-    Lookup, LoopKernel, Name, Precision, ReductionOp, Role, StateType, Tree, Type, nest,
-    text::{expression::binding, print_expr::ExprPrinter},
+    Lookup, LoopKernel, Name, Precision, ReductionOp, Role, Rule, StateType, Tree, Type, nest,
+    text::{block::BlockLoops, expression::binding, print_expr::ExprPrinter},
     types::UNTYPED,
 };
 
@@ -205,6 +205,10 @@ impl Printer<'_> {
         text
     }
 
+    fn rule(&self, rule: &Rule) -> String {
+        format!("rule {}({}) = {}", rule.name, names(&rule.parameters, ", "), self.text(&rule.value))
+    }
+
     fn instruction(&self, i: &Instruction, inames: bool) -> String {
         let mut text = String::new();
         for (k, target) in i.targets.iter().enumerate() {
@@ -300,6 +304,7 @@ impl Printer<'_> {
         data.facts.iter().for_each(|f| line(fact(f)));
         data.reductions.iter().for_each(|op| line(self.reduction(op)));
         data.functions.iter().for_each(|f| line(function(f, indent)));
+        data.rules.iter().for_each(|r| line(self.rule(r)));
         data.atoms.iter().for_each(|a| line(a.text(indent).trim_start().into()));
         for v in &data.vouched {
             line(match &v.step {
@@ -350,13 +355,13 @@ fn derived(data: &KernelData) -> (bool, bool) {
         |data: &KernelData| nest::tree_in_text_order(&Lookup::new(data)).is_ok_and(|t| t == data.tree);
     let mut bare = data.clone();
     bare.instructions.iter_mut().for_each(|i| i.within.clear());
-    nest::fill_within(&mut bare);
+    nest::fill_within(&mut bare, &BlockLoops::new());
     if bare.instructions == data.instructions {
         return (!tree_follows(data), !tree_follows(data));
     }
     // Some were given by the user; if all are given, does filling in change none of them?
     let mut given = data.clone();
-    nest::fill_within(&mut given);
+    nest::fill_within(&mut given, &BlockLoops::new());
     let follows = given.instructions == data.instructions && tree_follows(data);
     (true, !follows)
 }

@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, infer,
+    DType, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, Rule,
+    TypeTable, infer,
     locate::PRINTED,
     nest,
+    rule::expanded,
     text::{
+        block::{BlockLoops, without_not},
         expression::resolve,
+        fragment::parse_expression,
         parser::Parser,
         source_map::{Item, SourceMap},
         statement::Draft,
@@ -87,6 +91,10 @@ fn resolve_reductions(data: &mut KernelData) {
     }
     // For places where no iname can occur.
     let plain = |e: &mut Expr| *e = resolve(e, &|_| false, &[]);
+    for rule in &mut data.rules {
+        let Rule { parameters, value, .. } = rule;
+        *value = resolve(value, &|n| inames.contains(n) && !parameters.iter().any(|p| **p == *n), &operators);
+    }
     for op in &mut data.reductions {
         op.neutral
             .iter_mut()
@@ -97,13 +105,95 @@ fn resolve_reductions(data: &mut KernelData) {
     }
 }
 
+/// Replaces the uses of rules, in rules by those above them.
+fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostics> {
+    let placed = |d: Diagnostic, item: &Item, e: &Expr| {
+        Diagnostics::from(match d.place {
+            Some(_) => d,
+            None => d.at(map.locate(item, &e.to_string())),
+        })
+    };
+    // What is printed has to be readable.
+    let expand = |e: &mut Expr, rules: &[Rule], item: &Item| -> Result<(), Diagnostics> {
+        let (made, used) = expanded(e, rules).map_err(|d| placed(d, item, e))?;
+        if used {
+            parse_expression(&made.to_string())
+                .map_err(|d| placed(Diagnostic { place: None, ..d }, item, e))?;
+            *e = made;
+        }
+        Ok(())
+    };
+    let mut rules = std::mem::take(&mut data.rules);
+    for k in 0..rules.len() {
+        let (above, rest) = rules.split_at_mut(k);
+        let item = Item::Rule(k);
+        expand(&mut rest[0].value, above, &item)?;
+        let mut below = None;
+        rest[0].value.visit(&mut |e| {
+            if let Expr::Call { function, .. } = e
+                && rest.iter().any(|r| r.name == *function)
+            {
+                below = Some(function.clone());
+            }
+        });
+        if let Some(name) = below {
+            let message = format!("the rule `{}` uses `{name}`, which is not above it", rest[0].name);
+            return Err(Diagnostic::new("rule-order", message)
+                .at(map.locate(&item, &name))
+                .help("move it below the rules that it uses; a rule cannot use itself")
+                .into());
+        }
+    }
+    for (k, i) in data.instructions.iter_mut().enumerate() {
+        let index = i.targets.iter_mut().flat_map(|t| &mut t.index);
+        for e in index.chain([&mut i.value]).chain(&mut i.predicate) {
+            expand(e, &rules, &Item::Instruction(k))?;
+        }
+    }
+    data.rules = rules;
+    Ok(())
+}
+
 fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
-    let Draft { mut data, map, has_tree, declared } = draft;
+    let Draft { mut data, map, blocks, has_tree, declared } = draft;
     if let Some(declared) = declared {
         data.declared = Some(finish(*declared)?);
     }
+    if let Some((iname, span)) = blocks.inames.iter().find(|(n, _)| !data.is_iname(n)) {
+        let message = format!("no domain has the iname `{iname}`");
+        let help = format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`");
+        return Err(Diagnostic::new("unknown-iname", message)
+            .at(Some(map.place(span.clone())))
+            .help(help)
+            .into());
+    }
+    if let (true, Some((_, span))) = (has_tree, blocks.inames.first()) {
+        let message = "a text with a `tree` has no `for` blocks: the tree gives the loops";
+        return Err(Diagnostic::new("syntax", message)
+            .at(Some(map.place(span.clone())))
+            .help("list the inames of each instruction, as `inames=i:j`")
+            .into());
+    }
     resolve_reductions(&mut data);
+    if !data.rules.is_empty() {
+        expand_rules(&mut data, &map)?;
+    }
     fill_ids(&mut data.instructions);
+    if !blocks.negated.is_empty() {
+        let types = TypeTable::new(&data);
+        let is_integer = |n: &Name| match types.scalar(n) {
+            Some(t) => t.known().is_some_and(DType::is_integer),
+            None => false,
+        };
+        let fixed: Vec<(usize, Expr)> = blocks
+            .negated
+            .iter()
+            .filter_map(|k| Some((*k, without_not(data.instructions[*k].predicate.as_ref()?, &is_integer))))
+            .collect();
+        for (k, predicate) in fixed {
+            data.instructions[k].predicate = Some(predicate);
+        }
+    }
     if !has_tree {
         let transformed = (0..data.definitions.len())
             .map(Item::Definition)
@@ -122,29 +212,54 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
             .into());
         }
     }
-    complete(data, has_tree, &|_| Some(map.clone()))
+    complete(data, has_tree, blocks.around, &|_, inserted| {
+        let mut map = map.clone();
+        inserted.iter().for_each(|at| map.insert_domain(*at));
+        Some(map)
+    })
 }
 
 /// Fills in the types of temporaries, the inames of instructions and the tree where they are
-/// missing, then validates. `map` gives the places and is called only on errors.
+/// missing, then validates. `map` gives the places, for the positions at which domains have been
+/// inserted, and is called only on errors.
 pub(crate) fn complete(
     mut data: KernelData,
     has_tree: bool,
-    map: &dyn Fn(&KernelData) -> Option<SourceMap>,
+    mut blocks: BlockLoops,
+    map: &dyn Fn(&KernelData, &[usize]) -> Option<SourceMap>,
 ) -> Result<LoopKernel, Diagnostics> {
     // Everything below relies on this.
     let structure = validate::structure(&data);
     if !structure.is_empty() {
-        return Err(validate::placed(structure, map(&data).as_ref()));
+        return Err(validate::placed(structure, map(&data, &[]).as_ref()));
     }
     infer::infer_temporaries(&mut data);
     let mut loops = Vec::new();
+    let mut inserted = Vec::new();
     if !has_tree {
-        nest::fill_within(&mut data);
-        match nest::tree_in_text_order(&Lookup::new(&data)) {
+        let given: Vec<bool> = data.instructions.iter().map(|i| !i.within.is_empty()).collect();
+        nest::fill_within(&mut data, &blocks);
+        let finding = |(k, d)| validate::Finding::new(d, Item::Instruction(k), "");
+        let mut tree = nest::tree_in_text_order(&Lookup::new(&data));
+        if tree.is_err() || !blocks.is_empty() {
+            // Other errors come first, in the words of the text: it has no copies.
+            let mut findings = nest::repeated::misplaced(&data, &blocks, &given);
+            if findings.is_empty() {
+                findings = validate::check(&data);
+            }
+            if !findings.is_empty() {
+                return Err(validate::placed(findings, map(&data, &[]).as_ref()));
+            }
+            let (positions, refused) = nest::repeated::copy_repeated(&mut data, &mut blocks);
+            inserted = positions;
+            tree = match refused.is_empty() {
+                true => nest::tree_in_text_order(&Lookup::new(&data)),
+                false => Err(refused),
+            };
+        }
+        match tree {
             Ok(tree) => data.tree = tree,
-            Err(errors) => loops
-                .extend(errors.into_iter().map(|(k, d)| validate::Finding::new(d, Item::Instruction(k), ""))),
+            Err(errors) => loops.extend(errors.into_iter().map(finding)),
         }
     }
     let mut findings = validate::check(&data);
@@ -157,7 +272,7 @@ pub(crate) fn complete(
     if findings.is_empty() {
         Ok(LoopKernel::from_data(data))
     } else {
-        Err(validate::placed(findings, map(&data).as_ref()))
+        Err(validate::placed(findings, map(&data, &inserted).as_ref()))
     }
 }
 
@@ -166,7 +281,9 @@ pub(crate) fn complete_built(mut data: KernelData) -> Result<LoopKernel, Diagnos
     fill_ids(&mut data.instructions);
     // The places in the printed form are found by reading it, which fails if a name is invalid;
     // then there are no places.
-    complete(data, false, &|data: &KernelData| map_of_print(&LoopKernel::from_data(data.clone())))
+    complete(data, false, BlockLoops::new(), &|data: &KernelData, _| {
+        map_of_print(&LoopKernel::from_data(data.clone()))
+    })
 }
 
 impl LoopKernel {

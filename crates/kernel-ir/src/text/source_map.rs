@@ -22,6 +22,7 @@ pub(crate) enum Item {
     Fact(usize),
     Reduction(usize),
     Function(usize),
+    Rule(usize),
     Atom(usize),
     Tree,
 }
@@ -37,6 +38,17 @@ pub(crate) struct SourceMap {
 impl SourceMap {
     pub fn new(origin: &str, text: &str) -> Self {
         SourceMap { origin: origin.into(), text: text.into(), spans: BTreeMap::new() }
+    }
+
+    /// Makes room for a domain without a place, before the one with this number.
+    pub fn insert_domain(&mut self, at: usize) {
+        let moved = |k: usize| if k < at { k } else { k + 1 };
+        let spans = std::mem::take(&mut self.spans).into_iter().map(|(item, span)| match item {
+            Item::Domain(k) => (Item::Domain(moved(k)), span),
+            Item::Constraint(k, j) => (Item::Constraint(moved(k), j), span),
+            item => (item, span),
+        });
+        self.spans = spans.collect();
     }
 
     pub fn place(&self, span: Range<usize>) -> Place {

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use crate::{
-    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Vouched,
+    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Rule, Vouched,
     flat::Tagged,
     text::{
+        block::Blocks,
         lexer::Tok,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
@@ -16,6 +17,7 @@ use crate::{
 pub(crate) struct Draft {
     pub data: KernelData,
     pub map: SourceMap,
+    pub blocks: Blocks,
     /// A `tree` was given: this is a transformed kernel, whose instructions list their inames.
     pub has_tree: bool,
     /// The text of the kernel as it was declared.
@@ -39,12 +41,14 @@ impl Draft {
                 facts: Vec::new(),
                 reductions: Vec::new(),
                 functions: Vec::new(),
+                rules: Vec::new(),
                 atoms: Vec::new(),
                 options: Options::default(),
                 vouched: Vec::new(),
                 declared: None,
             },
             map: SourceMap::new(&p.origin, &p.text),
+            blocks: Blocks::default(),
             has_tree: false,
             declared: None,
         }
@@ -62,6 +66,7 @@ pub(super) const LINES: &[&str] = &[
     "option",
     "reduction",
     "function",
+    "rule",
     "atom",
     "tree",
     "declared",
@@ -115,6 +120,9 @@ impl Parser {
     }
 
     fn statement(&mut self, draft: &mut Draft) -> Parse<()> {
+        if self.at_block() {
+            return self.block(draft);
+        }
         let start = self.span().start;
         let keyword = match self.word(0) {
             Some("domain") => "domain",
@@ -225,6 +233,14 @@ impl Parser {
                 let function = self.device_function()?;
                 draft.map.spans.insert(Item::Function(data.functions.len()), start..self.last_end());
                 data.functions.push(function);
+            }
+            "rule" => {
+                let name = self.name("the name of the rule")?;
+                let parameters = self.bracketed_names("(", ")")?;
+                self.expect("=")?;
+                let value = self.expr()?;
+                draft.map.spans.insert(Item::Rule(data.rules.len()), start..self.last_end());
+                data.rules.push(Rule { name, parameters, value });
             }
             "atom" => {
                 let atom = self.atom_declaration()?;

@@ -31,6 +31,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
     let functions = data.functions.iter().enumerate();
     declared.extend(functions.map(|(k, f)| (Item::Function(k), f.name.clone(), "a device function")));
+    let rules = data.rules.iter().enumerate();
+    declared.extend(rules.map(|(k, r)| (Item::Rule(k), r.name.clone(), "a rule")));
     let atoms = data.atoms.iter().enumerate();
     declared.extend(atoms.map(|(k, a)| (Item::Atom(k), a.name().clone(), "an atom")));
     let mut seen: HashMap<Name, &str> = HashMap::with_capacity(declared.len());
@@ -59,6 +61,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         }
         operators.push(&op.name);
     }
+    of_rules(check);
     let mut ids: HashSet<&Name> = HashSet::with_capacity(data.instructions.len());
     for (k, i) in data.instructions.iter().enumerate() {
         if !is_identifier(&i.id) {
@@ -68,6 +71,39 @@ pub(crate) fn check(check: &mut Check<'_>) {
             let d =
                 Diagnostic::new("duplicate-id", format!("there are two instructions with the id `{}`", i.id));
             check.add(Item::Instruction(k), &i.id, d.help("give each instruction a different id, or none"));
+        }
+    }
+}
+
+/// Rules are used like functions and operators, whose names they cannot have.
+fn of_rules(check: &mut Check<'_>) {
+    let data = check.data;
+    for (k, rule) in data.rules.iter().enumerate() {
+        let item = Item::Rule(k);
+        let operators = data.reductions.iter().map(|op| op.name.as_str());
+        if ReductionOp::is_library(&rule.name) || operators.into_iter().any(|name| name == &*rule.name) {
+            let d = Diagnostic::new("duplicate-name", format!("there is already one called `{}`", rule.name));
+            check.add(item.clone(), &rule.name, d.help("give the rule another name"));
+        }
+        for (j, parameter) in rule.parameters.iter().enumerate() {
+            spelling(check, &item, parameter, "a parameter");
+            let reduced = rule.value.reductions().iter().any(|r| r.inames.contains(parameter));
+            let subscripted = rule.value.accesses().iter().any(|a| a.array == *parameter);
+            let message = match () {
+                () if rule.parameters[..j].contains(parameter) => {
+                    format!("`{parameter}` is listed twice among the parameters of `{}`", rule.name)
+                }
+                () if reduced => format!("`{}` reduces over its parameter `{parameter}`", rule.name),
+                () if subscripted => {
+                    format!("the parameter `{parameter}` of `{}` is not an array", rule.name)
+                }
+                () => continue,
+            };
+            check.add(
+                item.clone(),
+                parameter,
+                Diagnostic::new("rule-parameter", message).help("parameters stand for numbers, each once"),
+            );
         }
     }
 }
