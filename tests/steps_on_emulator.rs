@@ -14,7 +14,9 @@ use loopwright_transforms::Pipeline;
 
 /// The steps whose filetests are run, by file name prefix, with the minimum number of files.
 const STEPS: &[(&str, usize)] = &[
+    ("add_prefetch_accesses", 1),
     ("alias", 1),
+    ("assignment_to_subst", 2),
     ("buffer_array", 3),
     ("chunk", 2),
     ("distribute", 2),
@@ -28,6 +30,7 @@ const STEPS: &[(&str, usize)] = &[
     ("pipeline", 3),
     ("privatize", 2),
     ("reverse", 2),
+    ("subst_to_assignment", 2),
     ("tile", 2),
     ("unprivatize", 1),
 ];

@@ -262,6 +262,7 @@ impl LoopKernel {
             options: Options::default(),
             vouched: Vec::new(),
             declared: None,
+            origin: None,
         };
         KernelBuilder { data, error: None }
     }

@@ -103,6 +103,10 @@ pub struct KernelData {
     pub vouched: Vec<Vouched>,
     /// The kernel as it was declared; `None` while this is that kernel.
     pub declared: Option<LoopKernel>,
+    /// Of a declared kernel that steps have rewritten, as those that replace a temporary by its
+    /// expression: the kernel that the user declared. Results are compared with that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<LoopKernel>,
 }
 
 /// A kernel: immutable, cheap to clone, comparable, hashable.
@@ -145,14 +149,21 @@ impl LoopKernel {
         let mut data = (*self.0).clone();
         if data.declared.is_none() {
             data.declared = Some(self.clone());
+            data.origin = None;
         }
         change(&mut data)?;
         Ok(LoopKernel(Arc::new(data)))
     }
 
-    /// The kernel as it was declared.
+    /// The kernel as it was declared, in the form to which its instructions relate.
     pub fn declared(&self) -> &LoopKernel {
         self.declared.as_ref().unwrap_or(self)
+    }
+
+    /// The kernel that the user declared: [`LoopKernel::declared`], unless steps have rewritten that.
+    pub fn origin(&self) -> &LoopKernel {
+        let declared = self.declared();
+        declared.origin.as_ref().unwrap_or(declared)
     }
 }
 

@@ -14,6 +14,9 @@
 //! and kernel boundaries, or refuses.
 
 mod flows;
+mod sees;
+
+pub use sees::{operands_stay, sees_only};
 
 use std::cmp::Ordering;
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 49] = [
+pub const KINDS: [(&str, usize); 52] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -61,6 +61,9 @@ pub const KINDS: [(&str, usize); 49] = [
     ("set_layout", 12),
     ("tensorize", 8),
     ("map_to_atom", 6),
+    ("extract_subst", 4),
+    ("assignment_to_subst", 16),
+    ("subst_to_assignment", 16),
 ];
 
 /// A kind, by weight.
@@ -239,6 +242,13 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                     .collect();
                 text += &format!(", readers=[{}]", any(rng, &readers)?);
             }
+            if rng.chance(20) {
+                let reads = kernel.instructions.iter().flat_map(|i| i.value.accesses());
+                let reads: Vec<String> = reads.filter(|a| a.array == array).map(|a| a.to_string()).collect();
+                if !reads.is_empty() {
+                    text += &format!(", accesses=[{}]", rng.pick(&reads));
+                }
+            }
             text + ")"
         }
         "assume" => rng
@@ -300,6 +310,28 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let over = sweep(rng, kernel, &t, false)?;
             let space = if rng.chance(40) { ", space=private" } else { "" };
             format!("precompute({t}, [{}]{space})", comma(&over))
+        }
+        "assignment_to_subst" => {
+            format!("assignment_to_subst({})", any(rng, &temporaries(kernel, |_| true))?)
+        }
+        // The reads of an array, as a rule; then its values in a temporary.
+        "extract_subst" => {
+            let reads = kernel.instructions.iter().flat_map(|i| i.value.accesses());
+            let reads: Vec<(Name, usize)> = reads.map(|a| (a.array, a.index.len())).collect();
+            if reads.is_empty() {
+                return None;
+            }
+            let (array, axes) = rng.pick(&reads);
+            let parameters: Vec<String> = (0..axes).map(|k| format!("p{k}")).collect();
+            let list = parameters.join(", ");
+            format!("extract_subst(form_{array}, [{list}], {array}[{list}])")
+        }
+        "subst_to_assignment" => {
+            let rules: Vec<Name> = kernel.rules.iter().map(|r| r.name.clone()).collect();
+            match any(rng, &rules) {
+                Some(rule) => format!("subst_to_assignment({rule})"),
+                None => return step(rng, kernel, "extract_subst"),
+            }
         }
         "rename_iname" => {
             let i = any(rng, &base)?;

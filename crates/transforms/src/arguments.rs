@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, ops::Range};
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Via};
+use loopwright_kernel_ir::{Access, AddressSpace, Diagnostic, Expr, Name, Via, parse_expression};
 
 use crate::{
     Issue, Number,
@@ -86,6 +86,44 @@ impl Argument for Number {
 
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![self]
+    }
+}
+
+/// An expression, in quotes or without.
+impl Argument for Expr {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let text = unquoted(&piece.value);
+        parse_expression(text).map_err(|d| args.error_at(piece, format!("`{text}`: {}", d.message)))
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// One access or `[accesses]`, such as `a[i, k]`.
+impl Argument for Vec<Access> {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let text = unquoted(&piece.value);
+        let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+        let wrong = || {
+            args.error_at(piece, format!("expected accesses, not `{text}`"))
+                .help("write them as in the kernel: `[a[i, k], a[j, k]]`")
+        };
+        // The arguments of a call are a list of expressions.
+        let Ok(Expr::Call { args: list, .. }) = parse_expression(&format!("accesses({inner})")) else {
+            return Err(wrong());
+        };
+        let access = |e| match e {
+            Expr::Subscript(access) => Ok(access),
+            _ => Err(wrong()),
+        };
+        list.into_iter().map(access).collect()
+    }
+
+    fn text(&self) -> String {
+        let list: Vec<String> = self.iter().map(ToString::to_string).collect();
+        format!("[{}]", list.join(", "))
     }
 }
 

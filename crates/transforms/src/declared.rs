@@ -43,7 +43,17 @@ pub fn judge_declared(kernel: &LoopKernel) -> Result<Option<Verdict>, Diagnostic
             format!("`{}` was not made from its declared kernel: {what}", kernel.name),
         )
         .help("apply the pipeline to the declared kernel again, or leave the `declared` block out")),
-        None => Ok(Some(judge(declared, kernel))),
+        None => Ok(Some(match judge(declared, kernel) {
+            Verdict::Proved { .. } if declared.origin.is_some() => Verdict::Unknown {
+                reason: format!(
+                    "the declared form of `{}` is not that of its origin, and the steps between them are \
+                     not known here",
+                    kernel.name
+                ),
+                repair: Some("apply the whole pipeline to the kernel of the `origin` block".into()),
+            },
+            verdict => verdict,
+        })),
     }
 }
 

@@ -67,6 +67,13 @@ mod copies {
     pub(super) mod save_reload;
 }
 
+/// Rules: names for forms of expressions, and temporaries for their values.
+mod rules {
+    pub(super) mod assignment_to_subst;
+    pub(super) mod extract_subst;
+    pub(super) mod subst_to_assignment;
+}
+
 /// Parallelism: which iterations run at the same time, and where.
 mod parallelism {
     pub(super) mod flatten_ragged;
@@ -130,6 +137,9 @@ steps! {
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
     reductions::map_to_atom::MapToAtom,
     reductions::tensorize::Tensorize,
+    rules::extract_subst::ExtractSubst,
+    rules::assignment_to_subst::AssignmentToSubst,
+    rules::subst_to_assignment::SubstToAssignment,
 }
 
 pub use copies::pipeline::Issue;

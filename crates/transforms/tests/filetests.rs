@@ -25,7 +25,7 @@ fn outcome(kernel: &str, pipeline: &str) -> String {
     assert_eq!(serde_json::from_str::<Pipeline>(&json).unwrap(), pipeline, "the pipeline's JSON: {json}");
     let result = match pipeline.apply(&kernel) {
         Ok(after) => {
-            assert_eq!(after.declared(), &before, "the declared kernel is unchanged");
+            assert_eq!(after.origin(), &before, "the declared kernel is unchanged");
             assert_eq!(LoopKernel::parse(&after.to_text()).as_ref(), Ok(&after), "the kernel's text");
             format!("==== kernel\n{after}")
         }

@@ -55,6 +55,7 @@ fn segmented_sum() -> LoopKernel {
         options: Options::default(),
         vouched: Vec::new(),
         declared: None,
+        origin: None,
     })
     .unwrap()
 }
@@ -350,6 +351,8 @@ fn every_step_is_printed_read_and_serialised() {
         "peel(i, last=$n)",
         "map_domain([t, i] -> [w, t], w = 2*t + i)",
         "add_prefetch(a, [i, j], space=private, name=b, pad=1, inames=[r, c], readers=[x])",
+        "add_prefetch(a, [i, j], accesses=[a[i, k], a[2 * j, k]])",
+        "extract_subst(f, [i, j], x[i, j] * w[j])",
         "precompute(t, [i], space=private, name=b, pad=$p, inames=[r])",
         "buffer_array(c, [k], space=shared, name=b, init=none)",
         "save_reload(t, name=kept)",

@@ -384,9 +384,16 @@ impl LoopKernel {
     /// transformed kernel, a last block `declared { ... }` holds the kernel as it was declared.
     pub fn to_text(&self) -> String {
         let mut text = print(self, "");
-        if let Some(declared) = &self.declared {
-            let _ = write!(text, "declared {{\n{}}}\n", print(declared, "    "));
+        fn before(kernel: &KernelData, indent: &str, text: &mut String) {
+            for (word, of) in [("declared", &kernel.declared), ("origin", &kernel.origin)] {
+                let Some(of) = of else { continue };
+                let inner = format!("{indent}    ");
+                let _ = write!(text, "{indent}{word} {{\n{}", print(of, &inner));
+                before(of, &inner, text);
+                let _ = writeln!(text, "{indent}}}");
+            }
         }
+        before(self, "", &mut text);
         text
     }
 }

@@ -155,9 +155,12 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
 }
 
 fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
-    let Draft { mut data, map, blocks, has_tree, declared } = draft;
+    let Draft { mut data, map, blocks, has_tree, declared, origin } = draft;
     if let Some(declared) = declared {
         data.declared = Some(finish(*declared)?);
+    }
+    if let Some(origin) = origin {
+        data.origin = Some(finish(*origin)?);
     }
     if let Some((iname, span)) = blocks.inames.iter().find(|(n, _)| !data.is_iname(n)) {
         let message = format!("no domain has the iname `{iname}`");

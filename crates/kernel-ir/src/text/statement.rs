@@ -22,6 +22,8 @@ pub(crate) struct Draft {
     pub has_tree: bool,
     /// The text of the kernel as it was declared.
     pub declared: Option<Box<Draft>>,
+    /// The text of the kernel that was declared first.
+    pub origin: Option<Box<Draft>>,
 }
 
 impl Draft {
@@ -46,11 +48,13 @@ impl Draft {
                 options: Options::default(),
                 vouched: Vec::new(),
                 declared: None,
+                origin: None,
             },
             map: SourceMap::new(&p.origin, &p.text),
             blocks: Blocks::default(),
             has_tree: false,
             declared: None,
+            origin: None,
         }
     }
 }
@@ -70,6 +74,7 @@ pub(super) const LINES: &[&str] = &[
     "atom",
     "tree",
     "declared",
+    "origin",
     "kernel",
 ];
 
@@ -257,18 +262,19 @@ impl Parser {
                 draft.map.spans.insert(Item::Tree, start..self.last_end());
                 draft.has_tree = true;
             }
-            "declared" => {
-                if draft.declared.is_some() {
-                    return Err(self.error_at(
-                        start..self.last_end(),
-                        "duplicate-name",
-                        "a second declared kernel",
-                    ));
+            "declared" | "origin" => {
+                let place = if keyword == "origin" { &mut draft.origin } else { &mut draft.declared };
+                if place.is_some() {
+                    let message = match keyword {
+                        "origin" => "a second kernel of origin",
+                        _ => "a second declared kernel",
+                    };
+                    return Err(self.error_at(start..self.last_end(), "duplicate-name", message));
                 }
                 self.expect("{")?;
                 self.enter()?;
                 self.begin_statement();
-                draft.declared = Some(Box::new(self.kernel(false)?));
+                *place = Some(Box::new(self.kernel(false)?));
                 if !self.eat("}") {
                     return Err(self.unexpected("`}`"));
                 }

@@ -49,7 +49,7 @@ pub(super) fn run(
     deadline: Option<Instant>,
     change: &dyn Fn(&mut Inputs),
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-    let declared = kernel.declared();
+    let declared = kernel.origin();
     let resolved = resolve(declared, args)?;
     let mut data = (*bind_types(declared, &resolved.types)?).clone();
     for arg in &mut data.args {

@@ -93,7 +93,17 @@ pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut V
 /// All reads of an array by these instructions (all if empty), with affine subscripts: at least
 /// one.
 pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result<Vec<Read>, Diagnostic> {
-    let (reads, some) = any_reads_of(data, array, only)?;
+    reads_where(data, array, only, &|_| true)
+}
+
+/// As [`reads_of`], of the accesses for which `wanted` is true.
+pub(crate) fn reads_where(
+    data: &KernelData,
+    array: &Name,
+    only: &[Name],
+    wanted: &dyn Fn(&Access) -> bool,
+) -> Result<Vec<Read>, Diagnostic> {
+    let (reads, some) = chosen_reads(data, array, only, wanted)?;
     if reads.is_empty() && some {
         return Err(Diagnostic::new(
             "prefetch-nothing",
@@ -115,6 +125,15 @@ pub(crate) fn any_reads_of(
     array: &Name,
     only: &[Name],
 ) -> Result<(Vec<Read>, bool), Diagnostic> {
+    chosen_reads(data, array, only, &|_| true)
+}
+
+fn chosen_reads(
+    data: &KernelData,
+    array: &Name,
+    only: &[Name],
+    wanted: &dyn Fn(&Access) -> bool,
+) -> Result<(Vec<Read>, bool), Diagnostic> {
     let lookup = Lookup::new(data);
     let mut reads: Vec<Read> = Vec::new();
     let mut found_any = false;
@@ -130,7 +149,7 @@ pub(crate) fn any_reads_of(
             accesses_in(e, array, &mut 0, &mut outside);
         }
         found.extend(outside.into_iter().map(|(_, a)| (None, a)));
-        for (number, access) in found {
+        for (number, access) in found.into_iter().filter(|(_, access)| wanted(access)) {
             let part = match number {
                 Some(n) => PartRef { instruction: instruction.id.clone(), part: Part::Update(n) },
                 None => last_part(data, &instruction.id),

@@ -16,6 +16,7 @@ mod fresh;
 mod inames;
 mod own_inames;
 mod require;
+pub(crate) mod rules;
 pub(crate) mod spread;
 pub(crate) mod tree;
 

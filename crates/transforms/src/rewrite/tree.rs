@@ -109,3 +109,17 @@ pub(crate) fn replace_leaf(trees: &[Tree], leaf: &PartRef, by: &[Tree]) -> Vec<T
         })
         .collect()
 }
+
+/// The trees without the leaves of an instruction, and without loops that become empty.
+pub(crate) fn without(trees: &[Tree], id: &Name) -> Vec<Tree> {
+    trees
+        .iter()
+        .filter_map(|tree| match tree {
+            Tree::Leaf(part) => (part.instruction != *id).then(|| tree.clone()),
+            Tree::Loop { iname, body } => {
+                let body = without(body, id);
+                (!body.is_empty()).then(|| Tree::Loop { iname: iname.clone(), body })
+            }
+        })
+        .collect()
+}

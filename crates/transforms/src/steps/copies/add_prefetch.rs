@@ -40,7 +40,8 @@ step! {
     ///
     /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread
+    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `accesses=[a[i, k]]`
+    /// (only reads with these subscripts, compared as functions of inames), `vec=4` (a thread
     /// moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
     /// whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
     /// while their threads do, which wait for them before the barrier that stands before the
@@ -99,6 +100,43 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// One of two reads of an array in one statement, chosen by its subscripts:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel gram(a: f32[64, 64], c: f32[64, 64])
+    /// domain { [i, j, k] : 0 <= i < 64 and 0 <= j < 64 and 0 <= k < 64 }
+    /// c[i, j] = sum(k, a[i, k]*a[j, k]) {id=gram}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_inames(i: block.x, j: thread.x)
+    /// add_prefetch(a, [k], accesses=a[i, k], name=row, inames=[r])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel gram(a: f32[64, 64], c: f32[64, 64])
+    /// domain { [i, j, k] : 0 <= i <= 63 and 0 <= j <= 63 and 0 <= k <= 63 }
+    /// domain { [r] : 0 <= r <= 63 and 0 <= i <= 63 }
+    /// temp row: f32[64] shared
+    /// tag i: block.x
+    /// tag j: thread.x
+    /// tag r: thread.x
+    /// row[r] = a[i, r] {id=a_fetch, inames=i:r, copies=a, by=add_prefetch}
+    /// c[i, j] = sum(k, row[k] * a[j, k]) {id=gram, inames=i:j}
+    /// tree {
+    ///     a_fetch
+    ///     gram.init
+    ///     for k {
+    ///         gram.update
+    ///     }
+    ///     gram.finish
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct AddPrefetch as "add_prefetch" {
         /// An array with axes, in any memory.
         pub array: Name = next("the array to prefetch"),
@@ -119,6 +157,10 @@ step! {
         /// The instructions whose reads are replaced; if empty, all instructions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub readers: Vec<Name> = option() of Instructions,
+        /// The accesses that are replaced, written as in the kernel or as equal functions; if empty,
+        /// all accesses.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub accesses: Vec<Access> = option(),
         /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.
         #[serde(default = "single", skip_serializing_if = "is_single")]
         pub vec: Number = option(single()),
@@ -127,7 +169,8 @@ step! {
         pub via: Via = option(),
     }
     table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \
-        \"k_inner\"])`",
+        \"k_inner\"])`", "add_prefetch(a, [k], accesses=[a[i, k]])" => "`add_prefetch(k, \"a[i, :]\", \
+        [\"k\"])`",
     methods: {
         /// See [`AddPrefetch`], which has options.
         fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
@@ -163,6 +206,7 @@ impl AddPrefetch {
             pad: no_padding(),
             inames: Vec::new(),
             readers: Vec::new(),
+            accesses: Vec::new(),
             vec: single(),
             via: Via::Plain,
         }
@@ -209,9 +253,59 @@ impl AddPrefetch {
         self.readers = ids.into_iter().map(Into::into).collect();
         self
     }
+
+    /// Restricts the step to accesses with these subscripts.
+    pub fn accesses(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
+        self.accesses = accesses.into_iter().collect();
+        self
+    }
 }
 
 impl AddPrefetch {
+    /// Whether an access is among those that the step replaces.
+    fn concerns(&self, kernel: &LoopKernel, access: &Access) -> bool {
+        let equal = |a: &Expr, b: &Expr| {
+            let affine = |e: &Expr| footprint::affine_subscript(kernel, e);
+            a == b || affine(a).is_some_and(|a| affine(b) == Some(a))
+        };
+        let same = |wanted: &Access| {
+            wanted.array == access.array
+                && wanted.index.len() == access.index.len()
+                && wanted.index.iter().zip(&access.index).all(|(a, b)| equal(a, b))
+        };
+        self.accesses.is_empty() || self.accesses.iter().any(same)
+    }
+
+    fn check_accesses(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
+        for wanted in &self.accesses {
+            let alone = AddPrefetch { accesses: vec![wanted.clone()], ..self.clone() };
+            let mut there: Vec<String> = Vec::new();
+            let mut found = false;
+            for i in &kernel.instructions {
+                if !self.readers.is_empty() && !self.readers.contains(&i.id) {
+                    continue;
+                }
+                let index = i.targets.iter().flat_map(|t| &t.index);
+                let all = index.chain([&i.value]).chain(&i.predicate).flat_map(Expr::accesses);
+                for access in all.filter(|a| a.array == self.array) {
+                    found = found || alone.concerns(kernel, &access);
+                    let text = format!("`{access}`");
+                    if !there.contains(&text) {
+                        there.push(text);
+                    }
+                }
+            }
+            if !found {
+                let d = Diagnostic::new("prefetch-nothing", format!("nothing reads `{wanted}`"));
+                return Err(match there.is_empty() {
+                    true => d.help("name an array that an instruction reads"),
+                    false => d.help(format!("its reads are {}", there.join(", "))),
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
         let array = require_array(kernel, &self.array)?;
         if array.axes.is_empty() {
@@ -235,6 +329,7 @@ impl AddPrefetch {
         if let Some(id) = self.readers.iter().find(|id| kernel.instruction(id).is_none()) {
             return Err(unknown_instruction(kernel, id));
         }
+        self.check_accesses(kernel)?;
         if self.space == AddressSpace::Global {
             return Err(Diagnostic::new(
                 "prefetch-space",
@@ -293,7 +388,8 @@ impl Transform for AddPrefetch {
             }
             None => fresh(kernel, &format!("{}_tile", self.array)),
         };
-        let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
+        let concerns = |access: &Access| self.concerns(kernel, access);
+        let reads = footprint::reads_where(kernel, &self.array, &self.readers, &concerns)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
         let vector = spread::vector(&self.vec, &source, &spans)?;
         self.check_via(&source, vector)?;
@@ -316,7 +412,10 @@ impl Transform for AddPrefetch {
                     continue;
                 }
                 let mut instruction = data.instructions[k].clone();
-                let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
+                let replace = |access: &Access| match concerns(access) {
+                    true => buffered(kernel, &buffer, access, &spans, &kept),
+                    false => Ok(Expr::Subscript(access.clone())),
+                };
                 let mut rewrite = |e: &Expr| replace_accesses(e, &self.array, &replace, &mut failed);
                 map_expressions(&mut instruction, &mut rewrite);
                 data.instructions[k] = instruction;

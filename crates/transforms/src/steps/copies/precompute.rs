@@ -14,6 +14,7 @@ use crate::{
         footprint::{self, Span},
         fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
         require_iname, site, spread,
+        tree::without,
     },
 };
 
@@ -260,23 +261,13 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
     Ok(found)
 }
 
-/// The trees without the leaves of an instruction, and without loops that become empty.
-fn without(trees: &[Tree], id: &Name) -> Vec<Tree> {
-    trees
-        .iter()
-        .filter_map(|tree| match tree {
-            Tree::Leaf(part) => (part.instruction != *id).then(|| tree.clone()),
-            Tree::Loop { iname, body } => {
-                let body = without(body, id);
-                (!body.is_empty()).then(|| Tree::Loop { iname: iname.clone(), body })
-            }
-        })
-        .collect()
-}
-
 impl Transform for Precompute {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let t = &self.temporary;
+        if kernel.array(t).is_none() && kernel.rules.iter().any(|r| r.name == *t) {
+            return Err(Diagnostic::new("precompute-argument", format!("`{t}` is a rule, not a temporary"))
+                .help(format!("`subst_to_assignment({t})` makes a temporary of it, which this step takes")));
+        }
         let source = require_array(kernel, t)?.clone();
         if kernel.temporary(t).is_none() {
             return Err(Diagnostic::new(

@@ -1,0 +1,74 @@
+//! Rules and the kernels that they change: where expressions are uses of a rule, and the
+//! replacement of a temporary by its value.
+//!
+//! These steps change the declared kernel as well: an instruction that computes a temporary is gone
+//! from both, or new in both. Both forms are changed in the same way, so that the roles of
+//! instructions and their maps still relate them.
+
+use loopwright_kernel_ir::{Diagnostic, Diagnostics, Expr, Instruction, KernelData, LoopKernel, Name, Rule};
+
+/// All uses of a rule in the kernel's expressions: the instruction, and the arguments.
+pub(crate) fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, Vec<Expr>)> {
+    let mut found = Vec::new();
+    for i in &data.instructions {
+        let index = i.targets.iter().flat_map(|t| &t.index);
+        for e in index.chain([&i.value]).chain(&i.predicate) {
+            e.visit(&mut |e| {
+                if let Some(arguments) = rule.arguments_of(e) {
+                    found.push((i.id.clone(), arguments));
+                }
+            });
+        }
+    }
+    found
+}
+
+/// The first of several errors.
+pub(crate) fn first_of(errors: Diagnostics) -> Diagnostic {
+    errors.0.into_iter().next().unwrap_or_else(|| Diagnostic::new("internal", "an error without a text"))
+}
+
+/// The kernel with both its forms changed, each checked as a kernel that is read is.
+pub(crate) fn redeclare(
+    kernel: &LoopKernel,
+    change: &dyn Fn(&mut KernelData) -> Result<(), Diagnostic>,
+) -> Result<LoopKernel, Diagnostic> {
+    let changed = |data: &KernelData| -> Result<KernelData, Diagnostic> {
+        let mut data = data.clone();
+        change(&mut data)?;
+        Ok(data)
+    };
+    let checked = |data: KernelData| {
+        let kernel = LoopKernel::from_data(data);
+        kernel.validate().map_err(first_of)?;
+        Ok::<LoopKernel, Diagnostic>(kernel)
+    };
+    let mut declared = changed(kernel.declared())?;
+    declared.origin = Some(kernel.origin().clone());
+    let declared = checked(declared)?;
+    if kernel.declared.is_none() {
+        return Ok(declared);
+    }
+    let mut data = changed(kernel)?;
+    data.declared = Some(declared);
+    checked(data)
+}
+
+/// The expressions of an instruction, with those that are not its value.
+pub(crate) fn expressions(instruction: &Instruction) -> impl Iterator<Item = &Expr> {
+    let index = instruction.targets.iter().flat_map(|t| &t.index);
+    index.chain([&instruction.value]).chain(&instruction.predicate)
+}
+
+/// Whether the type of an expression of a floating-point type does not depend on its place. Values of
+/// `if` are computed in the type that is wanted.
+pub(crate) fn is_of_its_own_type(e: &Expr) -> bool {
+    matches!(
+        e,
+        Expr::Binary(..)
+            | Expr::Unary(loopwright_kernel_ir::UnaryOp::Neg, _)
+            | Expr::Call { .. }
+            | Expr::Subscript(_)
+            | Expr::Cast(..)
+    )
+}

@@ -1,0 +1,286 @@
+//! Replaces the reads of a temporary by the expression that computes it.
+
+use loopwright_kernel_ir::{
+    Aff, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Role, Rule, Type, TypeTable,
+    TypedKind, ValueType,
+};
+use loopwright_legality::{Judgement, judge, operands_stay, sees_only};
+
+use crate::{
+    Transform,
+    rewrite::{
+        map_expressions, require_temporary,
+        rules::{expressions, is_of_its_own_type, redeclare},
+        tree::without,
+    },
+};
+
+step! {
+    /// `assignment_to_subst(t)`: replaces the reads of the temporary `t` by the expression that
+    /// computes it.
+    ///
+    /// # Meaning
+    ///
+    /// The instruction that writes `t` and the temporary are gone; each read is the instruction's
+    /// expression at the instance that wrote what it read. The value is computed again for each
+    /// read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
+    /// kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way, so
+    /// that later steps relate to it; it keeps its own origin, with which `run --verify` compares.
+    ///
+    /// # Legality
+    ///
+    /// One instruction without a predicate or a reduction writes `t`, at subscripts that are inames
+    /// of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
+    /// instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
+    /// is the last write before r of the cell that r reads } contains only pairs with w =
+    /// subscripts(r). Where the kernel writes what the expression reads, each operand, read at r, has
+    /// to see the definition that it saw at w, and the transformed kernel is judged against the new
+    /// declared one. All of this is decided by dataflow; where a read may see something else, the
+    /// refusal shows one. No copy of `t` may have been made.
+    ///
+    /// In text: `assignment_to_subst(t)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel slope(x: f32[n + 1], w: f32[n + 1], y: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [k] : 0 <= k < n + 1 }
+    /// temp flux: f32[n + 1] global
+    /// flux[k] = x[k]*w[k]
+    /// y[i] = flux[i + 1] - flux[i] {id=slope}
+    /// ")?;
+    /// let steps = Pipeline::parse("split_iname(i, 128); assignment_to_subst(flux)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel slope(x: f32[n + 1], w: f32[n + 1], y: f32[n], n: i32)
+    /// rule flux(k) = x[k] * w[k]
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [k] : 0 <= k <= n }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+    /// let i = 128*i_outer + i_inner
+    /// y[i] = x[i + 1] * w[i + 1] - x[i] * w[i] {id=slope, inames=i_outer:i_inner}
+    /// tree {
+    ///     for i_outer {
+    ///         for i_inner {
+    ///             slope
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct AssignmentToSubst as "assignment_to_subst" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary"),
+    }
+    table: "assignment_to_subst(t)" => "`assignment_to_subst(k, \"t\")`",
+    methods: {
+        /// See [`AssignmentToSubst`].
+        fn assignment_to_subst(&self, temporary: &str) -> Result<Self, Diagnostic> {
+            self.step(AssignmentToSubst { temporary: temporary.into() })
+        }
+    }
+}
+
+/// The instruction that computes a temporary, and what its reads become.
+struct Definition {
+    id: Name,
+    rule: Rule,
+    /// Inames of the instruction without a subscript.
+    outer: Vec<Name>,
+    /// Whether the kernel writes something that the expression reads.
+    changes: bool,
+}
+
+fn refuse(t: &Name, why: String, help: &str) -> Diagnostic {
+    Diagnostic::new("substitution-form", format!("`{t}` cannot be replaced: {why}")).help(help)
+}
+
+/// What computes the temporary in the declared kernel.
+fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction, Definition), Diagnostic> {
+    let writes = |i: &&Instruction| i.targets.iter().any(|target| target.array == *t);
+    let writers: Vec<&Instruction> = declared.instructions.iter().filter(writes).collect();
+    let [writer] = writers.as_slice() else {
+        let why = format!("{} instructions write it", writers.len());
+        return Err(refuse(t, why, "one expression has to give all of its values"));
+    };
+    let id = &writer.id;
+    let ([target], None, true) = (&writer.targets[..], &writer.predicate, writer.reductions().is_empty())
+    else {
+        let why = format!("`{id}` has a predicate, a reduction or several targets");
+        return Err(refuse(t, why, "only the value of a plain instruction can stand for it"));
+    };
+    let mut parameters: Vec<Name> = Vec::new();
+    for e in &target.index {
+        match e {
+            Expr::Name(n) if writer.within.contains(n) && !parameters.contains(n) => {
+                parameters.push(n.clone())
+            }
+            _ => {
+                let why = format!("the subscript `{e}` in `{id}` is not one of its inames, each used once");
+                return Err(refuse(t, why, "a read has to name the instance that wrote what it reads"));
+            }
+        }
+    }
+    if reads(&writer.value, t) {
+        let why = format!("`{id}` reads it as well");
+        return Err(refuse(t, why, "its value depends on what it was before"));
+    }
+    let mut changes = false;
+    writer.value.visit(&mut |e| {
+        let read = match e {
+            Expr::Subscript(access) => &access.array,
+            Expr::Name(name) => name,
+            _ => return,
+        };
+        changes |= declared.instructions.iter().any(|i| i.targets.iter().any(|x| x.array == *read));
+    });
+    let dtype = declared.temporary(t).map(|a| a.dtype.clone());
+    let Some(Type::Known(dtype)) = dtype else {
+        return Err(refuse(t, "its type is open".into(), "bind the types first"));
+    };
+    let value = in_its_type(declared, &writer.value, dtype).ok_or_else(|| {
+        let why = format!("`{}` would be computed in another type than {dtype} elsewhere", writer.value);
+        refuse(t, why, "cast the operands to the type of the temporary")
+    })?;
+    let outer = writer.within.iter().filter(|n| !parameters.contains(n)).cloned().collect();
+    let rule = Rule { name: t.clone(), parameters, value };
+    Ok((writer, Definition { id: id.clone(), rule, outer, changes }))
+}
+
+/// The expression such that every context computes it as an assignment to this type does.
+fn in_its_type(data: &KernelData, e: &Expr, dtype: DType) -> Option<Expr> {
+    let table = TypeTable::new(data);
+    let assigned = table.typed(e, dtype, None).ok()?;
+    let own = table.type_of(e).ok()? == ValueType::Of(Type::Known(dtype));
+    if own && is_of_its_own_type(e) && dtype.is_float() && table.typed_alone(e, None).ok()? == assigned {
+        return Some(e.clone());
+    }
+    let cast = Expr::Cast(dtype.into(), e.clone().into());
+    let TypedKind::Cast(inside) = table.typed_alone(&cast, None).ok()?.kind else { return None };
+    let same = match &assigned.kind {
+        TypedKind::Convert(converted) => *converted == inside || assigned == *inside,
+        _ => assigned == *inside,
+    };
+    same.then_some(cast)
+}
+
+/// Refuses kernels in which steps have changed what the temporary's cells are, or copied them.
+fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<(), Diagnostic> {
+    let early = "apply the step earlier, before the temporary is changed";
+    let declared = kernel.declared();
+    let rank = |data: &KernelData| data.temporary(t).map(|a| (a.axes.len(), a.dtype.clone()));
+    if rank(kernel) != rank(declared) {
+        return Err(refuse(t, "a step has changed its axes".into(), early));
+    }
+    for i in &kernel.instructions {
+        if i.atom.is_some() && expressions(i).any(|e| reads(e, t)) {
+            let why = format!("a hardware instruction does the updates of `{}`, which reads it", i.id);
+            return Err(refuse(t, why, early));
+        }
+        if matches!(&i.role, Role::Copies { source } if source == t) {
+            return Err(refuse(t, format!("`{}` copies it", i.id), early));
+        }
+        let in_subscripts = |e: &Expr| e.accesses().iter().any(|a| a.index.iter().any(|e| reads(e, t)));
+        if i.targets.iter().any(|x| x.index.iter().any(|e| reads(e, t))) || expressions(i).any(in_subscripts)
+        {
+            let why = format!("`{}` reads it in a subscript, where integers have no type", i.id);
+            return Err(refuse(t, why, "its value would not wrap there"));
+        }
+        for target in i.targets.iter().filter(|x| x.array == *t) {
+            let cell = |e: &Expr, n: &Name| {
+                let value = i.map.get(n).cloned().unwrap_or_else(|| Aff::var(n));
+                Some(kernel.expand(&e.to_aff()?).ok()? == kernel.expand(&value).ok()?)
+            };
+            let mut cells = target.index.iter().zip(&definition.rule.parameters);
+            let does = matches!(&i.role, Role::Does(id) if *id == definition.id);
+            if !does || !cells.all(|(e, n)| cell(e, n) == Some(true)) {
+                return Err(refuse(t, format!("`{}` writes other cells of it than declared", i.id), early));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an expression reads an array or scalar.
+fn reads(e: &Expr, array: &Name) -> bool {
+    e.names().contains(array) || e.accesses().iter().any(|a| a.array == *array)
+}
+
+/// Replaces the reads and removes what computes the temporary.
+fn replace(data: &mut KernelData, definition: &Definition) {
+    let t = &definition.rule.name;
+    let gone: Vec<Name> = data
+        .instructions
+        .iter()
+        .filter(|i| i.targets.iter().any(|x| x.array == *t))
+        .map(|i| i.id.clone())
+        .collect();
+    for id in &gone {
+        data.tree = without(&data.tree, id);
+    }
+    data.instructions.retain(|i| !gone.contains(&i.id));
+    for i in &mut data.instructions {
+        i.after.retain(|id| !gone.contains(id));
+        let map = i.map.clone();
+        let at = |index: &[Expr]| {
+            definition.rule.value.substitute(&|n| {
+                let place = definition.rule.parameters.iter().position(|p| p == n);
+                match place {
+                    Some(place) => index.get(place).cloned(),
+                    // An iname around both, under the name that it has here.
+                    None if definition.outer.contains(n) => map.get(n).map(Expr::from_aff),
+                    None => None,
+                }
+            })
+        };
+        fn walk(e: &Expr, t: &Name, at: &dyn Fn(&[Expr]) -> Expr) -> Expr {
+            match e {
+                Expr::Name(n) if n == t => at(&[]),
+                Expr::Subscript(access) if access.array == *t => at(&access.index),
+                _ => e.map_children(&mut |child| walk(child, t, at)),
+            }
+        }
+        map_expressions(i, &mut |e| walk(e, t, &at));
+    }
+    data.temporaries.retain(|a| a.name != *t);
+    data.rules.push(definition.rule.clone());
+}
+
+impl Transform for AssignmentToSubst {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let t = &self.temporary;
+        require_temporary(kernel, t)?;
+        let declared = kernel.declared();
+        if declared.temporary(t).is_none() {
+            return Err(refuse(t, "a step has made it".into(), "name a temporary of the declared kernel"));
+        }
+        let (writer, definition) = definition(declared, t)?;
+        if !declared.instructions.iter().any(|i| expressions(i).any(|e| reads(e, t))) {
+            return Err(refuse(t, "nothing reads it".into(), "name a temporary that is read"));
+        }
+        sees_only(declared, t, writer)?;
+        same_cells(declared, t, &definition)?;
+        same_cells(kernel, t, &definition)?;
+        let after = redeclare(kernel, &|data| {
+            replace(data, &definition);
+            Ok(())
+        })?;
+        if definition.changes {
+            operands_stay(declared, after.declared(), t, writer)?;
+            // The new reads have to see these values in the order of the transformed kernel, too.
+            if let Some(refusal) = judge(after.declared(), &after).refusal() {
+                return Err(refusal);
+            }
+        }
+        Ok(after)
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("each read sees this value, and its operands are still what they were")
+    }
+}
