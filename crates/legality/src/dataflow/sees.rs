@@ -82,7 +82,8 @@ pub fn sees_only(kernel: &LoopKernel, temporary: &Name, writer: &Instruction) ->
 }
 
 fn refusal(temporary: &Name, why: String, help: Option<&str>) -> Diagnostic {
-    let help = help.unwrap_or("only a value that is computed once for each read, before it, can stand in its place");
+    let help =
+        help.unwrap_or("only a value that is computed once for each read, before it, can stand in its place");
     Diagnostic::new("substitution-value", format!("`{temporary}` cannot be replaced: {why}")).help(help)
 }
 
