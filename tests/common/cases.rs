@@ -40,6 +40,10 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "matmul_bf16" => [(130, 140, 72), (16, 16, 16), (1, 3, 8), (17, 20, 0)]
             .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
             .to_vec(),
+        "histogram" => [(2000, 300), (1024, 256), (0, 3), (3, 1), (4, 8)]
+            .map(|(n, bins)| vec![("n", n), ("bins", bins)])
+            .to_vec(),
+        "histogram_blocks" => [20_000, 256, 0].map(|n| vec![("n", n)]).to_vec(),
         "scalars" => vec![vec![("n", 200)]],
         "loops" => vec![vec![("n", 150), ("m", 3)]],
         "shared" => vec![vec![("n", 2)]],
@@ -62,6 +66,12 @@ fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
             let cuts = [0, 0, 1, 300, 301, 1000, 40_000];
             Buffer::from_slice(&cuts[cuts.len() - len..])
         }
+        // Zero among them, and neighbours that are equal.
+        ("keys", DType::I32) => {
+            let keys: Vec<i32> = (0..len as i32).map(|k| (k / 3 * 7 + k / 64) % 256).collect();
+            Buffer::from_slice(&keys)
+        }
+        (_, DType::I32) => Buffer::from_slice(&vec![77i32; len]),
         (_, DType::F32) => {
             let values: Vec<f32> = (0..len).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect();
             Buffer::from_slice(&values)

@@ -15,7 +15,7 @@ pub enum Direction {
     Load,
     /// Elements are written.
     Store,
-    /// Elements are updated atomically, by blocks that share a reduction.
+    /// Elements are updated: by instructions, or by blocks that share a reduction.
     Update,
 }
 

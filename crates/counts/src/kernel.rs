@@ -345,7 +345,8 @@ fn accesses_of(
                     loads(domains, e, inames, start, &mut read);
                 }
                 if !target.index.is_empty() {
-                    let direction = if joined { Direction::Update } else { Direction::Store };
+                    let updates = joined || instruction.update.is_some();
+                    let direction = if updates { Direction::Update } else { Direction::Store };
                     written.push((target.clone(), direction, start.clone()));
                 }
             }

@@ -161,7 +161,7 @@ fn kind_of(op: BinaryOp) -> Operation {
 
 /// The operations of one execution of a part, each with its guard, from `start` on. The `init` of a
 /// reduction has none; an `update` evaluates the arguments, lifts and combines; `finish` evaluates
-/// the results and the value. Arithmetic in subscripts and bounds is left out: compilers move and
+/// the results and the value. An instruction that updates its target combines too. Arithmetic in subscripts and bounds is left out: compilers move and
 /// share it.
 pub(crate) fn of_part(
     domains: &Domains<'_, '_>,
@@ -227,6 +227,13 @@ pub(crate) fn of_part(
             if let [wanted] = wanted[..] {
                 let typed = table.typed(&instruction.value, wanted, None)?;
                 outside.walk(&instruction.value, &typed, start, found);
+                if let Some(update) = instruction.update {
+                    let kind = match update.binary() {
+                        Some(op) => kind_of(op),
+                        None => Operation::Call(Name::new(update.name())),
+                    };
+                    found(kind, wanted, start);
+                }
             }
             Ok(())
         }

@@ -255,7 +255,7 @@ impl Context<'_> {
     /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
-        if !atomic.takes(dtype) || !matches!(to.memory, Memory::Global(_)) {
+        if !atomic.takes(dtype) || matches!(to.memory, Memory::Private(_)) {
             return self.needs.refuse(
                 "malformed-program",
                 format!("there is no atomic update of this kind for {dtype} here: {atomic:?}"),
@@ -265,11 +265,13 @@ impl Context<'_> {
             Atomic::Add => "atomicAdd",
             Atomic::Min => "atomicMin",
             Atomic::Max => "atomicMax",
+            Atomic::And => "atomicAnd",
+            Atomic::Or => "atomicOr",
         };
         let (element, value) = (self.element(to), self.converted(value));
-        // Signed and unsigned sums have the same bits, and CUDA provides the function for unsigned
-        // words.
-        if (atomic, dtype) == (Atomic::Add, DType::I64) {
+        // Signed and unsigned sums have the same bits, as do operations on bits, and CUDA provides
+        // the function for unsigned words.
+        if dtype == DType::I64 && matches!(atomic, Atomic::Add | Atomic::And | Atomic::Or) {
             let unsigned = "unsigned long long";
             return format!(
                 "{function}(reinterpret_cast<{unsigned} *>(&{element}), \

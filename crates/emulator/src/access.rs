@@ -159,10 +159,12 @@ impl<const W: usize> Block<'_, W> {
                     let array = &mut self.shared[n];
                     let written = Stamp::from_bits(array.written[cell]);
                     let mut conflict = written.conflicts(now);
-                    if access.write {
+                    if let Some(atomic) = access.atomic {
+                        conflict = array.updated(cell, now, atomic);
+                    } else if access.write {
                         let read = Stamp::from_bits(array.read[cell]);
                         conflict |= read.conflicts(now);
-                        array.written[cell] = now.bits();
+                        array.wrote(cell, now);
                     } else {
                         let read = Stamp::from_bits(array.read[cell]);
                         array.read[cell] = read.joined(now).bits();
@@ -170,7 +172,8 @@ impl<const W: usize> Block<'_, W> {
                     if conflict && checks.races {
                         return Err(self.race(Conflict::InBlock, warp, access, lane, offset[lane]));
                     }
-                    if !access.write && written == Stamp::NONE && checks.uninitialised {
+                    let reads = !access.write || access.atomic.is_some();
+                    if reads && written == Stamp::NONE && checks.uninitialised {
                         return without_value(self, warp, lane);
                     }
                 }
@@ -362,8 +365,8 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Updates elements of global memory, lane by lane. Blocks of a kernel with updates run one
-    /// after another, so the updates do not interleave.
+    /// Updates elements of global or shared memory, lane by lane. Blocks of a kernel with updates of
+    /// global memory run one after another, so the updates do not interleave.
     pub fn update(&mut self, warp: &mut Warp<W>, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;

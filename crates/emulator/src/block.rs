@@ -254,10 +254,7 @@ impl<'a, const W: usize> Block<'a, W> {
     }
 
     pub fn who(&self) -> Who {
-        match self.launch.grid {
-            PerDim { x: 1, y: 1, z: 1 } => Who::only(self.launch.number),
-            _ => Who::new(self.launch.number, self.number),
-        }
+        Who::new(self.launch.number, self.number)
     }
 
     /// The counters, including the operations of all blocks run so far.

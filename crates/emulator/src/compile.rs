@@ -356,7 +356,7 @@ impl<'a> Compiler<'a> {
             }
             Stmt::Update { atomic, to, value, leaf } => {
                 self.speak_of(*leaf, "an atomic update")?;
-                if !atomic.takes(value.dtype) || !matches!(to.memory, Memory::Global(_)) {
+                if !atomic.takes(value.dtype) || matches!(to.memory, Memory::Private(_)) {
                     let what = format!("an atomic update ({atomic:?}) of {} in {:?}", value.dtype, to.memory);
                     return self.invalid(what);
                 }

@@ -270,7 +270,7 @@ impl<const W: usize> Block<'_, W> {
             for k in 0..i64::from(copy.count) {
                 let access = &code.accesses[copy.to.0 as usize];
                 if let Memory::Shared(n) = access.memory {
-                    self.shared[n].written[(copy.to.1 + k) as usize] = now.bits();
+                    self.shared[n].wrote((copy.to.1 + k) as usize, now);
                     self.completes(warp, access, copy.to.1 + k, copy.lane);
                 }
                 let Some((from, first)) = copy.from else { continue };

@@ -14,9 +14,9 @@
 //! block of the last write and of the reads; an access by a second block is a race if one of the
 //! two writes. Blocks run concurrently, so each side first announces its access and then looks for
 //! the other: at least one of them sees it. Atomic updates of the same kind do not race with each
-//! other; they race with every other access of the cell in the same launch, even one of the same
-//! block after a barrier, unless the launch has no other block: then they are ordered with other
-//! accesses as writes are.
+//! other. With other accesses they are ordered as writes are: those of one block by its barriers,
+//! those of several blocks with nothing in the same launch. Blocks of a launch with updates of
+//! global memory run one after another.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -119,19 +119,12 @@ pub(crate) enum Conflict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
     bits: u64,
-    /// Whether the launch has no other block.
-    alone: bool,
 }
 
 impl Who {
-    /// Launches count from 1.
+    /// Launches count from 1, blocks are less than [`MOST_BLOCKS`].
     pub fn new(launch: u32, block: u32) -> Who {
-        Who { bits: u64::from(launch) << 32 | u64::from(block), alone: false }
-    }
-
-    /// The only block of its launch.
-    pub fn only(launch: u32) -> Who {
-        Who { alone: true, ..Who::new(launch, 0) }
+        Who { bits: u64::from(launch) << 32 | u64::from(block) }
     }
 
     /// Whether an access that a cell records was made in this launch.
@@ -141,19 +134,22 @@ impl Who {
 }
 
 /// Denotes several blocks, in place of a block number.
-const SEVERAL_BLOCKS: u64 = u32::MAX as u64;
+const SEVERAL_BLOCKS: u64 = (1 << 29) - 1;
 
-/// Denotes updates of one kind by any blocks, in place of a block number.
-const fn updates(atomic: Atomic) -> u64 {
-    SEVERAL_BLOCKS - 1 - atomic as u64
+/// The bits above a block's number that say which kind of updates a cell records, 0 for a write.
+const KIND: u64 = 7 << 29;
+
+/// The mark of updates of a kind.
+const fn kind(atomic: Atomic) -> u64 {
+    (atomic as u64 + 1) << 29
 }
 
-/// The number of block numbers that are distinct from the marks for several blocks and for updates.
-pub(crate) const MOST_BLOCKS: u32 = u32::MAX - 8;
+/// The number of block numbers that are distinct from the mark for several blocks.
+pub(crate) const MOST_BLOCKS: u32 = SEVERAL_BLOCKS as u32;
 
 impl GlobalCell {
     fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
-        if other == who.bits || who.alone && who.shares_launch(other) {
+        if other & !KIND == who.bits {
             let earlier = Stamp::from_bits(stamp.load(Ordering::Relaxed));
             return if earlier.conflicts(now) { Conflict::InBlock } else { Conflict::None };
         }
@@ -174,15 +170,17 @@ impl GlobalCell {
         conflict
     }
 
-    /// Records an update. Updates of one kind need no order; any other access in the launch does,
-    /// in any block.
+    /// Records an update. Updates of one kind need no order; with other accesses they are in order
+    /// as writes are. No other block runs at the same time.
     pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
-        let mark = who.bits & !SEVERAL_BLOCKS | updates(atomic);
-        let other = self.writer.swap(mark, Ordering::SeqCst);
-        if other == mark {
-            if who.alone {
+        let (own, other) = (who.bits | kind(atomic), self.writer.load(Ordering::SeqCst));
+        let same = who.shares_launch(other) && other & KIND == kind(atomic);
+        if same {
+            if other == own {
                 let joined = Stamp::from_bits(self.written.load(Ordering::Relaxed)).joined(now);
                 self.written.store(joined.bits(), Ordering::Relaxed);
+            } else {
+                self.writer.store(own | SEVERAL_BLOCKS, Ordering::SeqCst);
             }
             return self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
@@ -190,11 +188,11 @@ impl GlobalCell {
         if conflict == Conflict::None {
             conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
-        // The mark replaces the block's own write (or, of a block alone, its updates of another
-        // kind), with which later updates have to conflict: the write is kept as a read, with which
-        // they conflict likewise. The block's write and its reads are ordered, so that the latest
-        // of them, the one with the greatest stamp, suffices.
-        if other == who.bits || who.alone && who.shares_launch(other) {
+        // The mark replaces the block's own write, or its updates of another kind, with which later
+        // updates have to conflict: these are kept as a read, with which they conflict likewise.
+        // They and the block's reads are ordered, so that the latest of them, the one with the
+        // greatest stamp, suffices.
+        if other & !KIND == who.bits {
             let written = self.written.load(Ordering::Relaxed);
             if self.reader.swap(who.bits, Ordering::SeqCst) == who.bits {
                 self.read.fetch_max(written, Ordering::Relaxed);
@@ -202,9 +200,8 @@ impl GlobalCell {
                 self.read.store(written, Ordering::Relaxed);
             }
         }
-        if who.alone {
-            self.written.store(now.bits(), Ordering::Relaxed);
-        }
+        self.writer.store(own, Ordering::SeqCst);
+        self.written.store(now.bits(), Ordering::Relaxed);
         conflict
     }
 
@@ -318,7 +315,8 @@ mod tests {
         assert_eq!(cell.read(a, at(0, 0, 0, 1)), Conflict::InBlock);
         assert_eq!(cell.read(a, at(1, 0, 0, 1)), Conflict::None);
         assert_eq!(cell.read(b, at(1, 0, 0, 1)), Conflict::BetweenBlocks);
-        // Updates of one kind are unordered among themselves, but conflict with any other access.
+        // Updates of one kind are unordered among themselves, but conflict with any other access
+        // that no barrier of their only block separates from them.
         let cell = GlobalCell::default();
         assert_eq!(cell.update(a, now, Atomic::Add), Conflict::None);
         assert_eq!(cell.update(b, now, Atomic::Add), Conflict::None);
@@ -336,6 +334,11 @@ mod tests {
         assert_eq!(cell.write(a, now), Conflict::None);
         assert_eq!(cell.update(b, now, Atomic::Add), Conflict::BetweenBlocks);
         assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::None);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.update(a, now, Atomic::Or), Conflict::None);
+        assert_eq!(cell.update(a, at(0, 0, 1, 0), Atomic::Or), Conflict::None);
+        assert_eq!(cell.read(a, at(1, 0, 0, 0)), Conflict::None);
+        assert_eq!(cell.read(b, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
         // The next launch is ordered after it.
         let cell = GlobalCell::default();
         assert_eq!(cell.write(Who::new(2, 7), now), Conflict::None);
@@ -374,18 +377,16 @@ mod tests {
     }
 
     /// The relation of two accesses, directly by the rules.
-    fn rule(first: &Known, second: &Known, alone: bool) -> Conflict {
-        let apart = match (first.way, second.way) {
+    fn rule(first: &Known, second: &Known) -> Conflict {
+        match (first.way, second.way) {
             (Way::Read, Way::Read) => return Conflict::None,
             (Way::Update(a), Way::Update(b)) if a == b => return Conflict::None,
-            // Even of one block, after a barrier.
-            (Way::Update(_), _) => !alone,
-            _ => false,
-        };
+            _ => {}
+        }
         if first.launch != second.launch {
             return Conflict::None;
         }
-        if apart || first.block != second.block {
+        if first.block != second.block {
             return Conflict::BetweenBlocks;
         }
         let same_thread = (first.warp, first.lane) == (second.warp, second.lane);
@@ -399,7 +400,7 @@ mod tests {
 
     /// All histories of this length: an access is reported if and only if it is unordered with one
     /// of those before it. A history ends with its first race. Returns the number of races.
-    fn histories(alphabet: &[Happens], length: usize, alone: bool) -> usize {
+    fn histories(alphabet: &[Happens], length: usize) -> usize {
         let mut races = 0;
         let mut digits = vec![0; length];
         'histories: loop {
@@ -426,14 +427,14 @@ mod tests {
                 let (barriers, syncs) = (barriers[block], syncs[block][warp]);
                 let now = Known { launch, block, warp, lane, barriers, syncs, way };
                 let stamp = at(barriers, syncs, warp, lane);
-                let who = if alone { Who::only(launch) } else { Who::new(launch, block as u32) };
+                let who = Who::new(launch, block as u32);
                 let found = match way {
                     Way::Read => cell.read(who, stamp),
                     Way::Write => cell.write(who, stamp),
                     Way::Update(atomic) => cell.update(who, stamp, atomic),
                 };
                 let expected: Vec<Conflict> =
-                    known.iter().map(|k| rule(k, &now, alone)).filter(|c| *c != Conflict::None).collect();
+                    known.iter().map(|k| rule(k, &now)).filter(|c| *c != Conflict::None).collect();
                 let history = || digits[..=step].iter().map(|d| alphabet[*d]).collect::<Vec<_>>();
                 assert_eq!(found != Conflict::None, !expected.is_empty(), "{found:?}: {:?}", history());
                 if found != Conflict::None {
@@ -461,18 +462,18 @@ mod tests {
         for way in [Way::Read, Way::Write] {
             alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
         }
-        assert!(histories(&alphabet, 5, false) > 0);
+        assert!(histories(&alphabet, 5) > 0);
     }
 
-    /// Updates of the only block of a launch are ordered with its other accesses as writes are.
+    /// Updates of one block are ordered with its other accesses as writes are.
     #[test]
-    fn short_histories_of_a_block_alone() {
+    fn short_histories_of_updates_of_one_block() {
         use Happens::{Access, Barrier, Launch, Sync};
         let mut alphabet = vec![Barrier(0), Sync(0, 0), Launch, Access(0, 0, 0, Way::Update(Atomic::Max))];
         for way in [Way::Read, Way::Write, Way::Update(Atomic::Add)] {
             alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
         }
-        assert!(histories(&alphabet, 5, true) > 0);
+        assert!(histories(&alphabet, 5) > 0);
     }
 
     #[test]
@@ -483,12 +484,12 @@ mod tests {
             alphabet.extend([Access(0, 0, 0, way), Access(1, 0, 0, way)]);
         }
         alphabet.push(Access(0, 0, 1, Way::Update(Atomic::Add)));
-        assert!(histories(&alphabet, 5, false) > 0);
+        assert!(histories(&alphabet, 5) > 0);
         // Threads of several warps, and updates of one kind.
         let mut alphabet = vec![Sync(0, 0), Barrier(0), Access(1, 0, 0, Way::Update(Atomic::Add))];
         for way in [Way::Read, Way::Write, Way::Update(Atomic::Add)] {
             alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
         }
-        assert!(histories(&alphabet, 5, false) > 0);
+        assert!(histories(&alphabet, 5) > 0);
     }
 }

@@ -12,6 +12,8 @@ pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) 
         (Atomic::Max, DType::I32) => (old as i32).max(value as i32) as u32,
         (Atomic::Min, _) => old.min(value),
         (Atomic::Max, _) => old.max(value),
+        (Atomic::And, _) => old & value,
+        (Atomic::Or, _) => old | value,
     }
 }
 
@@ -24,5 +26,7 @@ pub(crate) fn update_wide(atomic: Atomic, dtype: DType, old: u64, value: u64) ->
         (Atomic::Max, DType::I64) => (old as i64).max(value as i64) as u64,
         (Atomic::Min, _) => old.min(value),
         (Atomic::Max, _) => old.max(value),
+        (Atomic::And, _) => old & value,
+        (Atomic::Or, _) => old | value,
     }
 }

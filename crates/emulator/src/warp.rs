@@ -1,10 +1,11 @@
 //! The state of one warp, and of the memory of its block.
 
-use loopwright_program::LocalArray;
+use loopwright_program::{Atomic, LocalArray};
 
 use crate::{
     bytecode::{Code, Pc, Reg, is_wide},
     flights::Pending,
+    shadow::Stamp,
     words::{Narrow, Wide, lowest_lanes},
 };
 
@@ -117,6 +118,9 @@ pub(crate) struct SharedArray {
     pub cells: Vec<u64>,
     /// The last write of each element, as a stamp; 0 if there was none.
     pub written: Vec<u64>,
+    /// Of each element, whether what is recorded as its last write is updates of one kind, and of
+    /// which. Empty until the first update.
+    pub updates: Vec<Option<Atomic>>,
     /// The reads of each element, as a stamp.
     pub read: Vec<u64>,
     /// Its offset in the block's shared memory, in bytes.
@@ -132,7 +136,13 @@ impl SharedArray {
                 let n = a.elements() as usize;
                 let begin = base;
                 base += a.bytes().next_multiple_of(16) as i64;
-                SharedArray { cells: vec![u64::MAX; n], written: vec![0; n], read: vec![0; n], base: begin }
+                SharedArray {
+                    cells: vec![u64::MAX; n],
+                    written: vec![0; n],
+                    updates: Vec::new(),
+                    read: vec![0; n],
+                    base: begin,
+                }
             })
             .collect()
     }
@@ -140,6 +150,31 @@ impl SharedArray {
     /// Resets it for another block.
     pub fn restart(&mut self) {
         self.written.fill(0);
+        self.updates.fill(None);
         self.read.fill(0);
+    }
+
+    /// Records that an element is written.
+    pub fn wrote(&mut self, cell: usize, now: Stamp) {
+        self.written[cell] = now.bits();
+        if let Some(updates) = self.updates.get_mut(cell) {
+            *updates = None;
+        }
+    }
+
+    /// Records an update of an element. Returns whether it conflicts with an earlier access.
+    pub fn updated(&mut self, cell: usize, now: Stamp, atomic: Atomic) -> bool {
+        self.updates.resize(self.cells.len(), None);
+        let (written, read) = (Stamp::from_bits(self.written[cell]), Stamp::from_bits(self.read[cell]));
+        if self.updates[cell] == Some(atomic) {
+            self.written[cell] = written.joined(now).bits();
+            return read.conflicts(now);
+        }
+        // Later updates conflict with what comes before this one: it is kept as a read, with which
+        // they conflict likewise.
+        self.read[cell] = self.read[cell].max(self.written[cell]);
+        self.written[cell] = now.bits();
+        self.updates[cell] = Some(atomic);
+        written.conflicts(now) || read.conflicts(now)
     }
 }

@@ -35,7 +35,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
 use crate::{
     Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, DeviceFunction, Diagnostic, Diagnostics, Expr,
     Fact, Float, Instruction, KernelData, LoopKernel, Name, Options, Precision, Reduce, ReductionOp, Role,
-    Rule, Scalar, Type, UnaryOp, parse_constraints, parse_domain, text, types::UNTYPED,
+    Rule, Scalar, Type, UnaryOp, UpdateOp, parse_constraints, parse_domain, text, types::UNTYPED,
 };
 
 /// The value of an iname, a scalar argument or a scalar temporary.
@@ -382,6 +382,12 @@ impl KernelBuilder {
         let role = Role::Does(Name::new(""));
         self.data.instructions.push(Instruction::new("", accesses, value.into(), role));
         self
+    }
+
+    /// An update, as `target += value`: the value is combined with what the element holds, and the
+    /// updates of an element by one operator run in any order. See [`UpdateOp`].
+    pub fn update(self, target: impl Into<Targets>, by: UpdateOp, value: impl Into<Expr>) -> Self {
+        self.assign(target, value).last(|i| i.update = Some(by))
     }
 
     /// The id of the last instruction; the default is `set_` plus the target.

@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, Via};
+use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, UpdateOp, Via};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,15 +108,21 @@ impl Role {
     }
 }
 
-/// One instruction: `target = value` for each instance of its inames, where its predicate holds.
+/// One instruction: `target = value` for each instance of its inames, where its predicate holds, or
+/// an update, as `target += value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Instruction {
     /// Unique in the kernel.
     pub id: Name,
     /// What is written: one target, or one for each result of a reduction.
     pub targets: Vec<Access>,
-    /// The expression whose value is written.
+    /// The expression whose value is written, or with which an update combines what its target
+    /// holds.
     pub value: Expr,
+    /// How its target is updated, if its value is not what is written: see [`UpdateOp`]. There is
+    /// one target then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<UpdateOp>,
     /// If it is false, nothing is read or written.
     pub predicate: Option<Expr>,
     /// The inames around it, outermost first, without those of its reductions. Split inames are
@@ -184,6 +190,7 @@ impl Instruction {
             id: id.into(),
             targets,
             value,
+            update: None,
             predicate: None,
             within: Vec::new(),
             role,
@@ -255,8 +262,15 @@ impl Instruction {
     }
 
     /// The names that it reads, including those in subscripts of its targets: arrays, scalars,
-    /// inames and parameters.
+    /// inames and parameters. An update reads its target.
     pub fn reads(&self) -> BTreeSet<Name> {
+        let mut found = self.operands();
+        found.extend(self.targets.iter().filter(|_| self.update.is_some()).map(|t| t.array.clone()));
+        found
+    }
+
+    /// The names in its value, its predicate and the subscripts of its targets.
+    pub fn operands(&self) -> BTreeSet<Name> {
         let mut found = BTreeSet::new();
         let subscripts = self.targets.iter().flat_map(|t| &t.index);
         for e in [&self.value].into_iter().chain(&self.predicate).chain(subscripts) {

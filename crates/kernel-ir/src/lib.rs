@@ -63,6 +63,7 @@ mod tree;
 mod type_table;
 mod typed;
 mod types;
+mod update;
 mod validate;
 mod via;
 
@@ -94,5 +95,6 @@ pub use tree::Tree;
 pub use type_table::TypeTable;
 pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};
 pub use types::{ValueType, computing_type, promote, state_type};
+pub use update::UpdateOp;
 pub use validate::check_name;
 pub use via::Via;

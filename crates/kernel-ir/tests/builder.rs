@@ -1,7 +1,7 @@
 //! Kernels built in Rust equal those read from text.
 
 use loopwright_kernel_ir::{
-    AddressSpace, DType::*, Expr, Fact, LoopKernel, array, call, cast, reduce, select, sum, var,
+    AddressSpace, DType::*, Expr, Fact, LoopKernel, UpdateOp, array, call, cast, reduce, select, sum, var,
 };
 
 fn parse(text: &str) -> LoopKernel {
@@ -72,6 +72,37 @@ out[i] = if(i >= 2, v, 0)
     assert_eq!(built, parse(text));
     assert_eq!(parse(&built.to_text()), built);
     assert_eq!(built.fingerprint(), parse(text).fingerprint());
+}
+
+#[test]
+fn updates_are_those_of_the_text() {
+    let (out, low, to, x) = (array("out"), array("low"), array("to"), array("x"));
+    let i = var("i");
+    let built = LoopKernel::build("scatter")
+        .array("x", F32, ["n"])
+        .array("to", I32, ["n"])
+        .array("out", F32, ["m"])
+        .array("low", I32, ["m"])
+        .scalar("n", I32)
+        .scalar("m", I32)
+        .fact(Fact::Range { array: "to".into(), lower: Some(Expr::Int(0)), upper: Some(var("m")) })
+        .domain("{ [i] : 0 <= i < n }")
+        .update(out.at([to.at([&i])]), UpdateOp::Sum, 2 * x.at([&i]))
+        .when(x.at([&i]).gt(0))
+        .update(low.at([to.at([&i])]), UpdateOp::Min, i.clone())
+        .id("least")
+        .finish()
+        .unwrap();
+    let text = "\
+kernel scatter(x: f32[n], to: i32[n], out: f32[m], low: i32[m], n: i32, m: i32)
+fact 0 <= to < m
+domain { [i] : 0 <= i < n }
+out[to[i]] += 2 * x[i] if x[i] > 0
+low[to[i]] min= i {id=least}
+";
+    assert_eq!(built, parse(text));
+    assert_eq!(parse(&built.to_text()), built);
+    assert_ne!(built, parse(&text.replace("min=", "max=")));
 }
 
 #[test]

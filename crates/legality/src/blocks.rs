@@ -1,14 +1,14 @@
 //! Whether two parts at one host level need a kernel boundary between them.
 //!
 //! Executions in different blocks that touch the same cell of global memory, at least one of them
-//! writing, are ordered only by the end of a device kernel. Lowering cuts the host level by asking
+//! writing, other than two updates by one operator, are ordered only by the end of a device kernel. Lowering cuts the host level by asking
 //! the model: for equal values of the surrounding host loops, is there a pair of executions at one
 //! cell in different blocks?
 
 use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Tag};
 use loopwright_poly::{Result, System};
 
-use crate::{Model, Presence, Touch, conflict::primed, is_common_to};
+use crate::{Model, Presence, conflict::primed, is_common_to};
 
 /// An array in which executions of the two parts, in different blocks, may touch the same cell, at
 /// least one of them writing; `None` if there is none.
@@ -25,9 +25,9 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
     };
     for e in &a.events {
         for f in b.events.iter().filter(|f| f.array == e.array) {
-            let read = (e.touch, f.touch) == (Touch::Read, Touch::Read);
+            let commute = e.touch.commutes_with(f.touch);
             let common = is_common_to(model.space(&e.array), HardwareAxis::OF_GRID);
-            if read || model.is_accumulator(&e.array) || !common {
+            if commute || model.is_accumulator(&e.array) || !common {
                 continue;
             }
             let mut rows = model.context.clone();

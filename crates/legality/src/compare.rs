@@ -12,7 +12,9 @@
 //! combinations are already contradictory as comparisons, so only pairs whose order or storage a
 //! step changed reach a query on a [`System`]. Identical queries are evaluated once.
 //!
-//! Two writes that leave the same value may be reordered (see [`crate::value`]).
+//! Two writes that leave the same value may be reordered (see [`crate::value`]), and so may two
+//! updates of an element by one operator, which leave the same whichever comes first. A step may
+//! therefore spread updates of one element over threads; lowering makes them atomic.
 //!
 //! Each cell belongs to an owner. A step may refine the owners (see [`owners`]).
 
@@ -282,9 +284,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let (old, new) = (self.old, self.new);
         let (a, b) = (&new.parts[p], &new.parts[q]);
         let (e, f) = (&a.events[k], &b.events[l]);
-        if (e.touch, f.touch) == (Touch::Read, Touch::Read)
-            || (e.touch, f.touch) == (Touch::Update, Touch::Update)
-        {
+        if e.touch.commutes_with(f.touch) {
             return Ok(None);
         }
         // Points added later do not change a result that a scan has already delivered; see

@@ -37,6 +37,7 @@ impl<'k> DataReads<'k> {
         let mut scalars = BTreeMap::new();
         for t in kernel.temporaries.iter().filter(|t| t.axes.is_empty() && t.space != AddressSpace::Global) {
             if let Some([i]) = writers.get(&t.name).map(Vec::as_slice)
+                && i.update.is_none()
                 && let ([_], None, Expr::Subscript(access)) = (i.targets.as_slice(), &i.predicate, &i.value)
                 && unwritten.contains(&access.array)
             {

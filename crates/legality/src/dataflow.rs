@@ -10,6 +10,9 @@
 //! executions of one part at the same time unordered. A separate check comes first: no two of these
 //! touch the same cell with at least one of them writing. Given that, every order that the new
 //! kernel allows has the same last write for every read, so one linearisation stands for all.
+//! An array whose elements are updated has no last writes: where the order of its accesses is not
+//! preserved, nothing is proved.
+//!
 //! Lowering ensures that conflicting executions at different times are ordered: it inserts barriers
 //! and kernel boundaries, or refuses.
 
@@ -78,7 +81,7 @@ fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> 
             {
                 continue;
             }
-            for f in part.events.iter().filter(|f| f.array == e.array) {
+            for f in part.events.iter().filter(|f| f.array == e.array && !e.touch.commutes_with(f.touch)) {
                 // Inames whose values a subscript proves equal when the cells are equal.
                 let mut equal: Vec<Name> = Vec::new();
                 for s in e.cell.iter().zip(&f.cell).filter(|(s, t)| s == t).filter_map(|(s, _)| s.as_ref()) {
@@ -208,6 +211,10 @@ pub(crate) fn check_flow(
     for (array, text) in &outcome.changed {
         if declared.is_accumulator(array) {
             return why(text.clone());
+        }
+        // What an updated element holds is no single definition, but the combination of several.
+        if declared.is_updated(array) || new.is_updated(array) {
+            return why(format!("{text}, and `{array}` is updated, which is followed by order alone"));
         }
     }
     race(new, outcome, queries)?;

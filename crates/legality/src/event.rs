@@ -2,12 +2,14 @@
 //!
 //! Accumulators of reductions are cells too, one for each instance of the reduction's `init`:
 //! `init` writes it, each `update` changes it, and the part that uses the result reads it. Updates
-//! of one accumulator commute if its operator does.
+//! of one accumulator commute if its operator does. So do updates of an array's element by
+//! instructions ([`Touch::Combine`]), if they have the same operator.
 
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
     Access, Aff, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, PartRef, Reduce, Standing,
+    UpdateOp,
 };
 
 use crate::{DataReads, Load};
@@ -21,6 +23,28 @@ pub enum Touch {
     Write,
     /// It adds a point to an accumulator. Such events commute.
     Update,
+    /// It combines an element of an array with a value. Those of one operator commute.
+    Combine(UpdateOp),
+}
+
+impl Touch {
+    /// Whether the order of two such accesses to one cell does not matter: two reads, or two
+    /// updates by one operator.
+    pub fn commutes_with(self, other: Touch) -> bool {
+        match (self, other) {
+            (Touch::Read, Touch::Read) | (Touch::Update, Touch::Update) => true,
+            (Touch::Combine(a), Touch::Combine(b)) => a == b,
+            (Touch::Read | Touch::Write | Touch::Update | Touch::Combine(_), _) => false,
+        }
+    }
+
+    /// Whether what it leaves depends on what the cell holds.
+    pub fn sees_the_cell(self) -> bool {
+        match self {
+            Touch::Read | Touch::Update | Touch::Combine(_) => true,
+            Touch::Write => false,
+        }
+    }
 }
 
 /// One access of one execution.
@@ -299,7 +323,8 @@ pub fn events(
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
         }
         Part::Whole | Part::Finish => {
-            found.extend(instruction.targets.iter().map(|t| event(t, Touch::Write, Vec::new())));
+            let touch = instruction.update.map_or(Touch::Write, Touch::Combine);
+            found.extend(instruction.targets.iter().map(|t| event(t, touch, Vec::new())));
         }
     }
     found

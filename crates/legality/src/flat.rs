@@ -117,6 +117,12 @@ impl<'k> Reader<'k> {
         let (Some(point), Some(id)) = (point, reduction) else { return Err(self.shape()) };
         let number = self.lookup.instruction_number(id).ok_or_else(|| self.shape())?;
         let instruction = &self.data.instructions[number];
+        if instruction.update.is_some() {
+            return Err(self.refuse(
+                format!("`{id}` updates its target, and the nest writes each result once"),
+                "assign the result to an array, and update by that in another nest",
+            ));
+        }
         let mut nest = FlatNest {
             segment: s.clone(),
             point: point.clone(),
@@ -205,7 +211,8 @@ impl<'k> Reader<'k> {
         let Some(i) = self.lookup.instruction(id) else { return Err(self.shape()) };
         let [Access { array, index }] = i.targets.as_slice() else { return Err(self.shape()) };
         let temporary = self.lookup.temporary(array).filter(|t| t.space == AddressSpace::Private);
-        let (Some(temporary), true, None) = (temporary, index.is_empty(), &i.predicate) else {
+        let plain = index.is_empty() && i.update.is_none();
+        let (Some(temporary), true, None) = (temporary, plain, &i.predicate) else {
             return Err(self
                 .refuse(format!("`{id}` is no plain assignment of a private scalar of its segment"), help));
         };

@@ -17,8 +17,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name,
-    PartRef, Role, Tag, Term, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Fact, Instruction, KernelData, Kind, Lookup,
+    LoopKernel, Name, PartRef, Role, Tag, Term, Tree,
 };
 use loopwright_poly::{Result, System, Table};
 
@@ -317,6 +317,12 @@ impl<'k> Model<'k> {
             || self.kernel.args.iter().any(|a| **a.name() == *array)
     }
 
+    /// Whether an instruction updates elements of the array.
+    pub fn is_updated(&self, array: &str) -> bool {
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        touches.iter().any(|(p, k)| matches!(self.parts[*p].events[*k].touch, Touch::Combine(_)))
+    }
+
     /// Whether anything writes the array.
     pub fn is_written(&self, array: &str) -> bool {
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
@@ -327,6 +333,27 @@ impl<'k> Model<'k> {
     /// shared.
     pub fn second(&self, aff: &Aff) -> Result<Aff> {
         aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
+    }
+
+    /// The declared ranges of the values that a part reads from data.
+    pub fn ranges_of_data(&self, part: &ModelPart) -> Result<Vec<Constraint>> {
+        let mut rows = Vec::new();
+        for load in &part.loads {
+            for fact in &self.kernel.facts {
+                let Fact::Range { array, lower, upper } = fact else { continue };
+                if *array != load.array {
+                    continue;
+                }
+                let value = Aff::var(&load.name);
+                if let Some(lower) = lower.as_ref().and_then(Expr::to_aff) {
+                    rows.push(Constraint::le(&lower, &value)?);
+                }
+                if let Some(upper) = upper.as_ref().and_then(Expr::to_aff) {
+                    rows.push(Constraint::lt(&value, &upper)?);
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// Whether the declared facts about data rule out every pair of executions of two parts in a

@@ -89,6 +89,9 @@ fn judged(before: &LoopKernel, after: &LoopKernel, queries: &mut usize) -> Check
     if was.role.declared() != Some(of) {
         return why(format!("`{}` does a share of `{of}`, and `{}` does not", added.id, was.id));
     }
+    if let Some(update) = [was, is, added].into_iter().find(|i| i.update.is_some()) {
+        return why(format!("`{}` is an update, which no realisation is about", update.id));
+    }
     let pair = Pair { old: Model::new(before)?, new: Model::new(after)?, was, is, added };
     match share {
         Share::Partial => two_stages::check(&pair, queries),

@@ -192,6 +192,7 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
             }
             if !matches!(instruction.value, Expr::Subscript(_) | Expr::Name(_))
                 || instruction.targets.len() != 1
+                || instruction.update.is_some()
             {
                 return Some(format!("`{}` is to copy, but computes something", instruction.id));
             }
@@ -209,6 +210,12 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
         let Some(original) = declared.instruction(id) else {
             return Some(format!("`{}` does `{id}`, which is not declared", instruction.id));
         };
+        if original.update != instruction.update {
+            return Some(format!(
+                "`{}` updates its target otherwise than the declared `{id}`",
+                instruction.id
+            ));
+        }
         let same = original.value == instruction.value
             || same_value(model, instruction, &fix(&original.value), &instruction.value);
         let condition = match (&original.predicate, &instruction.predicate) {

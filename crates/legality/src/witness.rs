@@ -37,7 +37,71 @@ fn wrote(token: &Token) -> String {
         Token::Unwritten => "nobody wrote".into(),
         Token::Initial(cell) => format!("{cell} held before"),
         Token::Definition(i, _) => format!("{i} wrote"),
+        Token::Updated(_, instances) => match instances.as_slice() {
+            [i] => format!("{i} updated"),
+            [i, ..] => format!("{i} and {} others updated", instances.len() - 1),
+            [] => "was updated".into(),
+        },
     }
+}
+
+/// How the updates of a cell differ in two histories.
+enum Differ {
+    /// An instance has updated it in the first one, and not (or less often) in the second.
+    Missing(Instance),
+    /// An instance has updated it in the second one, and not (or less often) in the first.
+    Extra(Instance),
+    /// The first instance comes before the second one, and in the second history after it.
+    Turned(Instance, Instance),
+    /// What is updated is another value.
+    Base,
+}
+
+/// The groups of updates of a cell, each of one kind, in their order.
+fn groups(token: &Token) -> Vec<&[Instance]> {
+    let mut found = Vec::new();
+    let mut token = token;
+    while let Token::Updated(base, instances) = token {
+        found.push(instances.as_slice());
+        token = base;
+    }
+    found.reverse();
+    found
+}
+
+/// An instance that occurs more often in one list than in another.
+fn more(a: &[Instance], b: &[Instance]) -> Option<Instance> {
+    let times = |who: &Instance, list: &[Instance]| list.iter().filter(|i| *i == who).count();
+    a.iter().find(|i| times(i, a) > times(i, b)).cloned()
+}
+
+/// How the updates of a cell differ in two histories, if it has been updated in one of them.
+fn updates(expected: &Token, found: &Token) -> Option<Differ> {
+    let (was, is) = (groups(expected), groups(found));
+    if was.is_empty() && is.is_empty() {
+        return None;
+    }
+    let (all_was, all_is) = (was.concat(), is.concat());
+    if let Some(missing) = more(&all_was, &all_is) {
+        return Some(Differ::Missing(missing));
+    }
+    if let Some(extra) = more(&all_is, &all_was) {
+        return Some(Differ::Extra(extra));
+    }
+    // In the first group that differs, an instance is missing, before which one of the next group
+    // runs; or one of a later group is there too early.
+    let nothing: &[Instance] = &[];
+    let group = |all: &[&[Instance]], k: usize| all.get(k).copied().unwrap_or(nothing).to_vec();
+    for k in 0..was.len().max(is.len()) {
+        let (here, there) = (group(&was, k), group(&is, k));
+        if let (Some(late), Some(early)) = (more(&here, &there), group(&is, k + 1).first()) {
+            return Some(Differ::Turned(late, early.clone()));
+        }
+        if let (Some(early), Some(late)) = (more(&there, &here), group(&was, k + 1).first()) {
+            return Some(Differ::Turned(late.clone(), early));
+        }
+    }
+    Some(Differ::Base)
 }
 
 impl Witness {
@@ -83,6 +147,35 @@ impl Witness {
                 self.instances = vec![a, b];
             }
             Failure::Read { reader, cell, expected, found, later } => {
+                let updated = updates(&expected, &found);
+                if let Some(differ) = updated {
+                    self.code = "dependence-violated";
+                    self.cell = Some(cell.clone());
+                    self.repair = Some("read the array before or after all of its updates".into());
+                    (self.declared, self.transformed, self.instances) = match differ {
+                        Differ::Missing(who) => (
+                            format!("{who} updates {cell}, {reader} must read it afterwards"),
+                            format!("{reader} runs first"),
+                            vec![who, reader],
+                        ),
+                        Differ::Extra(who) => (
+                            format!("{reader} must read {cell} before {who} updates it"),
+                            format!("{who} runs first"),
+                            vec![reader, who],
+                        ),
+                        Differ::Turned(who, other) => (
+                            format!("{who} updates {cell} before {other} does"),
+                            format!("{other} runs first"),
+                            vec![who, other],
+                        ),
+                        Differ::Base => (
+                            format!("{reader} must read {cell}"),
+                            format!("it reads what {}", wrote(&found)),
+                            vec![reader],
+                        ),
+                    };
+                    return;
+                }
                 match (&expected, &found) {
                     (Token::Definition(w, _), Token::Unwritten) => {
                         self.code = "unwritten-value";
@@ -129,6 +222,7 @@ impl Witness {
                             "keep a copy of each cell until its last read, as in slots of its own".into(),
                         );
                     }
+                    (_, Token::Updated(..)) => {}
                     (_, Token::Unwritten) => {
                         self.code = "unwritten-value";
                         self.declared = format!("{reader} must read {cell}");
@@ -144,6 +238,40 @@ impl Witness {
                 self.cell = Some(cell);
             }
             Failure::Output { cell, expected, found, ran } => {
+                if let Some(differ) = updates(&expected, &found) {
+                    let lost = !ran && matches!(differ, Differ::Missing(_));
+                    self.code = if lost { "instances-lost" } else { "dependence-violated" };
+                    self.cell = Some(cell.clone());
+                    (self.declared, self.transformed, self.instances) = match differ {
+                        Differ::Missing(who) => (
+                            format!("{who} updates {cell}"),
+                            match ran {
+                                true => "what it holds at the end has lost that".into(),
+                                false => format!("{who} does not run"),
+                            },
+                            vec![who],
+                        ),
+                        Differ::Extra(who) => (
+                            format!("what {cell} holds at the end does not come from {who}"),
+                            format!("{who} updates it"),
+                            vec![who],
+                        ),
+                        Differ::Turned(who, other) => {
+                            self.repair = Some("keep the order of updates by different operators".into());
+                            (
+                                format!("{who} updates {cell} before {other} does"),
+                                format!("{other} runs first"),
+                                vec![who, other],
+                            )
+                        }
+                        Differ::Base => (
+                            format!("{cell} is updated from the value that it is declared to have"),
+                            format!("it ends with what {}", wrote(&found)),
+                            Vec::new(),
+                        ),
+                    };
+                    return;
+                }
                 self.code = match (&expected, ran) {
                     (Token::Definition(..), false) => "instances-lost",
                     (Token::Definition(..), true) if matches!(found, Token::Definition(..)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, has_update};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, UpdateOp};
 use loopwright_legality::Executor;
 
 use crate::{Async, AsyncCopy, MemRef, Note, Value, VarId};
@@ -90,17 +90,39 @@ pub enum Atomic {
     Min,
     /// The maximum, of integers of 32 or 64 bits.
     Max,
+    /// The bits that both have, of integers of 32 or 64 bits.
+    And,
+    /// The bits that either has, of integers of 32 or 64 bits.
+    Or,
 }
 
 impl Atomic {
     /// Whether there is an update of this kind for a type.
     pub fn takes(self, dtype: DType) -> bool {
-        let operator = match self {
-            Atomic::Add => "sum",
-            Atomic::Min => "min",
-            Atomic::Max => "max",
-        };
-        has_update(operator, dtype)
+        self.update().takes(dtype)
+    }
+
+    /// The update of a kernel that it does.
+    pub fn update(self) -> UpdateOp {
+        match self {
+            Atomic::Add => UpdateOp::Sum,
+            Atomic::Min => UpdateOp::Min,
+            Atomic::Max => UpdateOp::Max,
+            Atomic::And => UpdateOp::And,
+            Atomic::Or => UpdateOp::Or,
+        }
+    }
+}
+
+impl From<UpdateOp> for Atomic {
+    fn from(op: UpdateOp) -> Atomic {
+        match op {
+            UpdateOp::Sum => Atomic::Add,
+            UpdateOp::Min => Atomic::Min,
+            UpdateOp::Max => Atomic::Max,
+            UpdateOp::And => Atomic::And,
+            UpdateOp::Or => Atomic::Or,
+        }
     }
 }
 
@@ -167,9 +189,9 @@ pub enum Stmt {
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Updates an element of global memory atomically: no other access to it occurs between the
-    /// read of the old value and the write of the new one. Updates of one kind may run in any
-    /// order; the old value is not returned.
+    /// Updates an element of global or shared memory atomically: no other access to it occurs
+    /// between the read of the old value and the write of the new one. Updates of one kind may run
+    /// in any order; the old value is not returned.
     Update {
         /// The combination of the old value and the operand.
         atomic: Atomic,

@@ -68,7 +68,7 @@ pub(crate) fn first(
 
 fn row(kernel: &LoopKernel, instruction: usize, target: &Target) -> Option<Row> {
     let own = &kernel.instructions[instruction];
-    if own.scan.is_some() || own.predicate.is_some() {
+    if own.scan.is_some() || own.predicate.is_some() || own.update.is_some() {
         return None;
     }
     let number = 0;

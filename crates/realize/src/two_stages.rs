@@ -61,6 +61,22 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
             if !over_blocks {
                 continue;
             }
+            if let Some(update) = i.update {
+                return Err(Diagnostic::new(
+                    "grid-reduction",
+                    format!(
+                        "`{}` is an update (`{}`) by a reduction over blocks, which would be joined \
+                         before it",
+                        i.id,
+                        update.sign()
+                    ),
+                )
+                .help(format!(
+                    "update by each point, without the reduction; or assign the reduction to an array in \
+                     global memory, and update `{}` by its elements",
+                    i.targets.first().map_or_else(|| i.id.to_string(), |t| t.array.to_string())
+                )));
+            }
             if i.reductions().len() > 1 {
                 return Err(Diagnostic::new(
                     "grid-reduction",

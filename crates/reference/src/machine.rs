@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use loopwright_kernel_ir::{
     Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, LoopKernel, Name, Number, Part, PartRef, Tree,
-    Type, TypeTable, Typed, computing_type,
+    Type, TypeTable, Typed, UpdateOp,
+    arithmetic::{binary, math},
+    computing_type,
 };
 
 use crate::{
@@ -294,6 +296,10 @@ impl Machine<'_> {
                     ));
                 }
                 for ((array, index), value) in instruction.targets.iter().zip(results) {
+                    let value = match instruction.update {
+                        Some(op) => self.combined(op, (array, index), value)?,
+                        None => value,
+                    };
                     self.write(array, index, value)?;
                 }
                 Ok(())
@@ -350,6 +356,25 @@ impl Machine<'_> {
         let offset = self.offset(array, index, scope)?;
         let cell = self.stores.get(array).and_then(|s| s.cells.get(offset).copied().flatten());
         cell.ok_or_else(|| error("uninitialised-read", format!("`{array}` has no value at offset {offset}")))
+    }
+
+    /// What an element holds after an update by a value.
+    fn combined(
+        &self,
+        op: UpdateOp,
+        (array, index): (&Name, &[Typed]),
+        value: Val,
+    ) -> Result<Val, Diagnostic> {
+        let old = self.read(array, index, &Scope::default())?;
+        let value = value.cast(old.number.dtype());
+        let operands = [old.number, value.number];
+        let number = match op.binary() {
+            Some(op) => binary(op, operands[0], operands[1])?,
+            None => math(op.name(), &operands)?,
+        };
+        // A sum of hashes, in which the order of the updates does not show.
+        let hash = self.hash(|| old.hash.wrapping_add(mix(op.sign(), &[value.hash])));
+        Ok(Val { number, hash })
     }
 
     fn write(&mut self, array: &Name, index: &[Typed], value: Val) -> Result<(), Diagnostic> {

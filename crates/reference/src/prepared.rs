@@ -1,6 +1,8 @@
 //! Instructions with a type at every node, computed once before the kernel runs.
 
-use loopwright_kernel_ir::{DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed};
+use loopwright_kernel_ir::{
+    DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed, UpdateOp,
+};
 
 /// An instruction, ready to be run.
 pub(crate) struct Prepared {
@@ -9,6 +11,8 @@ pub(crate) struct Prepared {
     pub targets: Vec<(Name, Vec<Typed>)>,
     /// The value of its only target; `None` if a reduction has several results.
     pub value: Option<Typed>,
+    /// How the value is combined with what the target holds.
+    pub update: Option<UpdateOp>,
     /// Its reductions, by number.
     pub reductions: Vec<Plan>,
 }
@@ -89,5 +93,5 @@ fn instruction(table: &TypeTable<'_>, i: &Instruction) -> Result<Prepared, Diagn
             op,
         });
     }
-    Ok(Prepared { predicate, targets, value, reductions })
+    Ok(Prepared { predicate, targets, value, update: i.update, reductions })
 }

@@ -17,6 +17,7 @@
 //! | kept | values used both before and after cells of neighbours are read: on blocks, a kernel boundary is needed in between |
 //! | segments | sums of segments between neighbouring offsets, of any length |
 //! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
+//! | combined | cells to which several iterations add (`+=`), in any order |
 
 use crate::{products, rng::Rng};
 
@@ -96,6 +97,9 @@ pub fn kernel(seed: u64) -> Affine {
             _ if maker.rng.chance(25) => maker.scatter(&around),
             _ => maker.updates(&around),
         }
+    }
+    if maker.rng.chance(12) {
+        maker.combined(&around);
     }
     maker.finish()
 }
@@ -552,6 +556,42 @@ impl Maker {
             let value = self.mix(&[target], &inside);
             let other = self.cell(&inside);
             self.plain(&other, &value, &inside);
+        }
+    }
+
+    /// Sums into cells that several iterations have in common; perhaps with a first value before
+    /// them, or a read of what they have left, in the same loop or behind. Of the greatest value, or
+    /// of bits that add up, another order would not show.
+    fn combined(&mut self, around: &[Loop]) {
+        let depth = 1 + self.rng.below(2);
+        let loops = self.nest_of(around, depth);
+        let (array, source) = self.rng.pick(&[("a", "b"), ("b", "c"), ("c", "a")]);
+        let outer = loops[..around.len() + 1].to_vec();
+        if depth > 1 && self.rng.chance(30) {
+            let first = self.odd().to_string();
+            let target = self.cell_of(array, &outer);
+            self.plain(&target, &first, &outer);
+        }
+        for _ in 0..1 + self.rng.below(2) {
+            let target = match self.rng.chance(15) {
+                true => {
+                    self.scatters = true;
+                    let i = &loops[around.len()].name;
+                    format!("{array}[idx[{i}]{}]", if self.rank == 2 { ", 1" } else { "" })
+                }
+                false => self.cell_of(array, &outer),
+            };
+            let read = self.cell_of(source, &loops);
+            let value = self.mix(&[read], &loops);
+            let id = self.fresh("s");
+            self.body.push(format!("{target} += {value} {{id={id}{}}}", Self::within(&loops)));
+        }
+        if self.rng.chance(50) {
+            let behind = if self.rng.chance(50) { loops } else { self.nest_of(around, 1) };
+            let read = self.cell_of(array, &behind);
+            let target = self.cell_of(source, &behind);
+            let value = self.mix(&[target.clone(), read], &behind);
+            self.plain(&target, &value, &behind);
         }
     }
 

@@ -193,21 +193,23 @@ fn check_witness(after: &LoopKernel, witness: &Witness) -> Result<bool, Failure>
             return failure("outside", format!("{i} is not declared: {witness}"));
         }
     }
-    let writer = |token: &Token| match token {
-        Token::Definition(i, _) => Some(instance(i)),
-        _ => None,
+    let agree = |token: &Token, last: Option<&brute::Instance>| match token {
+        Token::Definition(i, _) => last == Some(&instance(i)),
+        // Whichever of them came last.
+        Token::Updated(_, all) => last.is_some_and(|last| all.iter().any(|i| instance(i) == *last)),
+        Token::Unwritten | Token::Initial(_) => last.is_none(),
     };
     match &witness.failure {
         Wrong::Race { .. } if run.race.is_none() => failure("no-race", format!("nothing races: {witness}")),
         Wrong::Read { reader, cell, expected, .. } if !matches!(reader.part, Part::Init(_)) => {
             let read = (instance(reader), (cell.array.clone(), cell.index.clone()));
             match declared.seen.get(&read) {
-                Some(known) if *known == writer(expected) => Ok(true),
+                Some(known) if agree(expected, known.as_ref()) => Ok(true),
                 other => failure("other-read", format!("{other:?} in a run: {witness}")),
             }
         }
         Wrong::Output { cell, expected, .. } => {
-            match declared.last.get(&(cell.array.clone(), cell.index.clone())).cloned() == writer(expected) {
+            match agree(expected, declared.last.get(&(cell.array.clone(), cell.index.clone()))) {
                 true => Ok(true),
                 false => failure("other-output", format!("{witness}")),
             }

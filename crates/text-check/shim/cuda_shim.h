@@ -75,6 +75,17 @@ template <typename T> inline T atomicMax(T *const at, const T value) {
     return old;
 }
 
+template <typename T> inline T atomicAnd(T *const at, const T value) {
+    const T old = *at;
+    *at = old & value;
+    return old;
+}
+template <typename T> inline T atomicOr(T *const at, const T value) {
+    const T old = *at;
+    *at = old | value;
+    return old;
+}
+
 // Bits.
 template <typename To, typename From> inline To shim_bits(const From from) {
     static_assert(sizeof(To) == sizeof(From), "the same size");

@@ -87,6 +87,8 @@ fn arrays_read(kernel: &LoopKernel) -> Vec<Name> {
         instruction.predicate.iter().for_each(&mut note);
         instruction.targets.iter().flat_map(|t| &t.index).for_each(&mut note);
     }
+    let updates = kernel.instructions.iter().filter(|i| i.update.is_some());
+    read.extend(updates.flat_map(|i| &i.targets).map(|t| t.array.clone()));
     let arrays = kernel.args.iter().filter(|a| matches!(a, Arg::Array(_)));
     arrays.map(|a| a.name().clone()).filter(|n| read.contains(n)).collect()
 }

@@ -1,7 +1,7 @@
 //! Instructions and their options.
 
 use crate::{
-    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, Via,
+    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, UpdateOp, Via,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -18,6 +18,7 @@ impl Parser {
             return Err(error);
         }
         let mut targets = Vec::new();
+        let declares = self.at("<");
         if self.eat("<") {
             let dtype = if self.at(">") { Type::Open(UNTYPED.into()) } else { self.dtype()? };
             self.expect(">")?;
@@ -58,14 +59,15 @@ impl Parser {
                 }
             }
         }
-        if let Tok::Punct(op @ ("+=" | "-=" | "*=" | "/=")) = self.tok(0) {
-            return Err(self
-                .error("syntax", format!("`{op}` is not supported"))
-                .help(
-                    "write the whole update, as in `x[i] = x[i] + e`, or a reduction, as in \
-                     `sum(i, e)`",
-                )
-                .into());
+        if let Tok::Punct(op @ ("-=" | "*=" | "/=")) = self.tok(0) {
+            let help = match op {
+                "-=" => "write `+=` with the negative value, as in `x[i] += -e`",
+                _ => {
+                    "write the whole assignment, as in `x[i] = x[i] * e`, which keeps its order, or a \
+                     reduction, as in `product(i, e)`"
+                }
+            };
+            return Err(self.error("syntax", format!("`{op}` is not supported")).help(help).into());
         }
         if self.at(":=") {
             return Err(self
@@ -73,7 +75,20 @@ impl Parser {
                 .help("a substitution rule is a line such as `rule f(i) = 2*x[i]`")
                 .into());
         }
-        if !self.at("=") {
+        let update = self.update_sign();
+        if update.is_some() && declares {
+            return Err(self
+                .error("syntax", "`<>` declares a scalar, and an update needs one that has a value")
+                .help("give it its first value in a line before: `<> t = 0`, then `t += e`")
+                .into());
+        }
+        if update.is_some() && targets.len() > 1 {
+            return Err(self
+                .error("syntax", "an update has one target")
+                .help("write an update of its own for each target")
+                .into());
+        }
+        if update.is_none() && !self.at("=") {
             let first = targets[0].array.clone();
             let mut error = self.unexpected("`=`");
             if targets.len() == 1 && targets[0].index.is_empty() && self.at("(") {
@@ -84,7 +99,10 @@ impl Parser {
             }
             return Err(error);
         }
-        self.expect("=")?;
+        match update {
+            Some(_) => self.skip_update_sign(),
+            None => self.expect("=")?,
+        }
         let value = self.expr()?;
         let mut predicate = None;
         if self.eat_word("if") {
@@ -99,8 +117,11 @@ impl Parser {
                     .into());
             }
         }
-        let mut instruction =
-            Instruction { predicate, ..Instruction::new("", targets, value, Role::Does(Name::new(""))) };
+        let mut instruction = Instruction {
+            predicate,
+            update,
+            ..Instruction::new("", targets, value, Role::Does(Name::new("")))
+        };
         if self.at("{") {
             self.instruction_options(&mut instruction)?;
         }
@@ -109,6 +130,26 @@ impl Parser {
         draft.map.spans.insert(Item::Instruction(number), start..self.last_end());
         draft.data.instructions.push(instruction);
         Ok(())
+    }
+
+    /// The update whose sign stands here: `+=`, `min=`, `max=`, `&=` or `|=`.
+    fn update_sign(&self) -> Option<UpdateOp> {
+        match self.tok(0) {
+            Tok::Punct(sign) => UpdateOp::SIGNS.iter().find(|(_, s)| *s == sign).map(|(op, _)| *op),
+            Tok::Ident if self.peek_is(1, "=") => {
+                let word = format!("{}=", self.word(0)?);
+                UpdateOp::SIGNS.iter().find(|(_, s)| *s == word).map(|(op, _)| *op)
+            }
+            _ => None,
+        }
+    }
+
+    /// Goes past the sign of an update.
+    fn skip_update_sign(&mut self) {
+        if self.tok(0) == Tok::Ident {
+            self.advance();
+        }
+        self.advance();
     }
 
     /// loopy lines that are not valid here.
@@ -147,8 +188,9 @@ impl Parser {
                     "id_prefix" => Some("name the instruction: `id=...`".into()),
                     "dup" => Some("use the transform `duplicate_inames`".into()),
                     "atomic" => Some(
-                        "for a reduction over blocks whose partial results are joined by atomic \
-                         updates, write `join=atomic`"
+                        "write an update whose order does not matter as `out[idx[i]] += x[i]`; \
+                         `join=atomic` joins the partial results of a reduction over blocks by \
+                         atomic updates"
                             .into(),
                     ),
                     "tags" => Some("instructions are matched by their ids: leave it out".into()),

@@ -131,7 +131,12 @@ impl Parser {
         let start = self.span().start;
         let keyword = match self.word(0) {
             Some("domain") => "domain",
-            Some(w) if matches!(self.tok(1), Tok::Punct("=" | "," | "[")) || !LINES.contains(&w) => "",
+            Some(w)
+                if matches!(self.tok(1), Tok::Punct("=" | "," | "[" | "+=" | "&=" | "|="))
+                    || !LINES.contains(&w) =>
+            {
+                ""
+            }
             Some(w) => LINES.iter().find(|l| **l == w).copied().unwrap_or(""),
             None if self.at("{") || self.at("[") => "{",
             None => "",

@@ -112,6 +112,7 @@ impl Comparison<'_, '_> {
     }
 
     /// Whether every read of an array with refined owners provably sees a write by its own owner.
+    /// An update is a read here, and no write: it passes on what the cell held.
     ///
     /// It does if some write of the cell precedes it in the same iteration of all old loops that
     /// now own cells: then no write of another iteration comes between the two, so the last write
@@ -131,7 +132,9 @@ impl Comparison<'_, '_> {
             AddressSpace::Private => writes.iter().flat_map(|(p, _)| &new.parts[*p].lanes).collect(),
             _ => BTreeSet::new(),
         };
-        for &(q, l) in touches.iter().filter(|(q, l)| new.parts[*q].events[*l].touch == Touch::Read) {
+        let is_update = |touch: Touch| matches!(touch, Touch::Combine(_));
+        let reads = |touch: Touch| touch == Touch::Read || is_update(touch);
+        for &(q, l) in touches.iter().filter(|(q, l)| reads(new.parts[*q].events[*l].touch)) {
             let reader = &new.parts[q];
             let mut owners: Vec<Name> = Vec::new();
             for axis in &axes {
@@ -147,7 +150,8 @@ impl Comparison<'_, '_> {
                 owners.push((*lane).clone());
             }
             let mut found = false;
-            for &(p, k) in writes.iter().rev().filter(|(p, _)| *p < q) {
+            let begins = |(p, k): &&(usize, usize)| *p < q && !is_update(new.parts[*p].events[*k].touch);
+            for &(p, k) in writes.iter().rev().filter(begins) {
                 if self.writes_before(array, (p, k), (q, l), &axes, &owners)? {
                     found = true;
                     break;
@@ -205,7 +209,8 @@ impl Comparison<'_, '_> {
             self.queries += 1;
             return System::new(&rows)?.implies_all(&missing);
         }
-        let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+        let mut known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+        known.extend(new.ranges_of_data(reader)?);
         let mut rows = known.clone();
         for c in &writer.constraints {
             rows.push(Constraint { kind: c.kind, aff: self.new.second(&c.aff)? });
@@ -221,9 +226,10 @@ impl Comparison<'_, '_> {
             rows.push(Constraint::equal(s, &self.new.second(t)?)?);
         }
         let mine = |n: &Name| writer.inames.iter().any(|i| primed(i) == *n);
-        let plain = |c: &Constraint| {
-            !c.aff.mentions_any(&|n| !new.is_parameter(n) && !reader.inames.contains(n) && !mine(n))
-        };
+        // Values that the reader reads from data are integers in their declared ranges.
+        let read = |n: &Name| reader.loads.iter().any(|load| load.name == *n);
+        let known_name = |n: &Name| new.is_parameter(n) || reader.inames.contains(n) || read(n) || mine(n);
+        let plain = |c: &Constraint| !c.aff.mentions_any(&|n| !known_name(n));
         if !rows.iter().all(plain) {
             return Ok(false);
         }

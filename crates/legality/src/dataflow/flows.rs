@@ -228,6 +228,9 @@ impl<'a, 'k> Flows<'a, 'k> {
 
     /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
+        if self.model.is_updated(array) {
+            return why(format!("`{array}` is updated, and has no single definition"));
+        }
         if hops == 0 {
             return why(format!("`{array}` is copied too often to follow"));
         }

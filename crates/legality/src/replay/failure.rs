@@ -128,7 +128,8 @@ impl Machine<'_, '_> {
             if was != is && expected.hash != found.hash && *was != Token::Unwritten {
                 let later = match was {
                     Token::Definition(i, _) => !run.order.contains_key(i),
-                    _ => false,
+                    Token::Updated(_, instances) => instances.iter().any(|i| !run.order.contains_key(i)),
+                    Token::Unwritten | Token::Initial(_) => false,
                 };
                 return Err(Failure::Read {
                     reader: who.clone(),
@@ -192,7 +193,11 @@ impl Machine<'_, '_> {
             cause = first(cause, self.cells.get(&key).and_then(|held| held.cause));
             if expected != found {
                 output.get_or_insert_with(|| {
-                    let ran = matches!(&expected, Token::Definition(i, _) if run.order.contains_key(i));
+                    let ran = match &expected {
+                        Token::Definition(i, _) => run.order.contains_key(i),
+                        Token::Updated(_, instances) => instances.iter().all(|i| run.order.contains_key(i)),
+                        Token::Unwritten | Token::Initial(_) => false,
+                    };
                     Failure::Output { cell: cell.clone(), expected, found, ran }
                 });
             }

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Arg, AxisSet, Name, Part, PartRef, Reduce};
+use loopwright_kernel_ir::{AddressSpace, Arg, AxisSet, Name, Part, PartRef, Reduce, UpdateOp};
 
 use super::{
     CellName, Failure, Instance, Parameters, Stop, Token,
@@ -70,6 +70,39 @@ pub(super) struct Held {
     /// A hash of the computation and of its operands.
     pub hash: u64,
     pub cause: Cause,
+    /// The updates since it was written, or since those of another kind.
+    updates: Option<Updates>,
+}
+
+/// Updates of one kind, which commute.
+#[derive(Clone)]
+struct Updates {
+    op: UpdateOp,
+    /// What the cell held before, and the hash of that.
+    base: (Token, u64),
+    /// The instances, each with the hash of the value by which it updates.
+    terms: Vec<(Instance, u64)>,
+}
+
+impl Held {
+    /// What a cell holds after an update by a value with this hash.
+    fn updated(self, op: UpdateOp, who: &Instance, term: u64, cause: Cause) -> Held {
+        let cause = first(self.cause, cause);
+        let mut updates = match self.updates {
+            Some(same) if same.op == op => same,
+            _ => Updates { op, base: (self.token, self.hash), terms: Vec::new() },
+        };
+        updates.terms.push((who.clone(), term));
+        updates.terms.sort();
+        if op.is_idempotent() {
+            updates.terms.dedup();
+        }
+        let (base, hash) = &updates.base;
+        let sum = updates.terms.iter().fold(0, |sum: u64, (_, term)| sum.wrapping_add(*term));
+        let instances = updates.terms.iter().map(|(who, _)| who.clone()).collect();
+        let token = Token::Updated(Box::new(base.clone()), instances);
+        Held { hash: hash_of((op.sign(), hash, sum)), token, cause, updates: Some(updates) }
+    }
 }
 
 /// What a read sees.
@@ -129,7 +162,7 @@ impl Machine<'_, '_> {
         } else {
             Token::Unwritten
         };
-        Held { hash: hash_of(&token), token, cause: None }
+        Held { hash: hash_of(&token), token, cause: None, updates: None }
     }
 }
 
@@ -238,7 +271,7 @@ impl Machine<'_, '_> {
         run: &mut Run,
     ) -> Result<Result<(), Failure>, Stop> {
         let mut touched: HashMap<Key, Vec<(usize, bool)>> = HashMap::new();
-        let unknown = Held { token: Token::Unwritten, hash: 0, cause: None };
+        let unknown = Held { token: Token::Unwritten, hash: 0, cause: None, updates: None };
         let mut copied: Vec<Held> = vec![unknown; group.len()];
         let mut added: Vec<Vec<Point>> = vec![Vec::new(); group.len()];
         let mut causes: Vec<Cause> = vec![None; group.len()];
@@ -255,7 +288,9 @@ impl Machine<'_, '_> {
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
                 let key = self.key(x, a, index);
-                if several && a.seen && a.happens(&x.values) {
+                // Updates of a part are of one kind, and nothing else of it touches their array.
+                let updates = matches!(a.touch, Touch::Combine(_));
+                if several && a.seen && !updates && a.happens(&x.values) {
                     touched.entry(key.clone()).or_default().push((k, a.touch != Touch::Read));
                 }
                 if a.touch != Touch::Read {
@@ -329,6 +364,12 @@ impl Machine<'_, '_> {
                 let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
                 let key = self.key(x, a, index);
+                if let Touch::Combine(op) = a.touch {
+                    let cell = CellName { array: key.0.clone(), index: key.2.clone() };
+                    let held = self.cells.remove(&key).unwrap_or_else(|| self.initial(&cell));
+                    self.cells.insert(key, held.updated(op, who, hashes[k], causes[k]));
+                    continue;
+                }
                 if !a.accumulator {
                     let token = match ready.role {
                         PartRole::Copies => copied[k].token.clone(),
@@ -343,7 +384,7 @@ impl Machine<'_, '_> {
                             self.model.lookup.array(&a.array).map(|a| &a.dtype),
                         )),
                     };
-                    self.cells.insert(key, Held { token, hash, cause: causes[k] });
+                    self.cells.insert(key, Held { token, hash, cause: causes[k], updates: None });
                     continue;
                 }
                 let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));

@@ -9,7 +9,7 @@
 //!
 //! Besides its definition, a cell holds a hash of its value: of the expression, the values that it
 //! reads, and those of its inames (see `value`). A commutative reduction hashes to the sum of its
-//! terms' hashes. A read that sees a different definition is a counterexample if it changes the
+//! terms' hashes, and so does a cell that updates of one kind have changed. A read that sees a different definition is a counterexample if it changes the
 //! value of an output. If only values change that no output depends on, or if the other definition
 //! has the same value, nothing is refuted.
 //!
@@ -121,6 +121,9 @@ pub enum Token {
     Initial(CellName),
     /// What a declared instance computes for the target with this number.
     Definition(Instance, usize),
+    /// What these instances, in the order of their names, have made of a definition by updates of
+    /// one kind.
+    Updated(Box<Token>, Vec<Instance>),
 }
 
 /// Values of the parameters, by name.

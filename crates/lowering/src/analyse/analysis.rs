@@ -159,9 +159,13 @@ impl<'k> Analysis<'k> {
         Ok(found)
     }
 
-    /// The kind of update by which a part writes its target, if it is one.
+    /// The kind of update by which a part writes its target, if it is one. Those of one kind may
+    /// come in any order.
     pub fn update(&self, info: &PartInfo) -> Option<Atomic> {
         let instruction = self.instruction(info);
+        if let (Some(op), Part::Whole | Part::Finish) = (instruction.update, info.execution.part.part) {
+            return Some(op.into());
+        }
         if info.execution.part.part != Part::Finish || instruction.role.share() != Some(Share::Update) {
             return None;
         }
@@ -453,7 +457,7 @@ fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnos
     Ok(kept)
 }
 
-/// The elements that a part accesses, each with whether it is written.
+/// The elements that a part accesses, each with whether it is written. An update reads its target.
 pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Element, bool)> {
     let mut found = Vec::new();
     for e in evaluated(instruction, part.part) {
@@ -464,6 +468,8 @@ pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Elemen
         });
     }
     if matches!(part.part, Part::Whole | Part::Finish) {
+        let updated = instruction.targets.iter().filter(|_| instruction.update.is_some());
+        found.extend(updated.map(|t| (t.clone(), false)));
         found.extend(instruction.targets.iter().map(|t| (t.clone(), true)));
     }
     found

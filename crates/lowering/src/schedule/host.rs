@@ -19,7 +19,7 @@ use loopwright_poly::System;
 
 use super::{
     Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, early, place::Place,
-    planner::Planner, spoken::Spoken, waits,
+    planner::Planner, spoken::Spoken, updates, waits,
 };
 use crate::{
     Hazards, LowerOptions,
@@ -384,6 +384,7 @@ impl Host<'_, '_> {
             target: &self.options.target,
             hazards: self.hazards,
             data: Rc::default(),
+            atomic: updates::atomic(analysis, &parts, block)?,
             piece: None,
         };
         let mut nodes = planner.items(&items, &mut place.clone())?;

@@ -98,7 +98,8 @@ impl Planner<'_, '_> {
                 filling.push(guard.clone());
             }
         }
-        Ok(Statement { of: of.clone(), repeated, filling: irredundant(&filling, place)? })
+        let atomic = self.analysis.update(info).filter(|_| self.atomic.contains(&of.number));
+        Ok(Statement { of: of.clone(), repeated, filling: irredundant(&filling, place)?, atomic })
     }
 
     /// A part in the loops over its lanes, with shared elements loaded before these loops; `None`

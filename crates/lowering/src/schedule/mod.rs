@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`host`] | launches: where a kernel ends, loops of the host, grids and blocks |
 //! | [`crate::schedule::items`], [`crate::schedule::sync`] | order, joins before what uses them, barriers |
+//! | [`updates`] | which updates are atomic |
 //! | [`waits`] | groups of asynchronous copies, and waits for them |
 //! | [`guards`] | which guards are placed around which parts |
 //! | [`loops`] | bounds of loops, loops of one iteration |
@@ -38,7 +39,7 @@ use loopwright_poly::Bound;
 
 use crate::{
     analyse::analysis::{Analysis, Guard, PartInfo},
-    program::Note,
+    program::{Atomic, Note},
     schedule::{items::Join, joins::JoinPlan, loop_bounds::LoopBounds},
 };
 
@@ -62,6 +63,7 @@ pub(crate) mod show;
 pub(crate) mod spoken;
 pub(crate) mod storage;
 pub(crate) mod sync;
+pub(crate) mod updates;
 pub(crate) mod vectors;
 pub(crate) mod waits;
 
@@ -220,6 +222,8 @@ pub(crate) struct Statement {
     pub repeated: Vec<Access>,
     /// Where these hold, a copy copies its source; elsewhere it writes its filling.
     pub filling: Vec<Guard>,
+    /// How it updates its target atomically, if it does; see [`updates`].
+    pub atomic: Option<Atomic>,
 }
 
 /// A load that lanes share.

@@ -21,6 +21,8 @@ pub(crate) struct Planner<'a, 'k> {
     pub hazards: Hazards,
     /// Integer scalars that have been loaded from data so far.
     pub data: Rc<BTreeSet<Name>>,
+    /// The parts whose updates are atomic.
+    pub atomic: BTreeSet<usize>,
     /// The piece that the current loop is for, if it is not for all instances of its part.
     pub piece: Option<Rc<Piece>>,
 }

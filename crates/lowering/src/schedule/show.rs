@@ -230,7 +230,11 @@ impl Text<'_, '_> {
         for access in &s.repeated {
             self.plain(depth, &format!("load {access} once"));
         }
-        let how = if self.is_asynchronous(&s.of) { ", asynchronously" } else { "" };
+        let how = match (self.is_asynchronous(&s.of), s.atomic) {
+            (true, _) => ", asynchronously",
+            (false, Some(_)) => ", atomically",
+            (false, None) => "",
+        };
         self.plain(depth, &format!("{part}{how}{}", filling_text(&s.filling)));
     }
 

@@ -28,7 +28,7 @@ use loopwright_poly::System;
 
 use crate::{
     Hazards,
-    analyse::analysis::Analysis,
+    analyse::analysis::{Analysis, PartInfo},
     program::{Dependence, Note, Reason},
     schedule::items::{Item, Join},
 };
@@ -48,6 +48,8 @@ pub(crate) struct Conflicts<'a, 'k> {
     block: PerDim<u32>,
     pub meeting: Meeting,
     hazards: Hazards,
+    /// Whether conflicts of launches are meant, which may overlap.
+    of_launches: bool,
     /// For each part, its accesses that matter, by array.
     pub accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
 }
@@ -78,7 +80,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 }
             }
         }
-        let mut conflicts = Conflicts { analysis, block, meeting, hazards, accesses: HashMap::new() };
+        let mut conflicts =
+            Conflicts { analysis, block, meeting, hazards, of_launches: false, accesses: HashMap::new() };
         for (array, touches) in touches {
             let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
             if !written || !conflicts.copied_asynchronously(&touches) && conflicts.disjoint(&touches)? {
@@ -108,6 +111,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             block,
             meeting: Meeting::Blocks,
             hazards: Hazards::Left,
+            of_launches: true,
             accesses: HashMap::new(),
         };
         for &p in parts {
@@ -288,17 +292,25 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let analysis = self.analysis;
         let shared = |n: &Name| analysis.is_parameter(n);
         let (a, b) = (&analysis.parts[p].execution, &analysis.parts[q].execution);
-        let update = analysis.update(&analysis.parts[p]);
+        // Launches may overlap only if none of their accesses conflict, updates that are not atomic
+        // among them.
+        let update = analysis.update(&analysis.parts[p]).filter(|_| !self.of_launches);
         let alike = update.is_some() && update == analysis.update(&analysis.parts[q]);
+        let updated = |info: &PartInfo, array: &Name| {
+            analysis.instruction(info).targets.iter().any(|t| t.array == *array)
+        };
         for (array, first) in of_p {
             let Some(second) = of_q.get(array) else { continue };
+            // Updates of one kind may come in any order; they read nothing else of the array.
+            if alike && [p, q].iter().all(|p| updated(&analysis.parts[*p], array)) {
+                continue;
+            }
             for (i, k) in first.iter().enumerate() {
                 // Within one part at one time, each pair is queried once.
                 let from = if p == q && time == Time::Same { i } else { 0 };
                 for l in &second[from..] {
                     let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
-                    // Updates of one kind may come in any order.
-                    if !(x.write || y.write) || (alike && x.write && y.write) {
+                    if !(x.write || y.write) {
                         continue;
                     }
                     // What only the data decide is accepted if the user has vouched for it.

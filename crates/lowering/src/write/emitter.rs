@@ -171,7 +171,8 @@ impl<'a, 'k> Emitter<'a, 'k> {
             made_by: instruction.made_by.clone(),
             text: {
                 let targets: Vec<String> = instruction.targets.iter().map(ToString::to_string).collect();
-                format!("{} = {}", targets.join(", "), instruction.value)
+                let sign = instruction.update.map_or("=", |update| update.sign());
+                format!("{} {sign} {}", targets.join(", "), instruction.value)
             },
             instances: Some(info.instances(self.analysis)),
             only: key.1.clone(),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
+use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp, UpdateOp};
 
 use crate::{
     analyse::{
@@ -14,7 +14,7 @@ use crate::{
         arrays::known,
         scan_order,
     },
-    program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
+    program::{Atomic, BinOp, LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
     schedule::Statement,
     write::{
         cell::Cell,
@@ -39,7 +39,7 @@ impl Emitter<'_, '_> {
         stmts.extend(match info.execution.part.part {
             Part::Init(n) => self.emit_init(info, n, leaf, &env)?,
             Part::Update(n) => self.emit_update(info, n, leaf, &env)?,
-            Part::Whole | Part::Finish => self.emit_assignment(info, &statement.filling, leaf, &env)?,
+            Part::Whole | Part::Finish => self.emit_assignment(info, statement, leaf, &env)?,
         });
         Ok(stmts)
     }
@@ -47,7 +47,7 @@ impl Emitter<'_, '_> {
     fn emit_assignment(
         &mut self,
         info: &PartInfo,
-        filling: &[Guard],
+        Statement { filling, atomic, .. }: &Statement,
         leaf: LeafId,
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
@@ -91,11 +91,15 @@ impl Emitter<'_, '_> {
                 stmts.push(self.assign(target, value.cast(dtype), (leaf, k), env)?);
             }
         }
-        if let Some(atomic) = analysis.update(info) {
-            for stmt in &mut stmts {
-                if let Stmt::Store { to, value, leaf } = stmt {
-                    *stmt = Stmt::Update { atomic, to: to.clone(), value: value.clone(), leaf: *leaf };
+        for stmt in &mut stmts {
+            match (stmt, atomic, instruction.update) {
+                (stmt @ Stmt::Store { .. }, Some(atomic), _) => make_atomic(stmt, *atomic),
+                (Stmt::Store { to, value, .. }, None, Some(op)) => {
+                    let held = self.load(to.clone(), value.dtype);
+                    combine(op, held, value);
                 }
+                (Stmt::Set { var, value, .. }, None, Some(op)) => combine(op, self.var_value(*var), value),
+                _ => {}
             }
         }
         if let Some(predicate) = &instruction.predicate {
@@ -475,6 +479,26 @@ struct Results {
     first: BTreeMap<usize, Value>,
     /// All results of the last one.
     tuple: Vec<Value>,
+}
+
+/// An update of the element that a statement stores, by the value that it stores.
+fn make_atomic(stmt: &mut Stmt, atomic: Atomic) {
+    if let Stmt::Store { to, value, leaf } = stmt {
+        *stmt = Stmt::Update { atomic, to: to.clone(), value: value.clone(), leaf: *leaf };
+    }
+}
+
+/// The value of an update that is not atomic: what its target holds, combined with the operand.
+fn combine(op: UpdateOp, held: Value, value: &mut Value) {
+    let (dtype, operand) = (held.dtype, value.clone().cast(held.dtype));
+    let op = match op {
+        UpdateOp::Sum => BinOp::Add,
+        UpdateOp::Min => BinOp::Min,
+        UpdateOp::Max => BinOp::Max,
+        UpdateOp::And => BinOp::BitAnd,
+        UpdateOp::Or => BinOp::BitOr,
+    };
+    *value = Value { dtype, kind: ValueKind::Binary(op, Box::new(held), Box::new(operand)) };
 }
 
 /// How often a name occurs.

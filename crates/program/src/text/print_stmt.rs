@@ -6,8 +6,13 @@ use super::{note, print_value::ValuePrinter};
 use crate::{Async, AsyncCopy, Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
 
 /// The names of atomic updates.
-pub(super) const UPDATES: [(Atomic, &str); 3] =
-    [(Atomic::Add, "add"), (Atomic::Min, "min"), (Atomic::Max, "max")];
+pub(super) const UPDATES: [(Atomic, &str); 5] = [
+    (Atomic::Add, "add"),
+    (Atomic::Min, "min"),
+    (Atomic::Max, "max"),
+    (Atomic::And, "and"),
+    (Atomic::Or, "or"),
+];
 
 /// Prints the statements of a kernel.
 pub(super) struct StmtPrinter<'a> {

@@ -73,7 +73,7 @@ impl Reader {
         if self.p.eat_word("update") {
             let known = UPDATES.iter().find(|(_, word)| self.p.at_word(word));
             let Some((atomic, _)) = known else {
-                return Err(self.p.unexpected("`add`, `min` or `max`"));
+                return Err(self.p.unexpected("`add`, `min`, `max`, `and` or `or`"));
             };
             self.p.advance();
             let to = self.element()?;

@@ -430,10 +430,7 @@ struct Both<'a, 'k> {
 
 /// Whether the order of two accesses to one cell matters.
 fn depend(a: &Event, b: &Event) -> bool {
-    match (a.touch, b.touch) {
-        (Touch::Read, Touch::Read) | (Touch::Update, Touch::Update) => false,
-        (Touch::Read | Touch::Write | Touch::Update, Touch::Read | Touch::Write | Touch::Update) => true,
-    }
+    !a.touch.commutes_with(b.touch)
 }
 
 /// A case of a system in which of each list some constraint holds.

@@ -166,6 +166,8 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
         for expr in inside.chain([&instruction.value]).chain(&instruction.predicate) {
             read.extend(expr.accesses().into_iter().map(|a| a.array));
         }
+        let updated = instruction.targets.iter().filter(|_| instruction.update.is_some());
+        read.extend(updated.map(|t| t.array.clone()));
     }
     for array in arrays(kernel) {
         let follows = written.contains(&array.name) && !read.contains(&array.name);

@@ -11,6 +11,8 @@
 //! - An execution has a place, a coordinate on each axis of the block and the grid; private cells
 //!   belong to a place and a lane, shared ones to a block. A part without an iname on an axis runs
 //!   at its first place, or at all of them if its target is private.
+//! - Updates of an element since it was written are the multiset of their values (a set for other
+//!   operators than the sum), as long as they are by one operator.
 //! - Executions of one part at one time read before any of them writes. If two places access one
 //!   cell at that time, at least one of them writing, that is a race.
 
@@ -24,7 +26,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     AddressSpace, Arg, AxisSet, BinaryOp, Constraint, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, PerAxis, Reduce, Tree, UnaryOp,
+    Name, Part, PartRef, PerAxis, Reduce, Tree, UnaryOp, UpdateOp,
 };
 
 use points::{own_lower, points};
@@ -157,6 +159,9 @@ struct Machine<'k> {
     leaves: Vec<Leaf<'k>>,
     cells: HashMap<Key, (Value, Instance)>,
     sums: HashMap<Sum, Vec<At>>,
+    /// Of cells that updates of one operator have changed last: the operator, what the cell held
+    /// before, and the values.
+    updated: HashMap<Key, (UpdateOp, Value, Vec<u64>)>,
     /// Lanes in which a private array is written.
     lanes: HashMap<Name, Vec<Name>>,
     outcome: Outcome,
@@ -167,6 +172,7 @@ struct Machine<'k> {
 struct Done {
     reads: Vec<Key>,
     writes: Vec<(Key, Value)>,
+    updates: Vec<(Key, UpdateOp, u64)>,
 }
 
 impl<'k> Machine<'k> {
@@ -449,7 +455,11 @@ impl<'k> Machine<'k> {
                         for (k, target) in instruction.targets.iter().enumerate() {
                             let index = self.subscripts(x, &target.index, &mut done)?;
                             let value = if k == 0 { value } else { Value::Hash(hash_of((k, value))) };
-                            done.writes.push((self.key(x, &target.array, index), value));
+                            let key = self.key(x, &target.array, index);
+                            match instruction.update {
+                                Some(op) => done.updates.push((key, op, hash_of(value))),
+                                None => done.writes.push((key, value)),
+                            }
                         }
                     }
                 }
@@ -482,7 +492,24 @@ impl<'k> Machine<'k> {
                 let writer = self.cells.get(&key).map(|(_, who)| who.clone());
                 self.outcome.seen.insert((who.clone(), (key.0, key.2)), writer);
             }
-            for (key, value) in done.writes {
+            let mut writes = done.writes;
+            for (key, _) in &writes {
+                self.updated.remove(key);
+            }
+            for (key, op, term) in done.updates {
+                let held = self.cells.get(&key).map_or_else(|| initial(&key.0, &key.2), |(held, _)| *held);
+                let known = self.updated.remove(&key).filter(|(known, ..)| *known == op);
+                let (_, base, mut terms) = known.unwrap_or((op, held, Vec::new()));
+                terms.push(term);
+                terms.sort_unstable();
+                if op != UpdateOp::Sum {
+                    terms.dedup();
+                }
+                let value = Value::Hash(hash_of((op, base, &terms)));
+                self.updated.insert(key.clone(), (op, base, terms));
+                writes.push((key, value));
+            }
+            for (key, value) in writes {
                 if self.lookup.temporary(&key.0).is_none() {
                     let cell = (key.0.clone(), key.2.clone());
                     match value == initial(&key.0, &key.2) {
@@ -556,6 +583,7 @@ pub fn run(kernel: &LoopKernel, sizes: &Sizes) -> Result<Outcome, Stop> {
         leaves: found,
         cells: HashMap::new(),
         sums: HashMap::new(),
+        updated: HashMap::new(),
         lanes: HashMap::new(),
         outcome: Outcome::default(),
     };

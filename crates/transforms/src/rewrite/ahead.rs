@@ -61,7 +61,7 @@ fn copy_of<'a>(
     if !plain {
         return Err(refuse(format!("`{}` has a predicate, a reduction or several targets", copy.id)));
     }
-    let mut read = false;
+    let mut read = copy.update.is_some();
     copy.value.visit(&mut |e| match e {
         Expr::Subscript(a) => read |= a.array == *t,
         Expr::Name(n) => read |= n == t,

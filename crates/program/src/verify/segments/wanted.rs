@@ -111,7 +111,7 @@ impl<'n, 'k> Interpreter<'n, 'k> {
         let text = self.spec.text(part).map_err(|_| UNKNOWN)?.ok_or(UNKNOWN)?;
         // An atomic update would be joined with others; the launches of a nest are not followed if
         // they have one (`block`).
-        if text.predicate.is_some() {
+        if text.predicate.is_some() || text.update.is_some() {
             return Err(UNKNOWN);
         }
         match part.part {

@@ -74,7 +74,9 @@ impl Sequence<'_> {
             return Ok(None);
         }
         let mut all_own = true;
-        for write in accesses.iter().filter(|a| a.event.touch != Touch::Read) {
+        // An update passes on what the element held.
+        let begins = |a: &&Accessing<'_>| !matches!(a.event.touch, Touch::Read | Touch::Combine(_));
+        for write in accesses.iter().filter(begins) {
             let x = &self.statements[write.statement];
             let is_exact = x.exact && alternatives(&x.either).is_some() && !both.model.parts[write.part].may;
             if x.launch != y.launch {

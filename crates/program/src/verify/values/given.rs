@@ -108,7 +108,12 @@ impl<'k> Walk<'_, 'k, '_> {
         };
         let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
         let versions = self.versions.clone();
+        let atomic = match stmt {
+            Stmt::Update { atomic, .. } => Some(*atomic),
+            _ => None,
+        };
         let at = At {
+            atomic: atomic.is_some(),
             only: &only,
             has_lane: &|name| only.contains_key(name) || lanes.contains(name),
             versions: &versions,
@@ -117,11 +122,7 @@ impl<'k> Walk<'_, 'k, '_> {
         let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
         let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
         let text = self.spec.text(part)?;
-        let atomic = match stmt {
-            Stmt::Update { atomic, .. } => Some(*atomic),
-            _ => None,
-        };
-        if text.as_ref().is_some_and(|text| text.atomic != atomic) {
+        if text.as_ref().is_some_and(|text| !text.is_done_by(atomic)) {
             let message = format!("{part} updates its target otherwise than the kernel says");
             return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
         }
@@ -202,6 +203,7 @@ impl<'k> Walk<'_, 'k, '_> {
             has_lane: &|name| with.contains_key(name) || known.contains(name),
             versions: &versions,
             time: before,
+            atomic: false,
         };
         let wanted = self.spec.wanted(self.forms, &leaf.part, number, false, &at)?;
         let (Some(wanted), Some(found)) = (wanted, subscripts.get(dense)) else { return Ok(None) };

@@ -95,7 +95,7 @@ impl<'k> Walk<'_, 'k, '_> {
         if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
             // What it was computed from may have been written since.
             let (versions, time) = (&self.versions, self.times.get(&var).copied().unwrap_or(self.last));
-            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time };
+            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time, atomic: false };
             return self.spec.of_aff(self.forms, meaning, dtype, &at);
         }
         match self.vars.get(&var) {

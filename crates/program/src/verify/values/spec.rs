@@ -10,7 +10,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel, Name, Part,
-    PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp,
+    PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
 };
 use loopwright_poly::Table;
 
@@ -53,6 +53,8 @@ pub(super) struct At<'w> {
     pub versions: &'w Versions,
     /// Elements have the versions of this time.
     pub time: Version,
+    /// Whether it is an atomic update, of which the value is the operand.
+    pub atomic: bool,
 }
 
 /// What a statement has to write, and where.
@@ -201,7 +203,17 @@ impl<'k> Spec<'k> {
                 };
                 let own = subscripts.iter().map(|s| self.form(forms, s, &Locals::default(), at)).collect();
                 let subscripts = self.place_subscripts(forms, array, own, at);
-                Ok(Some(Wanted { place: Place::Array(array.clone()), subscripts, value }))
+                let place = Place::Array(array.clone());
+                let value = match text.update.filter(|_| !at.atomic) {
+                    Some(op) => {
+                        let version = version(at.versions, &place, at.time);
+                        let held = Node::Element(*stored, place.clone(), subscripts.clone(), version);
+                        let held = forms.make(held);
+                        forms.binary(combination(op), *stored, held, value)
+                    }
+                    None => value,
+                };
+                Ok(Some(Wanted { place, subscripts, value }))
             }
             Part::Init(n) | Part::Update(n) => {
                 let Some(of) = &text.reduction else { return Ok(None) };
@@ -246,7 +258,13 @@ impl<'k> Spec<'k> {
         let part = PartRef { instruction: id.clone(), part: Part::Init(*n) };
         let Some(text) = self.text(&part)? else { return Ok(None) };
         let neutral = text.reduction.as_ref().and_then(|of| of.neutral.get(usize::from(*k)));
-        let at = At { only: &HashMap::new(), has_lane: &|_| false, versions: &Versions::default(), time: 0 };
+        let at = At {
+            only: &HashMap::new(),
+            has_lane: &|_| false,
+            versions: &Versions::default(),
+            time: 0,
+            atomic: false,
+        };
         Ok(neutral.map(|neutral| self.form(forms, neutral, &Locals::default(), &at)))
     }
 
@@ -438,5 +456,16 @@ fn operation(op: BinaryOp) -> Operation {
         BinaryOp::BitXor => Operation::BitXor,
         BinaryOp::Shl => Operation::Shl,
         BinaryOp::Shr => Operation::Shr,
+    }
+}
+
+/// The operation of an update on what an element holds and the operand.
+fn combination(op: UpdateOp) -> Operation {
+    match op {
+        UpdateOp::Sum => Operation::Add,
+        UpdateOp::Min => Operation::Min,
+        UpdateOp::Max => Operation::Max,
+        UpdateOp::And => Operation::BitAnd,
+        UpdateOp::Or => Operation::BitOr,
     }
 }

@@ -216,6 +216,9 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
         if x.targets.len() != 1 || x.predicate.is_some() || !x.reductions().is_empty() {
             return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
         }
+        if x.update.is_some() {
+            return Err(refuse(format!("`{id}` updates what it holds")));
+        }
         let Role::Does(_) = x.role else {
             return Err(refuse(format!("`{id}` is already a copy")));
         };

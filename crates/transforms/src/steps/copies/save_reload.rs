@@ -155,7 +155,7 @@ impl SaveReload {
         if writer.predicate.is_some() || writer.targets.len() != 1 {
             return Err(self.refuse(format!("`{}` has a predicate or several targets", writer.id)));
         }
-        if reads(writer, t) {
+        if writer.update.is_some() || reads(writer, t) {
             return Err(self.refuse(format!("`{}` reads it as well", writer.id)));
         }
         Ok(*writer)

@@ -78,6 +78,9 @@ impl Spec<'_> {
             Part::Update(_) => true,
             Part::Whole | Part::Finish => {
                 let Some(i) = self.lookup.instruction(&part.instruction) else { return true };
+                if i.update.is_some() {
+                    return true;
+                }
                 let read = conditional_reads(&self.lookup, i, part);
                 read.iter().any(|(access, _)| i.targets.iter().any(|t| t.array == access.array))
             }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use loopwright_kernel_ir::{
     DType, Diagnostic, Expr, Name, Part, PartRef, ReductionOp, ReductionTypes, Share, TypeTable, Typed,
+    UpdateOp,
 };
 use loopwright_legality::consumer;
 
@@ -25,6 +26,21 @@ pub(in crate::verify) struct Text {
     pub predicate: Option<Typed>,
     /// The kind of atomic update by which it writes.
     pub atomic: Option<Atomic>,
+    /// How the instruction updates its target, atomically or not.
+    pub update: Option<UpdateOp>,
+}
+
+impl Text {
+    /// Whether a statement may do the part that is this atomic update, or is none. What a kernel
+    /// says to be an update may also be a read and a write, which no other thread may divide: the
+    /// order of accesses is checked elsewhere.
+    pub fn is_done_by(&self, atomic: Option<Atomic>) -> bool {
+        match (self.atomic, self.update, atomic) {
+            (None, Some(_), None) => true,
+            (None, Some(op), Some(atomic)) => atomic.update() == op,
+            (own, ..) => own == atomic,
+        }
+    }
 }
 
 /// The expressions of one reduction's operator.
@@ -56,6 +72,7 @@ impl Spec<'_> {
             reduction: None,
             predicate: None,
             atomic: None,
+            update: None,
         };
         if let Some(predicate) = &i.predicate {
             text.predicate = Some(table.typed(predicate, DType::Bool, index)?);
@@ -88,6 +105,7 @@ impl Spec<'_> {
                         text.values.push(table.typed(&i.value, dtype, index)?);
                     }
                 }
+                text.update = i.update;
                 if part.part == Part::Finish && i.role.share() == Some(Share::Update) {
                     let op = reductions.first().map(|r| r.op.to_string());
                     text.atomic = match op.as_deref() {
