@@ -161,8 +161,8 @@ fn kind_of(op: BinaryOp) -> Operation {
 
 /// The operations of one execution of a part, each with its guard, from `start` on. The `init` of a
 /// reduction has none; an `update` evaluates the arguments, lifts and combines; `finish` evaluates
-/// the results and the value. An instruction that updates its target combines too. Arithmetic in subscripts and bounds is left out: compilers move and
-/// share it.
+/// the results and the value. An instruction that updates its target combines too. Arithmetic in
+/// subscripts and bounds is left out: compilers move and share it.
 pub(crate) fn of_part(
     domains: &Domains<'_, '_>,
     instruction: &Instruction,

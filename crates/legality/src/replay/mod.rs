@@ -9,9 +9,10 @@
 //!
 //! Besides its definition, a cell holds a hash of its value: of the expression, the values that it
 //! reads, and those of its inames (see `value`). A commutative reduction hashes to the sum of its
-//! terms' hashes, and so does a cell that updates of one kind have changed. A read that sees a different definition is a counterexample if it changes the
-//! value of an output. If only values change that no output depends on, or if the other definition
-//! has the same value, nothing is refuted.
+//! terms' hashes, and so does a cell that updates of one kind have changed. A read that sees a
+//! different definition is a counterexample if it changes the value of an output. If only values
+//! change that no output depends on, or if the other definition has the same value, nothing is
+//! refuted.
 //!
 //! If no such race is found, every order that the transformed kernel allows agrees with this one:
 //! two executions at different times are either in one thread, or lowering places a synchronisation

@@ -15,15 +15,15 @@
 //! * a loop around the access has been left so many iterations later;
 //! * a loop that has been entered since is in its first, second, ... iteration.
 //!
-//! Of loops without an event all iterations count as one place. Where a choice with an event sends a
-//! flight to one side, and where a loop with one ends, what that says is noted with the flight, in
-//! the values that its own names have; ways on which this contradicts itself are left. A condition
-//! that cannot be said so is left out, and what is found by that is unknown. Around a loop the walk goes until
-//! it finds no new flights; where ways of different length meet, the worse state counts. From
-//! a number of iterations on (`MOST`) a relation means "or more". Loops in loops can have very many
-//! relations: then fewer iterations are told apart, and what is found by that is unknown, not
-//! refuted. Each access that meets a flight of the same
-//! array is a query about integer sets: whether the two touch one element.
+//! Of loops without an event all iterations count as one place. Where a choice with an event sends
+//! a flight to one side, and where a loop with one ends, what that says is noted with the flight,
+//! in the values that its own names have; ways on which this contradicts itself are left. A
+//! condition that cannot be said so is left out, and what is found by that is unknown. Around a
+//! loop the walk goes until it finds no new flights; where ways of different length meet, the worse
+//! state counts. From a number of iterations on (`MOST`) a relation means "or more". Loops in loops
+//! can have very many relations: then fewer iterations are told apart, and what is found by that is
+//! unknown, not refuted. Each access that meets a flight of the same array is a query about integer
+//! sets: whether the two touch one element.
 
 mod report;
 
