@@ -163,7 +163,7 @@ class Steps:
     def add_prefetch(
         self, array: str, sweep: Names, *, space: Optional[str] = None, name: Optional[str] = None,
         pad: Optional[int] = None, inames: Optional[Names] = None, readers: Optional[Names] = None,
-        vec: Optional[int] = None, via: Optional[str] = None
+        accesses: Optional[Names] = None, vec: Optional[int] = None, via: Optional[str] = None
     ) -> Kernel:
         r"""
         `add_prefetch(a, [i_inner, k_inner])`: copies the elements of `a` that are read in the sweep
@@ -193,7 +193,8 @@ class Steps:
 
         In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
         `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-        (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `vec=4` (a thread
+        (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `accesses=[a[i, k]]`
+        (only reads with these subscripts, compared as functions of inames), `vec=4` (a thread
         moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
         whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
         while their threads do, which wait for them before the barrier that stands before the
@@ -201,7 +202,7 @@ class Steps:
         """
         return self._step(
             "add_prefetch", (array, sweep), {"space": space, "name": name, "pad": pad,
-            "inames": inames, "readers": readers, "vec": vec, "via": via}
+            "inames": inames, "readers": readers, "accesses": accesses, "vec": vec, "via": via}
         )
 
     def assume(self, *arguments: Argument, **options: Argument) -> Kernel:
@@ -1243,3 +1244,80 @@ class Steps:
         In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`.
         """
         return self._step("tensorize", arguments, options)
+
+    def extract_subst(self, rule: str, parameters: Names, value: str) -> Kernel:
+        r"""
+        `extract_subst(f, [i, j], x[i, j]*w[j])`: names a form of expressions, as a rule.
+
+        Meaning
+        -------
+
+        The kernel gets the line `rule f(i, j) = x[i, j]*w[j]`. Its expressions stay what they are:
+        rules are names for expressions that a kernel has, and a rule of the text is replaced by its
+        value when it is read. Steps that take a rule find its uses by comparison, in which subscripts
+        count as functions: `x[k + 1, 0]*w[0]` is `f(k + 1, 0)`.
+
+        Legality
+        --------
+
+        It is legal wherever it applies. It is refused if no expression has this form.
+
+        In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its value.
+        """
+        return self._step("extract_subst", (rule, parameters, value), {})
+
+    def assignment_to_subst(self, temporary: str) -> Kernel:
+        r"""
+        `assignment_to_subst(t)`: replaces the reads of the temporary `t` by the expression that
+        computes it.
+
+        Meaning
+        -------
+
+        The instruction that writes `t` and the temporary are gone; each read is the instruction's
+        expression at the instance that wrote what it read. The value is computed again for each
+        read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
+        kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way, so
+        that later steps relate to it; it keeps its own origin, with which `run --verify` compares.
+
+        Legality
+        --------
+
+        One instruction without a predicate or a reduction writes `t`, at subscripts that are inames
+        of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
+        instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
+        is the last write before r of the cell that r reads } contains only pairs with w =
+        subscripts(r). Where the kernel writes what the expression reads, each operand, read at r, has
+        to see the definition that it saw at w, and the transformed kernel is judged against the new
+        declared one. All of this is decided by dataflow; where a read may see something else, the
+        refusal shows one. No copy of `t` may have been made.
+
+        In text: `assignment_to_subst(t)`.
+        """
+        return self._step("assignment_to_subst", (temporary,), {})
+
+    def subst_to_assignment(self, rule: str) -> Kernel:
+        r"""
+        `subst_to_assignment(f)`: computes the values of the rule `f` that the kernel uses into a
+        temporary `f`, ahead of everything else.
+
+        Meaning
+        -------
+
+        Along each parameter, the arguments of all uses lie in a range, which is a function of the
+        kernel's parameters. A new instruction `f`, before all others, computes the rule's values in
+        the box of these ranges into a temporary in global memory, and each use reads its element.
+        The rule is gone. The declared kernel changes in the same way, so that later steps relate to
+        it: `precompute` moves the computation to the uses, tile by tile.
+
+        Legality
+        --------
+
+        The rule's value has no reductions, and reads only arguments that the kernel does not write,
+        at affine subscripts; it divides no integer by a variable; its parameters stand in subscripts only, and its type, f32 or f64, does not depend on where it
+        is used. Uses have affine arguments and are not themselves in subscripts. The box has to be
+        within the arrays that the value reads, as the declared kernel of a text has to prove.
+
+        In text: `subst_to_assignment(f)`.
+        """
+        return self._step("subst_to_assignment", (rule,), {})
