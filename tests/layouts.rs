@@ -54,7 +54,7 @@ fn conflicts(program: &Program, sizes: &BTreeMap<Name, i64>) -> u64 {
 /// Two steps of `k` for 2 x 2 blocks of 128 x 128, two of which are whole in one direction.
 ///
 /// Without padding, the four rows of 64 bytes with equal parity lie in the same banks: each of the
-/// four matrices of a load of `a`, and of the two of one of `b`, takes four passes rather than one.
+/// four matrices of a load of `a`, and of the four of one of `b`, takes four passes rather than one.
 /// Rows of 80 bytes keep the eight rows of a matrix apart, but not always the two rows that eight
 /// threads store. Swizzled rows keep both apart.
 #[test]
@@ -71,8 +71,8 @@ fn a_swizzle_takes_the_conflicts_of_loads_and_stores_away() {
     let [plain, padded, swizzled] = [plain, padded, swizzled]
         .map(|pipeline| conflicts(&lowered(&transformed(&product(), &pipeline)), &sizes));
     // For each of two blocks, four warps and four steps of 16: four loads of `a` of four matrices,
-    // eight loads of `b` of two.
-    let loads = 2 * 4 * 4 * (4 * 4 * 3 + 8 * 2 * 3);
+    // four of `b`, each for two fragments of two.
+    let loads = 2 * 4 * 4 * (4 * 4 * 3 + 4 * 4 * 3);
     assert_eq!(plain, loads);
     assert!(0 < padded && padded < plain, "{padded}");
     assert_eq!(swizzled, 0);

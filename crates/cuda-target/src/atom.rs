@@ -2,7 +2,7 @@
 
 use loopwright_atom::{Atom, Operand};
 use loopwright_kernel_ir::{DType, Name};
-use loopwright_program::MemRef;
+use loopwright_program::{MemRef, Stmt};
 
 use crate::{context::Context, dialect::Dialect, types::c_type};
 
@@ -35,9 +35,16 @@ impl Context<'_> {
 
 impl Context<'_> {
     /// The call that loads matrices.
-    pub(crate) fn load_matrices(&self, to: &MemRef, from: &MemRef, count: u8, transposed: bool) -> String {
+    pub(crate) fn load_matrices(
+        &self,
+        to: &MemRef,
+        from: &MemRef,
+        (count, row): (u8, u8),
+        transposed: bool,
+    ) -> String {
         let (_, dtype) = self.array(from.memory);
-        if !self.needs.dialect.ptx || dtype.bytes() != 2 || !matches!(count, 1 | 2 | 4) {
+        let whole = dtype.bytes() * usize::from(row) == Stmt::ROW_BYTES && row >= 4;
+        if !self.needs.dialect.ptx || !whole || !matches!(count, 1 | 2 | 4) || transposed && row != 8 {
             return self.needs.refuse("no-atom", format!("no instruction loads {count} matrices of {dtype}"));
         }
         self.needs.note(dtype);
@@ -59,23 +66,33 @@ pub(crate) fn matrices(dtype: DType, count: u8, transposed: bool, dialect: &Dial
     let trans = if transposed { ".trans" } else { "" };
     let each = |text: &dyn Fn(u8) -> String| (0..count).map(text).collect::<Vec<_>>().join(", ");
     let (registers, outputs) = (each(&|k| format!("%{k}")), each(&|k| format!("\"=r\"(words[{k}])")));
-    let what = if transposed { "of the transposed matrices" } else { "" };
-    let what = if what.is_empty() {
-        "two neighbours of a row of each.".into()
-    } else {
-        format!("two neighbours of a row of each, {what}.")
+    let row = Stmt::ROW_BYTES / dtype.bytes();
+    let taken = match row {
+        4 => "an element",
+        8 => "two neighbours",
+        _ => "four neighbours",
+    };
+    let what = if transposed { ", of the transposed matrices" } else { "" };
+    // Words are the elements of their own type, or are seen through them.
+    let (view, leave) = match dtype {
+        DType::F32 => {
+            let elements: String =
+                (0..count).map(|k| format!("    to[{k}] = __uint_as_float(words[{k}]);\n")).collect();
+            (format!("unsigned int words[{count}];"), elements)
+        }
+        _ => ("unsigned int *words = reinterpret_cast<unsigned int *>(to);".to_string(), String::new()),
     };
     format!(
-        "// Loads {count} matrices of 8 x 8 elements for a warp: lane 8*i + r gives row r of matrix i, each lane gets\n\
-         // {what}\n\
+        "// Loads {count} matrices of 8 x {row} elements for a warp: lane 8*i + r gives row r of matrix i, each lane gets\n\
+         // {taken} of a row of each{what}.\n\
          __device__ __forceinline__ void {name}({t} *to, const {t} *row) {{\n    \
-             unsigned int *words = reinterpret_cast<unsigned int *>(to);\n    \
+             {view}\n    \
              const unsigned int at = static_cast<unsigned int>(__cvta_generic_to_shared(row));\n    \
              asm volatile(\"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{registers}}}, [%{count}];\"\n                 \
                   : {outputs}\n                 \
                   : \"r\"(at)\n                 \
                   : \"memory\");\n\
-         }}"
+         {leave}}}"
     )
 }
 
@@ -93,6 +110,10 @@ pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
         (0..d.elements()).map(|e| format!("{} &d{e}", type_of(d.dtype, dialect))).collect();
     let fragment = |name: &str, dtype: DType, elements: i64| {
         format!("const {} (&{name})[{elements}]", type_of(dtype, dialect))
+    };
+    let later = match atom.since() {
+        ..=80 => String::new(),
+        since => format!("// For sm_{since} and later.\n"),
     };
     let head = format!("__device__ __forceinline__ void {name}(");
     let indent = " ".repeat(head.len());
@@ -133,7 +154,7 @@ pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
     });
     format!(
         "// d += a * b of a tile of {m} x {k} and one of {k} x {n}, whose elements the lanes of a warp hold.\n\
-         {head}{},\n\
+         {later}{head}{},\n\
          {indent}{},\n\
          {indent}{}) {{\n\
          {}{}{pack}    \

@@ -147,8 +147,8 @@ impl Context<'_> {
                 out.comment(&note.text, indent, None);
                 self.body(body, indent, out);
             }
-            Stmt::LoadMatrices { to, from, matrices, transposed } => {
-                out.push(&self.load_matrices(to, from, *matrices, *transposed), indent, None);
+            Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
+                out.push(&self.load_matrices(to, from, (*matrices, *row), *transposed), indent, None);
             }
             Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
             Stmt::Collective { body, note, .. } => {
@@ -350,8 +350,8 @@ impl Context<'_> {
                 {
                     most = most.max(*lanes);
                 }
-                Stmt::LoadMatrices { to, from, .. } => {
-                    let lanes = if from.memory == memory { Stmt::ROW } else { 2 };
+                Stmt::LoadMatrices { to, from, row, .. } => {
+                    let lanes = if from.memory == memory { *row } else { row / 4 };
                     if to.memory == memory || from.memory == memory {
                         most = most.max(lanes);
                     }

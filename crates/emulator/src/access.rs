@@ -430,14 +430,20 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// The rows of eight narrow elements that begin where these lanes say.
-    pub fn rows(&mut self, warp: &mut Warp<W>, access: &Access, lanes: u64) -> Outcome<Vec<[u32; 8]>> {
+    /// The rows of so many narrow elements, at most 16, that begin where these lanes say.
+    pub fn rows(
+        &mut self,
+        warp: &mut Warp<W>,
+        access: &Access,
+        lanes: u64,
+        length: usize,
+    ) -> Outcome<Vec<[u32; 16]>> {
         let mut offset = warp.index(access.wide_index, access.offset);
-        self.check_bounds(warp, access, &offset, lanes, 8)?;
-        self.check_alignment(warp, access, &offset, 8)?;
-        self.account(access, &offset, lanes, 8 * access.dtype.bytes() as u64);
-        let mut rows = vec![[0; 8]; W];
-        for k in 0..8 {
+        self.check_bounds(warp, access, &offset, lanes, length as i64)?;
+        self.check_alignment(warp, access, &offset, length as i64)?;
+        self.account(access, &offset, lanes, (length * access.dtype.bytes()) as u64);
+        let mut rows = vec![[0; 16]; W];
+        for k in 0..length.min(16) {
             self.check_cells(warp, access, &offset, lanes)?;
             if let Words::Narrow(words) = self.fetch(warp, access, &offset, lanes) {
                 for (row, word) in rows.iter_mut().zip(words) {

@@ -242,11 +242,12 @@ pub(crate) enum Inst {
         from: u32,
         lanes: u8,
     },
-    /// Loads matrices of 8 x 8 elements of two bytes; see [`loopwright_program::Stmt`].
+    /// Loads matrices of eight rows of this number of elements; see [`loopwright_program::Stmt`].
     Matrices {
         to: u32,
         from: u32,
         count: u8,
+        row: u8,
         transposed: bool,
         site: u32,
     },

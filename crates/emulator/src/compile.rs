@@ -458,8 +458,8 @@ impl<'a> Compiler<'a> {
             }
             Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.body(body)?,
             Stmt::Mma { atom, d, a, b } => self.mma(atom, d, a, b)?,
-            Stmt::LoadMatrices { to, from, matrices, transposed } => {
-                self.matrices(to, from, *matrices, *transposed)?;
+            Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
+                self.matrices(to, from, (*matrices, *row), *transposed)?;
             }
         }
         Ok(())

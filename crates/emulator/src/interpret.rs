@@ -175,8 +175,8 @@ impl<const W: usize> Block<'_, W> {
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,
-                Inst::Matrices { to, from, count, transposed, site } => {
-                    self.matrices(warp, (to, from), count, transposed, site)?;
+                Inst::Matrices { to, from, count, row, transposed, site } => {
+                    self.matrices(warp, (to, from), (count, row), transposed, site)?;
                 }
                 Inst::Product { number } => self.product(warp, number)?,
                 Inst::VectorCopy { to, from, lanes } => self.vector_copy(warp, to, from, lanes)?,

@@ -58,7 +58,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         to: &'a MemRef,
         from: &'a MemRef,
-        count: u8,
+        (count, row): (u8, u8),
         transposed: bool,
     ) -> Result<(), Fault> {
         self.speak_of(None, "a load of matrices")?;
@@ -66,9 +66,11 @@ impl<'a> Compiler<'a> {
             Memory::Shared(n) => self.kernel.shared.get(n).map(|array| array.dtype),
             _ => None,
         };
-        let Some(dtype) = dtype.filter(|t| t.bytes() == 2 && matches!(count, 1 | 2 | 4)) else {
+        let whole = |t: &DType| t.bytes() * usize::from(row) == Stmt::ROW_BYTES && row >= 4;
+        let counts = matches!(count, 1 | 2 | 4) && (row == 8 || !transposed);
+        let Some(dtype) = dtype.filter(|t| whole(t) && counts) else {
             return self
-                .invalid(format!("a load of {count} matrices that are not of two bytes in shared memory"));
+                .invalid(format!("a load of {count} matrices with rows of {row} elements in shared memory"));
         };
         if !matches!(to.memory, Memory::Private(_)) || self.program.target.warp_size != Stmt::LANES_OF_MATRIX
         {
@@ -81,7 +83,7 @@ impl<'a> Compiler<'a> {
             self.code.accesses[access as usize].constant = None;
         }
         let site = self.own_site();
-        self.emit(Inst::Matrices { to, from, count, transposed, site });
+        self.emit(Inst::Matrices { to, from, count, row, transposed, site });
         Ok(())
     }
 }
@@ -221,7 +223,7 @@ impl<const W: usize> Block<'_, W> {
         &mut self,
         warp: &mut Warp<W>,
         (to, from): (u32, u32),
-        count: u8,
+        (count, row): (u8, u8),
         transposed: bool,
         site: u32,
     ) -> Outcome<()> {
@@ -230,16 +232,17 @@ impl<const W: usize> Block<'_, W> {
         }
         let code = self.launch.code;
         let (to, from) = (&code.accesses[to as usize], &code.accesses[from as usize]);
-        let rows = self.rows(warp, from, lowest_lanes(8 * usize::from(count)))?;
+        let rows = self.rows(warp, from, lowest_lanes(8 * usize::from(count)), row.into())?;
+        let each = usize::from(row / 4);
         let offset = warp.index(to.wide_index, to.offset);
         let Memory::Private(array) = to.memory else { return Ok(()) };
-        for k in 0..2 * usize::from(count) {
+        for k in 0..each * usize::from(count) {
             for (lane, first) in offset.iter().enumerate() {
-                let (mut row, mut column) = (lane / 4, lane % 4 * 2 + k % 2);
+                let (mut row, mut column) = (lane / 4, lane % 4 * each + k % each);
                 if transposed {
                     (row, column) = (column, row);
                 }
-                let value = rows[8 * (k / 2) + row][column];
+                let value = rows[8 * (k / each) + row][column];
                 let at = first.wrapping_add(k as i64);
                 let elements = &mut warp.private[array];
                 match usize::try_from(at).ok().filter(|cell| *cell < elements.narrow.len()) {

@@ -349,6 +349,61 @@ fn lanes_are_active_or_idle() {
     }
 }
 
+/// Rows of 16 bytes and of four words: a lane gets four bytes of each matrix.
+#[test]
+fn matrices_of_bytes_and_of_words() {
+    for (dtype, row) in [("u8", 16), ("f32", 4)] {
+        let each = row / 4;
+        let text = format!(
+            "program p(x, y) index i32
+global x: {dtype}[16, {row}] read
+global y: {dtype}[32, {}] written
+host {{
+    launch p
+}}
+kernel p(x, y written) {{
+    grid(1, 1, 1)
+    block(32, 1, 1)
+    var c: i32
+    var e: i32
+    shared s: {dtype}[16, {row}]
+    private r: {dtype}[{}]
+
+    for c: i32 = 0 to {row} {{
+        if thread.x < 16 {{
+            store s[thread.x, c] = x[thread.x, c]
+        }}
+    }}
+    barrier block
+    matrices 2 of {row} r[0] = s[thread.x % 16, 0]
+    for e: i32 = 0 to {} unroll {{
+        store y[thread.x, e] = r[e]
+    }}
+}}
+",
+            2 * each,
+            2 * each,
+            2 * each
+        );
+        let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let x = Vec::from_iter((0..16 * row).map(|k| (k % 251) as u8));
+        let buffers = |values: &[u8]| match dtype {
+            "u8" => Buffer::from_slice(values),
+            _ => Buffer::from_slice(&values.iter().map(|v| f32::from(*v)).collect::<Vec<_>>()),
+        };
+        let dtype = buffers(&x).dtype();
+        let zeros = Buffer::zeros(dtype, 64 * each);
+        let mut args = Arguments::new().array("x", buffers(&x)).array("y", zeros);
+        let loads = run(&p, &mut args, &Options::default()).unwrap().total.shared_loads;
+        // Matrix after matrix, the bytes of row l/4 from 4*(l mod 4) on.
+        let found = |l: usize, e: usize| x[(8 * (e / each) + l / 4) * row + l % 4 * each + e % each];
+        let wanted = Vec::from_iter((0..32).flat_map(|l| (0..2 * each).map(move |e| (l, e))));
+        let wanted = Vec::from_iter(wanted.into_iter().map(|(l, e)| found(l, e)));
+        assert_eq!(args.buffer("y"), Some(&buffers(&wanted)), "{dtype}");
+        assert_eq!(loads.bytes, 16 * 16, "{dtype}");
+    }
+}
+
 /// Eight rows of eight elements of two bytes, each read by a lane of its own.
 #[test]
 fn traffic_of_matrices() {

@@ -32,12 +32,12 @@ struct Variable {
 }
 
 impl Stmt {
-    /// The elements of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
-    pub const ROW: u8 = 8;
+    /// The bytes of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
+    pub const ROW_BYTES: usize = 16;
 
-    /// The lanes among which [`Stmt::LoadMatrices`] distributes a matrix of [`Stmt::ROW`] rows: each
-    /// gets two neighbours of a row.
-    pub const LANES_OF_MATRIX: u32 = Stmt::ROW as u32 * Stmt::ROW as u32 / 2;
+    /// The lanes among which [`Stmt::LoadMatrices`] distributes a matrix of eight rows: each gets a
+    /// fourth of one.
+    pub const LANES_OF_MATRIX: u32 = 32;
 
     /// The bodies of the statement: both sides of a choice, both forms of an atom's statements.
     pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
@@ -186,8 +186,8 @@ impl Stmt {
             Stmt::VectorCopy { to, lanes, .. } | Stmt::Async(Async::Copy(AsyncCopy { to, lanes, .. })) => {
                 Some(Accessed { element: to, lanes: *lanes })
             }
-            Stmt::LoadMatrices { to, matrices, .. } => {
-                Some(Accessed { element: to, lanes: matrices.saturating_mul(2) })
+            Stmt::LoadMatrices { to, matrices, row, .. } => {
+                Some(Accessed { element: to, lanes: matrices.saturating_mul(row / 4) })
             }
             Stmt::Let { .. }
             | Stmt::Declare(_)
@@ -209,7 +209,7 @@ impl Stmt {
             | Stmt::Async(Async::Copy(AsyncCopy { from, lanes, .. })) => {
                 Some(Accessed { element: from, lanes: *lanes })
             }
-            Stmt::LoadMatrices { from, .. } => Some(Accessed { element: from, lanes: Stmt::ROW }),
+            Stmt::LoadMatrices { from, row, .. } => Some(Accessed { element: from, lanes: *row }),
             Stmt::Let { .. }
             | Stmt::Declare(_)
             | Stmt::Set { .. }

@@ -262,17 +262,23 @@ pub enum Stmt {
         /// The reason that comments of the printed text give.
         note: Note,
     },
-    /// Loads matrices of 8 x 8 elements of two bytes from shared memory, by a whole warp: lane
-    /// `8*i + r` gives the address of row `r` of matrix `i`, which is aligned to its 16 bytes, and
-    /// lane `l` gets of each matrix the elements `2*(l mod 4)` and `2*(l mod 4) + 1` of row
-    /// `l div 4`; of the transposed matrix, if so asked. Addresses of further lanes are not used.
+    /// Loads matrices of eight rows of 16 bytes from shared memory, by a whole warp: lane `8*i + r`
+    /// gives the address of row `r` of matrix `i`, which is aligned to its bytes, and lane `l` gets
+    /// of each matrix the four bytes of row `l div 4` that begin at `4*(l mod 4)`: one, two or four
+    /// elements. Of transposed matrices, which have elements of two bytes, it gets the elements
+    /// `2*(l mod 4)` and `2*(l mod 4) + 1` of column `l div 4`. Addresses of further lanes are not
+    /// used.
     LoadMatrices {
-        /// The first of the elements that a thread gets, in private memory; two for each matrix.
+        /// The first of the elements that a thread gets, in private memory; a fourth of a row
+        /// for each matrix.
+        /// Those behind the end of a row are the first ones of the next.
         to: MemRef,
         /// The first element of the row whose address the thread gives.
         from: MemRef,
         /// The number of matrices: 1, 2 or 4.
         matrices: u8,
+        /// The elements of a row: 4, 8 or 16.
+        row: u8,
         /// Whether lanes get elements of the transposed matrices.
         transposed: bool,
     },

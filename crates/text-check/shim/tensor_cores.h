@@ -93,14 +93,16 @@ inline void product(S &d0, S &d1, S &d2, S &d3, const T (&a)[A], const U (&b)[B]
     product_of(d, a, b);
 }
 
-// Loads matrices of 8 x 8 elements of two bytes: lane 8 i + r points to row r of matrix i.
+// Loads matrices of eight rows of 16 bytes: lane 8 i + r points to row r of matrix i.
 template <int count, bool transposed, typename T> inline void load_matrices(T *const to, const T *const row) {
     const T *rows[32];
     hand_round(row, rows);
-    T taken[2 * count];
-    for (int e = 0; e < 2 * count; ++e) {
-        const int across = lane() / 4, along = lane() % 4 * 2 + e % 2;
-        taken[e] = rows[e / 2 * 8 + (transposed ? along : across)][transposed ? across : along];
+    // Four bytes of each matrix.
+    constexpr int each = 4 / sizeof(T);
+    T taken[each * count];
+    for (int e = 0; e < each * count; ++e) {
+        const int across = lane() / 4, along = lane() % 4 * each + e % each;
+        taken[e] = rows[e / each * 8 + (transposed ? along : across)][transposed ? across : along];
     }
     all_have_read();
     memcpy(to, taken, sizeof taken);

@@ -5,14 +5,16 @@
 //! (the *contract*: what would be written without it), the lanes that are numbers of registers, and
 //! what each lane loads of the two factors. The subscripts of a fragment's element are those of the
 //! factor, with `m` or `n`, and `k`, as functions of the lane by the atom's placement. Elements
-//! that are neighbours in memory are loaded by words of four bytes; a factor of two-byte elements
-//! in shared memory, of which rows of eight are aligned neighbours, by matrices of 8 x 8.
+//! that are neighbours in memory are loaded by words of four bytes; a factor in shared memory, of
+//! which rows of 16 bytes are aligned neighbours, by matrices of eight such rows: four at once, of
+//! several fragments if one has fewer. Only elements of two bytes can be transposed on the way.
 //!
 //! All instances of a box run together, so that no guard may be left that the place does not imply.
 
 use loopwright_atom::{Atom, Digit, Factors, Operand, Placement, Subscript, matching};
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, AtomUse, Constraint, Diagnostic, Dim, HardwareAxis, Name, Part, Tag,
+    Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Dim, HardwareAxis, Name, Part,
+    Tag,
 };
 
 use super::{AtomPlan, Counter, Fragment, FragmentLoads, Loop, Node, Which, place::Place, planner::Planner};
@@ -236,9 +238,12 @@ impl Planner<'_, '_> {
             elements.push(self.subscripts(&over, used, &at)?);
         }
         let is_own = |lane: &&Name| elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
-        let lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
+        let mut lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
         let name = access.array.clone();
-        if let Some(loads) = self.matrices(operand, placement, array, (&over, used), place)? {
+        if let Some((row, transposed)) = self.matrices(operand, placement, array, (&over, used), place)? {
+            let matrices = placement.elements() / in_word(placement.dtype);
+            let (row, together) = self.together(row, &mut lanes, matrices)?;
+            let loads = FragmentLoads::Matrices { row, transposed, together };
             return Ok(Fragment { lanes, array: name, elements: placement.elements(), loads });
         }
         let bytes = i64::try_from(known(&array.dtype, &access.array)?.bytes()).unwrap_or(WORD);
@@ -248,11 +253,12 @@ impl Planner<'_, '_> {
         Ok(Fragment { lanes, array: name, elements: placement.elements(), loads })
     }
 
-    /// The load of a fragment by matrices of 8 x 8 elements, if its placement is made of such.
+    /// The subscripts of the row whose address a lane gives, and whether the matrices are
+    /// transposed, if the placement of a fragment is made of matrices of eight rows of 16 bytes.
     ///
-    /// Lanes hold two neighbours of the rows of a matrix: the lane's digits are 4 along one axis,
-    /// by twos, and 8 along the other; further digits of an element's number are numbers of
-    /// matrices. Lane `8*i + r` gives the address of row `r` of matrix `i`.
+    /// Lanes hold a word of the rows of a matrix: the lane's digits are 4 along one axis, by words,
+    /// and 8 along the other; further digits of an element's number are numbers of matrices. Lane
+    /// `8*i + r` gives the address of row `r` of matrix `i`.
     fn matrices(
         &self,
         operand: Operand,
@@ -260,21 +266,31 @@ impl Planner<'_, '_> {
         array: &Array,
         (over, used): (&[Subscript], &AtomUse),
         place: &Place,
-    ) -> Result<Option<FragmentLoads>, Diagnostic> {
+    ) -> Result<Option<(Vec<Aff>, bool)>, Diagnostic> {
         let [row, column] = operand.axes();
-        let lanes = [Digit { extent: 4, axis: column, weight: 2 }, Digit { extent: 8, axis: row, weight: 1 }];
-        let pair = Digit { extent: 2, axis: column, weight: 1 };
+        let each = in_word(placement.dtype);
+        let lanes =
+            [Digit { extent: 4, axis: column, weight: each }, Digit { extent: 8, axis: row, weight: 1 }];
+        let word = Digit { extent: each, axis: column, weight: 1 };
+        // Further digits of an element's number: of the matrices.
+        let further = match each {
+            1 => Some(&placement.element[..]),
+            _ => placement.element.split_first().filter(|(first, _)| **first == word).map(|(_, rest)| rest),
+        };
+        let Some(further) = further else { return Ok(None) };
         let fits = array.space == AddressSpace::Shared
             && array.axes.iter().all(|axis| axis.stride.is_none())
-            && placement.dtype.bytes() == 2
+            && placement.dtype.bytes() <= 4
             && placement.lane == lanes
-            && placement.element.first() == Some(&pair)
-            && [2, 4, 8].contains(&placement.elements());
+            && [each, 2 * each, 4 * each].contains(&placement.elements());
         let Some(dense) = storage_order(array).last().copied().filter(|_| fits) else { return Ok(None) };
-        for (transposed, along, across) in [(false, column, row), (true, row, column)] {
+        let ways = [(false, column, row), (true, row, column)];
+        // Pairs of bytes are what is transposed.
+        let ways = if placement.dtype.bytes() == 2 { &ways[..] } else { &ways[..1] };
+        for (transposed, along, across) in ways.iter().copied() {
             // The rows of matrices lie along this axis.
             let mut digits = vec![Digit { extent: 8, axis: across, weight: 1 }];
-            digits.extend(&placement.element[1..]);
+            digits.extend(further);
             let subscripts = self.addressed(&digits, over, used)?;
             let is_row = over.iter().enumerate().all(|(axis, subscript)| {
                 let factor = match along {
@@ -290,11 +306,48 @@ impl Planner<'_, '_> {
                         without.ok() == other.ok()
                     })
             });
-            if is_row && self.is_aligned(array, &subscripts, 8, place)? {
-                return Ok(Some(FragmentLoads::Matrices { row: subscripts, transposed }));
+            if is_row && self.is_aligned(array, &subscripts, 4 * each, place)? {
+                return Ok(Some((subscripts, transposed)));
             }
         }
         Ok(None)
+    }
+
+    /// How many fragments of so many matrices one load takes, and the subscripts of the row whose
+    /// address a lane gives for them. They are neighbours along a lane of the thread, which
+    /// becomes the last one, so that their elements follow each other.
+    ///
+    /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment
+    /// `i div matrices`: the subscripts of its row in the fragment that comes so many behind.
+    fn together(
+        &self,
+        row: Vec<Aff>,
+        lanes: &mut Vec<Name>,
+        matrices: i64,
+    ) -> Result<(Vec<Aff>, i64), Diagnostic> {
+        let x = HardwareAxis::Block(Dim::X).position();
+        let length = |lane: &Name| {
+            let extent = self.analysis.extents.get(lane)?;
+            extent.constant.filter(|_| extent.lower.as_constant() == Some(0))
+        };
+        for fragments in [4, 2] {
+            let divides = |lane: &Name| length(lane).is_some_and(|length| length % fragments == 0);
+            let Some(at) = lanes.iter().rposition(divides).filter(|_| fragments * matrices <= 4) else {
+                continue;
+            };
+            let lane = lanes.remove(at);
+            let mut behind = x.floor_div(8 * matrices)?;
+            if 8 * matrices * fragments < i64::from(self.target.warp_size) {
+                // Lanes behind the last address repeat the others.
+                behind = behind.modulo(fragments)?;
+            }
+            let behind = Aff::var(&lane).add(&behind)?;
+            let of = |s: &Aff| s.substitute_one(&lane, &behind).map_err(Diagnostic::from);
+            let row = row.iter().map(of).collect::<Result<_, _>>()?;
+            lanes.push(lane);
+            return Ok((row, fragments));
+        }
+        Ok((row, 1))
     }
 
     /// Subscripts at the coordinates that a lane's number has by these digits, least significant
@@ -356,6 +409,11 @@ impl Planner<'_, '_> {
         }
         Ok(true)
     }
+}
+
+/// The elements of a type in a word.
+fn in_word(dtype: DType) -> i64 {
+    (WORD / i64::try_from(dtype.bytes()).unwrap_or(WORD)).max(1)
 }
 
 /// The part of an axis's coordinate that follows from a lane's number.

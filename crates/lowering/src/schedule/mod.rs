@@ -303,9 +303,10 @@ pub(crate) enum FragmentLoads {
     /// Each lane loads its own elements, so many neighbours at once. The subscripts of each, over
     /// canonical names.
     Words(Vec<Vec<Aff>>, i64),
-    /// The warp loads matrices of 8 x 8 elements. The subscripts of the row whose address a lane
-    /// gives.
-    Matrices { row: Vec<Aff>, transposed: bool },
+    /// The warp loads matrices of eight rows of 16 bytes. The subscripts of the row whose address a
+    /// lane gives, and how many fragments one load takes: neighbours along the last of the lanes, of
+    /// which the row is that of the first.
+    Matrices { row: Vec<Aff>, transposed: bool, together: i64 },
 }
 
 /// A condition for partial vectors: one of `fails` does not hold, and all of `holds` do.

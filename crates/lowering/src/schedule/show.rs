@@ -213,8 +213,13 @@ impl Text<'_, '_> {
             let words = match &fragment.loads {
                 FragmentLoads::Words(_, 1) => "one by one".to_string(),
                 FragmentLoads::Words(_, word) => format!("by words of {word}"),
-                FragmentLoads::Matrices { transposed: false, .. } => "by matrices of 8 x 8".to_string(),
-                FragmentLoads::Matrices { .. } => "by transposed matrices of 8 x 8".to_string(),
+                FragmentLoads::Matrices { transposed, together, .. } => {
+                    let kind = if *transposed { "transposed matrices" } else { "matrices" };
+                    match together {
+                        1 => format!("by {kind} of eight rows"),
+                        _ => format!("by {kind} of eight rows, {together} fragments at once"),
+                    }
+                }
             };
             let count = fragment.elements;
             self.plain(depth, &format!("load {count} elements of {}{each}, {words}", fragment.array));

@@ -94,19 +94,25 @@ impl Emitter<'_, '_> {
         dims.push(u64::try_from(fragment.elements).unwrap_or(1));
         self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
         let number = self.private.len() - 1;
-        let loads = self.lane_loops(&fragment.lanes, env, &mut |this, env| {
+        let together = match fragment.loads {
+            FragmentLoads::Matrices { together, .. } => together,
+            FragmentLoads::Words(..) => 1,
+        };
+        let loads = self.lane_loops_by(&fragment.lanes, together, env, &mut |this, env| {
             let mut env = env.clone();
             env.place = inside.clone();
             let mut stmts = Vec::new();
             let (elements, word) = match &fragment.loads {
                 FragmentLoads::Words(elements, word) => (elements, usize::try_from(*word).unwrap_or(1)),
-                FragmentLoads::Matrices { row, transposed } => {
+                FragmentLoads::Matrices { row, transposed, .. } => {
                     let from = this.element_at(&fragment.array, row, &env)?;
                     let mut own = this.lane_values(&fragment.lanes, &env)?;
                     own.push(this.index_int(0));
                     let to = this.local_element(Memory::Private(number), own);
-                    let matrices = u8::try_from(fragment.elements / 2).unwrap_or(1);
-                    return Ok(vec![Stmt::LoadMatrices { to, from, matrices, transposed: *transposed }]);
+                    let row = u8::try_from(Stmt::ROW_BYTES / dtype.bytes()).unwrap_or(8);
+                    let matrices = together * fragment.elements / i64::from(row / 4).max(1);
+                    let (matrices, transposed) = (u8::try_from(matrices).unwrap_or(1), *transposed);
+                    return Ok(vec![Stmt::LoadMatrices { to, from, matrices, row, transposed }]);
                 }
             };
             for (k, subscripts) in elements.iter().enumerate().step_by(word) {

@@ -51,7 +51,11 @@ impl Emitter<'_, '_> {
                     vec![Stmt::If { cond, body, otherwise: Vec::new(), note }]
                 }
                 Node::Lane { lane, inside, body } => {
-                    vec![self.lane_loop(lane, &env.inside(inside), &mut |this, env| this.nodes(body, env))?]
+                    vec![
+                        self.lane_loop((lane, 1), &env.inside(inside), &mut |this, env| {
+                            this.nodes(body, env)
+                        })?,
+                    ]
                 }
                 Node::Statement(statement) => self.statement(statement, &env)?,
                 Node::Loads { of, loads, body } => self.loads(of, loads, body, &env)?,
@@ -174,8 +178,14 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    /// The statements of `inside` in a loop over a lane. `env` is that of the loop's body.
-    fn lane_loop(&mut self, lane: &Name, env: &Env, inside: Inside<'_, Self>) -> Result<Stmt, Diagnostic> {
+    /// The statements of `inside` in a loop over a lane, by this step. `env` is that of the loop's
+    /// body.
+    fn lane_loop(
+        &mut self,
+        (lane, step): (&Name, i64),
+        env: &Env,
+        inside: Inside<'_, Self>,
+    ) -> Result<Stmt, Diagnostic> {
         let extent = self.analysis.extents.get(lane);
         let Some((lower, length)) = extent.and_then(|e| Some((e.lower.as_constant()?, e.constant?))) else {
             return Err(Diagnostic::new("internal", format!("the lane `{lane}` has no constant bounds")));
@@ -189,7 +199,7 @@ impl Emitter<'_, '_> {
             var,
             lower: self.index_int(lower),
             upper: self.index_int(lower.saturating_add(length)),
-            step: Step::Add(1),
+            step: Step::Add(step),
             unroll: true,
             body,
             note: Note::default(),
@@ -203,11 +213,24 @@ impl Emitter<'_, '_> {
         env: &Env,
         inside: Inside<'_, Self>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        self.lane_loops_by(lanes, 1, env, inside)
+    }
+
+    /// As [`Self::lane_loops`], the last lane by this step.
+    pub fn lane_loops_by(
+        &mut self,
+        lanes: &[Name],
+        step: i64,
+        env: &Env,
+        inside: Inside<'_, Self>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let Some((lane, rest)) = lanes.split_first() else { return inside(self, env) };
         let mut inner = env.clone();
         inner.place.bound.insert(lane.clone());
         self.learn_lane(lane, &mut inner)?;
-        Ok(vec![self.lane_loop(lane, &inner, &mut |this, env| this.lane_loops(rest, env, inside))?])
+        let own = if rest.is_empty() { step } else { 1 };
+        let body = &mut |this: &mut Self, env: &Env| this.lane_loops_by(rest, step, env, inside);
+        Ok(vec![self.lane_loop((lane, own), &inner, body)?])
     }
 
     /// The range of a lane.
@@ -263,7 +286,7 @@ impl Emitter<'_, '_> {
         }
         let stored = inner.stored.clone();
         let run = &mut |this: &mut Self, env: &Env| this.statement(statement, env);
-        stmts.push(self.lane_loop(lane, &inner, run)?);
+        stmts.push(self.lane_loop((lane, 1), &inner, run)?);
         if let Some((target, buffer, _)) = stored {
             let number = self.analysis.instruction(of.info(self.analysis)).targets.iter();
             let number = number.clone().position(|t| *t == target);
@@ -291,7 +314,7 @@ impl Emitter<'_, '_> {
         let (Some(cond), Some(filling)) = (cond, &vector.of.info(self.analysis).filling) else {
             return Ok(loads);
         };
-        let fill = self.lane_loop(&vector.lane, inside, &mut |this, env| {
+        let fill = self.lane_loop((&vector.lane, 1), inside, &mut |this, env| {
             let dtype = this.private[buffer].dtype;
             let value = this.value(&filling.value, dtype, crate::write::scope::Scope::of(env))?;
             let row = this.lane_values(std::slice::from_ref(&vector.lane), env)?;

@@ -90,10 +90,11 @@ impl StmtPrinter<'_> {
                 self.body(out, body, indent + 4);
                 writeln!(out, "{space}}}")
             }
-            Stmt::LoadMatrices { to, from, matrices, transposed } => {
+            Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
                 let (to, from) = (values.element(to), values.element(from));
                 let transposed = if *transposed { " transposed" } else { "" };
-                writeln!(out, "{space}matrices {matrices}{transposed} {to} = {from}")
+                let of = if *row == 8 { String::new() } else { format!(" of {row}") };
+                writeln!(out, "{space}matrices {matrices}{of}{transposed} {to} = {from}")
             }
             Stmt::Mma { atom, d, a, b } => {
                 let d: Vec<String> = d.iter().map(|element| values.element(element)).collect();

@@ -120,10 +120,11 @@ impl Reader {
         }
         if self.p.eat_word("matrices") {
             let matrices = self.number("a number of matrices")?;
+            let row = if self.p.eat_word("of") { self.number("a number of elements")? } else { 8 };
             let transposed = self.p.eat_word("transposed");
             let to = self.element()?;
             self.p.expect("=")?;
-            return Ok(Stmt::LoadMatrices { to, from: self.element()?, matrices, transposed });
+            return Ok(Stmt::LoadMatrices { to, from: self.element()?, matrices, row, transposed });
         }
         if self.p.eat_word("mma") {
             let atom = self.p.name("an atom")?;

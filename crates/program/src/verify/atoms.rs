@@ -15,7 +15,8 @@
 //! * the loops of the contract go from 0 to a constant; one of them, that over `k`, has the atom's
 //!   extent and occurs in no subscript of `d`, each of the others is a subscript of `d`;
 //! * the body consists of loads into private arrays, each element once, and then of one product in
-//!   loops; nothing but names stands between them, so that nothing changes what was loaded.
+//!   loops; nothing but names stands between them, so that nothing changes what was loaded. A load
+//!   may fill several rows of its array, which follow each other: its loop then goes on by as many.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +39,20 @@ type Found<T> = std::result::Result<T, String>;
 /// An element of shared or global memory.
 type Cell = (Memory, Vec<Aff>);
 
-/// For each element of a fragment what is touched, where in it it is, and the name of that place.
-type Fragment = BTreeMap<i64, (Cell, Source, Name)>;
+/// A fragment, as one iteration of the loop of its loads fills it.
+struct Fragment {
+    /// The loop of the product that numbers the rows of its array, if one does, and how many rows
+    /// an iteration fills. The loop's name stands for the number of the iteration.
+    rows: Option<(Name, i64)>,
+    /// The elements of each row.
+    elements: i64,
+    /// For each element, those of further rows behind those of the first, what is touched, where
+    /// in it it is, and the name of that place.
+    cells: BTreeMap<i64, (Cell, Source, Name)>,
+}
+
+/// What is held of a factor, for each row and column.
+type Held = BTreeMap<(i64, i64), Cell>;
 
 /// The statement of the contract.
 struct Contract<'p> {
@@ -54,6 +67,8 @@ struct Contract<'p> {
 /// A load of one element of a fragment.
 struct Load {
     loops: Loops,
+    /// By how much the counter of the innermost loop grows; that of the others grows by one.
+    step: i64,
     /// The subscripts of the private array but the last one: variables of loops.
     rows: Vec<VarId>,
     touch: TouchId,
@@ -67,8 +82,9 @@ enum Source {
     Own,
     /// It is the element of this number of the vector that the lane touches.
     Vector(i64),
-    /// It is this one of two elements of a row of a matrix; lanes give the addresses of rows.
-    Matrix { number: i64, second: i64, transposed: bool },
+    /// It is this one of the elements that a lane gets of a matrix, so many of each row; lanes give
+    /// the addresses of rows.
+    Matrix { number: i64, each: i64, element: i64, transposed: bool },
 }
 
 impl Source {
@@ -77,8 +93,8 @@ impl Source {
         match self {
             Source::Own => (lane, 0),
             Source::Vector(number) => (lane, number),
-            Source::Matrix { number, second, transposed } => {
-                let (row, column) = (lane / 4, lane % 4 * 2 + second);
+            Source::Matrix { number, each, element, transposed } => {
+                let (row, column) = (lane / 4, lane % 4 * each + element);
                 let (row, column) = if transposed { (column, row) } else { (row, column) };
                 (8 * number + row, column)
             }
@@ -158,7 +174,7 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
             Err(why) => return Ok(Some(why)),
         }
     }
-    if loads.len() != fragments.iter().map(BTreeMap::len).sum::<usize>() {
+    if loads.len() != fragments.iter().map(|f| f.cells.len()).sum::<usize>() {
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
     let check = Check { reading, product: &product, places: &places };
@@ -168,12 +184,24 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
     Ok(check.operands(&fragments, [y, x])?.map(|_| first))
 }
 
-/// A loop that goes from 0 to a constant, and its body; `None` of another statement.
-fn counted(stmt: &Stmt) -> Found<Option<(Loop, &[Stmt])>> {
-    let Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } = stmt else { return Ok(None) };
+/// A loop that goes from 0 to a constant, by how much its counter grows, and its body; `None` of
+/// another statement.
+fn stepped(stmt: &Stmt) -> Found<Option<(Loop, i64, &[Stmt])>> {
+    let Stmt::For { var, lower, upper, step: Step::Add(step @ 1..), body, .. } = stmt else {
+        return Ok(None);
+    };
     match (lower.as_int(), upper.as_int()) {
-        (Some(0), Some(end @ 1..)) => Ok(Some(((*var, end), body))),
+        (Some(0), Some(end @ 1..)) => Ok(Some(((*var, end), *step, body))),
         _ => Err("a loop does not go from 0 to a constant".into()),
+    }
+}
+
+/// As [`stepped`], of a loop that counts by one.
+fn counted(stmt: &Stmt) -> Found<Option<(Loop, &[Stmt])>> {
+    match stepped(stmt)? {
+        Some((of, 1, body)) => Ok(Some((of, body))),
+        Some(_) => Err("a loop does not count by one".into()),
+        None => Ok(None),
     }
 }
 
@@ -266,21 +294,24 @@ fn body<'p>(
     let Some((last, before)) = text.body.split_last() else { return Err("it does nothing".into()) };
     fn walk(
         stmts: &[Stmt],
-        loops: &mut Loops,
-        found: &mut dyn FnMut(&Stmt, &Loops) -> Found<()>,
+        (loops, step): (&mut Loops, i64),
+        found: &mut dyn FnMut(&Stmt, &Loops, i64) -> Found<()>,
     ) -> Found<()> {
         for stmt in stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Let { leaf: None, .. })) {
-            let Some((own, body)) = counted(stmt)? else {
-                found(stmt, loops)?;
+            let Some((own, by, body)) = stepped(stmt)? else {
+                found(stmt, loops, step)?;
                 continue;
             };
+            if step != 1 {
+                return Err("a loop around another does not count by one".into());
+            }
             loops.push(own);
-            walk(body, loops, found)?;
+            walk(body, (loops, by), found)?;
             loops.pop();
         }
         Ok(())
     }
-    walk(before, &mut Vec::new(), &mut |stmt, loops| {
+    walk(before, (&mut Vec::new(), 1), &mut |stmt, loops, step| {
         let (to, from, sources) = match stmt {
             Stmt::VectorCopy { to, from, lanes, .. } => {
                 (to, from, (0..i64::from(*lanes)).map(Source::Vector).collect())
@@ -289,9 +320,18 @@ fn body<'p>(
                 ValueKind::Load(from) => (to, from, vec![Source::Own]),
                 _ => return Err("a fragment is not loaded but computed".into()),
             },
-            Stmt::LoadMatrices { to, from, matrices: count @ (1 | 2 | 4), transposed } => {
-                let of = |k: i64| Source::Matrix { number: k / 2, second: k % 2, transposed: *transposed };
-                (to, from, (0..2 * i64::from(*count)).map(of).collect())
+            Stmt::LoadMatrices { to, from, matrices: count @ (1 | 2 | 4), row, transposed } => {
+                let bytes = match to.memory {
+                    Memory::Private(array) => reading.kernel.private.get(array).map(|a| a.dtype.bytes()),
+                    _ => None,
+                };
+                let whole = bytes.map(|bytes| bytes * usize::from(*row)) == Some(Stmt::ROW_BYTES);
+                if !whole || *row < 4 || *transposed && *row != 8 {
+                    return Err("matrices are loaded whose rows have not 16 bytes".into());
+                }
+                let (each, transposed) = (i64::from(*row) / 4, *transposed);
+                let of = |k: i64| Source::Matrix { number: k / each, each, element: k % each, transposed };
+                (to, from, (0..each * i64::from(*count)).map(of).collect())
             }
             _ => return Err("it does more than load fragments and multiply them".into()),
         };
@@ -308,7 +348,7 @@ fn body<'p>(
             return Err("the elements of a fragment are not numbered by constants".into());
         };
         for (k, source) in (0..).zip(sources) {
-            let load = Load { loops: loops.clone(), rows: rows.clone(), touch, source };
+            let load = Load { loops: loops.clone(), step, rows: rows.clone(), touch, source };
             if loads.insert((to.memory, first + k), load).is_some() {
                 return Err("an element of a fragment is loaded twice".into());
             }
@@ -413,23 +453,39 @@ fn fragment(
     let other = || format!("the fragment `{name}` is not what is loaded");
     let Some((first, rows)) = element.subscripts.split_last() else { return Err(other()) };
     let (Some(0), Some(rows)) = (first.as_int(), variables(rows)) else { return Err(other()) };
+    let distinct = |vars: &[VarId]| vars.iter().enumerate().all(|(n, var)| !vars[..n].contains(var));
+    let elements = product.atom.operand(operand).elements();
+    let step = loads.get(&(element.memory, 0)).map_or(1, |load| load.step);
+    let mut last = None;
     let mut cells = BTreeMap::new();
-    for number in 0..product.atom.operand(operand).elements() {
+    for number in 0..elements.saturating_mul(step) {
         let Some(load) = loads.get(&(element.memory, number)) else {
             return Err(format!("element {number} of the fragment `{name}` is not loaded"));
         };
         // Each row of the fragment is loaded by a loop of the same length, and used in one.
         let mut values: Vec<(Name, Aff)> = Vec::new();
-        if load.rows.len() != rows.len() || load.loops.len() != rows.len() {
+        let lengths = [load.rows.len(), load.loops.len()];
+        if lengths != [rows.len(); 2] || load.step != step || !distinct(&load.rows) || !distinct(&rows) {
             return Err(other());
         }
-        for (own, used) in load.rows.iter().zip(&rows) {
-            let own_length = load.loops.iter().find(|(var, _)| var == own).map(|(_, length)| *length);
+        last = None;
+        for (axis, (own, used)) in load.rows.iter().zip(&rows).enumerate() {
+            let around = load.loops.iter().position(|(var, _)| var == own).ok_or_else(other)?;
             let number = product.loops.iter().position(|(var, _)| var == used).ok_or_else(other)?;
-            if own_length != Some(product.loops[number].1) {
+            if load.loops[around].1 != product.loops[number].1 {
                 return Err(other());
             }
-            values.push((loop_name(reading, *own), Aff::var(Name::new(format!("loop {number}")))));
+            let of_product = Name::new(format!("loop {number}"));
+            let mut value = Aff::var(&of_product);
+            // The rows that an iteration fills follow each other in the array.
+            if step > 1 && around + 1 == load.loops.len() {
+                if axis + 1 != rows.len() || load.loops[around].1 % step != 0 {
+                    return Err(other());
+                }
+                value = value.scale(step).map_err(|e| e.to_string())?;
+                last = Some((of_product, step));
+            }
+            values.push((loop_name(reading, *own), value));
         }
         let touch = &reading.touches[load.touch];
         let mut subscripts = Vec::new();
@@ -442,7 +498,15 @@ fn fragment(
         }
         cells.insert(number, ((touch.memory, subscripts), load.source, lane_of(load.touch)));
     }
-    Ok(cells)
+    // Where several rows are filled, nothing lies between them.
+    let length = match element.memory {
+        Memory::Private(array) => reading.kernel.private.get(array).and_then(|a| a.dims.last().copied()),
+        _ => None,
+    };
+    if step > 1 && (last.is_none() || length != u64::try_from(elements).ok()) {
+        return Err(other());
+    }
+    Ok(Fragment { rows: last, elements, cells })
 }
 
 fn loop_name(reading: &Reading<'_>, var: VarId) -> Name {
@@ -464,54 +528,78 @@ impl Check<'_, '_> {
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         for ((operand, fragment), factor) in [Operand::A, Operand::B].into_iter().zip(fragments).zip(factors)
         {
-            // What the holders of each position have loaded, which is the same for all of them.
-            let mut held: BTreeMap<(i64, i64), Cell> = BTreeMap::new();
-            for lane in 0..atom.lanes() {
-                for (number, ((memory, subscripts), source, place)) in fragment {
-                    let (at, behind) = source.of_lane(lane);
-                    let of = |n: &Name| match n {
-                        n if *n == coordinate => Some(Aff::constant(at)),
-                        n if n == place => Some(Aff::constant(behind)),
-                        _ => None,
-                    };
-                    let cell: Vec<Aff> =
-                        subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
-                    let at = atom.position(operand, lane, *number);
-                    let cell = (*memory, cell);
-                    if held.get(&at).is_some_and(|other| *other != cell) {
-                        let name = operand.name();
-                        return Ok(Some(format!(
-                            "the holders of {at:?} of `{name}` hold different elements"
-                        )));
-                    }
-                    held.insert(at, cell);
-                }
-            }
             let touch = &self.reading.touches[factor];
             let Some(subscripts) = touch.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
                 return Ok(Some("a subscript of the contract is not affine".into()));
             };
-            for lane in 0..atom.lanes() {
-                for (number, element) in (0..).zip(&self.places.of_element) {
-                    let (m, n) = atom.position(Operand::D, lane, number);
-                    for k in 0..atom.shape()[2] {
-                        let wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
-                        let at = if operand == Operand::A { (m, k) } else { (n, k) };
-                        let found = held.get(&at);
-                        if found.is_none_or(|(memory, cell)| *memory != touch.memory || *cell != wanted) {
-                            return Ok(Some(self.differs(
-                                operand,
-                                (lane, number, k),
-                                &wanted,
-                                found,
-                                factor,
-                            )));
+            let together = fragment.rows.as_ref().map_or(1, |(_, step)| *step);
+            for row in 0..together {
+                let held = match self.held(operand, fragment, row)? {
+                    Ok(held) => held,
+                    Err(why) => return Ok(Some(why)),
+                };
+                // The number of the row, from that of the iteration that has filled it.
+                let of_row = match &fragment.rows {
+                    Some((name, step)) => Some((name, Aff::var(name).scale(*step)?.add_constant(row)?)),
+                    None => None,
+                };
+                for lane in 0..atom.lanes() {
+                    for (number, element) in (0..).zip(&self.places.of_element) {
+                        let (m, n) = atom.position(Operand::D, lane, number);
+                        for k in 0..atom.shape()[2] {
+                            let mut wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
+                            if let Some((name, of_row)) = &of_row {
+                                for s in &mut wanted {
+                                    *s = s.substitute_one(name, of_row)?;
+                                }
+                            }
+                            let at = if operand == Operand::A { (m, k) } else { (n, k) };
+                            let found = held.get(&at);
+                            if found.is_none_or(|(memory, cell)| *memory != touch.memory || *cell != wanted) {
+                                return Ok(Some(self.differs(
+                                    operand,
+                                    (lane, number, k),
+                                    &wanted,
+                                    found,
+                                    factor,
+                                )));
+                            }
                         }
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// What the holders of each position have loaded, which is the same for all of them, of this one
+    /// of the rows of a fragment that are filled together.
+    fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Found<Held>> {
+        let atom = self.product.atom;
+        let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
+        let mut held = Held::new();
+        let first = row * fragment.elements;
+        for lane in 0..atom.lanes() {
+            for (number, ((memory, subscripts), source, place)) in
+                fragment.cells.range(first..first + fragment.elements)
+            {
+                let (at, behind) = source.of_lane(lane);
+                let of = |n: &Name| match n {
+                    n if *n == coordinate => Some(Aff::constant(at)),
+                    n if n == place => Some(Aff::constant(behind)),
+                    _ => None,
+                };
+                let cell: Vec<Aff> = subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
+                let at = atom.position(operand, lane, number - first);
+                let cell = (*memory, cell);
+                if held.get(&at).is_some_and(|other| *other != cell) {
+                    let name = operand.name();
+                    return Ok(Err(format!("the holders of {at:?} of `{name}` hold different elements")));
+                }
+                held.insert(at, cell);
+            }
+        }
+        Ok(Ok(held))
     }
 
     /// The element that the contract reads for an element of `d` of a lane, and a value of `k`.

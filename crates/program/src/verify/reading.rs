@@ -358,11 +358,11 @@ impl<'p> Reading<'p> {
                 }
                 // What its elements are is said by the contract around it.
                 Stmt::Mma { .. } => {}
-                Stmt::LoadMatrices { to, from, .. } => {
+                Stmt::LoadMatrices { to, from, row, .. } => {
                     let mut found = Vec::new();
                     self.subscripts(from, &mut found, None)?;
                     self.subscripts(to, &mut found, None)?;
-                    self.touch(from, false, Stmt::ROW, None, &mut found)?;
+                    self.touch(from, false, *row, None, &mut found)?;
                     nodes.push(Node::Touches(found));
                 }
                 Stmt::If { cond, body, otherwise, note } => {
