@@ -41,10 +41,10 @@ fn sizes(values: &[(&str, i64)]) -> BTreeMap<Name, i64> {
 }
 
 /// Two warps, whole tiles and partial ones, factors copied to shared memory by vectors.
-fn shared(types: (&str, &str), atom: &str, [m, n, k]: [i64; 3]) -> (String, String) {
-    let (of_factors, of_sums) = types;
-    let rounded = of_factors == "f32";
-    let factor = |access: &str| match (rounded, of_factors == of_sums) {
+fn shared(types: [&str; 3], atom: &str, [m, n, k]: [i64; 3]) -> (String, String) {
+    let [of_a, of_b, of_sums] = types;
+    let rounded = of_a == "f32";
+    let factor = |access: &str| match (rounded, of_a == of_sums) {
         (true, _) => format!("to_tf32({access})"),
         (_, true) => access.to_string(),
         _ => format!("cast({of_sums}, {access})"),
@@ -59,7 +59,7 @@ fn shared(types: (&str, &str), atom: &str, [m, n, k]: [i64; 3]) -> (String, Stri
     };
     let kernel = format!(
         "\
-kernel product(a: {of_factors}[m, l], b: {of_factors}[n, l], c: {of_sums}[m, n], m: i32, n: i32, l: i32)
+kernel product(a: {of_a}[m, l], b: {of_b}[n, l], c: {of_sums}[m, n], m: i32, n: i32, l: i32)
 assume 0 <= m and 0 <= n and 0 <= l
 domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}
 domain {{ [k] : 0 <= k < l }}
@@ -90,7 +90,8 @@ add_prefetch(b, [j_warp, j_box_reg, lane, k_box])
 fn by_atom(name: &str) -> (LoopKernel, Program) {
     let atom = library(name).expect("it has a name");
     let dtype = |operand| atom.operand(operand).dtype.to_string();
-    let (kernel, pipeline) = shared((&dtype(Operand::A), &dtype(Operand::D)), name, atom.shape());
+    let [a, b, d] = [Operand::A, Operand::B, Operand::D].map(dtype);
+    let (kernel, pipeline) = shared([&a, &b, &d], name, atom.shape());
     let declared = parse(&kernel);
     let program = program(&transformed(&declared, &pipeline));
     (declared, program)
@@ -329,7 +330,7 @@ fn what_is_no_product_of_the_atom_is_refused() {
 
 #[test]
 fn boxes_that_a_guard_may_cut_are_refused_when_lowered() {
-    let (kernel, pipeline) = shared(("bf16", "f32"), "mma_m16n8k16_bf16", [16, 8, 16]);
+    let (kernel, pipeline) = shared(["bf16", "bf16", "f32"], "mma_m16n8k16_bf16", [16, 8, 16]);
     // Without copies, nothing fills partial tiles.
     let steps: String =
         pipeline.lines().filter(|l| !l.starts_with("add_prefetch")).map(|l| format!("{l}\n")).collect();

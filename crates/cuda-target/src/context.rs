@@ -106,6 +106,17 @@ impl Needs {
         match dtype {
             DType::F16 => drop(self.headers.borrow_mut().insert(self.dialect.half_headers[0])),
             DType::BF16 => drop(self.headers.borrow_mut().insert(self.dialect.half_headers[1])),
+            float8 if float8.is_float8() => match self.dialect.float8_header {
+                Some(header) => drop(self.headers.borrow_mut().insert(header)),
+                None => {
+                    let language = self.dialect.language.name;
+                    self.refuse_with(
+                        "no-type",
+                        format!("there is no type {dtype} in {language}"),
+                        "convert to f16",
+                    );
+                }
+            },
             _ => {}
         }
     }

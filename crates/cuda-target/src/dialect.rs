@@ -13,6 +13,8 @@ pub struct Dialect {
     pub headers: &'static [&'static str],
     /// The headers of f16 and of bf16.
     pub half_headers: [&'static str; 2],
+    /// The header of e4m3 and e5m2, if the language has these types.
+    pub float8_header: Option<&'static str>,
     /// The types of a bf16 and of a vector of two.
     pub bf16: [&'static str; 2],
     /// Whether warp functions take a mask of the participating lanes: their names end in `_sync`,
@@ -39,6 +41,7 @@ impl Dialect {
         warps: &[Target::cuda().warp_size],
         headers: &[],
         half_headers: ["cuda_fp16.h", "cuda_bf16.h"],
+        float8_header: Some("cuda_fp8.h"),
         bf16: ["__nv_bfloat16", "__nv_bfloat162"],
         masks: true,
         warp_barrier: "__syncwarp();",

@@ -112,10 +112,13 @@ impl Context<'_> {
     }
 
     /// Whether an element belongs to an array that is accessed evict-first. There is no such access
-    /// for bool.
+    /// for bool and for floating-point types of eight bits.
     pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
         let (Memory::Global(g), true) = (m.memory, self.needs.dialect.hints) else { return false };
-        self.program.globals.get(g).is_some_and(|g| g.hints.streaming() && g.dtype != DType::Bool)
+        self.program
+            .globals
+            .get(g)
+            .is_some_and(|g| g.hints.streaming() && g.dtype != DType::Bool && !g.dtype.is_float8())
     }
 
     fn float(&self, dtype: DType, value: f64) -> Printed {
@@ -134,21 +137,32 @@ impl Context<'_> {
         let negative = narrow.is_sign_negative() && !narrow.is_nan();
         let text = if negative { format!("-{magnitude}") } else { magnitude };
         match dtype {
-            DType::F16 | DType::BF16 => Printed::primary(format!("{}({text})", self.half_from_float(dtype))),
+            narrow if narrow.is_narrow_float() => {
+                Printed::primary(format!("{}({text})", self.narrow_from_float(dtype)))
+            }
             _ => Printed::own(text, prec::UNARY),
         }
     }
 
-    /// The conversion function from float to f16 or bf16.
-    fn half_from_float(&self, dtype: DType) -> &'static str {
+    /// The conversion function from float to a floating-point type below 32 bits. Those of eight
+    /// bits are constructed.
+    fn narrow_from_float(&self, dtype: DType) -> &'static str {
         self.needs.note(dtype);
-        if dtype == DType::F16 { "__float2half" } else { "__float2bfloat16" }
+        match dtype {
+            DType::F16 => "__float2half",
+            DType::BF16 => "__float2bfloat16",
+            float8 => self.needs.c_type(float8),
+        }
     }
 
-    /// The conversion function from f16 or bf16 to float.
-    fn half_to_float(&self, dtype: DType) -> &'static str {
+    /// The conversion function from a floating-point type below 32 bits to float.
+    fn narrow_to_float(&self, dtype: DType) -> &'static str {
         self.needs.note(dtype);
-        if dtype == DType::F16 { "__half2float" } else { "__bfloat162float" }
+        match dtype {
+            DType::F16 => "__half2float",
+            DType::BF16 => "__bfloat162float",
+            _ => "float",
+        }
     }
 
     fn unary(&self, op: UnOp, a: &Value, dtype: DType) -> Printed {
@@ -209,24 +223,21 @@ impl Context<'_> {
         if a.dtype == to {
             return operand;
         }
-        let from_half = matches!(a.dtype, DType::F16 | DType::BF16);
-        let operand = match from_half {
-            true => Printed::primary(format!("{}({})", self.half_to_float(a.dtype), operand.text)),
+        let from_narrow = a.dtype.is_narrow_float();
+        let operand = match from_narrow {
+            true => Printed::primary(format!("{}({})", self.narrow_to_float(a.dtype), operand.text)),
             false => operand,
         };
         match to {
-            DType::F32 if from_half => operand,
-            DType::F16 | DType::BF16 => {
+            DType::F32 if from_narrow => operand,
+            narrow if narrow.is_narrow_float() => {
                 let function = match (a.dtype, to) {
                     (DType::F64, DType::F16) => "__double2half",
-                    (DType::F64, _) => "__double2bfloat16",
-                    _ => self.half_from_float(to),
+                    (DType::F64, DType::BF16) => "__double2bfloat16",
+                    _ => self.narrow_from_float(to),
                 };
                 self.needs.note(to);
-                let as_float = match a.dtype {
-                    DType::F64 | DType::F32 | DType::F16 | DType::BF16 => operand,
-                    _ => operand.cast(DType::F32),
-                };
+                let as_float = if a.dtype.is_float() { operand } else { operand.cast(DType::F32) };
                 Printed::primary(format!("{function}({})", as_float.text))
             }
             DType::Bool => {
@@ -238,7 +249,7 @@ impl Context<'_> {
                 Printed::own(format!("{} != {zero}", operand.within(prec::LESS)), prec::EQUAL)
             }
             to if a.dtype.is_float() && to.is_integer() => {
-                // For f16 and bf16, from the float that they have been converted to.
+                // For types below 32 bits, from the float that they have been converted to.
                 let from = if a.dtype == DType::F64 { DType::F64 } else { DType::F32 };
                 self.to_integer(operand, from, to)
             }
@@ -320,16 +331,26 @@ impl Context<'_> {
         };
         // Narrow integers are passed as int, which is the overload that C++ selects for them.
         let small = is_small(value.dtype);
+        let float8 = Some(value.dtype).filter(|t| t.is_float8());
         let value = if small { self.exact(value) } else { self.typed(value) };
+        // Floating-point numbers of eight bits as the floats that they are.
+        let value = match float8 {
+            Some(t) => Printed::primary(format!("{}({})", self.narrow_to_float(t), value.text)),
+            None => value,
+        };
         let operand = self.converted(operand);
         let width = if width == self.program.target.warp_size { String::new() } else { format!(", {width}") };
         let call = Printed::primary(self.of_lanes(function, &format!("{}, {operand}{width}", value.text)));
+        let call = match float8 {
+            Some(t) => Printed::primary(format!("{}({})", self.narrow_from_float(t), call.text)),
+            None => call,
+        };
         if small { call.with(Rep::Int { exact: true }) } else { call }
     }
 
-    /// Refuses arithmetic on f16 and bf16, which lowering does in float.
+    /// Refuses arithmetic on floating-point types below 32 bits, which lowering does in float.
     pub(crate) fn no_half(&self, dtype: DType) {
-        if matches!(dtype, DType::F16 | DType::BF16) {
+        if dtype.is_narrow_float() {
             self.needs
                 .refuse("malformed-program", format!("arithmetic on {dtype}, which has to be done in f32"));
         }

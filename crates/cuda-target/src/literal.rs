@@ -21,11 +21,13 @@ pub(crate) fn integer(dtype: DType, value: i64) -> String {
         DType::U8 => format!("(unsigned char){}", value as u8),
         DType::U16 => format!("(unsigned short){}", value as u16),
         DType::Bool => if value == 0 { "false" } else { "true" }.into(),
-        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => float(dtype, value as f64),
+        DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
+            float(dtype, value as f64)
+        }
     }
 }
 
-/// A finite floating-point constant; for f16 and bf16, the float to be converted.
+/// A finite floating-point constant; of types below 32 bits, the float to be converted.
 pub(crate) fn float(dtype: DType, value: f64) -> String {
     match dtype {
         DType::F64 => format!("{value:?}"),

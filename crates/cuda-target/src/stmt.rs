@@ -232,7 +232,8 @@ impl Context<'_> {
             && let Some((symbol, _)) = operator(*op)
             && !op.is_comparison()
             && !matches!(op, BinOp::And | BinOp::Or)
-            && !matches!(dtype, DType::Bool | DType::F16 | DType::BF16)
+            && dtype != DType::Bool
+            && !dtype.is_narrow_float()
             // Not if C would compute in int and might overflow.
             && !(dtype == DType::U16 && *op == BinOp::Mul)
             && !(matches!(dtype, DType::I32 | DType::I64)

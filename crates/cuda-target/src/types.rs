@@ -12,7 +12,7 @@ pub(crate) fn c_type(dtype: DType) -> &'static str {
 /// vector, otherwise of their bits.
 pub(crate) fn vector_type(dtype: DType, lanes: u8) -> Option<String> {
     let stem = match dtype {
-        DType::Bool | DType::U8 => "uchar",
+        DType::Bool | DType::U8 | DType::E4M3 | DType::E5M2 => "uchar",
         DType::I8 => "char",
         DType::I16 => "short",
         DType::U16 => "ushort",

@@ -14,10 +14,6 @@ use crate::{
 
 const DEPTH: usize = 3000;
 
-fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::BF16)
-}
-
 fn math_fn(name: &Name) -> Option<MathFn> {
     Some(match name.as_str() {
         "abs" => MathFn::Abs,
@@ -213,7 +209,7 @@ impl<'a> Compiler<'a> {
     /// The register of an operand, with half precision widened to f32.
     fn operand(&mut self, value: &'a Value) -> Result<(Reg, DType), Fault> {
         let reg = self.value(value)?;
-        if !is_half(value.dtype) {
+        if !value.dtype.is_narrow_float() {
             return Ok((reg, value.dtype));
         }
         let dst = self.fresh(DType::F32);
@@ -223,7 +219,7 @@ impl<'a> Compiler<'a> {
 
     /// The register for a result of type `computed` before it is rounded to `dtype`.
     fn before_rounding(&mut self, computed: DType, dtype: DType, dst: Reg) -> Reg {
-        if computed != dtype && is_half(dtype) { self.fresh(computed) } else { dst }
+        if computed != dtype && dtype.is_narrow_float() { self.fresh(computed) } else { dst }
     }
 
     fn round(&mut self, computed: DType, dtype: DType, src: Reg, dst: Reg) {

@@ -27,6 +27,7 @@ pub const DIALECT: Dialect = Dialect {
     warps: &[32, 64],
     headers: &["hip/hip_runtime.h"],
     half_headers: ["hip/hip_fp16.h", "hip/hip_bf16.h"],
+    float8_header: None,
     bf16: ["__hip_bfloat16", "__hip_bfloat162"],
     masks: false,
     warp_barrier: "order_warp();",

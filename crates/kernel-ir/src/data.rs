@@ -7,7 +7,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
-use crate::DType;
+use crate::{DType, E4M3, E5M2};
 
 /// One value of a known type. Equality is of the type and the bits.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub enum Number {
     U16(u16),
     U32(u32),
     U64(u64),
+    E4M3(E4M3),
+    E5M2(E5M2),
     F16(f16),
     BF16(bf16),
     F32(f32),
@@ -72,7 +74,7 @@ macro_rules! element {
 
 element! {
     bool, Bool; i8, I8; i16, I16; i32, I32; i64, I64; u8, U8; u16, U16; u32, U32; u64, U64;
-    f16, F16; bf16, BF16; f32, F32; f64, F64;
+    E4M3, E4M3; E5M2, E5M2; f16, F16; bf16, BF16; f32, F32; f64, F64;
 }
 
 impl PartialEq for Number {
@@ -94,6 +96,8 @@ impl fmt::Display for Number {
             Number::U16(v) => write!(f, "{v}"),
             Number::U32(v) => write!(f, "{v}"),
             Number::U64(v) => write!(f, "{v}"),
+            Number::E4M3(v) => write!(f, "{v}"),
+            Number::E5M2(v) => write!(f, "{v}"),
             Number::F16(v) => write!(f, "{v}"),
             Number::BF16(v) => write!(f, "{v}"),
             Number::F32(v) => write!(f, "{v}"),
@@ -115,6 +119,8 @@ impl Number {
             Number::U16(v) => v.into(),
             Number::U32(v) => v.into(),
             Number::U64(v) => v,
+            Number::E4M3(v) => v.to_bits().into(),
+            Number::E5M2(v) => v.to_bits().into(),
             Number::F16(v) => v.to_bits().into(),
             Number::BF16(v) => v.to_bits().into(),
             Number::F32(v) => v.to_bits().into(),
@@ -134,6 +140,8 @@ impl Number {
             DType::U16 => Number::U16(bits as u16),
             DType::U32 => Number::U32(bits as u32),
             DType::U64 => Number::U64(bits),
+            DType::E4M3 => Number::E4M3(E4M3::from_bits(bits as u8)),
+            DType::E5M2 => Number::E5M2(E5M2::from_bits(bits as u8)),
             DType::F16 => Number::F16(f16::from_bits(bits as u16)),
             DType::BF16 => Number::BF16(bf16::from_bits(bits as u16)),
             DType::F32 => Number::F32(f32::from_bits(bits as u32)),
@@ -159,13 +167,20 @@ impl Number {
             Number::U16(v) => v.into(),
             Number::U32(v) => v.into(),
             Number::U64(v) => v.into(),
-            Number::F16(_) | Number::BF16(_) | Number::F32(_) | Number::F64(_) => return None,
+            Number::E4M3(_)
+            | Number::E5M2(_)
+            | Number::F16(_)
+            | Number::BF16(_)
+            | Number::F32(_)
+            | Number::F64(_) => return None,
         })
     }
 
     /// Its value as f64, rounded if it has more digits.
     pub fn as_f64(self) -> f64 {
         match self {
+            Number::E4M3(v) => v.to_f64(),
+            Number::E5M2(v) => v.to_f64(),
             Number::F16(v) => v.to_f64(),
             Number::BF16(v) => v.to_f64(),
             Number::F32(v) => v.into(),
@@ -176,12 +191,19 @@ impl Number {
 
     /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and
     /// stays in the type's range (NaN becomes 0), conversions to floating-point round to nearest
-    /// (integers to f16 and bf16 via f32), and bool is whether it is not zero.
+    /// (integers to types below 32 bits via f32; e4m3 and e5m2 saturate), and bool is whether it is not zero.
     pub fn cast(self, dtype: DType) -> Number {
+        if self.dtype() == dtype {
+            return self;
+        }
         match (dtype, self.as_i128()) {
             (DType::Bool, Some(v)) => Number::Bool(v != 0),
             (DType::Bool, None) => Number::Bool(self.as_f64() != 0.0),
-            // Integers become f16 and bf16 via f32.
+            // Integers become narrow floating-point numbers via f32.
+            (DType::E4M3, Some(v)) => Number::E4M3(E4M3::from_f64((v as f32).into())),
+            (DType::E5M2, Some(v)) => Number::E5M2(E5M2::from_f64((v as f32).into())),
+            (DType::E4M3, _) => Number::E4M3(E4M3::from_f64(self.as_f64())),
+            (DType::E5M2, _) => Number::E5M2(E5M2::from_f64(self.as_f64())),
             (DType::F16, Some(v)) => Number::F16(f16::from_f32(v as f32)),
             (DType::BF16, Some(v)) => Number::BF16(bf16::from_f32(v as f32)),
             (DType::F16, _) => Number::F16(f16::from_f32(round_to_odd(self.as_f64()))),

@@ -18,6 +18,10 @@ pub enum DType {
     U16,
     U32,
     U64,
+    /// Eight bits, four of them of the exponent: up to 448, no infinities. Storage only, as the next.
+    E4M3,
+    /// Eight bits, five of them of the exponent: up to 57344.
+    E5M2,
     /// IEEE binary16.
     F16,
     /// The upper half of a binary32.
@@ -28,7 +32,7 @@ pub enum DType {
 
 impl DType {
     /// All types, in the order of their declaration.
-    pub const ALL: [DType; 13] = [
+    pub const ALL: [DType; 15] = [
         DType::Bool,
         DType::I8,
         DType::I16,
@@ -38,6 +42,8 @@ impl DType {
         DType::U16,
         DType::U32,
         DType::U64,
+        DType::E4M3,
+        DType::E5M2,
         DType::F16,
         DType::BF16,
         DType::F32,
@@ -56,6 +62,8 @@ impl DType {
             DType::U16 => "u16",
             DType::U32 => "u32",
             DType::U64 => "u64",
+            DType::E4M3 => "e4m3",
+            DType::E5M2 => "e5m2",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             DType::F32 => "f32",
@@ -71,7 +79,7 @@ impl DType {
     /// Size in bytes.
     pub fn bytes(self) -> usize {
         match self {
-            DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::Bool | DType::I8 | DType::U8 | DType::E4M3 | DType::E5M2 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
             DType::I32 | DType::U32 | DType::F32 => 4,
             DType::I64 | DType::U64 | DType::F64 => 8,
@@ -80,7 +88,18 @@ impl DType {
 
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+        self.is_narrow_float() || matches!(self, DType::F32 | DType::F64)
+    }
+
+    /// Whether it is a floating-point type below 32 bits, in which numbers are stored and not
+    /// computed.
+    pub fn is_narrow_float(self) -> bool {
+        matches!(self, DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16)
+    }
+
+    /// Whether it is a floating-point type of eight bits.
+    pub fn is_float8(self) -> bool {
+        matches!(self, DType::E4M3 | DType::E5M2)
     }
 
     /// Whether it is a signed or unsigned integer; bool is neither.

@@ -35,6 +35,7 @@ mod diagnostic;
 mod dtype;
 mod expr;
 mod flat;
+mod float8;
 mod function;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
@@ -78,6 +79,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use flat::{Flat, Tail};
+pub use float8::{E4M3, E5M2};
 pub use function::DeviceFunction;
 pub use instruction::{Access, AtomUse, Instruction, Role, Share, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};

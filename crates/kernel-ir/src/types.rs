@@ -104,7 +104,7 @@ fn error<T>(about: &Expr, code: &'static str, message: String, help: String) -> 
 /// The type in which values of this type are computed and accumulated.
 pub fn computing_type(dtype: DType) -> DType {
     match dtype {
-        DType::F16 | DType::BF16 => DType::F32,
+        narrow if narrow.is_narrow_float() => DType::F32,
         other => other,
     }
 }

@@ -119,7 +119,9 @@ fn fit(value: i64, dtype: DType) -> Option<i64> {
         DType::U16 => (0, u16::MAX.into()),
         DType::U32 => (0, u32::MAX.into()),
         DType::U64 => (0, i64::MAX),
-        DType::Bool | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return None,
+        DType::Bool | DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
+            return None;
+        }
     };
     (low..=high).contains(&value).then_some(value)
 }

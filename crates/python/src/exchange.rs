@@ -206,11 +206,12 @@ fn rows(shape: &[usize], size: i64) -> Vec<i64> {
     strides
 }
 
-/// NumPy's text for a type. bf16, which it does not have, is passed as its bits.
+/// NumPy's text for a type. bf16, e4m3 and e5m2, which it does not have, are passed as
+/// their bits.
 pub fn type_string(dtype: DType) -> String {
     let kind = match dtype {
         DType::Bool => 'b',
-        DType::BF16 => 'u',
+        DType::E4M3 | DType::E5M2 | DType::BF16 => 'u',
         t if t.is_float() => 'f',
         t if t.is_unsigned() => 'u',
         _ => 'i',
@@ -220,14 +221,21 @@ pub fn type_string(dtype: DType) -> String {
 
 /// The type of NumPy's text.
 fn element(owner: &Bound<'_, PyAny>, typestr: &str) -> Result<DType, Failure> {
-    let known = DType::ALL.iter().copied().filter(|t| *t != DType::BF16);
+    let known = DType::ALL.iter().copied().filter(|t| !t.is_float8() && *t != DType::BF16);
     if let Some(dtype) = known.into_iter().find(|t| type_string(*t) == typestr) {
         return Ok(dtype);
     }
     // A type that another package adds to NumPy says its name only in `dtype`.
     let name = || owner.getattr("dtype")?.getattr("name")?.extract::<String>();
-    if typestr.ends_with("V2") && name().is_ok_and(|name| name == "bfloat16") {
-        return Ok(DType::BF16);
+    let added = [
+        (DType::BF16, &["V2"][..], "bfloat16"),
+        (DType::E4M3, &["V1", "f1"], "float8_e4m3fn"),
+        (DType::E5M2, &["V1", "f1"], "float8_e5m2"),
+    ];
+    for (dtype, ends, called) in added {
+        if ends.iter().any(|end| typestr.ends_with(end)) && name().is_ok_and(|name| name == called) {
+            return Ok(dtype);
+        }
     }
     Err(Diagnostic::new("argument-type", format!("elements of NumPy's type `{typestr}` are not supported"))
         .help(

@@ -40,6 +40,8 @@ impl Language {
             ("u16", "unsigned short"),
             ("u32", "unsigned int"),
             ("u64", "unsigned long long"),
+            ("e4m3", "__nv_fp8_e4m3"),
+            ("e5m2", "__nv_fp8_e5m2"),
             ("f16", "__half"),
             ("bf16", "__nv_bfloat16"),
             ("f32", "float"),

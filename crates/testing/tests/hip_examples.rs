@@ -67,6 +67,12 @@ fn refusals_name_what_the_language_lacks() {
         "{text}"
     );
     assert!(text.ends_with("help: leave out `via=cp_async`"), "{text}");
+    let kernel = LoopKernel::parse(
+        "kernel copy(x: e4m3[8], y: f32[8])\ndomain { [i] : 0 <= i < 8 }\ny[i] = cast(f32, x[i])\n",
+    );
+    let program = lowered(&kernel.unwrap(), Target::hip_rdna()).unwrap();
+    let text = hip_source(&program).err().unwrap().render();
+    assert_eq!(text, "error[no-type]: there is no type e4m3 in HIP C++\n |\n = help: convert to f16");
 }
 
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {

@@ -156,6 +156,33 @@ inline float shim_widen(const uint16_t bits, const int mantissa, const int least
     }
     return bits & 0x8000 ? -magnitude : magnitude;
 }
+// e4m3 and e5m2: what is beyond the greatest number gives that; a NaN is 0x7f.
+inline uint8_t shim_saturated(const double value, const int mantissa, const int least, const int greatest,
+                              const uint8_t most) {
+    const uint16_t bits = shim_narrow(value, mantissa, least, greatest);
+    const uint8_t sign = bits & 0x8000 ? 0x80 : 0, magnitude = bits & 0x7f;
+    if (value != value) {
+        return 0x7f;
+    }
+    return sign | ((bits & 0x7fff) > most ? most : magnitude);
+}
+struct __nv_fp8_e4m3 {
+    uint8_t bits;
+    __nv_fp8_e4m3() = default;
+    explicit __nv_fp8_e4m3(const double value) : bits(shim_saturated(value, 3, -6, 8, 0x7e)) {}
+    explicit __nv_fp8_e4m3(const float value) : __nv_fp8_e4m3((double)value) {}
+    explicit operator float() const {
+        if ((bits & 0x7f) == 0x7f) return NAN;
+        return shim_widen((bits & 0x80) << 8 | (bits & 0x7f), 3, -6, 8);
+    }
+};
+struct __nv_fp8_e5m2 {
+    uint8_t bits;
+    __nv_fp8_e5m2() = default;
+    explicit __nv_fp8_e5m2(const double value) : bits(shim_saturated(value, 2, -14, 15, 0x7b)) {}
+    explicit __nv_fp8_e5m2(const float value) : __nv_fp8_e5m2((double)value) {}
+    explicit operator float() const { return shim_widen((bits & 0x80) << 8 | (bits & 0x7f), 2, -14, 15); }
+};
 inline __half __double2half(const double value) { return {shim_narrow(value, 10, -14, 15)}; }
 inline __half __float2half(const float value) { return __double2half(value); }
 inline float __half2float(const __half value) { return shim_widen(value.bits, 10, -14, 15); }

@@ -22,6 +22,8 @@ inline void all_have_read() { give_way(waits::warp, 0xffffffffu); }
 
 inline float factor(const __half value) { return __half2float(value); }
 inline float factor(const __nv_bfloat16 value) { return __bfloat162float(value); }
+inline float factor(const __nv_fp8_e4m3 value) { return float(value); }
+inline float factor(const __nv_fp8_e5m2 value) { return float(value); }
 inline unsigned int factor(const signed char value) { return (unsigned int)(int)value; }
 inline unsigned int factor(const unsigned char value) { return value; }
 inline double factor(const double value) { return value; }

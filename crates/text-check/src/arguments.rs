@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{DType, E4M3, E5M2, Name};
 
 /// A scalar argument; it is converted to the type that the program declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +55,8 @@ impl Scalar {
         let mut bytes = [0; 8];
         let mut put = |value: &[u8]| bytes[..value.len()].copy_from_slice(value);
         match dtype {
+            DType::E4M3 => put(&[E4M3::from_f64(float).to_bits()]),
+            DType::E5M2 => put(&[E5M2::from_f64(float).to_bits()]),
             DType::F16 => put(&half::f16::from_f64(float).to_ne_bytes()),
             DType::BF16 => put(&half::bf16::from_f64(float).to_ne_bytes()),
             DType::F32 => put(&(float as f32).to_ne_bytes()),

@@ -94,6 +94,7 @@ impl Checker {
             ("tensor_cores.h", TENSOR_SHIM),
             ("cuda_fp16.h", ""),
             ("cuda_bf16.h", ""),
+            ("cuda_fp8.h", ""),
         ];
         for (name, text) in of_cuda.into_iter().chain(of_hip) {
             checker.put(&headers.join(name), text)?;

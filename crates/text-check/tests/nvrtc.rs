@@ -27,8 +27,15 @@ const PINNED: [&str; 4] = [
 
 const ARCHITECTURES: [Arch; 3] = [Arch::SM_80, Arch::SM_90A, Arch::SM_100A];
 
+/// The first architecture that has all instructions of a text, which says so where it is not the
+/// first of all.
+fn since(text: &str) -> u32 {
+    let of = |line: &str| line.strip_prefix("// For sm_")?.strip_suffix(" and later.")?.parse().ok();
+    text.lines().filter_map(of).max().unwrap_or_default()
+}
+
 fn accepted(text: &str, kernels: usize) -> Result<(), Failed> {
-    for arch in ARCHITECTURES {
+    for arch in ARCHITECTURES.into_iter().filter(|arch| arch.number() >= since(text)) {
         let compiled =
             compile(text, &CompileOptions::new(arch)).map_err(|e| format!("{arch}: {e}\n{text}"))?;
         let warnings: Vec<String> = compiled.warnings().map(|w| w.to_string()).collect();

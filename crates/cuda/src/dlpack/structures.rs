@@ -49,6 +49,8 @@ impl ElementType {
         let code = match dtype {
             DType::Bool => 6,
             DType::BF16 => 4,
+            DType::E4M3 => 10,
+            DType::E5M2 => 12,
             t if t.is_float() => 2,
             t if t.is_unsigned() => 1,
             _ => 0,

@@ -213,12 +213,14 @@ impl Atom {
 /// Whether there are products of these types that are added in this one.
 fn adds(conversion: Option<&str>, a: DType, b: DType, d: DType) -> bool {
     let byte = |t| matches!(t, DType::I8 | DType::U8);
+    let float8 = |t: DType| t.is_float8();
     match (conversion, a, b, d) {
         (None, DType::F16, DType::F16, DType::F32 | DType::F16)
         | (None, DType::BF16, DType::BF16, DType::F32)
         | (None, DType::F64, DType::F64, DType::F64)
         | (Some("to_tf32"), DType::F32, DType::F32, DType::F32) => true,
         (None, a, b, DType::I32) => byte(a) && byte(b),
+        (None, a, b, DType::F32) => float8(a) && float8(b),
         _ => false,
     }
 }

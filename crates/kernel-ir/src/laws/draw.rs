@@ -47,6 +47,8 @@ pub(super) fn any(dtype: DType, random: &mut Random) -> Number {
 pub(super) fn ends(dtype: DType, infinite: bool) -> Vec<Number> {
     let far = match dtype {
         DType::Bool => return few(dtype),
+        DType::E4M3 => 448.0,
+        DType::E5M2 => 57344.0,
         DType::F16 => 65504.0,
         t if t.is_float() => 2f64.powi(120),
         t => {
@@ -90,6 +92,8 @@ const NAMED: usize = 48;
 pub(super) fn named(dtype: DType, literals: &[Number]) -> Vec<Number> {
     let most = match dtype {
         DType::Bool => return Vec::new(),
+        DType::E4M3 => 448.0,
+        DType::E5M2 => 57344.0,
         DType::F16 => 65504.0,
         DType::BF16 => 3.3895313892515355e38,
         DType::F32 => f64::from(f32::MAX),

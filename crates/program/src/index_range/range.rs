@@ -71,7 +71,7 @@ pub(super) fn limits(dtype: DType) -> Option<(i128, i128)> {
         DType::U16 => (0, u16::MAX.into()),
         DType::U32 => (0, u32::MAX.into()),
         DType::U64 => (0, u64::MAX.into()),
-        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return None,
+        DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return None,
     })
 }
 

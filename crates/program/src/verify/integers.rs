@@ -128,7 +128,9 @@ fn limits(dtype: DType) -> (i64, i64) {
         DType::U16 => (0, u16::MAX.into()),
         DType::U32 => (0, u32::MAX.into()),
         DType::U64 => (0, i64::MAX),
-        DType::I64 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => (-i64::MAX, i64::MAX),
+        DType::I64 | DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
+            (-i64::MAX, i64::MAX)
+        }
     }
 }
 

@@ -35,6 +35,8 @@ use super::{Args, Compiled, Device, Tensor};
 /// 0 for integers and `bool`.
 pub fn usual_tolerance(dtype: DType) -> f64 {
     match dtype {
+        DType::E4M3 => 0.125,
+        DType::E5M2 => 0.25,
         DType::F16 => 4e-3,
         DType::BF16 => 3e-2,
         DType::F32 => 2e-5,
@@ -47,6 +49,8 @@ pub fn usual_tolerance(dtype: DType) -> f64 {
 fn least(dtype: DType) -> f64 {
     match dtype {
         // Subnormal half-precision numbers are always supported: the distance of two neighbours.
+        DType::E4M3 => 2f64.powi(-9),
+        DType::E5M2 => 2f64.powi(-16),
         DType::F16 => 2f64.powi(-24),
         DType::BF16 | DType::F32 => f64::from(f32::MIN_POSITIVE),
         _ => f64::MIN_POSITIVE,

@@ -39,7 +39,8 @@ impl Tensor {
         })
     }
 
-    /// The bytes of a `.npy` file. Refused for bf16, which NumPy does not have.
+    /// The bytes of a `.npy` file. Refused for bf16, e4m3 and e5m2, which NumPy does not
+    /// have.
     pub fn to_npy_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         encode(self)
     }
@@ -59,9 +60,9 @@ fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
         DType::F16 => "<f2",
         DType::F32 => "<f4",
         DType::F64 => "<f8",
-        DType::BF16 => {
-            return Err(Diagnostic::new("npy-type", "the .npy format has no bf16")
-                .help("convert the elements to f32, which represents every bf16"));
+        dtype @ (DType::E4M3 | DType::E5M2 | DType::BF16) => {
+            return Err(Diagnostic::new("npy-type", format!("the .npy format has no {dtype}"))
+                .help(format!("convert the elements to f32, which represents every {dtype}")));
         }
     };
     let lengths: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();

@@ -8,7 +8,7 @@ use super::{Outcome, ok, refused, x};
 pub(super) fn npy_files_come_back() -> Outcome {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("x.npy");
-    for dtype in DType::ALL.into_iter().filter(|t| *t != DType::BF16) {
+    for dtype in DType::ALL.into_iter().filter(|t| !t.is_float8() && *t != DType::BF16) {
         for shape in [&[][..], &[5], &[0], &[2, 3, 4], &[3, 0, 2]] {
             let tensor = ok(Tensor::random(shape, dtype, 1))?;
             ok(tensor.to_npy(&path))?;

@@ -143,7 +143,7 @@ impl<'a> Machine<'a> {
                 let t = self.settle(own, None).or_else(|stop| want.ok_or(stop))?;
                 // f16 and bf16 are computed in f32; the store rounds.
                 let t = match want.unwrap_or(t) {
-                    DType::F16 | DType::BF16 => DType::F32,
+                    DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 => DType::F32,
                     t => t,
                 };
                 assigns(self.scope.own(a)?, t).and(assigns(self.scope.own(b)?, t))?;

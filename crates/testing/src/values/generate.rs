@@ -82,13 +82,13 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     let mut rng = Rng::new(seed);
     use DType::*;
     let floats = match rng.below(8) {
-        0..=2 => vec![F32, F16, BF16],
+        0..=2 => vec![F32, F16, BF16, E4M3, E5M2],
         3..=5 => vec![F64],
-        6 => vec![F32, F64, F16, BF16],
+        6 => vec![F32, F64, F16, BF16, E4M3, E5M2],
         _ => vec![],
     };
     let float = match floats.len() {
-        3 => Some(F32),
+        5 => Some(F32),
         1 => Some(F64),
         _ => None,
     };

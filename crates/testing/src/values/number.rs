@@ -1,7 +1,7 @@
 //! Values, and their conversions.
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, Number};
+use loopwright_kernel_ir::{DType, E4M3, E5M2, Number};
 
 /// A value of a known type. A floating-point value of a narrower type is held in f64, which
 /// represents all of them.
@@ -40,8 +40,25 @@ pub fn round(t: DType, v: f64) -> f64 {
         // Via an f32 that is exact or odd, so that the second rounding knows on which side of a tie
         // the value lies.
         DType::F16 => f16::from_f32(odd(v)).to_f64(),
+        DType::E4M3 => of_eight_bits(v, 3, -6, 448.0),
+        DType::E5M2 => of_eight_bits(v, 2, -14, 57344.0),
         _ => bf16::from_f32(odd(v)).to_f64(),
     }
+}
+
+/// The multiple of the distance of neighbours that is nearest to a number, of at most this
+/// magnitude.
+fn of_eight_bits(v: f64, fraction: i32, least: i32, greatest: f64) -> f64 {
+    if v.is_nan() {
+        return v;
+    }
+    let magnitude = v.abs().min(greatest);
+    let mut exponent = least;
+    while magnitude >= 2f64.powi(exponent + 1) {
+        exponent += 1;
+    }
+    let distance = 2f64.powi(exponent - fraction);
+    ((magnitude / distance).round_ties_even() * distance).copysign(v)
 }
 
 fn odd(v: f64) -> f32 {
@@ -72,6 +89,8 @@ impl Value {
             Value::Float(DType::F64, v) => Number::F64(v),
             Value::Float(DType::F32, v) => Number::F32(v as f32),
             Value::Float(DType::F16, v) => Number::F16(f16::from_f64(v)),
+            Value::Float(DType::E4M3, v) => Number::E4M3(E4M3::from_f64(v)),
+            Value::Float(DType::E5M2, v) => Number::E5M2(E5M2::from_f64(v)),
             Value::Float(_, v) => Number::BF16(bf16::from_f64(v)),
         }
     }
@@ -85,6 +104,8 @@ impl Value {
             (Value::Float(_, v), DType::Bool) => Value::Bool(v != 0.0),
             (Value::Int(_, v), DType::F64) => Value::Float(to, v as f64),
             (Value::Int(_, v), t) if t.is_float() => Value::Float(t, round(t, f64::from(v as f32))),
+            // No conversion: infinities stay.
+            (Value::Float(from, v), t) if from == t => Value::Float(t, v),
             (Value::Float(_, v), t) if t.is_float() => Value::Float(t, round(t, v)),
             (Value::Int(_, v), t) => Value::Int(t, wrap(t, v)),
             (Value::Float(_, v), t) if v.is_nan() => Value::Int(t, 0),

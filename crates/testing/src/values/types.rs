@@ -49,7 +49,7 @@ pub fn refuse<T>(why: impl Into<String>) -> Result<T, Stop> {
 /// The type in which arithmetic on values of a type is done.
 pub fn at_least_32(t: DType) -> DType {
     match t {
-        DType::F16 | DType::BF16 => DType::F32,
+        DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 => DType::F32,
         DType::I8 | DType::I16 | DType::U8 | DType::U16 => DType::I32,
         _ => t,
     }

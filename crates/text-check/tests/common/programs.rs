@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, DeviceFunction, Dim, Precision, Role};
+use loopwright_kernel_ir::{DType, DeviceFunction, Dim, E4M3, E5M2, Precision, Role};
 use loopwright_program::*;
 use loopwright_text_check::Arguments;
 
@@ -183,13 +183,19 @@ pub fn halves() -> Case {
         ("g", DType::BF16, as_bytes(&all, |v| number16(*v, false).to_ne_bytes())),
         ("f", DType::F32, as_bytes(&singles, |v| v.to_ne_bytes())),
         ("d", DType::F64, as_bytes(&doubles, |v| v.to_ne_bytes())),
+        ("e", DType::E4M3, as_bytes(&all, |v| [number8(*v, 0x7f)])),
+        ("q", DType::E5M2, as_bytes(&all, |v| [number8(*v, 0x7d)])),
     ];
     let mut memories = vec![];
     for (name, dtype, content) in inputs {
         memories.push(b.array(name, dtype, size.clone(), false));
         arguments = arguments.array(name, content);
     }
-    let [h, g, f, d] = memories[..] else { panic!() };
+    let [h, g, f, d, e, q] = memories[..] else { panic!() };
+    let four = |v: &u16| E4M3::from_bits(number8(*v, 0x7f)).to_f64();
+    let five = |v: &u16| E5M2::from_bits(number8(*v, 0x7d)).to_f64();
+    let to_four = |v: f64| [E4M3::from_f64(v).to_bits()];
+    let to_five = |v: f64| [E5M2::from_f64(v).to_bits()];
     let half = |v: &u16| f16::from_bits(number16(*v, true));
     let brain = |v: &u16| bf16::from_bits(number16(*v, false));
     let cases: Vec<(&str, Memory, DType, DType, Vec<u8>)> = vec![
@@ -213,6 +219,15 @@ pub fn halves() -> Case {
         ("f_to_f16", f, DType::F32, DType::F16, as_bytes(&singles, |v| f16::from_f32(*v).to_ne_bytes())),
         ("f_to_bf16", f, DType::F32, DType::BF16, as_bytes(&singles, |v| bf16::from_f32(*v).to_ne_bytes())),
         ("d_to_f16", d, DType::F64, DType::F16, as_bytes(&doubles, |v| nearest16(*v).to_ne_bytes())),
+        ("e_to_f32", e, DType::E4M3, DType::F32, as_bytes(&all, |v| (four(v) as f32).to_ne_bytes())),
+        ("e_to_f16", e, DType::E4M3, DType::F16, as_bytes(&all, |v| f16::from_f64(four(v)).to_ne_bytes())),
+        ("q_to_f64", q, DType::E5M2, DType::F64, as_bytes(&all, |v| five(v).to_ne_bytes())),
+        ("q_to_e4m3", q, DType::E5M2, DType::E4M3, as_bytes(&all, |v| to_four(five(v)))),
+        ("h_to_e4m3", h, DType::F16, DType::E4M3, as_bytes(&all, |v| to_four(half(v).to_f64()))),
+        ("f_to_e4m3", f, DType::F32, DType::E4M3, as_bytes(&singles, |v| to_four((*v).into()))),
+        ("f_to_e5m2", f, DType::F32, DType::E5M2, as_bytes(&singles, |v| to_five((*v).into()))),
+        ("d_to_e4m3", d, DType::F64, DType::E4M3, as_bytes(&doubles, |v| to_four(*v))),
+        ("d_to_e5m2", d, DType::F64, DType::E5M2, as_bytes(&doubles, |v| to_five(*v))),
     ];
     for (name, from, source, target, content) in cases {
         let to = b.array(name, target, size.clone(), true);
@@ -232,6 +247,12 @@ pub fn halves() -> Case {
         expected.push((name.to_string(), content));
     }
     Case { name: "halves".into(), program: b.program, arguments, expected }
+}
+
+/// The low eight bits, unless they are those of a NaN, which begin there.
+fn number8(bits: u16, nan: u8) -> u8 {
+    let bits = bits as u8;
+    if bits & 0x7f >= nan { 0 } else { bits }
 }
 
 /// The bits, unless they are those of a NaN: its payload may change.
