@@ -412,8 +412,8 @@ impl<'r, 'p> Walk<'r, 'p> {
     /// The value of a name at the place that has been reached, in those that a flight's own names
     /// have; `None` where that is not exactly known.
     fn counter_of(&self, name: &Name, flight: &Flight) -> Result<Option<Aff>> {
-        let is_of_grid = HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block());
-        if !is_own(name) || is_of_grid {
+        // The threads of a block decide alike at events: each by its own coordinates.
+        if !is_own(name) || HardwareAxis::of_coordinate(name).is_some() {
             return Ok(Some(Aff::var(name)));
         }
         for relation in &flight.relations {
