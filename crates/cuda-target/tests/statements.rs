@@ -100,11 +100,13 @@ fn constants_avoid_the_names_of_the_kernel() {
 }
 
 #[test]
-fn updates_are_of_global_arrays_and_types_that_have_them() {
+fn updates_are_of_global_and_shared_arrays_and_types_that_have_them() {
     let update = |array: &str, statement: &str| lines("1, 1, 1", array, statement);
     assert!(has(&update("", " update add x[0] = 1.0f64").unwrap(), &["atomicAdd(&x[0], 1.0);"]));
+    let shared = update(" shared s: i64[4]", " update or s[1] = 2i64").unwrap();
+    let words = ["atomicOr(reinterpret_cast<unsigned long long *>(&s[1]),"];
+    assert!(has(&shared, &words), "{shared:?}");
     for (array, statement, what) in [
-        (" shared s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
         (" private s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
         ("", " update max x[0] = 1.0f64", "f64 here: Max"),
     ] {

@@ -158,17 +158,11 @@ impl<const W: usize> Block<'_, W> {
                     let now = now.lane(lane);
                     let array = &mut self.shared[n];
                     let written = Stamp::from_bits(array.written[cell]);
-                    let mut conflict = written.conflicts(now);
-                    if let Some(atomic) = access.atomic {
-                        conflict = array.updated(cell, now, atomic);
-                    } else if access.write {
-                        let read = Stamp::from_bits(array.read[cell]);
-                        conflict |= read.conflicts(now);
-                        array.wrote(cell, now);
-                    } else {
-                        let read = Stamp::from_bits(array.read[cell]);
-                        array.read[cell] = read.joined(now).bits();
-                    }
+                    let conflict = match (access.atomic, access.write) {
+                        (Some(atomic), _) => array.is_updated(cell, now, atomic),
+                        (None, true) => array.is_written(cell, now),
+                        (None, false) => array.is_read(cell, now),
+                    };
                     if conflict && checks.races {
                         return Err(self.race(Conflict::InBlock, warp, access, lane, offset[lane]));
                     }

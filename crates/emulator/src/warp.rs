@@ -162,8 +162,21 @@ impl SharedArray {
         }
     }
 
+    /// Records a read of an element. Returns whether it conflicts with an earlier access.
+    pub fn is_read(&mut self, cell: usize, now: Stamp) -> bool {
+        self.read[cell] = Stamp::from_bits(self.read[cell]).joined(now).bits();
+        Stamp::from_bits(self.written[cell]).conflicts(now)
+    }
+
+    /// Records a write of an element. Returns whether it conflicts with an earlier access.
+    pub fn is_written(&mut self, cell: usize, now: Stamp) -> bool {
+        let earlier = [self.written[cell], self.read[cell]];
+        self.wrote(cell, now);
+        earlier.into_iter().any(|stamp| Stamp::from_bits(stamp).conflicts(now))
+    }
+
     /// Records an update of an element. Returns whether it conflicts with an earlier access.
-    pub fn updated(&mut self, cell: usize, now: Stamp, atomic: Atomic) -> bool {
+    pub fn is_updated(&mut self, cell: usize, now: Stamp, atomic: Atomic) -> bool {
         self.updates.resize(self.cells.len(), None);
         let (written, read) = (Stamp::from_bits(self.written[cell]), Stamp::from_bits(self.read[cell]));
         if self.updates[cell] == Some(atomic) {
@@ -176,5 +189,94 @@ impl SharedArray {
         self.written[cell] = now.bits();
         self.updates[cell] = Some(atomic);
         written.conflicts(now) || read.conflicts(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Way {
+        Read,
+        Write,
+        Update(Atomic),
+    }
+
+    /// One thing that happens: a barrier, a synchronisation of warp 0, an access by this warp and
+    /// lane.
+    #[derive(Clone, Copy, Debug)]
+    enum Happens {
+        Barrier,
+        Sync,
+        Access(usize, usize, Way),
+    }
+
+    /// An access with its time.
+    type Known = (u32, u32, usize, usize, Way);
+
+    /// Whether two accesses may not come in either order, directly by the rules.
+    fn conflict(a: Known, b: Known) -> bool {
+        let commute = match (a.4, b.4) {
+            (Way::Read, Way::Read) => true,
+            (Way::Update(x), Way::Update(y)) => x == y,
+            _ => false,
+        };
+        let same_thread = (a.2, a.3) == (b.2, b.3);
+        let ordered = a.0 != b.0 || a.2 == b.2 && a.1 != b.1;
+        !commute && !same_thread && !ordered
+    }
+
+    /// In all short histories of an element of shared memory, an access is reported if and only if
+    /// it is unordered with one before it.
+    #[test]
+    fn short_histories_of_a_shared_element() {
+        let mut alphabet = vec![Happens::Barrier, Happens::Sync];
+        for way in [Way::Read, Way::Write, Way::Update(Atomic::Add), Way::Update(Atomic::Max)] {
+            alphabet.extend([(0, 0), (0, 1), (1, 0)].map(|(w, l)| Happens::Access(w, l, way)));
+        }
+        let length = 5;
+        let mut races = 0;
+        for number in 0..alphabet.len().pow(length) {
+            let mut array = SharedArray {
+                cells: vec![0],
+                written: vec![0],
+                updates: Vec::new(),
+                read: vec![0],
+                base: 0,
+            };
+            let (mut barriers, mut syncs, mut rest) = (0, [0; 2], number);
+            let mut known: Vec<Known> = Vec::new();
+            for _ in 0..length {
+                let happens = alphabet[rest % alphabet.len()];
+                rest /= alphabet.len();
+                let (warp, lane, way) = match happens {
+                    Happens::Barrier => {
+                        (barriers, syncs) = (barriers + 1, [0; 2]);
+                        continue;
+                    }
+                    Happens::Sync => {
+                        syncs[0] += 1;
+                        continue;
+                    }
+                    Happens::Access(warp, lane, way) => (warp, lane, way),
+                };
+                let now = Stamp::new(barriers, syncs[warp], warp).lane(lane);
+                let found = match way {
+                    Way::Read => array.is_read(0, now),
+                    Way::Write => array.is_written(0, now),
+                    Way::Update(atomic) => array.is_updated(0, now, atomic),
+                };
+                let this = (barriers, syncs[warp], warp, lane, way);
+                let expected = known.iter().any(|earlier| conflict(*earlier, this));
+                assert_eq!(found, expected, "{known:?}, then {this:?}");
+                if found {
+                    races += 1;
+                    break;
+                }
+                known.push(this);
+            }
+        }
+        assert!(races > 0);
     }
 }

@@ -25,7 +25,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{Aff, Constraint, Lookup, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Lookup, Name};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use owners::Owners;
@@ -63,6 +63,9 @@ pub struct Outcome {
     pub unlinked: BTreeMap<usize, String>,
     /// Parts of the old form that have no counterpart in the new form.
     pub gone: Vec<usize>,
+    /// Arrays in global memory that instructions update, in changed places, but whose writes and
+    /// updates are those of the old form, in its order: the values at the end are the same.
+    pub same_in_the_end: BTreeSet<Name>,
 }
 
 impl Outcome {
@@ -158,6 +161,9 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let linked = |(p, k): &(usize, usize)| self.links[*p].as_ref().is_some_and(|l| l.same[*k]);
         let gone = was.iter().any(|(p, _)| self.outcome.gone.contains(p));
         if gone || !is.iter().all(linked) {
+            if self.new.is_updated(array) && self.writes_stay(array, &was, &is)? {
+                self.outcome.same_in_the_end.insert(array.clone());
+            }
             return Ok(Some(format!("`{array}` is touched in other places")));
         }
         if !self.new.is_written(array) || !self.new.is_seen(array) {
@@ -167,7 +173,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         if owners == Owners::Other {
             return Ok(Some(format!("the cells of `{array}` belong to others")));
         }
-        if let Some(suspect) = self.pairs(array)? {
+        if let Some(suspect) = self.pairs(array, &is)? {
             let part = |k: usize| &self.new.parts[k].part;
             let why = format!(
                 "accesses of `{array}` in `{}` and `{}` may change their order",
@@ -185,6 +191,18 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
+    /// Whether the writes and updates of an array in global memory are those of the old form, in its
+    /// order. What is read of it is not asked.
+    fn writes_stay(&mut self, array: &Name, was: &[(usize, usize)], is: &[(usize, usize)]) -> Result<bool> {
+        let writes =
+            |model: &Model<'_>, (p, k): &(usize, usize)| model.parts[*p].events[*k].touch != Touch::Read;
+        let global = [self.old, self.new].iter().all(|model| model.space(array) == AddressSpace::Global);
+        let gone = was.iter().any(|at| writes(self.old, at) && self.outcome.gone.contains(&at.0));
+        let is: Vec<(usize, usize)> = is.iter().copied().filter(|at| writes(self.new, at)).collect();
+        let linked = |(p, k): &(usize, usize)| self.links[*p].as_ref().is_some_and(|l| l.same[*k]);
+        Ok(global && !gone && is.iter().all(linked) && self.pairs(array, &is)?.is_none())
+    }
+
     /// The link of a part. Every part that reaches this point has one.
     fn link(&self, part: usize) -> Result<&Link> {
         self.links[part].as_ref().ok_or_else(|| loopwright_poly::Error::Space("a part without a link".into()))
@@ -200,12 +218,11 @@ impl<'a, 'k> Comparison<'a, 'k> {
             .collect()
     }
 
-    /// A pair of accesses to one array whose order is not preserved.
-    fn pairs(&mut self, array: &Name) -> Result<Option<Suspect>> {
-        let touches = self.new.touches[array].clone();
-        let apart = self.others_stay(array, &touches);
-        for &(p, k) in &touches {
-            for &(q, l) in &touches {
+    /// A pair of these accesses to one array whose order is not preserved.
+    fn pairs(&mut self, array: &Name, touches: &[(usize, usize)]) -> Result<Option<Suspect>> {
+        let apart = self.others_stay(array, touches);
+        for &(p, k) in touches {
+            for &(q, l) in touches {
                 if apart && p != q {
                     continue;
                 }

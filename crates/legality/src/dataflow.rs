@@ -10,8 +10,10 @@
 //! executions of one part at the same time unordered. A separate check comes first: no two of these
 //! touch the same cell with at least one of them writing. Given that, every order that the new
 //! kernel allows has the same last write for every read, so one linearisation stands for all.
-//! An array whose elements are updated has no last writes: where the order of its accesses is not
-//! preserved, nothing is proved.
+//! An array whose elements are updated has no last writes. If all its writes and updates are those of
+//! the form before, in its order, and come before all its reads, in the declared kernel and in the
+//! new one, then each read sees what its cell holds in the end. Otherwise nothing is proved where the
+//! order of its accesses is not preserved.
 //!
 //! Lowering ensures that conflicting executions at different times are ordered: it inserts barriers
 //! and kernel boundaries, or refuses.
@@ -144,6 +146,43 @@ fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> 
     Ok(())
 }
 
+/// Whether all writes and updates of an array come before all reads of it.
+fn is_settled(model: &Model<'_>, array: &Name, queries: &mut usize) -> Checked<bool> {
+    let touches = model.touches.get(array).map_or(&[][..], Vec::as_slice);
+    let event = |(p, k): &(usize, usize)| (&model.parts[*p], &model.parts[*p].events[*k]);
+    let (reads, writes): (Vec<_>, Vec<_>) =
+        touches.iter().map(event).partition(|(_, e)| e.touch == Touch::Read);
+    for (a, e) in &writes {
+        for (b, f) in &reads {
+            for (way, _) in not_before(a, e, b, f) {
+                let mut rows = model.context.clone();
+                rows.extend(a.constraints.iter().chain(&e.under).cloned());
+                for c in b.constraints.iter().chain(&f.under) {
+                    rows.push(Constraint { kind: c.kind, aff: model.second(&c.aff)? });
+                }
+                for (s, t) in e.cell.iter().zip(&f.cell) {
+                    if let (Some(s), Some(t)) = (s, t) {
+                        rows.push(Constraint::equal(s, &model.second(t)?)?);
+                    }
+                }
+                for s in &way {
+                    let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));
+                    rows.push(match s.relation {
+                        Ordering::Less => Constraint::lt(&x, &y)?,
+                        Ordering::Equal => Constraint::equal(&x, &y)?,
+                        Ordering::Greater => Constraint::lt(&y, &x)?,
+                    });
+                }
+                *queries += 1;
+                if !System::new(&rows)?.is_empty()? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
 /// Where a read sees something other than the declared definition. Another definition of the same
 /// value is acceptable.
 fn compare(found: &View, expected: &View, declared: &Model<'_>, what: &str) -> Checked<()> {
@@ -214,13 +253,21 @@ pub(crate) fn check_flow(
         }
         // What an updated element holds is no single definition, but the combination of several.
         if declared.is_updated(array) || new.is_updated(array) {
-            return why(format!("{text}, and `{array}` is updated, which is followed by order alone"));
+            let settled = outcome.same_in_the_end.contains(array)
+                && is_settled(declared, array, queries)?
+                && is_settled(new, array, queries)?;
+            if !settled {
+                return why(format!("{text}, and `{array}` is updated, which is followed by order alone"));
+            }
         }
     }
     race(new, outcome, queries)?;
     let outcome = &copied(new, outcome);
     let mut was = Flows::new(declared, &new.context);
     let mut is = Flows::new(new, &new.context);
+    // Those whose updates are not settled have been refused.
+    is.settled.extend(outcome.changed.keys().filter(|array| new.is_updated(array)).cloned());
+    was.settled.clone_from(&is.settled);
     let result = check_reads(declared, new, outcome, links, &mut was, &mut is)
         .and_then(|()| check_outputs(new, outcome, &mut was, &mut is));
     *queries += was.queries + is.queries;

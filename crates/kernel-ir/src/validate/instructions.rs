@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::{
     Access, Aff, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
-    UpdateOp, ValueType,
+    ValueType,
     text::source_map::Item,
     types::{TypeError, assignable, is_untyped, state_type},
-    validate::Check,
+    validate::{Check, updates},
 };
 
 pub(crate) fn check(check: &mut Check<'_>) {
@@ -54,7 +54,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         {
             unknown(check, &item, source);
         }
-        update(check, &item, &table, i);
+        updates::check(check, &item, &table, i);
         if !check.wrong.contains(&k) {
             types(check, &item, &table, i);
         }
@@ -102,62 +102,6 @@ fn atomic(check: &mut Check<'_>, item: &Item, i: &Instruction) {
         && let Err(refusal) = i.check_atomic_join(check.data)
     {
         check.add(item.clone(), &i.id, refusal);
-    }
-}
-
-/// An update has one target, of which it reads nothing else, and a type that has the update.
-fn update(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
-    let Some(op) = i.update else { return };
-    let (id, sign) = (&i.id, op.sign());
-    let [target] = i.targets.as_slice() else {
-        let message = format!("`{id}` is an update, and has {} targets", i.targets.len());
-        let d = Diagnostic::new("update-shape", message).help("write an update of its own for each target");
-        return check.add(item.clone(), "", d);
-    };
-    let array = &target.array;
-    if i.operands().contains(array) {
-        let message = format!(
-            "`{id}` reads `{array}` besides updating it, and updates are in no order among each other"
-        );
-        let d = Diagnostic::new("update-reads-target", message).help(format!(
-            "read `{array}` in another instruction, before or after all updates; where the order \
-             matters, write an assignment: `{target} = ...`"
-        ));
-        check.add(item.clone(), &target.to_string(), d);
-    }
-    let other = match &i.role {
-        Role::Copies { .. } => Some("a copy"),
-        _ if i.scan.is_some() => Some("a scan"),
-        _ if i.atom.is_some() => Some("done by a hardware instruction"),
-        _ if i.atomic => Some("joined by `join=atomic`"),
-        _ => None,
-    };
-    if let Some(other) = other {
-        let message = format!("`{id}` is an update (`{sign}`), which cannot be {other}");
-        let d = Diagnostic::new("update-shape", message)
-            .help("assign the value to an array, and update by that in another instruction");
-        check.add(item.clone(), id, d);
-    }
-    if let Some(dtype) = table.element(array).and_then(Type::known)
-        && !op.takes(dtype)
-    {
-        let message = format!("there is no update `{sign}` of {dtype}, the type of `{array}`");
-        let d = Diagnostic::new("update-type", message).help(match op {
-            UpdateOp::Sum => "there is `+=` of i32, u32, i64, u64, f32 and f64: give the array such a type",
-            _ => {
-                "there are `min=`, `max=`, `&=` and `|=` of i32, u32, i64 and u64: give the array such a \
-                 type"
-            }
-        });
-        check.add(item.clone(), array, d);
-    }
-    // What is updated has a value before.
-    let begins = |k: &usize| check.data.instructions.get(*k).is_some_and(|w| w.update.is_none());
-    if check.lookup.temporary(array).is_some() && !check.lookup.writers(array).iter().any(begins) {
-        let message = format!("`{array}` is updated and never given a first value");
-        let d = Diagnostic::new("never-written", message)
-            .help(format!("assign it in an earlier instruction: `{target} = 0`"));
-        check.add(item.clone(), array, d);
     }
 }
 

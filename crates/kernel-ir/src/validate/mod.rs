@@ -14,6 +14,7 @@ mod names;
 mod operators;
 mod order;
 mod scope;
+mod updates;
 
 pub use names::check_name;
 

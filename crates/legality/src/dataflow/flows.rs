@@ -8,10 +8,10 @@
 //! other write is a definition, in terms of its declared instance. Anything that is not affine,
 //! such as a subscript read from data, yields a [`Why`](super::Why).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
-use loopwright_poly::{Access, Map, Sources, Table, flow};
+use loopwright_poly::{Access, Map, Set, Sources, Table, flow};
 
 use super::{Checked, why};
 use crate::{Model, ModelPart, Presence, Touch, owner, roles::PartRole, value::written};
@@ -32,6 +32,8 @@ pub(super) enum Seen {
     Value(String),
     /// The initial value of an argument; maps to the cell.
     Initial(Name),
+    /// The value that a cell of an updated array holds in the end; maps to the cell.
+    Final(Name),
     /// No value; maps to a single point.
     Unwritten,
 }
@@ -45,6 +47,8 @@ pub(super) struct Flows<'a, 'k> {
     path: usize,
     lanes: usize,
     arrays: Table<(Name, Option<(usize, usize)>), Sources>,
+    /// The updated arrays of which all reads see what they hold in the end.
+    pub settled: BTreeSet<Name>,
     lowers: Table<Name, Aff>,
     context: Vec<Constraint>,
     pub queries: usize,
@@ -97,6 +101,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             path,
             lanes,
             arrays: Table::default(),
+            settled: BTreeSet::new(),
             lowers: Table::default(),
             context: context.to_vec(),
             queries: 0,
@@ -229,7 +234,7 @@ impl<'a, 'k> Flows<'a, 'k> {
     /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
         if self.model.is_updated(array) {
-            return why(format!("`{array}` is updated, and has no single definition"));
+            return self.in_the_end(array, read);
         }
         if hops == 0 {
             return why(format!("`{array}` is copied too often to follow"));
@@ -278,6 +283,34 @@ impl<'a, 'k> Flows<'a, 'k> {
             };
             unite(&mut view, seen, cells.intersect_domain(&sources.none)?)?;
         }
+        Ok(view)
+    }
+
+    /// What a read of an updated array sees: what its cells hold in the end.
+    fn in_the_end(&self, array: &Name, read: Option<(usize, usize)>) -> Checked<View> {
+        if !self.settled.contains(array) {
+            return why(format!("`{array}` is updated, and has no single definition"));
+        }
+        let (dims, cell, rows) = match read {
+            None => {
+                let dims = cell_names(self.model.lookup.array(array).map_or(0, |a| a.axes.len()));
+                let cell = dims.iter().map(|n| Some(Aff::var(n))).collect();
+                (dims, cell, self.context.clone())
+            }
+            Some((p, k)) => {
+                let part = &self.model.parts[p];
+                let mut rows = self.domain(part)?;
+                rows.extend(part.events[k].under.iter().cloned());
+                (Self::dims(part), part.events[k].cell.clone(), rows)
+            }
+        };
+        let plain = |s: &Aff| !s.mentions_any(&|n| !dims.contains(n) && !self.model.is_parameter(n));
+        let Some(cell) = cell.into_iter().map(|s| s.filter(plain)).collect::<Option<Vec<Aff>>>() else {
+            return why(format!("a subscript of `{array}` is read from data"));
+        };
+        let map = Map::from_affs(&dims, &cell)?.intersect_domain(&Set::from_constraints(&dims, &rows)?)?;
+        let mut view = View::new();
+        unite(&mut view, Seen::Final(array.clone()), map)?;
         Ok(view)
     }
 

@@ -30,7 +30,6 @@ pub(crate) fn atomic(
         // What blocks have reduced is joined by them all.
         if analysis.instruction(info).update.is_none() {
             found.insert(p);
-            continue;
         }
         let written = info.execution.accesses.iter().find(|access| access.write);
         let Some((access, array)) = written.and_then(|a| Some((a, analysis.lookup.array(&a.array)?))) else {
