@@ -146,7 +146,7 @@ fn matrices_are_transposed_where_factors_lie_so() {
 
 /// A form, its program's text before and after one change, and a part of the refusal. A run shows
 /// each of them, too.
-const SPOILT: [(&str, &str, &str, &str); 13] = [
+const SPOILT: [(&str, &str, &str, &str); 15] = [
     // Rows of matrices that are loaded: other ones, other columns of them, fewer, the other axis.
     ("product_nn", "i_mma.2 * 16 + lane rem 16, k_mma", "i_mma.2 * 16 + lane rem 8, k_mma", "as `a`"),
     ("product_nn", "k_mma * 16 + lane quo 16 * 8]", "k_mma * 16 + lane quo 8 rem 2 * 8]", "as `a`"),
@@ -171,6 +171,9 @@ const SPOILT: [(&str, &str, &str, &str); 13] = [
         "for j_mma.2: i32 = 0 to 2",
         "no element of a fragment",
     ),
+    // What is loaded into a register of another element, and stored to the slot that is in use.
+    ("product_staged", "store a_stage[a_f0_outer_load] =", "store a_stage[0] =", ""),
+    ("product_staged", "store b_tile[(k_outer + 1) rem 2,", "store b_tile[k_outer rem 2,", ""),
     // An instruction with another placement, or with other types.
     (
         "product_own_atom",

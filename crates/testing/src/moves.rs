@@ -496,7 +496,10 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 .collect();
             let (buffer, around) = (&copy.targets[0].array, any(rng, &around)?);
             match kind {
-                "pipeline" => format!("pipeline({around}, [{buffer}], stages={})", rng.pick(&[2, 3, 3, 4])),
+                "pipeline" => {
+                    let issue = rng.pick(&["", "", ", issue=last", ", issue=staged"]);
+                    format!("pipeline({around}, [{buffer}], stages={}{issue})", rng.pick(&[2, 3, 3, 4]))
+                }
                 _ => format!("double_buffer({buffer}, {around})"),
             }
         }

@@ -177,8 +177,9 @@ impl Argument for Issue {
     fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
         let word = unquoted(&piece.value);
         Issue::ALL.into_iter().find(|issue| issue.to_string() == word).ok_or_else(|| {
-            args.error_at(piece, format!("copies are not issued `{word}`"))
-                .help("they are issued `first` or `last` in an iteration")
+            args.error_at(piece, format!("copies are not issued `{word}`")).help(
+                "they are issued `first` or `last` in an iteration, or `staged`: loaded first, stored last",
+            )
         })
     }
 

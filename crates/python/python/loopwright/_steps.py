@@ -844,6 +844,11 @@ class Steps:
         memory that the computation begins with do not queue behind them then; with two stages,
         nothing would be left to hide the copies behind.
 
+        With `issue=staged`, copies that are not asynchronous are split: `a_fetch_load` loads the
+        elements of a thread into registers, `a_stage`, where the copy stands, and `a_fetch` stores
+        them behind everything else in the loop. So the loads go on during the computation without
+        `cp.async`, for elements that it cannot copy, such as single ones of two bytes.
+
         Legality
         --------
 
@@ -853,8 +858,8 @@ class Steps:
         reads keep their values for so many iterations, and if iteration k reads only what was
         fetched for it.
 
-        In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at
-        least two stages.
+        In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last` or
+        `issue=staged`; at least two stages.
         """
         return self._step("pipeline", (iname, temporaries), {"stages": stages, "issue": issue})
 

@@ -8,13 +8,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, Aff, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Part,
-    PartRef, Role, Tag, Tree, Type, TypeTable,
+    Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData,
+    LoopKernel, Name, Part, PartRef, Role, Tag, Tree, Type, TypeTable,
 };
 
 use super::{
-    body_of, fresh, give_own_inames, loop_bounds, map_accesses, path_to, require_iname, require_temporary,
-    touches, tree,
+    body_of, extent::Extents, fresh, give_own_inames, loop_bounds, map_accesses, path_to, require_iname,
+    require_temporary, touches, tree,
 };
 
 /// How a step speaks of itself in refusals.
@@ -267,6 +267,124 @@ pub(crate) fn behind(kernel: &LoopKernel, temporaries: &[Name], k: &Name) -> Res
         });
         Ok(())
     })
+}
+
+/// A copy that is split into a load and a store.
+struct Staged {
+    load: Instruction,
+    store: Instruction,
+    /// The array of the thread between the two.
+    stage: Array,
+    /// The loops and lanes that only the copy has, each with its counterpart of the load. Inames of
+    /// threads are those of both: so a thread stores what it has loaded.
+    pairs: Vec<(Name, Name)>,
+}
+
+/// Splits the copies in the loop that fill temporaries: elements are loaded into registers where the
+/// copies stand, and stored behind everything else in the loop.
+pub(crate) fn staged(
+    kernel: &LoopKernel,
+    temporaries: &[Name],
+    k: &Name,
+    words: &Words,
+) -> Result<LoopKernel, Diagnostic> {
+    let mut taken = kernel.clone();
+    for t in temporaries {
+        let split = split_copy(&taken, t, k, words)?;
+        taken = taken.edit(|data| {
+            let at = data.instructions.iter().position(|i| i.id == split.store.id).unwrap_or(0);
+            data.instructions[at] = split.store.clone();
+            data.instructions.insert(at, split.load.clone());
+            data.temporaries.push(split.stage.clone());
+            let id = &split.load.id;
+            let is_of = |tree: &Tree, id: &Name| tree.leaves().iter().all(|leaf| leaf.instruction == *id);
+            // The store goes behind, and the load, in loops of its own, to its place.
+            data.tree = tree::replace_loop(&data.tree, k, &|here| match here {
+                Tree::Loop { iname, body } => {
+                    let (stores, _): (Vec<Tree>, Vec<Tree>) =
+                        body.iter().cloned().partition(|tree| is_of(tree, &split.store.id));
+                    let mut loads = body.clone();
+                    for tree in loads.iter_mut().filter(|tree| is_of(tree, &split.store.id)) {
+                        let mut own = [tree.clone()];
+                        tree::rename_loops(&mut own, &|n| {
+                            split.pairs.iter().find(|(old, _)| old == n).map(|(_, new)| new.clone())
+                        });
+                        let of = |id: &Name| PartRef { instruction: id.clone(), part: Part::Whole };
+                        let leaf = Tree::Leaf(of(id));
+                        let replaced = tree::replace_leaf(&own, &of(&split.store.id), &[leaf]);
+                        if let Some(first) = replaced.into_iter().next() {
+                            *tree = first;
+                        }
+                    }
+                    vec![Tree::Loop { iname: iname.clone(), body: [loads, stores].concat() }]
+                }
+                Tree::Leaf(_) => vec![here.clone()],
+            });
+            give_own_inames(data, std::slice::from_ref(id), &split.pairs)?;
+            for (old, new) in &split.pairs {
+                data.copy_tag(old, new);
+            }
+            Ok::<(), Diagnostic>(())
+        })?;
+    }
+    Ok(taken)
+}
+
+/// The load and the store of the copy in a loop that fills a temporary.
+fn split_copy(kernel: &LoopKernel, t: &Name, k: &Name, words: &Words) -> Result<Staged, Diagnostic> {
+    let refuse = |why: String, help: &str| {
+        Diagnostic::new(words.code, format!("`{t}` cannot be filled by way of registers: {why}")).help(help)
+    };
+    let is_copy = |i: &&Instruction| i.targets.iter().any(|w| w.array == *t) && i.within.contains(k);
+    let Some(copy) = kernel.instructions.iter().find(is_copy) else {
+        return Err(Diagnostic::new("internal", format!("no copy fills `{t}` in the loop over `{k}`")));
+    };
+    if copy.via.is_asynchronous() {
+        let why = format!("`{}` copies asynchronously", copy.id);
+        return Err(refuse(why, "leave out `via=cp_async`, or `issue=staged`"));
+    }
+    let (Role::Copies { .. }, Some(array)) = (&copy.role, kernel.temporary(t)) else {
+        let why = format!("`{}` computes what it writes", copy.id);
+        return Err(refuse(
+            why,
+            "only a copy, like that of `add_prefetch`, is split into a load and a store",
+        ));
+    };
+    let others = kernel.instructions.iter().filter(|i| i.id != copy.id);
+    let others: Vec<Name> =
+        others.flat_map(|i| kernel.parts(i)).flat_map(|p| kernel.part_inames(&p)).collect();
+    let is_own = |n: &&Name| *n != k && !others.contains(n) && kernel.tag(n).axis().is_none();
+    let own: Vec<&Name> = copy.within.iter().filter(is_own).collect();
+    // The elements that a thread copies.
+    let (mut axes, mut index) = (Vec::new(), Vec::new());
+    let extents = Extents::new(kernel);
+    for n in &own {
+        let range = extents.range(n)?;
+        let whole = range.and_then(|r| r.length.filter(|_| r.lower.as_constant() == Some(0)));
+        let Some(length) = whole else {
+            let why = format!("`{n}` has no constant length");
+            return Err(refuse(why, "a thread has to copy a constant number of elements"));
+        };
+        axes.push(Axis::new(Expr::Int(length)));
+        index.push(Expr::Name((*n).clone()));
+    }
+    if axes.is_empty() {
+        axes.push(Axis::new(Expr::Int(1)));
+        index.push(Expr::Int(0));
+    }
+    let name = fresh(kernel, &format!("{}_stage", t.trim_end_matches("_tile")));
+    let stage = Array::new(&name, array.dtype.clone(), axes, AddressSpace::Private);
+    let held = Access { array: name.clone(), index };
+    let mut load = copy.clone();
+    load.id = fresh(kernel, &format!("{}_load", copy.id));
+    load.targets = vec![held.clone()];
+    load.made_by = Some(Name::new(words.code));
+    let mut store = copy.clone();
+    store.value = Expr::Subscript(held);
+    store.role = Role::Copies { source: name };
+    let pairs: Vec<(Name, Name)> =
+        own.into_iter().map(|n| (n.clone(), fresh(kernel, &format!("{n}_load")))).collect();
+    Ok(Staged { load, store, stage, pairs })
 }
 
 impl Moved {

@@ -19,11 +19,14 @@ pub enum Issue {
     First,
     /// Behind everything else in the loop.
     Last,
+    /// In two parts: loads into registers where the copies stand in the loop, and stores behind
+    /// everything else.
+    Staged,
 }
 
 impl Issue {
     /// All of them.
-    pub(crate) const ALL: [Issue; 2] = [Issue::First, Issue::Last];
+    pub(crate) const ALL: [Issue; 3] = [Issue::First, Issue::Last, Issue::Staged];
 
     fn is_first(&self) -> bool {
         *self == Issue::First
@@ -35,6 +38,7 @@ impl fmt::Display for Issue {
         f.write_str(match self {
             Issue::First => "first",
             Issue::Last => "last",
+            Issue::Staged => "staged",
         })
     }
 }
@@ -58,6 +62,11 @@ step! {
     /// memory that the computation begins with do not queue behind them then; with two stages,
     /// nothing would be left to hide the copies behind.
     ///
+    /// With `issue=staged`, copies that are not asynchronous are split: `a_fetch_load` loads the
+    /// elements of a thread into registers, `a_stage`, where the copy stands, and `a_fetch` stores
+    /// them behind everything else in the loop. So the loads go on during the computation without
+    /// `cp.async`, for elements that it cannot copy, such as single ones of two bytes.
+    ///
     /// # Legality
     ///
     /// One plain instruction writes each temporary, inside the sequential loop and in loops that
@@ -66,8 +75,8 @@ step! {
     /// reads keep their values for so many iterations, and if iteration k reads only what was
     /// fetched for it.
     ///
-    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last`; at
-    /// least two stages.
+    /// In text: `pipeline(k_outer, [a_tile, b_tile], stages=3)`, with the option `issue=last` or
+    /// `issue=staged`; at least two stages.
     ///
     /// # Before and after
     ///
@@ -153,6 +162,12 @@ impl Pipelined {
         Pipelined { iname: iname.into(), temporaries, stages: stages.into(), issue: Issue::First }
     }
 
+    /// Splits the copies into loads into registers, and stores behind everything else in the loop.
+    pub fn staged(mut self) -> Self {
+        self.issue = Issue::Staged;
+        self
+    }
+
     /// Issues the copies behind everything else in the loop.
     pub fn issued_last(mut self) -> Self {
         self.issue = Issue::Last;
@@ -181,6 +196,7 @@ impl Transform for Pipelined {
         match self.issue {
             Issue::First => Ok(moved),
             Issue::Last => ahead::behind(&moved, &self.temporaries, &self.iname),
+            Issue::Staged => ahead::staged(&moved, &self.temporaries, &self.iname, &words),
         }
     }
 }
