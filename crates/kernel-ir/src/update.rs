@@ -58,7 +58,8 @@ impl UpdateOp {
         match dtype {
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
             DType::F32 | DType::F64 => self == UpdateOp::Sum,
-            DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16 | DType::F16 | DType::BF16 => false,
+            DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16 => false,
+            DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 => false,
         }
     }
 
