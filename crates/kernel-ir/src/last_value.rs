@@ -28,9 +28,9 @@ impl LoopKernel {
             for scalar in scalars().filter(|t| reads(reader, &t.name)) {
                 let name = &scalar.name;
                 // The last one before it is the one whose value it sees.
-                let writers =
+                let mut writers =
                     self.instructions[..k].iter().filter(|w| w.targets.iter().any(|t| t.array == *name));
-                let Some(writer) = writers.last() else { continue };
+                let Some(writer) = writers.next_back() else { continue };
                 let overwrites = writer.predicate.is_none() && !reads(writer, name);
                 let outside: Vec<&Name> =
                     writer.within.iter().filter(|n| !reader.within.contains(n)).collect();

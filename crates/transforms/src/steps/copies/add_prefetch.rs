@@ -119,7 +119,7 @@ step! {
     /// assert_eq!(steps.apply(&before)?.to_string(), "\
     /// kernel gram(a: f32[64, 64], c: f32[64, 64])
     /// domain { [i, j, k] : 0 <= i <= 63 and 0 <= j <= 63 and 0 <= k <= 63 }
-    /// domain { [r] : 0 <= r <= 63 and 0 <= i <= 63 }
+    /// domain { [r] : 0 <= r <= 63 and i <= 63 and 0 <= i }
     /// temp row: f32[64] shared
     /// tag i: block.x
     /// tag j: thread.x
@@ -127,8 +127,8 @@ step! {
     /// row[r] = a[i, r] {id=a_fetch, inames=i:r, copies=a, by=add_prefetch}
     /// c[i, j] = sum(k, row[k] * a[j, k]) {id=gram, inames=i:j}
     /// tree {
-    ///     a_fetch
     ///     gram.init
+    ///     a_fetch
     ///     for k {
     ///         gram.update
     ///     }

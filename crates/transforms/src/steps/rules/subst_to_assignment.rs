@@ -249,8 +249,9 @@ impl New {
                     Expr::Subscript(Access::new(&rule.name, index))
                 })
             };
-            i.value = rewrite(&i.value);
-            i.predicate = i.predicate.as_ref().map(&mut rewrite);
+            for e in [&mut i.value].into_iter().chain(&mut i.predicate) {
+                *e = rewrite(e);
+            }
         }
         if let Some(d) = failed {
             return Err(d);
