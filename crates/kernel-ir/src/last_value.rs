@@ -1,9 +1,9 @@
 //! Warnings about scalars of which only the last value is read.
 //!
 //! In `<> t = 2*x[i]; acc = acc + t`, the second line mentions no iname: it runs once, after the
-//! loop over `i`, and sees the last `t`. That is what the text says, and it is rarely meant. A scalar
-//! that accumulates (`t = t + x[i]`), or that a predicate sets (a search), is read after its loop by
-//! right, and is not reported.
+//! loop over `i`, and sees the last `t`. That is what the text says, and it is rarely meant. A
+//! scalar that accumulates (`t = t + x[i]`), or that a predicate sets (a search), is read after its
+//! loop by right, and is not reported.
 
 use crate::{
     Diagnostic, Expr, Instruction, LoopKernel, Name,

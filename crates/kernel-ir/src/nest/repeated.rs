@@ -1,19 +1,19 @@
 //! Inames that the text uses in two places.
 //!
 //! A sequential iname is one loop. Where the order of the text or a `for` block needs a second one,
-//! the instructions there get a copy of the iname: `k_2` with the bounds of `k`. Inames whose bounds
-//! mention a copied one are copied along. Copies are ordinary inames of the declared kernel, with
-//! domains of their own, so its text shows them.
+//! the instructions there get a copy of the iname: `k_2` with the bounds of `k`. Inames whose
+//! bounds mention a copied one are copied along. Copies are ordinary inames of the declared kernel,
+//! with domains of their own, so its text shows them.
 //!
-//! Instructions are placed in the order of the text, as in the tree. Of the tree only the loops that
-//! are open at its end matter: those around the last leaf. A loop goes on where both the iname and
-//! the block are the same; otherwise it is opened, and if it has been opened before, the iname is
-//! copied for this instruction and those behind it.
+//! Instructions are placed in the order of the text, as in the tree. Of the tree only the loops
+//! that are open at its end matter: those around the last leaf. A loop goes on where both the iname
+//! and the block are the same; otherwise it is opened, and if it has been opened before, the iname
+//! is copied for this instruction and those behind it.
 //!
-//! Refused instead, as `iname-twice`: an iname that a single instruction needs twice; one with a bound
-//! that is read from data, if a loop that loads it is copied as well, since all loads of one scalar
-//! belong to the loops that it bounds; and one that is of 64 bits because of another iname of its
-//! domain, which the copy would not be.
+//! Refused instead, as `iname-twice`: an iname that a single instruction needs twice; one with a
+//! bound that is read from data, if a loop that loads it is copied as well, since all loads of one
+//! scalar belong to the loops that it bounds; and one that is of 64 bits because of another iname
+//! of its domain, which the copy would not be.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -129,7 +129,8 @@ impl Plan<'_, '_> {
         Ok(inames.into_iter().filter_map(renamed).collect())
     }
 
-    /// Places an instruction. Returns what its inames become, or the iname that it would need twice.
+    /// Places an instruction. Returns what its inames become, or the iname that it would need
+    /// twice.
     fn place(
         &mut self,
         number: usize,
@@ -269,8 +270,8 @@ pub(crate) fn copy_repeated(
     (inserted, errors)
 }
 
-/// Instructions whose loops are not those of the blocks around them, with the loops that their other
-/// inames need inside. `given` says which instructions list their inames.
+/// Instructions whose loops are not those of the blocks around them, with the loops that their
+/// other inames need inside. `given` says which instructions list their inames.
 pub(crate) fn misplaced(data: &KernelData, blocks: &BlockLoops, given: &[bool]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (k, loops) in blocks {

@@ -74,8 +74,8 @@ impl Blocks {
     }
 }
 
-/// A conjunction with each `not (a < b)` of integers as `a >= b`, which a proof can use and a reader
-/// prefers. Of floating-point values the two differ: neither holds for NaN.
+/// A conjunction with each `not (a < b)` of integers as `a >= b`, which a proof can use and a
+/// reader prefers. Of floating-point values the two differ: neither holds for NaN.
 pub(crate) fn without_not(e: &Expr, is_integer: &dyn Fn(&Name) -> bool) -> Expr {
     use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne};
     let integers = |e: &Expr| e.to_aff().is_some() && e.names().iter().all(is_integer);

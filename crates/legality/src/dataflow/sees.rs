@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{Model, Touch};
 
-/// The value of an iname of `writer` at a read with these subscripts: the subscript of its own axis,
-/// or the same iname of the reader.
+/// The value of an iname of `writer` at a read with these subscripts: the subscript of its own
+/// axis, or the same iname of the reader.
 fn value(writer: &Instruction, target: &Access, iname: &Name, cell: &[Option<Aff>]) -> Option<Aff> {
     let axis = target.index.iter().position(|e| e.to_aff().is_some_and(|a| a.as_var() == Some(iname)));
     match axis {
@@ -26,8 +26,8 @@ fn value(writer: &Instruction, target: &Access, iname: &Name, cell: &[Option<Aff
 }
 
 /// Whether each read of `temporary` in a declared kernel sees what `writer` writes in the instance
-/// that the read's subscripts name. The writer's subscripts are inames of its own, each once; inames
-/// without a subscript have the values that they have at the read.
+/// that the read's subscripts name. The writer's subscripts are inames of its own, each once;
+/// inames without a subscript have the values that they have at the read.
 ///
 /// # Errors
 ///
@@ -96,8 +96,8 @@ fn example(kernel: &KernelData, inames: &[Name], point: Option<BTreeMap<Name, i6
 }
 
 /// Whether the operands of `writer`'s expression, read where `temporary` was read, have the values
-/// that they had where it was computed. `after` is the declared kernel `before` with the expression in
-/// place of each read, and without `writer`; the reads see only `writer` ([`sees_only`]).
+/// that they had where it was computed. `after` is the declared kernel `before` with the expression
+/// in place of each read, and without `writer`; the reads see only `writer` ([`sees_only`]).
 ///
 /// # Errors
 ///

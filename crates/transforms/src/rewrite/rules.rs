@@ -60,8 +60,8 @@ pub(crate) fn expressions(instruction: &Instruction) -> impl Iterator<Item = &Ex
     index.chain([&instruction.value]).chain(&instruction.predicate)
 }
 
-/// Whether the type of an expression of a floating-point type does not depend on its place. Values of
-/// `if` are computed in the type that is wanted.
+/// Whether the type of an expression of a floating-point type does not depend on its place. Values
+/// of `if` are computed in the type that is wanted.
 pub(crate) fn is_of_its_own_type(e: &Expr) -> bool {
     matches!(
         e,
