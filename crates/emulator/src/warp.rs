@@ -238,13 +238,8 @@ mod tests {
         let length = 5;
         let mut races = 0;
         for number in 0..alphabet.len().pow(length) {
-            let mut array = SharedArray {
-                cells: vec![0],
-                written: vec![0],
-                updates: Vec::new(),
-                read: vec![0],
-                base: 0,
-            };
+            let mut array =
+                SharedArray { cells: vec![0], written: vec![0], updates: Vec::new(), read: vec![0], base: 0 };
             let (mut barriers, mut syncs, mut rest) = (0, [0; 2], number);
             let mut known: Vec<Known> = Vec::new();
             for _ in 0..length {
