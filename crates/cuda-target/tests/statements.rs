@@ -104,8 +104,9 @@ fn updates_are_of_global_and_shared_arrays_and_types_that_have_them() {
     let update = |array: &str, statement: &str| lines("1, 1, 1", array, statement);
     assert!(has(&update("", " update add x[0] = 1.0f64").unwrap(), &["atomicAdd(&x[0], 1.0);"]));
     let shared = update(" shared s: i64[4]", " update or s[1] = 2i64").unwrap();
-    let words = ["atomicOr(reinterpret_cast<unsigned long long *>(&s[1]),"];
-    assert!(has(&shared, &words), "{shared:?}");
+    let line = "atomicOr(reinterpret_cast<unsigned long long *>(&s[1]), \
+                static_cast<unsigned long long>(2));";
+    assert!(has(&shared, &[line]), "{shared:?}");
     for (array, statement, what) in [
         (" private s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
         ("", " update max x[0] = 1.0f64", "f64 here: Max"),
