@@ -148,7 +148,7 @@ fn matrices_are_transposed_where_factors_lie_so() {
 /// each of them, too.
 const SPOILT: [(&str, &str, &str, &str); 15] = [
     // Rows of matrices that are loaded: other ones, other columns of them, fewer, the other axis.
-    ("product_nn", "i_mma.2 * 16 + lane rem 16, k_mma", "i_mma.2 * 16 + lane rem 8, k_mma", "as `a`"),
+    ("product_nn", "i_mma.1 * 16 + lane rem 16, k_mma", "i_mma.1 * 16 + lane rem 8, k_mma", "as `a`"),
     ("product_nn", "k_mma * 16 + lane quo 16 * 8]", "k_mma * 16 + lane quo 8 rem 2 * 8]", "as `a`"),
     ("product_nn", "matrices 4 a_frag", "matrices 2 a_frag", "element 4 of the fragment `a` is not loaded"),
     ("product_nn", "matrices 4 transposed b_frag", "matrices 4 b_frag", "as `b`"),
@@ -156,19 +156,19 @@ const SPOILT: [(&str, &str, &str, &str); 15] = [
     // Another slot of the ring.
     (
         "product_tt",
-        "matrices 4 b_frag[j_mma.2, 0] = b_tile[k_outer rem 2,",
-        "matrices 4 b_frag[j_mma.2, 0] = b_tile[(k_outer + 1) rem 2,",
+        "matrices 4 b_frag[j_mma.1, 0] = b_tile[k_outer rem 2,",
+        "matrices 4 b_frag[j_mma.1, 0] = b_tile[(k_outer + 1) rem 2,",
         "",
     ),
     // Two fragments of the right factor are loaded at once: the second is another one, or the same
     // as the first; only one of each two is loaded; two are loaded for each.
-    ("product_nn", "j_mma.2 * 8 + lane quo 16 * 8", "j_mma.2 * 8", "as `b`"),
-    ("product_tt", "j_mma.2 * 8 + lane quo 16 * 8", "j_mma.2 * 8 + lane quo 8 rem 2 * 8", "as `b`"),
+    ("product_nn", "j_mma.1 * 8 + lane quo 16 * 8", "j_mma.1 * 8", "as `b`"),
+    ("product_tt", "j_mma.1 * 8 + lane quo 16 * 8", "j_mma.1 * 8 + lane quo 8 rem 2 * 8", "as `b`"),
     ("product_nn", "matrices 4 transposed b_frag", "matrices 2 transposed b_frag", "is not loaded"),
     (
         "product_nn",
-        "for j_mma.2: i32 = 0 to 2 step 2",
-        "for j_mma.2: i32 = 0 to 2",
+        "for j_mma.1: i32 = 0 to 2 step 2",
+        "for j_mma.1: i32 = 0 to 2",
         "no element of a fragment",
     ),
     // What is loaded into a register of another element, and stored to the slot that is in use.

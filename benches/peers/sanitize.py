@@ -30,8 +30,8 @@ TOOLS = ["memcheck", "racecheck", "synccheck"]
 KERNELS = {
     "axpy": ("x y", ["a=2 n=1048576"]),
     "column_sum": ("x", ["m=8192 n=128"]),
-    "histogram": ("keys", ["n=1048576 bins=300"]),
-    "histogram_blocks": ("keys", ["n=1048576"]),
+    "histogram": ("keys counts", ["n=1048576 bins=300"]),
+    "histogram_blocks": ("keys counts", ["n=1048576"]),
     "layer_norm": ("x gain bias", ["eps=0.00001 m=1024 n=1024", "eps=0.00001 m=256 n=4096", "eps=0.00001 m=64 n=16384"]),
     "log_sum_exp": ("x", ["m=256 n=4096"]),
     "matmul": ("a b", ["m=256 n=256 l=256"]),

@@ -223,7 +223,7 @@ impl Walk<'_, '_> {
         let copies = self.copies(instruction, part.part);
         for (access, direction, guard) in accesses {
             let mut total = self.total(domain, &guard, part);
-            if direction == Direction::Update {
+            if direction == Direction::Update && instruction.update.is_none() {
                 total.formula = Err(by_blocks(instruction));
             }
             let stride = stride(self.domains.lookup, &access, &along);

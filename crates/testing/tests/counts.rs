@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_counts::{Counts, Direction, Operation, Total, count};
 use loopwright_kernel_ir::{
-    BinaryOp, Constraint, Expr, Instruction, Lookup, LoopKernel, Name, Part, UnaryOp,
+    BinaryOp, Constraint, Expr, Instruction, Lookup, LoopKernel, Name, Part, UnaryOp, UpdateOp,
 };
 use loopwright_testing::{
     affine,
@@ -119,8 +119,10 @@ impl Expected {
         if index.is_empty() {
             return;
         }
-        let key = (array.clone(), direction);
-        *self.accesses.entry(key.clone()).or_default() += 1;
+        *self.accesses.entry((array.clone(), direction)).or_default() += 1;
+        // Elements that are updated are among those that are written.
+        let side = if direction == Direction::Update { Direction::Store } else { direction };
+        let key = (array.clone(), side);
         let cell: Option<Vec<i64>> = index.iter().map(|e| integer(e, at)).collect();
         let cells = self.cells.entry(key).or_insert_with(|| Some(BTreeSet::new()));
         match cell {
@@ -155,6 +157,15 @@ fn kind(e: &Expr) -> Option<Operation> {
         }
         _ => return None,
     })
+}
+
+/// What combines an element with the value of an update.
+fn combination(update: UpdateOp) -> Operation {
+    match update {
+        UpdateOp::Sum => Operation::Add,
+        UpdateOp::Min | UpdateOp::Max => Operation::Call(Name::new(update.name())),
+        UpdateOp::And | UpdateOp::Or => Operation::Bits,
+    }
 }
 
 /// Every execution of a kernel; `None` if bounds depend on data or there are too many.
@@ -204,9 +215,16 @@ fn execute(kernel: &LoopKernel, expected: &mut Expected, i: &Instruction, part: 
         }
         Part::Whole | Part::Finish => {
             expected.evaluate(&i.value, at, true);
+            let direction = match i.update {
+                Some(update) => {
+                    *expected.operations.entry(combination(update)).or_default() += 1;
+                    Direction::Update
+                }
+                None => Direction::Store,
+            };
             for target in &i.targets {
                 target.index.iter().for_each(|e| expected.evaluate(e, at, false));
-                expected.access(&target.array, &target.index, Direction::Store, at);
+                expected.access(&target.array, &target.index, direction, at);
             }
         }
     }

@@ -384,7 +384,13 @@ impl Machine<'_, '_> {
                             self.model.lookup.array(&a.array).map(|a| &a.dtype),
                         )),
                     };
-                    self.cells.insert(key, Held { token, hash, cause: causes[k], updates: None });
+                    // Updates of a copy go on from those of its source: that several are in two cells
+                    // one after the other makes no difference to what they come to.
+                    let updates = match ready.role {
+                        PartRole::Copies => copied[k].updates.clone(),
+                        _ => None,
+                    };
+                    self.cells.insert(key, Held { token, hash, cause: causes[k], updates });
                     continue;
                 }
                 let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));

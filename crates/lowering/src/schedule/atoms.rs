@@ -136,6 +136,23 @@ impl Planner<'_, '_> {
             let context = Context::default();
             Ok(vec![Node::Statement(this.statement(of, &context.loaded, place)?)])
         })?;
+        // Loops around may have iterations with only some of the points of a box.
+        let mut whole = place.clone();
+        whole.bound.insert(k.clone());
+        whole.learn(&[
+            Constraint::nonneg(Aff::var(k)),
+            Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?),
+        ])?;
+        for (end, sign) in [(&bounds.lower, 1), (&bounds.upper, -1)] {
+            for term in end.conjunction().into_iter().flatten() {
+                let inside = Aff::var(k).scale(term.denominator)?.sub(&term.aff)?.scale(sign)?;
+                if !whole.implies(&Constraint::nonneg(inside))? {
+                    let why = format!("`{k}` does not go from 0 to {} in each iteration around it", last + 1);
+                    return Err(refuse("atom-length", why)
+                        .help("leave the loops around a box as its split made them"));
+                }
+            }
+        }
         let contract = vec![Node::Loop(Loop {
             iname: k.clone(),
             bounds,
