@@ -14,7 +14,7 @@ if [ "$(cat .build/mdbook/.complete 2>/dev/null || true)" != "$wanted" ]; then
     rm -rf target/mdbook
     printf '%s\n' "$wanted" >.build/mdbook/.complete
 fi
-cargo build --quiet --bin loopwright
+cargo build --quiet --workspace --bin loopwright
 loopwright=${CARGO_TARGET_DIR:-target}/debug/loopwright
 steps=book/src/reference/steps.md
 {
@@ -23,7 +23,7 @@ steps=book/src/reference/steps.md
     echo '```text'
     "$loopwright" steps
     echo '```'
-    "$loopwright" steps | sed 's/(.*//' | while read -r name; do
+    "$loopwright" steps | sed -n 's/^\([a-z_]*\)(.*/\1/p' | while read -r name; do
         echo
         # Headings one level deeper, code blocks left alone.
         "$loopwright" steps "$name" | awk '/^```/ { code = !code } !code && /^#/ { $0 = "#" $0 } { print }'
