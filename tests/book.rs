@@ -12,7 +12,11 @@ const GENERATED: &str = "reference/steps.md";
 
 #[test]
 fn commands_print_what_the_pages_say() {
-    trycmd::TestCases::new().case("book/src/*/*.md");
+    // The pages of `reference` show code, not sessions; `make book` adds one to them.
+    let cases = trycmd::TestCases::new();
+    for folder in ["first", "lessons", "from"] {
+        cases.case(format!("book/src/{folder}/*.md"));
+    }
 }
 
 fn source() -> PathBuf {

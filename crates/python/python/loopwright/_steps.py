@@ -1319,9 +1319,10 @@ class Steps:
         --------
 
         The rule's value has no reductions, and reads only arguments that the kernel does not write,
-        at affine subscripts; it divides no integer by a variable; its parameters stand in subscripts only, and its type, f32 or f64, does not depend on where it
-        is used. Uses have affine arguments and are not themselves in subscripts. The box has to be
-        within the arrays that the value reads, as the declared kernel of a text has to prove.
+        at affine subscripts; it divides no integer by a variable; its parameters stand in subscripts
+        only, and its type, f32 or f64, does not depend on where it is used. Uses have affine
+        arguments and are not themselves in subscripts. The box has to be within the arrays that the
+        value reads, as the declared kernel of a text has to prove.
 
         In text: `subst_to_assignment(f)`.
         """
