@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    Aff, Arg, BinaryOp, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, Standing, UnaryOp,
+    Aff, Arg, AxisSet, BinaryOp, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, Standing,
+    UnaryOp,
 };
+use loopwright_legality::executor;
 use loopwright_poly::System;
 
 use crate::{Formula, Refusal, points::count_points};
@@ -20,6 +22,8 @@ pub(crate) struct Domain {
     pub constraints: Vec<Constraint>,
     /// Where the instruction's predicate holds.
     pub guard: Guard,
+    /// The axes of which each coordinate runs the part for itself.
+    pub copies: AxisSet,
 }
 
 /// Where an expression is evaluated, within its part's domain.
@@ -118,7 +122,14 @@ impl<'l, 'k> Domains<'l, 'k> {
             None => Guard::always(),
         };
         let (dims, constraints) = self.close(&inames, self.lookup.instances(&inames))?;
-        Ok(Domain { inames, dims, constraints, guard })
+        let copies = self.copies(instruction, part);
+        Ok(Domain { inames, dims, constraints, guard, copies })
+    }
+
+    /// The axes of which each coordinate runs a part for itself.
+    pub fn copies(&self, instruction: &Instruction, part: Part) -> AxisSet {
+        let inames = self.lookup.inames_of(instruction, part);
+        executor(self.lookup.kernel(), self.lookup, instruction, part, &inames).everywhere().collect()
     }
 
     /// The names that range over points, and the constraints with the definitions that they need.

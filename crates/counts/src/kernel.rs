@@ -6,7 +6,6 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, AxisSet, DType, Diagnostic, Expr, HardwareAxis, Instruction, KernelData, Lookup,
     Name, Part, PartRef,
 };
-use loopwright_legality::executor;
 
 use crate::{
     Along, Direction, Operation, Refusal, Stride, Total,
@@ -135,7 +134,7 @@ pub fn count(kernel: &KernelData) -> Result<Counts, Diagnostic> {
     let mut parts = Vec::new();
     for instruction in &kernel.instructions {
         for part in kernel.parts(instruction) {
-            let copies = walk.copies(instruction, part.part);
+            let copies = walk.domains.copies(instruction, part.part);
             let total = walk.part(instruction, &part)?;
             parts.push(PartCount { part, copies, total });
         }
@@ -144,13 +143,6 @@ pub fn count(kernel: &KernelData) -> Result<Counts, Diagnostic> {
 }
 
 impl Walk<'_, '_> {
-    /// The axes of which each coordinate runs a part for itself.
-    fn copies(&self, instruction: &Instruction, part: Part) -> AxisSet {
-        let lookup = self.domains.lookup;
-        let inames = lookup.inames_of(instruction, part);
-        executor(lookup.kernel(), lookup, instruction, part, &inames).everywhere().collect()
-    }
-
     /// Adds what a part does; returns how often it runs.
     fn part(&mut self, instruction: &Instruction, part: &PartRef) -> Result<Total, Diagnostic> {
         let domain = match self.domains.of(instruction, part.part) {
@@ -162,7 +154,7 @@ impl Walk<'_, '_> {
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
         of_part(&self.domains, instruction, part.part, &domain.inames, start, &mut note)?;
-        self.add_operations(&domain, instruction, part, found);
+        self.add_operations(&domain, part, found);
         let accesses = accesses_of(&self.domains, instruction, part.part, &domain.inames, start);
         self.add_accesses(&domain, part, instruction, accesses);
         self.predicate(instruction, part, &domain)?;
@@ -185,7 +177,7 @@ impl Walk<'_, '_> {
         let mut found = Vec::new();
         let mut note = |operation, dtype, guard: &Guard| found.push((operation, dtype, guard.clone()));
         of_predicate(&self.domains, predicate, &domain.inames, &mut note)?;
-        self.add_operations(domain, instruction, part, found);
+        self.add_operations(domain, part, found);
         let mut accesses = Vec::new();
         loads(&self.domains, predicate, &domain.inames, &Guard::always().undecided(), &mut accesses);
         let accesses = accesses.into_iter().map(|(a, g)| (a, Direction::Load, g)).collect();
@@ -198,17 +190,13 @@ impl Walk<'_, '_> {
         Total::of(formula, guard.at_most, &format!("`{part}`"))
     }
 
-    fn add_operations(
-        &mut self,
-        domain: &Domain,
-        instruction: &Instruction,
-        part: &PartRef,
-        found: Vec<(Operation, DType, Guard)>,
-    ) {
-        let copies = self.copies(instruction, part.part);
+    fn add_operations(&mut self, domain: &Domain, part: &PartRef, found: Vec<(Operation, DType, Guard)>) {
         for (operation, dtype, guard) in found {
             let total = self.total(domain, &guard, part);
-            self.operations.entry((operation, dtype, copies)).or_insert_with(Total::zero).add(&total, 1);
+            self.operations
+                .entry((operation, dtype, domain.copies))
+                .or_insert_with(Total::zero)
+                .add(&total, 1);
         }
     }
 
@@ -220,14 +208,13 @@ impl Walk<'_, '_> {
         accesses: Vec<(Access, Direction, Guard)>,
     ) {
         let along = along(self.domains.lookup, &domain.inames, part);
-        let copies = self.copies(instruction, part.part);
         for (access, direction, guard) in accesses {
             let mut total = self.total(domain, &guard, part);
             if direction == Direction::Update && instruction.update.is_none() {
                 total.formula = Err(by_blocks(instruction));
             }
             let stride = stride(self.domains.lookup, &access, &along);
-            let key = (access.array.clone(), direction, along.clone(), stride, copies);
+            let key = (access.array.clone(), direction, along.clone(), stride, domain.copies);
             self.accesses.entry(key).or_insert_with(Total::zero).add(&total, 1);
             let space = self.domains.lookup.array(&access.array).map(|a| a.space);
             if space == Some(AddressSpace::Global) {
@@ -254,7 +241,7 @@ impl Walk<'_, '_> {
         let inames = self.domains.lookup.inames_of(instruction, part.part);
         let total = Total::of(Err(refusal.clone()), false, &format!("`{part}`"));
         let mut found = Vec::new();
-        let copies = self.copies(instruction, part.part);
+        let copies = self.domains.copies(instruction, part.part);
         let mut note = |operation, dtype, _: &Guard| found.push((operation, dtype, copies));
         of_part(&self.domains, instruction, part.part, &inames, &Guard::always(), &mut note)?;
         for key in found {

@@ -191,7 +191,8 @@ impl Number {
 
     /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and
     /// stays in the type's range (NaN becomes 0), conversions to floating-point round to nearest
-    /// (integers to types below 32 bits via f32; e4m3 and e5m2 saturate), and bool is whether it is not zero.
+    /// (integers to types below 32 bits via f32; e4m3 and e5m2 saturate), and bool is whether it is
+    /// not zero.
     pub fn cast(self, dtype: DType) -> Number {
         if self.dtype() == dtype {
             return self;

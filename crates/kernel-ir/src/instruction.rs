@@ -280,6 +280,11 @@ impl Instruction {
         found
     }
 
+    /// Its expressions: the subscripts of its targets, its value, its predicate.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.targets.iter().flat_map(|t| &t.index).chain([&self.value]).chain(&self.predicate)
+    }
+
     /// Its reductions in the order of their numbers.
     pub fn reductions(&self) -> Vec<Arc<Reduce>> {
         self.value.reductions()

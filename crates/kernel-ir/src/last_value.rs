@@ -6,15 +6,13 @@
 //! loop by right, and is not reported.
 
 use crate::{
-    Diagnostic, Expr, Instruction, LoopKernel, Name,
+    Diagnostic, Instruction, LoopKernel, Name,
     text::{map_of_print, source_map::Item},
 };
 
 /// Whether an instruction reads a scalar.
 fn reads(instruction: &Instruction, scalar: &Name) -> bool {
-    let of = |e: &Expr| e.names().contains(scalar);
-    let index = instruction.targets.iter().flat_map(|t| &t.index);
-    index.chain([&instruction.value]).chain(&instruction.predicate).any(of)
+    instruction.expressions().any(|e| e.names().contains(scalar))
 }
 
 impl LoopKernel {

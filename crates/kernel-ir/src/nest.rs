@@ -103,13 +103,7 @@ fn mentioned(lookup: &Lookup<'_>, blocks: &BlockLoops, number: usize) -> Vec<Nam
     let instruction = &lookup.kernel().instructions[number];
     let mut names: BTreeSet<Name> = of_blocks(blocks, number).cloned().collect();
     let mut own = BTreeSet::new();
-    let exprs = instruction
-        .targets
-        .iter()
-        .flat_map(|t| &t.index)
-        .chain([&instruction.value])
-        .chain(&instruction.predicate);
-    for e in exprs {
+    for e in instruction.expressions() {
         names.extend(e.names());
         for r in e.reductions() {
             own.extend(r.inames.iter().cloned());

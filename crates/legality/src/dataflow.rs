@@ -31,12 +31,12 @@ use loopwright_poly::{Map, System};
 use flows::{Flows, HOPS, Seen, View, unite, values};
 
 use crate::{
-    Model, ModelPart, Touch,
+    Event, Model, ModelPart, Touch,
     compare::Outcome,
     conflict::primed,
     copies::Copies,
     link::Link,
-    order::{Against, not_before},
+    order::{Against, Sign, not_before},
     owner,
     roles::PartRole,
 };
@@ -74,7 +74,6 @@ fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
 /// Looks for two executions of one part at the same time, in different threads, that touch the same
 /// cell of a changed array, at least one of them writing.
 fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> {
-    let second = |aff: &Aff| new.second(aff);
     for part in &new.parts {
         for e in &part.events {
             if e.touch == Touch::Read
@@ -110,26 +109,9 @@ fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> 
                     if owned {
                         continue;
                     }
-                    let mut rows = new.context.clone();
-                    rows.extend(part.constraints.iter().chain(&e.under).cloned());
-                    for c in part.constraints.iter().chain(&f.under) {
-                        rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
-                    }
-                    for (s, t) in e.cell.iter().zip(&f.cell) {
-                        if let (Some(s), Some(t)) = (s, t) {
-                            rows.push(Constraint::equal(s, &second(t)?)?);
-                        }
-                    }
+                    let mut rows = pair_rows(new, (part, e), (part, f), &way)?;
                     for n in owners {
                         rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
-                    }
-                    for s in &way {
-                        let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));
-                        rows.push(match s.relation {
-                            Ordering::Less => Constraint::lt(&x, &y)?,
-                            Ordering::Equal => Constraint::equal(&x, &y)?,
-                            Ordering::Greater => Constraint::lt(&y, &x)?,
-                        });
                     }
                     let system = System::new(&rows)?;
                     *queries += 1;
@@ -146,6 +128,35 @@ fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> 
     Ok(())
 }
 
+/// What holds of two executions that access one cell, the second of them primed, where their inames
+/// are related in this way.
+fn pair_rows(
+    model: &Model<'_>,
+    (a, e): (&ModelPart, &Event),
+    (b, f): (&ModelPart, &Event),
+    way: &[Sign],
+) -> Checked<Vec<Constraint>> {
+    let mut rows = model.context.clone();
+    rows.extend(a.constraints.iter().chain(&e.under).cloned());
+    for c in b.constraints.iter().chain(&f.under) {
+        rows.push(Constraint { kind: c.kind, aff: model.second(&c.aff)? });
+    }
+    for (s, t) in e.cell.iter().zip(&f.cell) {
+        if let (Some(s), Some(t)) = (s, t) {
+            rows.push(Constraint::equal(s, &model.second(t)?)?);
+        }
+    }
+    for s in way {
+        let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));
+        rows.push(match s.relation {
+            Ordering::Less => Constraint::lt(&x, &y)?,
+            Ordering::Equal => Constraint::equal(&x, &y)?,
+            Ordering::Greater => Constraint::lt(&y, &x)?,
+        });
+    }
+    Ok(rows)
+}
+
 /// Whether all writes and updates of an array come before all reads of it.
 fn is_settled(model: &Model<'_>, array: &Name, queries: &mut usize) -> Checked<bool> {
     let touches = model.touches.get(array).map_or(&[][..], Vec::as_slice);
@@ -155,24 +166,7 @@ fn is_settled(model: &Model<'_>, array: &Name, queries: &mut usize) -> Checked<b
     for (a, e) in &writes {
         for (b, f) in &reads {
             for (way, _) in not_before(a, e, b, f) {
-                let mut rows = model.context.clone();
-                rows.extend(a.constraints.iter().chain(&e.under).cloned());
-                for c in b.constraints.iter().chain(&f.under) {
-                    rows.push(Constraint { kind: c.kind, aff: model.second(&c.aff)? });
-                }
-                for (s, t) in e.cell.iter().zip(&f.cell) {
-                    if let (Some(s), Some(t)) = (s, t) {
-                        rows.push(Constraint::equal(s, &model.second(t)?)?);
-                    }
-                }
-                for s in &way {
-                    let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));
-                    rows.push(match s.relation {
-                        Ordering::Less => Constraint::lt(&x, &y)?,
-                        Ordering::Equal => Constraint::equal(&x, &y)?,
-                        Ordering::Greater => Constraint::lt(&y, &x)?,
-                    });
-                }
+                let rows = pair_rows(model, (a, e), (b, f), &way)?;
                 *queries += 1;
                 if !System::new(&rows)?.is_empty()? {
                     return Ok(false);

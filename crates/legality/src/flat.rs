@@ -389,8 +389,7 @@ impl<'k> Reader<'k> {
             let inside = |i: &Instruction| nest.parts.iter().any(|p| p.instruction == i.id);
             let mut used = false;
             for i in self.data.instructions.iter().filter(|i| !inside(i)) {
-                let targets = i.targets.iter().flat_map(|t| &t.index);
-                used |= targets.chain(&i.predicate).chain([&i.value]).any(|e| e.names().contains(scalar));
+                used |= i.expressions().any(|e| e.names().contains(scalar));
             }
             if used {
                 return Err(self.refuse(

@@ -133,11 +133,10 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         // A name with subscripts is not an iname.
         let of = |e: &Expr| e.accesses().into_iter().any(|a| a.array == *name);
         let has_subscripts = match item {
-            Item::Instruction(k) => data.instructions.get(*k).is_some_and(|i| {
-                let targets = i.targets.iter();
-                targets.clone().any(|t| t.array == *name)
-                    || targets.flat_map(|t| &t.index).chain([&i.value]).chain(&i.predicate).any(of)
-            }),
+            Item::Instruction(k) => data
+                .instructions
+                .get(*k)
+                .is_some_and(|i| i.targets.iter().any(|t| t.array == *name) || i.expressions().any(of)),
             _ => true,
         };
         let elsewhere = format!("as an argument, or as a temporary: `<> {name} = ...`");

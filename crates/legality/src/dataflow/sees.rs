@@ -41,12 +41,7 @@ pub fn sees_only(kernel: &LoopKernel, temporary: &Name, writer: &Instruction) ->
             if event.array != *temporary || event.touch != Touch::Read {
                 continue;
             }
-            let refuse = |why: String| {
-                Diagnostic::new("substitution-value", format!("`{temporary}` cannot be replaced: {why}"))
-                    .help(
-                        "only a value that is computed once for each read, before it, can stand in its place",
-                    )
-            };
+            let refuse = |why: String| refusal(temporary, why, None);
             let values: Option<Vec<Aff>> =
                 writer.within.iter().map(|n| value(writer, target, n, &event.cell)).collect();
             let known = |a: &Aff| !a.mentions_any(&|n| !part.inames.contains(n) && !model.is_parameter(n));

@@ -110,10 +110,10 @@ impl Planner<'_, '_> {
         inside.bound.insert(k.clone());
         bounds.learn(k, &mut inside)?;
         let last = atom.shape()[2] - 1;
-        for end in
-            [Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?), Constraint::nonneg(Aff::var(k))]
-        {
-            if !inside.implies(&end)? {
+        let ends =
+            [Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?), Constraint::nonneg(Aff::var(k))];
+        for end in &ends {
+            if !inside.implies(end)? {
                 return Err(refuse("atom-length", format!("`{k}` does not go from 0 to {}", last + 1)));
             }
         }
@@ -139,10 +139,7 @@ impl Planner<'_, '_> {
         // Loops around may have iterations with only some of the points of a box.
         let mut whole = place.clone();
         whole.bound.insert(k.clone());
-        whole.learn(&[
-            Constraint::nonneg(Aff::var(k)),
-            Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?),
-        ])?;
+        whole.learn(&ends)?;
         for (end, sign) in [(&bounds.lower, 1), (&bounds.upper, -1)] {
             for term in end.conjunction().into_iter().flatten() {
                 let inside = Aff::var(k).scale(term.denominator)?.sub(&term.aff)?.scale(sign)?;

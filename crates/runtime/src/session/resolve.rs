@@ -162,8 +162,7 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
         kernel.instructions.iter().flat_map(|i| &i.targets).map(|t| &t.array).collect();
     let mut read = BTreeSet::new();
     for instruction in &kernel.instructions {
-        let inside = instruction.targets.iter().flat_map(|t| &t.index);
-        for expr in inside.chain([&instruction.value]).chain(&instruction.predicate) {
+        for expr in instruction.expressions() {
             read.extend(expr.accesses().into_iter().map(|a| a.array));
         }
         let updated = instruction.targets.iter().filter(|_| instruction.update.is_some());

@@ -5,14 +5,13 @@
 //! from both, or new in both. Both forms are changed in the same way, so that the roles of
 //! instructions and their maps still relate them.
 
-use loopwright_kernel_ir::{Diagnostic, Diagnostics, Expr, Instruction, KernelData, LoopKernel, Name, Rule};
+use loopwright_kernel_ir::{Diagnostic, Diagnostics, Expr, KernelData, LoopKernel, Name, Rule};
 
 /// All uses of a rule in the kernel's expressions: the instruction, and the arguments.
 pub(crate) fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, Vec<Expr>)> {
     let mut found = Vec::new();
     for i in &data.instructions {
-        let index = i.targets.iter().flat_map(|t| &t.index);
-        for e in index.chain([&i.value]).chain(&i.predicate) {
+        for e in i.expressions() {
             e.visit(&mut |e| {
                 if let Some(arguments) = rule.arguments_of(e) {
                     found.push((i.id.clone(), arguments));
@@ -52,12 +51,6 @@ pub(crate) fn redeclare(
     let mut data = changed(kernel)?;
     data.declared = Some(declared);
     checked(data)
-}
-
-/// The expressions of an instruction, with those that are not its value.
-pub(crate) fn expressions(instruction: &Instruction) -> impl Iterator<Item = &Expr> {
-    let index = instruction.targets.iter().flat_map(|t| &t.index);
-    index.chain([&instruction.value]).chain(&instruction.predicate)
 }
 
 /// Whether the type of an expression of a floating-point type does not depend on its place. Values

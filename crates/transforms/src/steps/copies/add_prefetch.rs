@@ -285,9 +285,7 @@ impl AddPrefetch {
                 if !self.readers.is_empty() && !self.readers.contains(&i.id) {
                     continue;
                 }
-                let index = i.targets.iter().flat_map(|t| &t.index);
-                let all = index.chain([&i.value]).chain(&i.predicate).flat_map(Expr::accesses);
-                for access in all.filter(|a| a.array == self.array) {
+                for access in i.expressions().flat_map(Expr::accesses).filter(|a| a.array == self.array) {
                     found = found || alone.concerns(kernel, &access);
                     let text = format!("`{access}`");
                     if !there.contains(&text) {

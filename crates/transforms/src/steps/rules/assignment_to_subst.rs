@@ -10,7 +10,7 @@ use crate::{
     Transform,
     rewrite::{
         map_expressions, require_temporary,
-        rules::{expressions, is_of_its_own_type, redeclare},
+        rules::{is_of_its_own_type, redeclare},
         tree::without,
     },
 };
@@ -178,7 +178,7 @@ fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<
         return Err(refuse(t, "a step has changed its axes".into(), early));
     }
     for i in &kernel.instructions {
-        if i.atom.is_some() && expressions(i).any(|e| reads(e, t)) {
+        if i.atom.is_some() && i.expressions().any(|e| reads(e, t)) {
             let why = format!("a hardware instruction does the updates of `{}`, which reads it", i.id);
             return Err(refuse(t, why, early));
         }
@@ -186,7 +186,7 @@ fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<
             return Err(refuse(t, format!("`{}` copies it", i.id), early));
         }
         let in_subscripts = |e: &Expr| e.accesses().iter().any(|a| a.index.iter().any(|e| reads(e, t)));
-        if i.targets.iter().any(|x| x.index.iter().any(|e| reads(e, t))) || expressions(i).any(in_subscripts)
+        if i.targets.iter().any(|x| x.index.iter().any(|e| reads(e, t))) || i.expressions().any(in_subscripts)
         {
             let why = format!("`{}` reads it in a subscript, where integers have no type", i.id);
             return Err(refuse(t, why, "its value would not wrap there"));
@@ -260,7 +260,7 @@ impl Transform for AssignmentToSubst {
             return Err(refuse(t, "a step has made it".into(), "name a temporary of the declared kernel"));
         }
         let (writer, definition) = definition(declared, t)?;
-        if !declared.instructions.iter().any(|i| expressions(i).any(|e| reads(e, t))) {
+        if !declared.instructions.iter().any(|i| i.expressions().any(|e| reads(e, t))) {
             return Err(refuse(t, "nothing reads it".into(), "name a temporary that is read"));
         }
         sees_only(declared, t, writer)?;
