@@ -274,7 +274,8 @@ const SHORT_ROWS: &str = include_str!("../crates/tuner/tests/recorded/short_rows
 
 /// The choice for row lengths that are not powers of two is within 5 % of the best point of a sweep
 /// over many more, for the bandwidth as measured and as in the data sheet. Lanes that diverge from
-/// their warp cost up to 18 % (72), more than the estimate shows.
+/// their warp cost up to 18 % (72), more than the estimate shows. The sweep has no stores in waves,
+/// which decide from 60 on.
 #[test]
 fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
     let header = SHORT_ROWS.lines().rfind(|l| l.starts_with("# ")).expect("a header");
@@ -297,11 +298,15 @@ fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
         .collect();
     assert_eq!(times.len(), 68);
     let rated = Machine { bandwidth: 4.8e12, ..Machine::h200() };
-    let mut wrong = Vec::new();
+    let (mut wrong, mut compared) = (Vec::new(), 0);
     for machine in [Machine::h200(), rated] {
         for (at, length) in lengths.iter().enumerate() {
             let shape = Shape::rows((1 << 28) / length, *length);
-            let form = chosen(&shape, DType::F32, &machine, &machines::h200()).form;
+            let Chosen { form, pipeline, .. } = chosen(&shape, DType::F32, &machine, &machines::h200());
+            if *length >= 60 && pipeline.to_string().contains("cache_waves") {
+                continue;
+            }
+            compared += 1;
             let found = times.iter().find(|(point, _)| form == format!("a few lanes a row ({point})"));
             let (_, found) = found.unwrap_or_else(|| panic!("{length}: {form} was not measured"));
             let best = times.iter().map(|(_, t)| t[at]).fold(f64::INFINITY, f64::min);
@@ -310,6 +315,7 @@ fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
             }
         }
     }
+    assert_eq!(compared, 2 * 7);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -410,27 +416,32 @@ fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     assert!(estimates[0] > 1.3 * estimates[4], "{estimates:?}");
 }
 
-/// Results that exceed half of the cache are stored in waves of 8 windows, 7 of which are a sixth
-/// of it, in lines of 128 elements: for an H200's 50 MB, 8.33 MB are 297 619 f32, of which 2325
-/// lines are whole. Fewer results stay in the cache, and the elements are evicted first.
+/// Results of short rows are stored in waves of 8 windows. At most, 7 windows are a sixth of the
+/// cache, in lines of 128 elements: for an H200's 50 MB, 8.33 MB are 297 619 f32, of which 2325
+/// lines are whole. Fewer results make three waves and a half: 2^22 / 28 are 149 796, 1170 lines.
 #[test]
-fn results_beyond_the_cache_are_stored_in_waves() {
+fn results_of_short_rows_are_stored_in_waves() {
     let (h200, limits) = (Machine::h200(), machines::h200());
-    let steps = |operator: Operator, length: usize| {
+    let steps = |operator: Operator, length: usize, all: usize| {
         let reduce = SegmentedReduce::new(operator, DType::F32);
-        let chosen = reduce.choose(&Shape::rows(ALL / length, length), &h200, &limits).unwrap();
+        let chosen = reduce.choose(&Shape::rows(all / length, length), &h200, &limits).unwrap();
         let steps = chosen.pipeline.to_string();
         let hints: Vec<String> =
             steps.lines().filter(|l| l.starts_with("cache_")).map(str::to_owned).collect();
         hints
     };
-    for length in [16, 32] {
-        let wanted = format!("cache_waves(out, window={}, windows=8)", 2325 * 128);
-        assert_eq!(steps(Operator::Sum, length), [wanted], "{length}");
+    for (length, lines) in [(16, 2325), (32, 2325), (64, 1170), (128, 585), (512, 146)] {
+        let wanted = format!("cache_waves(out, window={}, windows=8)", lines * 128);
+        assert_eq!(steps(Operator::Sum, length, ALL), [wanted], "{length}");
     }
-    assert_eq!(steps(Operator::Sum, 64), ["cache_streaming(x)"]);
-    // Two result arrays would take longer with waves.
-    assert!(steps(Operator::Argmax, 32).is_empty());
+    // Results are few; there is nothing to evict.
+    for (length, all) in [(1024, ALL), (64, 1 << 22)] {
+        assert!(steps(Operator::Sum, length, all).is_empty(), "{length}");
+    }
+    // Two result arrays would take longer with waves. Where the cache holds them, the elements are
+    // evicted first.
+    assert!(steps(Operator::Argmax, 32, ALL).is_empty());
+    assert_eq!(steps(Operator::Argmax, 256, ALL), ["cache_streaming(x)"]);
 }
 
 /// An A100 has fewer multiprocessors, less shared memory, and a third of the total bandwidth.

@@ -16,11 +16,13 @@ use crate::tuner::{Machine, Space};
 
 use super::Shape;
 use super::cut::Cut;
+use super::lanes;
+use super::waves::Waves;
 
 /// The devices that the forms are for.
-const TARGET: Target = Target::cuda();
+pub(super) const TARGET: Target = Target::cuda();
 /// Threads per warp.
-const WARP: usize = TARGET.warp_size as usize;
+pub(super) const WARP: usize = TARGET.warp_size as usize;
 
 /// A pipeline with open parameters, and the values to try.
 pub(super) struct Form {
@@ -31,13 +33,15 @@ pub(super) struct Form {
     /// For a form that loads whole vectors of misaligned rows: the factor by which its estimate may
     /// exceed that of others.
     pub wide: Option<f64>,
+    /// Whether a block has one row, or a part of one.
+    pub block: bool,
     /// Whether several blocks share a row, and their partial results are joined.
     pub shared: bool,
 }
 
 impl Form {
-    fn new(name: &'static str, steps: &str, space: Space) -> Result<Form, Diagnostic> {
-        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: None, shared: false })
+    pub(super) fn new(name: &'static str, steps: &str, space: Space) -> Result<Form, Diagnostic> {
+        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: None, block: false, shared: false })
     }
 
     /// Makes blocks that share a row update its result atomically.
@@ -52,22 +56,18 @@ impl Form {
         Ok(())
     }
 
-    /// The form with results that are stored in waves: see [`waves`].
-    pub(super) fn in_waves(&mut self, result: &Name, window: i64) -> Result<(), Diagnostic> {
-        let step = Pipeline::parse(&format!("cache_waves({result}, window={window})\n"))?;
-        self.pipeline = step.then(&self.pipeline);
+    /// Puts a hint to the cache before its steps.
+    fn hint(&mut self, step: &str) -> Result<(), Diagnostic> {
+        self.pipeline = Pipeline::parse(step)?.then(&self.pipeline);
         Ok(())
-    }
-
-    /// The form with evict-first loads of elements.
-    fn streaming(self) -> Result<Form, Diagnostic> {
-        let hint = Pipeline::parse("cache_streaming(x)")?;
-        Ok(Form { pipeline: hint.then(&self.pipeline), ..self })
     }
 }
 
+/// Evict-first loads of the elements.
+const STREAMING: &str = "cache_streaming(x)";
+
 /// Elements per load: 16 bytes, or fewer if rows of this length are not all aligned to that.
-fn vector(dtype: DType, length: usize) -> usize {
+pub(super) fn vector(dtype: DType, length: usize) -> usize {
     let mut lanes = TARGET.widest_elements(dtype.bytes());
     while lanes > 1 && !length.is_multiple_of(lanes) {
         lanes /= 2;
@@ -75,33 +75,43 @@ fn vector(dtype: DType, length: usize) -> usize {
     lanes
 }
 
-fn list(values: impl IntoIterator<Item = usize>) -> Vec<i64> {
+pub(super) fn list(values: impl IntoIterator<Item = usize>) -> Vec<i64> {
     values.into_iter().filter_map(|v| i64::try_from(v).ok()).collect()
 }
 
 /// The forms that fit a shape, usually the best one first. `state` is the size of a partial result
-/// in bytes.
+/// in bytes, `results` has the arrays that results are stored to, with the bytes of an element.
 pub(super) fn of(
     dtype: DType,
     state: usize,
+    results: &[(Name, usize)],
     shape: &Shape,
     machine: &Machine,
     limits: &DeviceInfo,
 ) -> Result<Vec<Form>, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => {
-            // If the cache holds all results next to the streamed elements, they stay there if the
-            // elements are evict-first: rows of 64 and 128 then take 3 and 4.5 % less if nothing
-            // else has filled the cache, and no more if something has. Larger results evict each
-            // other: rows of 32 and 16 take 2 and 4 % more.
-            let stream = are_held(count, state, machine);
-            let forms = rows(dtype, state, count, length, machine)?;
-            forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
+            let waves = Waves::of([count, length], dtype, results, machine);
+            // Two results of a row are not stored in waves. The elements of short rows are evict-first
+            // instead, if the cache holds the results beside them.
+            let stream = results.len() > 1 && are_held(count, state, machine);
+            let mut forms = rows(dtype, state, [count, length], waves.is_some(), machine, limits)?;
+            for form in &mut forms {
+                if let Some(waves) = &waves {
+                    form.hint(&waves.step())?;
+                } else if stream && !form.block {
+                    form.hint(STREAMING)?;
+                }
+            }
+            Ok(forms)
         }
         Shape::Ragged { count, elements, longest, .. } => {
             let cut = Cut::of(dtype, state, [elements, count], longest, machine, limits);
-            let form = Form::new("flattened", &cut.step(), cut.space())?;
-            let mut forms = vec![if cut.streaming { form.streaming()? } else { form }];
+            let mut form = Form::new("flattened", &cut.step(), cut.space())?;
+            if cut.streaming {
+                form.hint(STREAMING)?;
+            }
+            let mut forms = vec![form];
             // Nothing is faster than flattened segments that fill the multiprocessors, even if each
             // segment would keep a block busy: 0.99 and 0.87 of the memory's limit for segments of
             // 65536 (`benches/RESULTS-archive.md`).
@@ -114,26 +124,17 @@ pub(super) fn of(
 }
 
 /// Whether the cache holds all results next to the streamed elements.
-fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
+pub(super) fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
     count as f64 * state as f64 <= machine.l2_bytes / 2.0
-}
-
-/// Elements per window if results are stored in waves of 8 windows: those of rows that take more
-/// than half of the L2 cache. A sixth of the cache is used, which is at most what an H200 grants to
-/// persisting lines. `bytes` is the size of one result.
-pub(super) fn waves(shape: &Shape, state: usize, bytes: usize, machine: &Machine) -> Option<i64> {
-    let Shape::Rows { count, .. } = *shape else { return None };
-    let elements = machine.l2_bytes / 6.0 / 7.0 / bytes as f64;
-    let window = (elements / 128.0) as i64 * 128;
-    (!are_held(count, state, machine) && window > 0).then_some(window)
 }
 
 fn rows(
     dtype: DType,
     state: usize,
-    count: usize,
-    length: usize,
+    [count, length]: [usize; 2],
+    in_waves: bool,
     machine: &Machine,
+    limits: &DeviceInfo,
 ) -> Result<Vec<Form>, Diagnostic> {
     let v = vector(dtype, length);
     let whole = length.div_ceil(v);
@@ -145,17 +146,27 @@ fn rows(
         // The estimate for copying all elements of a row at once exceeds what was measured.
         return Ok(vec![form]);
     }
-    if whole <= 512 {
-        // The cost of joining lanes is that of its shuffles, of which there are more if a partial
-        // result has several values.
-        let cheap = state <= dtype.bytes().max(4);
-        let widest = v == TARGET.widest_elements(dtype.bytes());
-        forms.push(lanes(v, whole, cheap && widest)?);
+    let widest = v == TARGET.widest_elements(dtype.bytes());
+    // A partial result is one value. The cost of joining lanes is that of their shuffles, of which
+    // there are more for several values; and each takes registers.
+    let cheap = state <= dtype.bytes().max(4);
+    // A block has enough to do with 3 KB: with rows of 600 f32, blocks take 15 % longer than lanes.
+    let long = v > 1 && whole >= 192;
+    if whole <= 512 && !long {
+        let few_lanes = if in_waves && widest { lanes::in_waves } else { lanes::of };
+        forms.push(few_lanes(v, whole, cheap && widest)?);
+    }
+    let cut = few && whole >= 2048;
+    let joined = || chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true, cheap);
+    if cut && widest && !(cheap && fill_rounds(count, multiprocessors, limits)) {
+        // Whatever the estimates: with 140 to 700 rows of 2^28 f32 in all, small chunks take 0.3 to 6 %
+        // less on an H200 than the best blocks for whole rows.
+        return Ok(vec![joined()?]);
     }
     if whole >= 128 {
         forms.push(block("a block a row", v, whole, true, few)?);
-        if few && whole >= 2048 {
-            forms.push(chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true)?);
+        if cut && !widest {
+            forms.push(joined()?);
         }
     }
     // Whole vectors even so, counted from the last multiple of 16 bytes before each row.
@@ -173,16 +184,24 @@ fn rows(
         };
         let wide = |form: Form| Form { wide: Some(near), ..form };
         forms.push(wide(if v == 1 && whole <= 256 {
-            lanes_from_before(full, whole)?
+            lanes::from_before(full, whole)?
         } else {
             block("a block a row, by vectors from before its beginning", full, whole, false, few)?
         }));
         if few && whole >= 2048 {
             let name = "blocks for chunks of a row, by vectors from before its beginning";
-            forms.push(wide(chunks(name, full, whole, false)?));
+            forms.push(wide(chunks(name, full, whole, false, cheap)?));
         }
     }
     Ok(forms)
+}
+
+/// Whether blocks of 1024 threads, one for each row, leave at most a twentieth of the places for them
+/// empty.
+fn fill_rounds(rows: usize, multiprocessors: usize, limits: &DeviceInfo) -> bool {
+    let each = usize::try_from(limits.max_threads_per_multiprocessor).unwrap_or(2048) / 1024;
+    let places = rows.div_ceil(multiprocessors * each.max(1)) * multiprocessors * each.max(1);
+    rows * 20 >= places * 19
 }
 
 /// Misaligned rows that are too short for vectors counted from before their beginnings: a block
@@ -239,29 +258,8 @@ fn staged_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Di
     Form::new(name, &(copy + add), Space::new().parameter("rows", list([rows]))).map(Some)
 }
 
-/// Several rows per block, each read by some lanes of a warp in whole vectors, counted from the
-/// last multiple of 16 bytes before each row. The number of lanes is chosen for four to eight
-/// iterations, as measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
-fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
-    let lanes = if whole <= 60 {
-        WARP / 4
-    } else if whole <= 120 {
-        WARP / 2
-    } else {
-        WARP
-    };
-    let steps = format!(
-        "split_iname(s, $rows)\n\
-         split_iname(i, $width)\n\
-         split_iname(i_inner, {full}, outer=i_lane, inner=i_vec)\n\
-         tag_inames(s_outer: block.x, s_inner: thread.y, i_lane: thread.x, i_vec: vec)\n"
-    );
-    let space = Space::new().parameter("width", list([lanes * full])).parameter("rows", list([128 / lanes]));
-    Form::new("a few lanes a row, by vectors from before its beginning", &steps, space)
-}
-
 /// The split of a loop's tail into vectors, if there are any.
-fn vectors(v: usize, of: &str, lane: &str) -> (String, String) {
+pub(super) fn vectors(v: usize, of: &str, lane: &str) -> (String, String) {
     if v == 1 {
         (String::new(), of.to_owned())
     } else {
@@ -269,71 +267,12 @@ fn vectors(v: usize, of: &str, lane: &str) -> (String, String) {
     }
 }
 
-fn vector_tag(v: usize) -> &'static str {
+pub(super) fn vector_tag(v: usize) -> &'static str {
     if v == 1 { "" } else { ", i_vec: vec" }
 }
 
-fn assumed(v: usize, aligned: bool) -> String {
+pub(super) fn assumed(v: usize, aligned: bool) -> String {
     if v == 1 || !aligned { String::new() } else { format!("assume(len % {v} = 0)\n") }
-}
-
-/// A few lanes of a warp per row, several rows per thread.
-///
-/// The number of iterations per lane matters more than the estimate accounts for. In NVRTC's code
-/// for sm_90a (f32, f16) the loop over four rows is unrolled twice and that over two rows four
-/// times (f64: both four times), with the remainder first. If some lanes of a warp have one
-/// iteration more than others, they may diverge there: with rows of 18 vectors, 16 lanes and four
-/// rows per thread, 14 lanes execute their only iteration as such a remainder, while the other two
-/// skip it and issue both of theirs after the first have waited for their loads. Rows of 72 f32
-/// then take 1.18 times as long as with 32 lanes (`crates/tuner/tests/recorded/short_rows.txt`).
-/// Lanes stay together if
-///
-/// * all have the same number of iterations, or at most one: as many lanes as a row has vectors,
-///   rounded up to a power of two;
-/// * two rows per thread take up to three iterations, all of which are remainder. For rows that a
-///   warp has enough lanes for, idle lanes cost less than a second iteration, unless one vector
-///   remains, which is in a sector that the next row needs as well.
-///
-/// For longer rows, half the lanes would take four iterations or more; the fewest iterations are
-/// used.
-///
-/// `together`: only these choices. Otherwise, with shorter loads or expensive joins, idle lanes
-/// cost more, and the estimate decides.
-fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
-    let (split, lane) = vectors(v, "i_inner", "i_lane");
-    let steps = format!(
-        "{}split_iname(s, $block_rows)\n\
-         split_iname(s_inner, $rows, outer=s_part, inner=s_row)\n\
-         split_iname(i, $width)\n{split}\
-         tag_inames(s_outer: block.x, s_row: thread.y, {lane}: thread.x{}, s_part: ilp)\n",
-        assumed(v, true),
-        vector_tag(v)
-    );
-    // Lanes of a warp, no more than a row has work for.
-    let most = whole.next_power_of_two().clamp(2, WARP);
-    let half = most / 2;
-    let two_rows = "block_rows == 2 * rows";
-    let up_to_four = format!("{two_rows} or block_rows == 4 * rows");
-    let (lanes, condition) = if together && whole == most && v == 8 {
-        // One vector per lane: f16 rows of 64 take 3.7 % longer with half as many lanes, which have
-        // twice the conversions.
-        (vec![most], up_to_four)
-    } else if !together || whole.is_multiple_of(half) {
-        (vec![half, most], up_to_four)
-    } else if whole > most {
-        (if whole <= 3 * half { vec![half, most] } else { vec![most] }, two_rows.to_owned())
-    } else if whole == half + 1 {
-        (vec![half, most], format!("{two_rows} or block_rows == 4 * rows and width == {}", most * v))
-    } else {
-        (vec![most], up_to_four)
-    };
-    let space = Space::new()
-        .parameter("width", list(lanes.into_iter().filter(|l| *l >= 2).map(|l| l * v)))
-        .parameter("rows", [4, 8, 16, 32, 64])
-        .parameter("block_rows", [8, 16, 32, 64, 128, 256])
-        .require(&format!("rows * width // {v} >= 128 and rows * width // {v} <= 256"))?
-        .require(&condition)?;
-    Form::new("a few lanes a row", &steps, space)
 }
 
 fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -> Result<Form, Diagnostic> {
@@ -345,16 +284,18 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         assumed(v, aligned),
         vector_tag(v)
     );
-    // A vector has as many loads in flight as the parts have otherwise. Vectors from before a row's
-    // beginning add the work of finding it, and of the ends: the longer the rows, the more threads
-    // share them, as measured at seventeen lengths from 515 to 200001 f32. One vector per thread is
-    // best if the compiler unrolls the loop; rows with only a few iterations per thread do not
-    // profit from that and have parts.
+    // Vectors from before a row's beginning add the work of finding it, and of the ends: the longer
+    // the rows, the more threads share them, as measured at seventeen lengths from 515 to 200001 f32.
+    // The same holds of aligned rows, as measured at 768, 900, 1000 and the powers of two from 1024 to
+    // 2^18: with four vectors of each thread in flight, as long as blocks are small.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
         // If a multiprocessor has few rows, they alone have to keep it busy.
         (_, true) if few => (&[128, 256, 512, 1024], &[1, 4]),
-        (_, true) => (&[128, 256], &[1, 4]),
+        (_, true) if whole <= 1 << 8 => (&[64], &[4]),
+        (_, true) if whole <= 1 << 10 => (&[128], &[4]),
+        (_, true) if whole <= 1 << 11 => (&[256], &[4]),
+        (_, true) => (&[512], &[2]),
         (_, false) if whole >= 1 << 14 => (&[768], &[1]),
         (_, false) if whole >= 1 << 12 => (&[512], &[1]),
         (_, false) if whole >= 1 << 10 => (&[256], &[1]),
@@ -367,10 +308,16 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         .parameter("step", list(threads.iter().map(|t| t * v)))
         .parameter("tile", list(tiles))
         .require(&conditions.join(" or "))?;
-    Form::new(name, &steps, space)
+    Ok(Form { block: true, ..Form::new(name, &steps, space)? })
 }
 
-fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<Form, Diagnostic> {
+fn chunks(
+    name: &'static str,
+    v: usize,
+    whole: usize,
+    aligned: bool,
+    cheap: bool,
+) -> Result<Form, Diagnostic> {
     let (split, thread) = vectors(v, "i_lanes", "i_thread");
     let steps = format!(
         "{}split_iname(i, $chunk, outer=i_chunk, inner=i_rest)\n\
@@ -382,12 +329,13 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
     );
     // Chunks are on the second dimension of the grid.
     let enough = whole.div_ceil(TARGET.most_blocks as usize).next_power_of_two();
-    let sizes = [2048, 8192].map(|c| c.max(enough) * v);
+    let sizes: &[usize] = if cheap { &[2048] } else { &[2048, 8192] };
+    let tiles: &[usize] = if cheap { &[1024] } else { &[512, 1024] };
     let space = Space::new()
-        .parameter("chunk", list(sizes))
+        .parameter("chunk", list(sizes.iter().map(|c| c.max(&enough) * v)))
         .parameter("step", list([256 * v]))
-        .parameter("tile", list([512 * v, 1024 * v]));
-    Ok(Form { shared: true, ..Form::new(name, &steps, space)? })
+        .parameter("tile", list(tiles.iter().map(|t| t * v)));
+    Ok(Form { block: true, shared: true, ..Form::new(name, &steps, space)? })
 }
 
 /// A warp or a block per segment, if their lengths are known to be similar.

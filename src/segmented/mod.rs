@@ -45,8 +45,10 @@ mod compiled;
 mod cut;
 mod declare;
 mod forms;
+mod lanes;
 mod reduce;
 mod shape;
+mod waves;
 
 pub use compiled::{CompiledReduce, Reduced, segmented_reduce};
 pub use reduce::{Chosen, Operator, SegmentedReduce};

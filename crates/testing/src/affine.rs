@@ -235,11 +235,12 @@ impl Maker {
         }
         for value in values {
             // An even factor if an array is read a second time: if both reads are of one cell, the
-            // sum of two odd factors would lose one of its bits in every iteration.
+            // sum of two odd factors would lose one of its bits in every iteration. Twice an odd
+            // number: a cell whose own value is read so loses no more than that.
             let factor = self.odd();
             let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
             let again = terms.iter().any(|t| array(t) == array(value));
-            terms.push(format!("{value} * {}", if again { factor + 1 } else { factor }));
+            terms.push(format!("{value} * {}", if again { factor / 4 * 4 + 2 } else { factor }));
         }
         terms.push(self.odd().to_string());
         terms.join(" + ")
