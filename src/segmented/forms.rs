@@ -92,8 +92,8 @@ pub(super) fn of(
     match *shape {
         Shape::Rows { count, length } => {
             let waves = Waves::of([count, length], dtype, results, machine);
-            // Two results of a row are not stored in waves. The elements of short rows are evict-first
-            // instead, if the cache holds the results beside them.
+            // Two results of a row are not stored in waves. The elements of short rows are
+            // evict-first instead, if the cache holds the results beside them.
             let stream = results.len() > 1 && are_held(count, state, machine);
             let mut forms = rows(dtype, state, [count, length], waves.is_some(), machine, limits)?;
             for form in &mut forms {
@@ -159,8 +159,8 @@ fn rows(
     let cut = few && whole >= 2048;
     let joined = || chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true, cheap);
     if cut && widest && !(cheap && fill_rounds(count, multiprocessors, limits)) {
-        // Whatever the estimates: with 140 to 700 rows of 2^28 f32 in all, small chunks take 0.3 to 6 %
-        // less on an H200 than the best blocks for whole rows.
+        // Whatever the estimates: with 140 to 700 rows of 2^28 f32 in all, small chunks take 0.3 to
+        // 6 % less on an H200 than the best blocks for whole rows.
         return Ok(vec![joined()?]);
     }
     if whole >= 128 {
@@ -196,8 +196,8 @@ fn rows(
     Ok(forms)
 }
 
-/// Whether blocks of 1024 threads, one for each row, leave at most a twentieth of the places for them
-/// empty.
+/// Whether blocks of 1024 threads, one for each row, leave at most a twentieth of the places for
+/// them empty.
 fn fill_rounds(rows: usize, multiprocessors: usize, limits: &DeviceInfo) -> bool {
     let each = usize::try_from(limits.max_threads_per_multiprocessor).unwrap_or(2048) / 1024;
     let places = rows.div_ceil(multiprocessors * each.max(1)) * multiprocessors * each.max(1);
@@ -285,9 +285,9 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         vector_tag(v)
     );
     // Vectors from before a row's beginning add the work of finding it, and of the ends: the longer
-    // the rows, the more threads share them, as measured at seventeen lengths from 515 to 200001 f32.
-    // The same holds of aligned rows, as measured at 768, 900, 1000 and the powers of two from 1024 to
-    // 2^18: with four vectors of each thread in flight, as long as blocks are small.
+    // the rows, the more threads share them, as measured at seventeen lengths from 515 to 200001
+    // f32. The same holds of aligned rows, as measured at 768, 900, 1000 and the powers of two from
+    // 1024 to 2^18: with four vectors of each thread in flight, as long as blocks are small.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
         // If a multiprocessor has few rows, they alone have to keep it busy.

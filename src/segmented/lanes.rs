@@ -82,10 +82,10 @@ pub(super) fn suit_waves(whole: usize) -> bool {
 
 /// The same where results are stored in waves, for rows of whole vectors of 16 bytes; the stores
 /// then have to take few instructions. As few lanes share a row as need two iterations, or three if
-/// most of them were idle in the second, or all lanes one if hardly any is idle. Measured at 13, 15,
-/// 17, 18, 20, 21, 25, 28, 30, 34, 40, 46, 50, 75 and 125 vectors (f32) with four rows a thread:
-/// other lanes take up to 20 % more, the best choices without waves up to 4 % more. Where lanes are
-/// never idle, the estimate decides as it does without waves.
+/// most of them were idle in the second, or all lanes one if hardly any is idle. Measured at 13,
+/// 15, 17, 18, 20, 21, 25, 28, 30, 34, 40, 46, 50, 75 and 125 vectors (f32) with four rows a
+/// thread: other lanes take up to 20 % more, the best choices without waves up to 4 % more. Where
+/// lanes are never idle, the estimate decides as it does without waves.
 pub(super) fn in_waves(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let most = most_lanes(whole);
     if whole.is_multiple_of(most / 2) || !suit_waves(whole) {

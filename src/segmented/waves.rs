@@ -22,21 +22,21 @@ pub(super) struct Waves<'n> {
 }
 
 impl Waves<'_> {
-    /// Those of so many rows of a length, if they are short enough for the stores to matter, and more
-    /// is read than the L2 cache holds, so that there are lines to evict. `results` has the arrays
-    /// with the bytes of an element.
+    /// Those of so many rows of a length, if they are short enough for the stores to matter, and
+    /// more is read than the L2 cache holds, so that there are lines to evict. `results` has the
+    /// arrays with the bytes of an element.
     ///
     /// A wave takes a sixth of the cache, which is at most what an H200 grants to persisting lines,
     /// or less, for three waves and a half; a window has room for the rows that the device works on
     /// at a time, whose results are stored in no order. Sums of 2^28 f32 in rows of 64, 128 and 256
-    /// take 4.5, 2.7 and 1.8 % less than without waves on an H200, whether the kernel before has left
-    /// the cache as it was, clean, or full of lines that it has written. Evict-first loads of the
-    /// elements, instead, take 3 to 5 % less than others in a clean cache, and 3 to 7 % more in one
-    /// that has just been written to: the written lines stay, and the elements have the rest of it.
+    /// take 4.5, 2.7 and 1.8 % less than without waves on an H200, whether the kernel before has
+    /// left the cache as it was, clean, or full of lines that it has written. Evict-first loads of
+    /// the elements, instead, take 3 to 5 % less than others in a clean cache, and 3 to 7 % more in
+    /// one that has just been written to: the written lines stay, and the elements have the rest.
     ///
-    /// Other rows, and those without vectors of 16 bytes, are stored so only where their results take
-    /// more than half of the cache. Values and indices of argmax take 6 to 7 % longer in waves, measured at 16 and 64
-    /// f32: it is bound by instructions.
+    /// Other rows, and those without vectors of 16 bytes, are stored so only where their results
+    /// take more than half of the cache. Values and indices of argmax take 6 to 7 % longer in
+    /// waves, measured at 16 and 64 f32: it is bound by instructions.
     pub fn of<'n>(
         [count, length]: [usize; 2],
         dtype: DType,
