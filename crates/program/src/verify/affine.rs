@@ -101,7 +101,7 @@ impl Reading<'_> {
     }
 
     /// `low + gap <= high`, each bound of a minimum or maximum by itself.
-    fn compare(&mut self, low: &Value, high: &Value, gap: i64, rows: &mut Rows) -> Result<bool> {
+    pub fn compare(&mut self, low: &Value, high: &Value, gap: i64, rows: &mut Rows) -> Result<bool> {
         if let ValueKind::Binary(BinOp::Max, a, b) = &low.kind {
             let first = self.compare(a, high, gap, rows)?;
             return Ok(self.compare(b, high, gap, rows)? && first);

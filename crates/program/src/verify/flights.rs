@@ -377,7 +377,7 @@ impl<'r, 'p> Walk<'r, 'p> {
 
     /// A flight on a side of a choice; `None` where it cannot come there.
     fn goes(&self, flight: Flight, side: &Side) -> Result<Option<Flight>> {
-        self.so_far(flight, &side.rows, side.exact)
+        self.so_far(flight, &side.taken.rows, side.taken.exact)
     }
 
     /// A flight on a way on which these hold at the place that it has reached; `None` where that

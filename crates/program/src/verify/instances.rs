@@ -25,7 +25,10 @@ use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part, PartRef};
 use loopwright_legality::{Presence, is_coordinate};
 use loopwright_poly::{Result, System, Table, TableSet};
 
-use super::reading::{Given, Named, Reading, Scope, ScopeId};
+use super::{
+    cases::case_with,
+    reading::{Given, Named, Reading, Scope, ScopeId},
+};
 use crate::{Instances, LeafId, Program, Step};
 
 /// What is wrong with the executions of a statement.
@@ -215,11 +218,18 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(implied)
     }
 
-    /// A point of the premises where a constraint does not hold.
-    fn against(&self, flaw: Flaw, system: &System, c: &Constraint, exact: bool) -> Result<Option<Misfit>> {
+    /// A point of the premises where a constraint does not hold, though of each of these lists some
+    /// constraint does.
+    fn against(
+        &mut self,
+        flaw: Flaw,
+        system: &System,
+        c: &Constraint,
+        either: &[Vec<Constraint>],
+        exact: bool,
+    ) -> Result<Option<Misfit>> {
         for not in c.negations()? {
-            if !system.is_empty_with(std::slice::from_ref(&not))? {
-                let case = system.with(&[not])?;
+            if let Some(case) = case_with(&system.with(&[not])?, either, &mut self.queries)? {
                 let exact = exact && !case.names().iter().any(|n| self.reading.data.contains(n));
                 return Ok(Some(Misfit { flaw, case, exact }));
             }
@@ -239,7 +249,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         for c in &scope.rows {
             if !self.implied(&premises, c)? {
                 let system = self.system(&premises)?;
-                if let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, true)? {
+                if let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, &[], true)? {
                     return Ok(Some(misfit));
                 }
             }
@@ -272,29 +282,13 @@ impl<'r, 'p> Coverage<'r, 'p> {
             for b in &scopes[k + 1..] {
                 let (a, b) = (self.reading.scope(*a), self.reading.scope(*b));
                 let system = System::new(&[self.context, &a.rows, &b.rows].concat())?;
-                let either: Vec<&[Constraint]> =
-                    a.either.iter().chain(&b.either).map(Vec::as_slice).collect();
-                if a.unread || b.unread || self.meets(&system, &either)? {
+                let either = [&a.either[..], &b.either].concat();
+                if a.unread || b.unread || case_with(&system, &either, &mut self.queries)?.is_some() {
                     return Ok(false);
                 }
             }
         }
         Ok(true)
-    }
-
-    /// Whether a system has a point where of each list some constraint holds.
-    fn meets(&mut self, system: &System, either: &[&[Constraint]]) -> Result<bool> {
-        self.queries += 1;
-        if system.is_empty()? {
-            return Ok(false);
-        }
-        let Some((first, rest)) = either.split_first() else { return Ok(true) };
-        for c in *first {
-            if self.meets(&system.with(std::slice::from_ref(c))?, rest)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// An instance that none of these scopes runs.
@@ -374,8 +368,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
         for c in &allowed {
             if !self.implied(&premises, c)? {
                 let system = self.system(&premises)?;
-                if let Some(misfit) = self.against(Flaw::Extra(leaf), &system, c, scope.exact)? {
-                    return Ok(Some(misfit));
+                let misfit = self.against(Flaw::Extra(leaf), &system, c, &scope.either, scope.is_whole())?;
+                if misfit.is_some() {
+                    return Ok(misfit);
                 }
             }
         }
@@ -419,6 +414,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             return Ok(None);
         }
         let system = self.system(&premises)?;
-        self.against(Flaw::Index(name.clone()), &system, &equal, self.reading.scope(scope).exact)
+        let scope = self.reading.scope(scope);
+        self.against(Flaw::Index(name.clone()), &system, &equal, &scope.either, scope.is_whole())
     }
 }

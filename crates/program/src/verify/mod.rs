@@ -59,6 +59,7 @@
 
 mod affine;
 mod atoms;
+mod cases;
 mod claims;
 mod flights;
 mod given;

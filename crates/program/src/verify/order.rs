@@ -3,12 +3,18 @@
 //! Only barriers order the threads of a block. All threads reach the same barriers in the same
 //! order (`uniform`), which divide the run of a block into phases; two accesses by different
 //! threads are ordered if their phases differ. Accesses of one phase follow from the structure: the
-//! *head* of a body is what may run before its first certain barrier, its *tail* what may run after
-//! its last. Where two neighbouring statements have no certain barrier between them, the tail of
-//! the first shares a phase with the head of the second; across the back edge of a loop that
-//! contains a barrier, the tail of the body shares one with the head of the next iteration. In a
-//! loop without a barrier, all iterations belong to one phase. A barrier inside a conditional or a
-//! loop is not certain for the statements around it.
+//! *head* of a body is what may run before its first barrier, its *tail* what may run after its
+//! last. The tail of a statement may share a phase with the head of one that stands behind it,
+//! unless a barrier stands on every way from the one to the other. Across the back edge of a loop
+//! that contains a barrier, the tail of the body may share one with the head of the next iteration.
+//! In a loop without a barrier, all iterations belong to one phase.
+//!
+//! A way without a barrier leads through a choice on a side without one, and past a loop that has no
+//! iteration: what that says is noted with the way (`ways`), and is part of the question whether two
+//! accesses meet. Of a loop whose every iteration has a barrier, the head is that of the first
+//! iteration, and the tail that of the last. Where a way says something that is not affine, or leads
+//! through iterations that may have a barrier, this is left out; what meets by that is unknown, not
+//! refuted.
 //!
 //! If each warp has its own part of an array in shared memory, selected by a subscript that differs
 //! between warps, only lanes of one warp can conflict. Warp barriers, which all lanes of a warp
@@ -20,6 +26,8 @@
 //! iteration of all loops around it, where data decide whether they touch one cell. Every other
 //! pair has to be ordered as without it.
 
+mod ways;
+
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
@@ -27,10 +35,12 @@ use loopwright_legality::{Load, facts_exclude, is_common_to, is_coordinate, prim
 use loopwright_poly::{Result, System, Table};
 
 use super::{
-    reading::{Node, Reading, Touch, TouchId},
+    cases::case_with,
+    reading::{Barrier, Loop, Node, Reading, ScopeId, Touch, TouchId},
     uniform::Varying,
 };
 use crate::{LeafId, Memory, Scope as SyncScope, Step};
+use ways::{End, Ends, Way};
 
 /// The relation of the two executions' threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +55,10 @@ pub(super) enum Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Iteration {
     Next,
+    /// Any later one.
     Later,
+    /// Any later one that is reached without a barrier.
+    Perhaps,
 }
 
 /// Two accesses that nothing orders.
@@ -58,14 +71,6 @@ pub(super) struct Meeting {
     pub case: System,
     /// Whether each point of the case is a pair that runs.
     pub exact: bool,
-}
-
-/// What may run before the first certain barrier of a body and after its last.
-#[derive(Clone, Debug, Default)]
-struct Ends {
-    head: Vec<TouchId>,
-    tail: Vec<TouchId>,
-    certain: bool,
 }
 
 /// Whether a name has a value of its own in each execution.
@@ -90,6 +95,7 @@ pub(super) struct Order<'r, 'p> {
     /// are empty.
     asked: Vec<(System, Table<Constraint, bool>)>,
     pub queries: usize,
+    /// The first pair that runs, or else the first one of which that is not known.
     found: Option<Meeting>,
 }
 
@@ -129,7 +135,7 @@ impl<'r, 'p> Order<'r, 'p> {
                     self.blocks(&touches)?;
                 }
             }
-            if self.found.is_some() {
+            if self.is_settled() {
                 return Ok(self.found.take());
             }
             let both = self.alike(&touches, Who::Threads)?;
@@ -154,6 +160,11 @@ impl<'r, 'p> Order<'r, 'p> {
 
     fn touch(&self, id: TouchId) -> &'r Touch {
         &self.reading.touches[id]
+    }
+
+    /// Whether a pair is found that runs.
+    fn is_settled(&self) -> bool {
+        self.found.as_ref().is_some_and(|meeting| meeting.exact)
     }
 
     /// The axes on which two threads of a block (two blocks) can differ.
@@ -251,9 +262,10 @@ impl<'r, 'p> Order<'r, 'p> {
 
     /// All pairs of accesses of different blocks.
     fn blocks(&mut self, touches: &[TouchId]) -> Result<()> {
-        for (k, x) in touches.iter().enumerate() {
-            for y in &touches[k..] {
-                self.pair(*x, *y, Who::Blocks, None)?;
+        let ends: Vec<End> = touches.iter().map(|t| End::of(*t)).collect();
+        for (k, x) in ends.iter().enumerate() {
+            for y in &ends[k..] {
+                self.pair(x, y, Who::Blocks, None)?;
             }
         }
         Ok(())
@@ -265,31 +277,49 @@ impl<'r, 'p> Order<'r, 'p> {
         if self.of_warp.is_some() { of.joins_lanes } else { of.synchronises }
     }
 
+    /// Whether a barrier orders the threads that are compared.
+    fn counts(&self, barrier: &Barrier<'_>) -> bool {
+        match (barrier.among, &self.of_warp) {
+            (SyncScope::Block, _) => true,
+            (SyncScope::Warp, Some(varying)) => !barrier.around.iter().any(|(_, d)| varying.decision(d)),
+            (SyncScope::Warp, None) => false,
+        }
+    }
+
+    /// Whether a barrier that counts stands in a body.
+    fn has_barrier(&self, nodes: &[Node<'_>]) -> bool {
+        nodes.iter().any(|node| match node {
+            Node::Barrier(barrier) => self.counts(barrier),
+            Node::Loop(_, body) => self.has_barrier(body),
+            Node::Choice(sides) => sides.iter().any(|(_, body)| self.has_barrier(body)),
+            Node::Touches(_) | Node::Together(_) | Node::Commit(_) | Node::Wait(..) => false,
+        })
+    }
+
+    /// Whether nothing runs in a scope where these hold too.
+    fn is_never(&mut self, scope: ScopeId, also: &[Constraint]) -> Result<bool> {
+        let scope = self.reading.scope(scope);
+        let system = System::new(&[self.context, &scope.rows, also].concat())?;
+        Ok(case_with(&system, &scope.either, &mut self.queries)?.is_none())
+    }
+
     /// Pairs of two lists, each of the first against each of the second.
-    fn meet(&mut self, first: &[TouchId], second: &[TouchId], at: Option<(usize, Iteration)>) -> Result<()> {
+    fn meet(&mut self, first: &[End], second: &[End], at: Option<(usize, Iteration)>) -> Result<()> {
         for x in first {
             for y in second {
-                self.pair(*x, *y, Who::Threads, at)?;
+                self.pair(x, y, Who::Threads, at)?;
             }
         }
         Ok(())
     }
 
     fn body(&mut self, nodes: &[Node<'_>]) -> Result<Ends> {
-        let mut ends = Ends::default();
+        let mut ends = Ends::open();
         for node in nodes {
             let child = self.node(node)?;
             self.meet(&ends.tail, &child.head, None)?;
-            if !ends.certain {
-                ends.head.extend(&child.head);
-            }
-            if child.certain {
-                ends.certain = true;
-                ends.tail = child.tail;
-            } else {
-                ends.tail.extend(child.tail);
-            }
-            if self.found.is_some() {
+            ends.then(child);
+            if self.is_settled() {
                 break;
             }
         }
@@ -298,50 +328,104 @@ impl<'r, 'p> Order<'r, 'p> {
 
     fn node(&mut self, node: &Node<'_>) -> Result<Ends> {
         match node {
-            Node::Barrier(b) => {
-                let counts = match (b.among, &self.of_warp) {
-                    (SyncScope::Block, _) => true,
-                    (SyncScope::Warp, Some(varying)) => !b.around.iter().any(|(_, d)| varying.decision(d)),
-                    (SyncScope::Warp, None) => false,
-                };
-                Ok(Ends { certain: counts, ..Ends::default() })
-            }
-            Node::Together(_) => Ok(Ends::default()),
+            Node::Barrier(barrier) => Ok(match (self.counts(barrier), barrier.among) {
+                (true, _) => Ends::default(),
+                (false, SyncScope::Warp) => Ends { past: vec![Way::of_lanes()], ..Ends::default() },
+                (false, SyncScope::Block) => Ends::open(),
+            }),
+            Node::Together(_) => Ok(Ends::open()),
             // Those order nothing between threads by themselves: see `flights`.
-            Node::Commit(_) | Node::Wait(..) => Ok(Ends::default()),
+            Node::Commit(_) | Node::Wait(..) => Ok(Ends::open()),
             Node::Touches(touches) => {
-                let own: Vec<TouchId> = touches
+                let own: Vec<End> = touches
                     .iter()
-                    .copied()
-                    .filter(|t| self.shared.contains(&self.touch(*t).memory))
+                    .filter(|t| self.shared.contains(&self.touch(**t).memory))
+                    .map(|t| End::of(*t))
                     .collect();
                 for (k, x) in own.iter().enumerate() {
-                    self.meet(&[*x], &own[k..], None)?;
+                    self.meet(std::slice::from_ref(x), &own[k..], None)?;
                 }
-                Ok(Ends { head: own.clone(), tail: own, certain: false })
+                Ok(Ends { head: own.clone(), tail: own, ..Ends::open() })
             }
-            Node::Choice([(_, body), (_, otherwise)]) => {
-                let (mut a, b) = (self.body(body)?, self.body(otherwise)?);
-                // Threads of one phase may go different ways; where a barrier is inside, all go the
-                // same.
-                self.meet(&a.tail, &b.head, None)?;
-                a.head.extend(b.head);
-                a.tail.extend(b.tail);
-                a.certain &= b.certain;
-                Ok(a)
-            }
-            Node::Loop(number, body) => {
-                let mut ends = self.body(body)?;
-                if self.joins(*number) {
-                    // With a certain barrier in the body, the phases of all but neighbouring
-                    // iterations differ.
-                    let iteration = if ends.certain { Iteration::Next } else { Iteration::Later };
-                    self.meet(&ends.tail, &ends.head, Some((*number, iteration)))?;
+            Node::Choice(sides) => {
+                let mut ends = Ends::default();
+                if !sides.iter().any(|(_, body)| self.has_barrier(body)) {
+                    // Threads of one phase may go different ways.
+                    for (_, body) in sides {
+                        let own = self.body(body)?;
+                        self.meet(&ends.tail, &own.head, None)?;
+                        ends.or(own, &Way::free());
+                    }
+                    return Ok(ends);
                 }
-                ends.certain = false;
+                // Where a barrier is inside, all go the same.
+                for (side, body) in sides {
+                    if !self.is_never(side.scope, &[])? {
+                        let own = self.body(body)?;
+                        ends.or(own, &Way::on(&side.taken));
+                    }
+                }
                 Ok(ends)
             }
+            Node::Loop(number, body) => {
+                let inside = self.body(body)?;
+                self.rounds(*number, inside, self.has_barrier(body))
+            }
         }
+    }
+
+    /// The ends of a loop with these of its body, in which a barrier stands that counts or none.
+    fn rounds(&mut self, number: usize, inside: Ends, has_barrier: bool) -> Result<Ends> {
+        let Ends { head, tail, past } = &inside;
+        if self.joins(number) {
+            // With a barrier on all ways through the body, the phases of all but neighbouring
+            // iterations differ.
+            let to: &[Iteration] = match (has_barrier, past.is_empty()) {
+                (false, _) if past.iter().any(Way::has_lanes) => &[Iteration::Perhaps],
+                (false, _) => &[Iteration::Later],
+                (true, true) => &[Iteration::Next],
+                (true, false) => &[Iteration::Next, Iteration::Perhaps],
+            };
+            for iteration in to {
+                self.meet(tail, head, Some((number, *iteration)))?;
+            }
+        }
+        if !has_barrier {
+            return Ok(inside);
+        }
+        let of = &self.reading.loops[number];
+        let mut ends = Ends { past: self.past_loop(of)?, ..Ends::default() };
+        let first =
+            of.ends[0].as_ref().map(|lower| Constraint::equal(&Aff::var(&of.name), lower)).transpose()?;
+        let first = match &first {
+            Some(first) => vec![Way::free().with(first)],
+            None => vec![Way::unknown()],
+        };
+        let last = Way::without(&of.goes_on)?;
+        for end in head {
+            ends.head.extend(first.iter().map(|way| end.on(way)));
+        }
+        for end in tail {
+            ends.tail.extend(last.iter().map(|way| end.on(way)));
+        }
+        if !past.is_empty() {
+            // The iterations before or behind may be without a barrier.
+            ends.head.extend(head.iter().map(|end| end.on(&Way::unknown())));
+            ends.tail.extend(tail.iter().map(|end| end.on(&Way::unknown())));
+            ends.past.push(Way::unknown());
+        }
+        Ok(ends)
+    }
+
+    /// The ways past a loop that has no iteration.
+    fn past_loop(&mut self, of: &Loop) -> Result<Vec<Way>> {
+        let mut past = Vec::new();
+        for way in Way::without(&of.begins)? {
+            if !self.is_never(of.scope, way.also())? {
+                past.push(way);
+            }
+        }
+        Ok(past)
     }
 
     /// Whether what is declared of data leaves no pair, whichever comes first in the loops around
@@ -365,9 +449,9 @@ impl<'r, 'p> Order<'r, 'p> {
 
     /// Asks about one pair: the second's execution is in the same iteration of all loops around
     /// both that have barriers in them, up to the one that is given.
-    fn pair(&mut self, x: TouchId, y: TouchId, who: Who, at: Option<(usize, Iteration)>) -> Result<()> {
-        let (first, second) = (self.touch(x), self.touch(y));
-        if self.found.is_some() || first.memory != second.memory || !(first.write || second.write) {
+    fn pair(&mut self, x: &End, y: &End, who: Who, at: Option<(usize, Iteration)>) -> Result<()> {
+        let (first, second) = (self.touch(x.touch), self.touch(y.touch));
+        if self.is_settled() || first.memory != second.memory || !(first.write || second.write) {
             return Ok(());
         }
         // Updates of one kind may come in any order.
@@ -393,6 +477,9 @@ impl<'r, 'p> Order<'r, 'p> {
                 .map(|l| &reading.loops[l].name)
                 .collect(),
         };
+        // Barriers of warps in loops of which no barrier counts.
+        let has_lanes =
+            who == Who::Threads && common.clone().any(|l| reading.loops[l].joins_lanes && !self.joins(l));
         let free: Vec<&Name> = common
             .clone()
             .map(|l| &reading.loops[l].name)
@@ -418,7 +505,22 @@ impl<'r, 'p> Order<'r, 'p> {
                 rows.push(c);
             }
         }
-        let mut exact = a.exact && b.exact && first.cell.iter().chain(&second.cell).all(Option::is_some);
+        for c in x.way.also() {
+            rows.push(c.clone());
+        }
+        for c in y.way.also() {
+            rows.push(Constraint { kind: c.kind, aff: other(&c.aff)? });
+        }
+        let mut either = a.either.clone();
+        for list in &b.either {
+            let of_second = |c: &Constraint| Ok(Constraint { kind: c.kind, aff: other(&c.aff)? });
+            either.push(list.iter().map(of_second).collect::<Result<_>>()?);
+        }
+        let mut exact = a.is_whole()
+            && b.is_whole()
+            && x.way.is_exact()
+            && y.way.is_exact()
+            && first.cell.iter().chain(&second.cell).all(Option::is_some);
         if let Some((number, iteration)) = at {
             let (l, step) = (&reading.loops[number].name, reading.loops[number].step);
             let (this, next) = (Aff::var(l), Aff::var(primed(l)));
@@ -426,10 +528,15 @@ impl<'r, 'p> Order<'r, 'p> {
                 (Iteration::Next, Step::Add(step)) => Constraint::equal(&next, &this.add_constant(step)?)?,
                 (Iteration::Next, Step::Halve) => Constraint::equal(&next, &this.floor_div(2)?)?,
                 (Iteration::Next, Step::Double) => Constraint::equal(&next, &this.scale(2)?)?,
-                (Iteration::Later, Step::Add(_) | Step::Double) => Constraint::lt(&this, &next)?,
-                (Iteration::Later, Step::Halve) => Constraint::lt(&next, &this)?,
+                (Iteration::Later | Iteration::Perhaps, Step::Add(_) | Step::Double) => {
+                    Constraint::lt(&this, &next)?
+                }
+                (Iteration::Later | Iteration::Perhaps, Step::Halve) => Constraint::lt(&next, &this)?,
             });
-            exact &= iteration == Iteration::Next;
+            exact &= iteration != Iteration::Perhaps;
+        }
+        if self.found.is_some() && !exact {
+            return Ok(());
         }
         let by_data = !a.loads.is_empty() || first.cell.iter().chain(&second.cell).any(Option::is_none);
         let part = |leaf: Option<LeafId>| reading.program.leaves.get(leaf?.0).map(|leaf| &leaf.part);
@@ -437,7 +544,7 @@ impl<'r, 'p> Order<'r, 'p> {
             && at.is_none()
             && by_data
             && part(first.leaf).is_some_and(|part_of| part(second.leaf) == Some(part_of));
-        let alike = x == y && at.is_none();
+        let alike = x.touch == y.touch && at.is_none();
         let both = self.number(rows)?;
         for axis in self.axes(who) {
             let (own, foreign) = (Aff::var(&axis), Aff::var(primed(&axis)));
@@ -455,11 +562,35 @@ impl<'r, 'p> Order<'r, 'p> {
                 if (vouched || !loads.is_empty()) && self.excluded(&case, &loads, &free, vouched)? {
                     continue;
                 }
-                self.found = Some(Meeting { first: x, second: y, who, case, exact });
+                let Some(mut case) = case_with(&case, &either, &mut self.queries)? else { continue };
+                if exact && (has_lanes || x.way.has_lanes() || y.way.has_lanes()) {
+                    match self.of_two_warps(&case)? {
+                        Some(apart) => case = apart,
+                        None => exact = false,
+                    }
+                }
+                if exact || self.found.is_none() {
+                    self.found = Some(Meeting { first: x.touch, second: y.touch, who, case, exact });
+                }
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// A case in which the two threads are of different warps of a block that lies along x.
+    fn of_two_warps(&self, case: &System) -> Result<Option<System>> {
+        let PerDim { y: 1, z: 1, .. } = self.reading.kernel.block else { return Ok(None) };
+        let x = Name::new(HardwareAxis::Block(Dim::X).coordinate());
+        let lanes = i64::from(self.reading.program.target.warp_size);
+        let (own, other) = (Aff::var(&x).floor_div(lanes)?, Aff::var(primed(&x)).floor_div(lanes)?);
+        for (low, high) in [(&own, &other), (&other, &own)] {
+            let apart = case.with(&[Constraint::lt(low, high)?])?;
+            if !apart.is_empty()? {
+                return Ok(Some(apart));
+            }
+        }
+        Ok(None)
     }
 }
 

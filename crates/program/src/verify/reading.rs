@@ -23,8 +23,8 @@ use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
 pub(super) use sets::{
-    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Scope, ScopeId, Side, Terms,
-    Touch, TouchId, Turn, lane_of, name_of_loop,
+    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Says, Scope, ScopeId, Side,
+    Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
 use super::integers::Asked;
@@ -372,9 +372,10 @@ impl<'p> Reading<'p> {
                         let mut rows = Rows::default();
                         let asked = if note.is_predicate() { Asked::Indices } else { Asked::All };
                         let exact = self.condition(cond, side, asked, &mut rows)?;
-                        own.0 = Side { rows: rows.all.clone(), exact: exact && rows.either.is_empty() };
+                        own.0.taken = Says::of(rows.clone(), exact);
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = self.enter(rows, exact);
+                        own.0.scope = self.scope;
                         self.path.push(Turn::Side(side));
                         own.1 = self.nodes(body)?;
                         self.path.pop();
@@ -393,10 +394,15 @@ impl<'p> Reading<'p> {
                     let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
                     let ends = [self.aff(lower)?, self.aff(upper)?];
+                    let begins = self.begins(lower, upper, *step)?;
+                    let goes_on = self.goes_on(&name, upper, *step)?;
                     self.loops.push(Loop {
                         name: name.clone(),
                         step: *step,
                         ends,
+                        scope: self.scope,
+                        begins,
+                        goes_on,
                         synchronises: synchronises(body, &[SyncScope::Block]),
                         joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
                         has_events: has_events(body),
@@ -473,6 +479,34 @@ impl<'p> Reading<'p> {
             self.path.pop();
         }
         Ok(nodes)
+    }
+
+    /// That a loop has an iteration.
+    fn begins(&mut self, lower: &Value, upper: &Value, step: Step) -> Result<Says> {
+        let mut rows = Rows::default();
+        let exact = match (step, self.aff(lower)?) {
+            (Step::Halve, Some(first)) => {
+                rows.all.push(Constraint::nonneg(first.add_constant(-1)?));
+                true
+            }
+            (Step::Halve, None) => false,
+            (Step::Add(_) | Step::Double, _) => self.compare(lower, upper, 1, &mut rows)?,
+        };
+        Ok(Says::of(rows, exact))
+    }
+
+    /// That the iteration of a loop with this value is not the last one.
+    fn goes_on(&mut self, counter: &Name, upper: &Value, step: Step) -> Result<Says> {
+        let (counter, mut rows) = (Aff::var(counter), Rows::default());
+        let exact = match step {
+            Step::Add(step) => self.below(&counter.add_constant(step)?, upper, &mut rows)?,
+            Step::Double => self.below(&counter.scale(2)?, upper, &mut rows)?,
+            Step::Halve => {
+                rows.all.push(Constraint::nonneg(counter.add_constant(-2)?));
+                true
+            }
+        };
+        Ok(Says::of(rows, exact))
     }
 
     /// The scope of a statement of a part, with the values of inames that no loop counts. One that

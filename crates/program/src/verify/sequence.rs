@@ -38,6 +38,7 @@ use loopwright_poly::{Result, System};
 
 use super::{
     Finding,
+    cases::case_with,
     reading::{Reading, Turn},
 };
 use crate::{LeafId, Program, Step};
@@ -207,7 +208,7 @@ impl<'p> Sequence<'p> {
                     either.push(list.iter().map(renamed).collect::<Result<_>>()?);
                 }
                 let system = System::new(&rows)?;
-                if let Some(case) = meets(&system, &either, &mut self.queries)? {
+                if let Some(case) = case_with(&system, &either, &mut self.queries)? {
                     let part = self.part(placed);
                     let message = format!("{part} may run more than once for one of its instances");
                     let found = Diagnostic::new("repeated-instance", message);
@@ -396,7 +397,7 @@ impl<'p> Sequence<'p> {
             if !way.and(&cell).is_possible() {
                 continue;
             }
-            let Some(case) = meets(&both.with(&way.rows)?, &either, &mut self.queries)? else { continue };
+            let Some(case) = case_with(&both.with(&way.rows)?, &either, &mut self.queries)? else { continue };
             if !loads.is_empty() && facts_exclude(&case, &loads, &self.program.facts)? {
                 continue;
             }
@@ -431,21 +432,6 @@ struct Both<'a, 'k> {
 /// Whether the order of two accesses to one cell matters.
 fn depend(a: &Event, b: &Event) -> bool {
     !a.touch.commutes_with(b.touch)
-}
-
-/// A case of a system in which of each list some constraint holds.
-fn meets(system: &System, either: &[Vec<Constraint>], queries: &mut usize) -> Result<Option<System>> {
-    *queries += 1;
-    if system.is_empty()? {
-        return Ok(None);
-    }
-    let Some((first, rest)) = either.split_first() else { return Ok(Some(system.clone())) };
-    for c in first {
-        if let Some(case) = meets(&system.with(std::slice::from_ref(c))?, rest, queries)? {
-            return Ok(Some(case));
-        }
-    }
-    Ok(None)
 }
 
 fn finding(

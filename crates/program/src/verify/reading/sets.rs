@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Kind, Name};
 use loopwright_legality::Load;
 
 use crate::{
@@ -47,10 +47,17 @@ impl Rows {
     pub fn one_of(&mut self, one: Rows, other: Rows) {
         let (one, other) = (one.alternatives(), other.alternatives());
         for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
-            // What both say is no alternative.
-            match (a.as_slice(), b.as_slice()) {
-                ([x], [y]) if x == y => self.all.push(x.clone()),
-                _ => self.either.push([&a[..], b].concat()),
+            let mut list: Vec<Constraint> = Vec::new();
+            for c in a.iter().chain(b) {
+                // What follows from one that is there already is no alternative to it.
+                if !list.iter().any(|known| follows(known, c)) {
+                    list.retain(|known| !follows(c, known));
+                    list.push(c.clone());
+                }
+            }
+            match list.as_slice() {
+                [c] => self.all.push(c.clone()),
+                _ => self.either.push(list),
             }
         }
     }
@@ -59,6 +66,13 @@ impl Rows {
     pub fn alternatives(self) -> Vec<Vec<Constraint>> {
         self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
     }
+}
+
+/// Whether a constraint plainly follows from another one: if it is the same one, or differs from it
+/// by a constant.
+fn follows(c: &Constraint, from: &Constraint) -> bool {
+    let by_constant = || c.aff.sub(&from.aff).ok().and_then(|more| more.as_constant());
+    c == from || c.kind == Kind::Ge && from.kind == Kind::Ge && by_constant().is_some_and(|more| more >= 0)
 }
 
 /// A statement of a part.
@@ -140,6 +154,12 @@ pub(in crate::verify) struct Loop {
     pub step: Step,
     /// Where it starts, and the value that it ends before, if these are functions.
     pub ends: [Option<Aff>; 2],
+    /// The scope around it.
+    pub scope: ScopeId,
+    /// That it has an iteration, at the place before it.
+    pub begins: Says,
+    /// That an iteration is not the last one.
+    pub goes_on: Says,
     /// Whether it contains a barrier of the block, or a commit of asynchronous copies or a wait.
     pub has_events: bool,
     /// Whether it contains a barrier of the block.
@@ -168,6 +188,13 @@ pub(in crate::verify) struct Scope {
     pub exact: bool,
     /// Whether a condition or a bound was left out, because it is not affine.
     pub unread: bool,
+}
+
+impl Scope {
+    /// Whether the constraints and the disjunctions are all that restricts the executions.
+    pub fn is_whole(&self) -> bool {
+        !self.unread && self.loads.is_empty()
+    }
 }
 
 /// An access of shared or global memory.
@@ -204,12 +231,27 @@ pub(in crate::verify) enum Node<'p> {
     Choice([(Side, Vec<Node<'p>>); 2]),
 }
 
-/// What it says that a choice goes to one side.
+/// What it says that a condition holds.
 #[derive(Clone, Debug, Default)]
-pub(in crate::verify) struct Side {
+pub(in crate::verify) struct Says {
     pub rows: Vec<Constraint>,
     /// Whether that is all that it says.
     pub exact: bool,
+}
+
+impl Says {
+    pub fn of(rows: Rows, exact: bool) -> Says {
+        Says { exact: exact && rows.either.is_empty(), rows: rows.all }
+    }
+}
+
+/// One side of a choice.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Side {
+    /// That the choice goes there.
+    pub taken: Says,
+    /// The scope of what stands there.
+    pub scope: ScopeId,
 }
 
 /// A barrier, with the conditions under which a thread reaches it.
