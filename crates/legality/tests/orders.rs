@@ -2,8 +2,8 @@
 //! the order of leaves, lanes and threads. If the proof by order fails, dataflow analysis often
 //! still succeeds; a basis other than the expected one is a failure.
 
-use loopwright_kernel_ir::{Lookup, LoopKernel};
-use loopwright_legality::{Basis, Verdict, agrees, along, judge};
+use loopwright_kernel_ir::{Aff, Lookup, LoopKernel};
+use loopwright_legality::{Basis, Model, Verdict, agrees, along, judge};
 
 /// The verdict on a transformed kernel, with its basis. A refutation is replayed once more.
 fn verdict(transformed: &str, declared: &str) -> String {
@@ -368,4 +368,22 @@ y[i] = sum(j, x[j]) {{id=prefix}}
     );
     let overlapping = "0 <= o <= 1 and 0 <= 4*o + r < 4 and (r - o) % 2 = 0";
     assert_eq!(kernel(overlapping).map_err(|code| code.to_string()), Err("scan-iname".into()));
+}
+
+/// Digits of a mixed radix are as large as the tightest of the bounds that are stated allows.
+#[test]
+fn the_tightest_of_several_bounds_is_that_of_a_digit() {
+    let is_radix = |bounds: &str| {
+        let text = format!(
+            "kernel k(y: f32[4 * n], n: i32)\nassume 1 <= n\n\
+             domain {{ [i, j] : 0 <= i < n and {bounds} }}\n\
+             y[4 * i] = 1.0 {{inames=i:j, id=set}}\n"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let number = Aff::var("i").scale(4).and_then(|i| i.add(&Aff::var("j"))).unwrap();
+        Model::new(&kernel).unwrap().is_radix(&number)
+    };
+    assert!(is_radix("0 <= j <= 3 and j <= 7"));
+    assert!(is_radix("0 <= j <= 7 and j <= 3 and -5 <= j"));
+    assert!(!is_radix("0 <= j <= 4 and j <= 7"));
 }
