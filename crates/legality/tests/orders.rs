@@ -387,3 +387,24 @@ fn the_tightest_of_several_bounds_is_that_of_a_digit() {
     assert!(is_radix("0 <= j <= 7 and j <= 3 and -5 <= j"));
     assert!(!is_radix("0 <= j <= 4 and j <= 7"));
 }
+
+/// A read comes before all updates or after them, as in the text.
+#[test]
+fn updates_that_a_read_must_not_see_are_named() {
+    let head = "kernel k(x: f32[n], out: f32[1], y: f32[1], n: i32)\nassume 1 <= n\n\
+                domain { [i] : 0 <= i < n }\n";
+    let (get, add) = ("y[0] = out[0] {id=get}\n", "out[0] += x[i] {id=add, inames=i}\n");
+    let (first, last) = ("get\nfor i {\nadd\n}\n", "for i {\nadd\n}\nget\n");
+    let moved = |declared: &str, tree: &str| {
+        verdict(&format!("{head}{declared}tree {{\n{tree}}}\n"), &format!("{head}{declared}"))
+    };
+    assert_eq!(
+        moved(&format!("{get}{add}"), last),
+        "dependence-violated: get must read out[0] before add[i=0] updates it; add[i=0] runs first (n=1)"
+    );
+    assert_eq!(
+        moved(&format!("{add}{get}"), first),
+        "dependence-violated: add[i=0] updates out[0], get must read it afterwards; get runs first (n=1)"
+    );
+    assert_eq!(moved(&format!("{get}{add}"), first), "order");
+}
