@@ -331,12 +331,17 @@ impl<'r, 'p> Order<'r, 'p> {
             Node::Choice(sides) => {
                 let mut ends = Ends::default();
                 if !sides.iter().any(|(_, body)| self.has_barrier(body)) {
-                    // Threads of one phase may go different ways.
+                    // Threads of one phase may go different ways, of which any may order lanes.
+                    let mut past = Way::free();
                     for (_, body) in sides {
                         let own = self.body(body)?;
                         self.meet(&ends.tail, &own.head, None)?;
+                        if own.past.iter().any(Way::has_lanes) {
+                            past = Way::of_lanes();
+                        }
                         ends.or(own, &Way::free());
                     }
+                    ends.past = vec![past];
                     return Ok(ends);
                 }
                 // Where a barrier is inside, all go the same.
