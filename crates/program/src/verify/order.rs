@@ -365,12 +365,11 @@ impl<'r, 'p> Order<'r, 'p> {
         let Ends { head, tail, past } = &inside;
         if self.joins(number) {
             // With a barrier on all ways through the body, the phases of all but neighbouring
-            // iterations differ.
+            // iterations differ. Barriers of warps that do not count may yet order lanes.
             let to: &[Iteration] = match (has_barrier, past.is_empty()) {
-                (false, _) if past.iter().any(Way::has_lanes) => &[Iteration::Perhaps],
                 (false, _) => &[Iteration::Later],
                 (true, true) => &[Iteration::Next],
-                (true, false) => &[Iteration::Next, Iteration::Perhaps],
+                (true, false) => &[Iteration::Next, Iteration::Later],
             };
             for iteration in to {
                 self.meet(tail, head, Some((number, *iteration)))?;

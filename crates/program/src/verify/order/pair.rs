@@ -14,10 +14,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Iteration {
     Next,
-    /// Any later one.
+    /// Any later one, if no barrier stands in those between.
     Later,
-    /// Any later one that is reached without a barrier.
-    Perhaps,
 }
 
 /// Two accesses that nothing orders.
@@ -133,12 +131,10 @@ impl Order<'_, '_> {
                 (Iteration::Next, Step::Add(step)) => Constraint::equal(&next, &this.add_constant(step)?)?,
                 (Iteration::Next, Step::Halve) => Constraint::equal(&next, &this.floor_div(2)?)?,
                 (Iteration::Next, Step::Double) => Constraint::equal(&next, &this.scale(2)?)?,
-                (Iteration::Later | Iteration::Perhaps, Step::Add(_) | Step::Double) => {
-                    Constraint::lt(&this, &next)?
-                }
-                (Iteration::Later | Iteration::Perhaps, Step::Halve) => Constraint::lt(&next, &this)?,
+                (Iteration::Later, Step::Add(_) | Step::Double) => Constraint::lt(&this, &next)?,
+                (Iteration::Later, Step::Halve) => Constraint::lt(&next, &this)?,
             });
-            exact &= iteration != Iteration::Perhaps;
+            exact &= iteration == Iteration::Next;
         }
         if self.found.is_some() && !exact {
             return Ok(());
