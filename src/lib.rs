@@ -37,6 +37,7 @@
 //! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
 //! | [`counts`] | what a kernel does, as formulas of its parameters |
 //! | [`launches`] | the launches and barriers of its program, likewise |
+//! | [`host_code`] | what launches printed programs from C and Python, for any sizes |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
@@ -60,6 +61,7 @@ pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
 pub use loopwright_tuner as tuner;
 
+pub mod host_code;
 pub mod launches;
 pub mod prelude;
 pub mod segmented;

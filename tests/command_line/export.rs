@@ -92,3 +92,36 @@ fn export_lists_what_another_host_launches() {
     }
     assert!(binary.starts_with(b"\x7fELF"));
 }
+
+/// Without sizes, they are arguments of host code, of which `tests/host_code.rs` runs the functions.
+#[test]
+fn export_without_sizes_writes_host_code() {
+    let folder = Folder::new("host-code");
+    let made = folder.path("made");
+    let (kernel, pipeline) = (example("kernels/matmul.lw"), example("pipelines/matmul/tiled_16.pipe"));
+    let export = |more: &[&str]| {
+        call(&[&["export", &kernel, &pipeline, "--arch", "sm_90a", "-o", &made], more].concat())
+    };
+    if loopwright::runtime::nvrtc::library().is_err() {
+        assert!(refusal(&export(&[])).contains("error[no-compiler]"));
+        return;
+    }
+    out(&export(&[]));
+    let read = |name: &str| std::fs::read_to_string(format!("{made}/{name}")).unwrap();
+    assert!(read("matmul.h").contains("int32_t m,\n    int32_t n, int32_t l"), "{}", read("matmul.h"));
+    assert!(read("matmul.py").contains("def launch(self, a, b, c, m, n, l, stream=0):"));
+    assert!(
+        read("matmul.cu").contains("matmul<<<dim3((n + 15) / 16, (m + 15) / 16), dim3(16, 16), 0, stream>>>")
+    );
+    let binary = std::fs::read(format!("{made}/matmul.cubin")).unwrap();
+    assert!(binary.starts_with(b"\x7fELF"));
+    // 0x7f E L F, as the text of the source has it.
+    assert!(read("matmul.c").contains("{\n    127,69,76,70,"));
+    // No sizes are left that 32 bits hold, as far as a host can tell.
+    let (kernel, pipeline) =
+        (example("kernels/ragged_sum.lw"), example("pipelines/ragged_sum/flattened.pipe"));
+    let flattened = ["export", &kernel, &pipeline, "--arch", "sm_90a", "-o", &made];
+    let refused = refusal(&call(&flattened));
+    assert!(refused.contains("error[host-value]") && refused.contains("`--index i64`"), "{refused}");
+    out(&call(&[&flattened[..], &["--index", "i64"]].concat()));
+}

@@ -17,4 +17,4 @@ mod harness;
 mod stand_in;
 
 pub use harness::{Outcome, Test, check, ok, run};
-pub use stand_in::{Body, StandIn};
+pub use stand_in::{Body, StandIn, compile};

@@ -82,8 +82,9 @@ pub(crate) fn enter() -> Entry {
     })
 }
 
-/// False without a compiler; what the compiler says where it refuses.
-fn compile(folder: &Path) -> Result<bool, String> {
+/// Compiles the stand-in as `libcuda.so` into a folder, for programs in other languages. False
+/// without a compiler; what the compiler says where it refuses.
+pub fn compile(folder: &Path) -> Result<bool, String> {
     let source: PathBuf = folder.join("stand_in.c");
     std::fs::write(&source, SOURCE).map_err(|e| e.to_string())?;
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());

@@ -164,8 +164,9 @@ impl Checker {
         done.into_iter().map(|(_, result)| result).collect()
     }
 
-    /// The file of the compiled library.
-    fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
+    /// The file of the compiled library. The kernel of the number `K` has the entry
+    /// `int loopwright_launch_K(const unsigned *grid, int backwards, void *const *arguments)`.
+    pub fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
         let unit = translation_unit(program, source);
         let mut hasher = blake3::Hasher::new();
         for part in [&*unit, SHIM, TENSOR_SHIM, HIP_SHIM, &self.version, &self.options.join(" ")] {

@@ -25,6 +25,6 @@ pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), F
             ));
         }
     }
-    report::say(&source.text)?;
+    report::say(&format!("{}{}", loopwright::host_code::heading(&program), source.text))?;
     Ok(())
 }

@@ -102,7 +102,13 @@ enum Command {
         #[command(flatten)]
         binding: input::Binding,
     },
-    /// Write a kernel's binary and its launches to files, for hosts in other languages.
+    /// Write what hosts in other languages need to launch a kernel: its binary, and host code in C
+    /// and Python, whose functions take sizes and arrays.
+    ///
+    /// The host code checks what the kernel assumes of sizes and arrays, and computes grids and the
+    /// sizes of scratch memory. It needs the driver's library alone. Of indices that 32 bits do not
+    /// hold, it refuses launches unless `--index i64` is given. With `--set`, the launches of given
+    /// sizes are written as data instead.
     Export(export::Export),
     /// Run a kernel on arrays from .npy files.
     Run(Box<run::Run>),

@@ -224,8 +224,9 @@ fn check_device_array(
     Ok(())
 }
 
-/// The alignment in bytes that the widest access to a global array needs.
-fn alignment(program: &Program, number: usize) -> u64 {
+/// The alignment in bytes that the widest access to a global array needs, by its number in
+/// [`Program::globals`].
+pub fn alignment(program: &Program, number: usize) -> u64 {
     let mut lanes = 1;
     for kernel in &program.kernels {
         Stmt::visit(&kernel.body, &mut |stmt| {

@@ -19,13 +19,18 @@ impl Export {
         // The list, which a host reads first, is written last.
         let files: [(&str, &[u8]); 3] =
             [("kernel.cubin", &self.cubin), ("kernel.cu", self.source.as_bytes()), ("launches.json", &list)];
-        let folder = folder.as_ref();
-        write_all(folder, &files).map_err(|(path, e)| {
-            Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-                .help("use a writable folder")
-        })?;
-        Ok(files.iter().map(|(name, bytes)| (folder.join(name), bytes.len())).collect())
+        write_files(folder.as_ref(), &files)
     }
+}
+
+/// Writes files of these names and contents into a folder, which is created if necessary: all of
+/// them, or none. The last one appears last. Returns the files with their lengths in bytes.
+pub fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
+    write_all(folder, files).map_err(|(path, e)| {
+        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+            .help("use a writable folder")
+    })?;
+    Ok(files.iter().map(|(name, bytes)| (folder.join(name), bytes.len())).collect())
 }
 
 /// Writes files into a temporary folder next to the target, from which they are moved when all of

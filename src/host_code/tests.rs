@@ -1,0 +1,169 @@
+use std::path::{Path, PathBuf};
+
+use loopwright_kernel_ir::{DType, LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, lower};
+use loopwright_program::{Program, index_range};
+use loopwright_transforms::Pipeline;
+
+use super::fits::conditions;
+use super::formula::{Bounds, Formula, Op};
+use super::print::{Printer, Style};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+fn program(kernel: &LoopKernel, steps: &str, index: DType) -> Program {
+    let pipeline = Pipeline::parse(steps).unwrap_or_else(|d| panic!("{steps}: {d}"));
+    let kernel = pipeline.apply(kernel).unwrap_or_else(|d| panic!("{steps}: {d}"));
+    lower(&kernel, LowerOptions::new(index)).unwrap_or_else(|d| panic!("{steps}: {d}"))
+}
+
+fn bounds(program: &Program) -> Bounds {
+    let scalars = program.scalars().filter(|s| s.dtype.is_integer());
+    Bounds::new(scalars.map(|s| (s.name.clone(), s.dtype)), &program.assumptions)
+}
+
+/// The sizes of one launch, by the order of the scalars.
+fn lookup<'a>(program: &'a Program, sizes: &'a [i64]) -> impl Fn(&Name) -> Option<i64> + 'a {
+    move |name| {
+        let integers = program.scalars().filter(|s| s.dtype.is_integer());
+        integers.zip(sizes).find(|(s, _)| s.name == *name).map(|(_, size)| *size)
+    }
+}
+
+fn accepts(conditions: &[Formula], program: &Program, sizes: &[i64]) -> bool {
+    let of = lookup(program, sizes);
+    conditions.iter().all(|c| c.eval(&|name| of(name).map(i128::from)) == Some(1))
+}
+
+/// Where the conditions hold, the check for numbers finds nothing. Sizes are drawn around powers of
+/// two, and around the places where their products reach 2^31.
+#[test]
+fn what_the_conditions_accept_fits() {
+    let pipelines = [
+        "ragged_sum/warp_per_segment.pipe",
+        "axpy/block_128.pipe",
+        "matmul/tiled_16.pipe",
+        "segmented_sum/grid_per_segment.pipe",
+        "segmented_sum/persistent.pipe",
+        "segmented_sum/warp_vec4.pipe",
+        "stencil/tiled_16.pipe",
+        "transpose/tiled.pipe",
+    ];
+    let mut state = 7u64;
+    let mut random = move |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    for name in pipelines {
+        let path = examples().join("pipelines").join(name);
+        let steps = std::fs::read_to_string(&path).unwrap();
+        let of = name.split('/').next().unwrap_or_default();
+        let text = std::fs::read_to_string(examples().join(format!("kernels/{of}.lw"))).unwrap();
+        let kernel = LoopKernel::parse(&text).unwrap();
+        let program = program(&kernel, &steps, DType::I32);
+        let conditions = conditions(&program, &bounds(&program));
+        assert!(!conditions.is_empty(), "{name}");
+        let scalars = program.scalars().filter(|s| s.dtype.is_integer()).count();
+        let (mut accepted, mut refused, mut stricter) = (0, 0, 0);
+        for _ in 0..2000 {
+            let sizes: Vec<i64> = (0..scalars)
+                .map(|_| (1i64 << random(32)) + random(40) as i64 - 20)
+                .map(|size| size.clamp(0, i32::MAX.into()))
+                .collect();
+            let of = lookup(&program, &sizes);
+            if !program.assumptions.iter().all(|a| a.holds(&of) == Some(true)) {
+                continue;
+            }
+            let is_fine = index_range::check(&program, &of).is_ok();
+            match (accepts(&conditions, &program, &sizes), is_fine) {
+                (true, true) => accepted += 1,
+                (true, false) => panic!("{name}: {sizes:?} are accepted, and do not fit"),
+                (false, true) => stricter += 1,
+                (false, false) => refused += 1,
+            }
+        }
+        assert!(accepted > 20 && refused > 20, "{name}: {accepted} accepted, {refused} refused");
+        assert_eq!(stricter, 0, "{name}: so many are refused that fit");
+    }
+}
+
+/// By hand: `n` elements in blocks of 256 need indices up to the end of the last block, and the sum
+/// of 255 from which their number is computed.
+#[test]
+fn the_last_size_that_fits_is_accepted() {
+    let kernel = LoopKernel::parse(
+        "kernel scale(x: f32[n], y: f32[n], n: i32)
+         assume 0 <= n
+         domain { [i] : 0 <= i < n }
+         y[i] = 2*x[i]",
+    );
+    let steps = "split_iname(i, 256)
+                 tag_inames(i_outer: block.x, i_inner: thread.x)";
+    let program = program(&kernel.unwrap(), steps, DType::I32);
+    let conditions = conditions(&program, &bounds(&program));
+    let most = i64::from(i32::MAX) - 255;
+    assert!(accepts(&conditions, &program, &[most]));
+    assert!(!accepts(&conditions, &program, &[most + 1]));
+}
+
+/// Formulas mean the same in each language's text.
+#[test]
+fn formulas_are_printed_with_the_brackets_that_they_need() {
+    let n = || Formula::name(&Name::new("n"));
+    let m = || Formula::name(&Name::new("m"));
+    let of = Formula::binary;
+    let bounds = Bounds::new([(Name::new("m"), DType::U32), (Name::new("n"), DType::I32)].into_iter(), &[]);
+    let text = |formula: &Formula, style| {
+        Printer { style, bounds: &bounds, rename: &|name| name.to_string() }.text(formula)
+    };
+    let all = |formula: Formula| {
+        [Style::Integers, Style::Doubles, Style::Python, Style::Comment].map(|style| text(&formula, style))
+    };
+    let rounded = of(Op::FloorDiv, n().plus(15), Formula::Int(16));
+    assert_eq!(
+        all(of(Op::Mul, Formula::Int(16), rounded.clone())),
+        [
+            "16 * floor_div(n + 15, 16)",
+            "16 * floor((n + 15) / 16)",
+            "16 * ((n + 15) // 16)",
+            "16 * floor((n + 15) / 16)",
+        ]
+    );
+    // A number that is not negative is divided as in C.
+    assert_eq!(
+        all(of(Op::FloorMod, m().plus(3), Formula::Int(4))),
+        ["(m + 3) % 4", "m + 3 - 4 * floor((m + 3) / 4)", "(m + 3) % 4", "(m + 3) % 4"]
+    );
+    let least = of(Op::Min, n(), of(Op::Sub, m(), of(Op::Sub, n(), Formula::Int(1))));
+    assert_eq!(
+        all(least),
+        ["least(n, m - (n - 1))", "fmin(n, m - (n - 1))", "min(n, m - (n - 1))", "min(n, m - (n - 1))"]
+    );
+    let choice = Formula::If(of(Op::Gt, n(), Formula::Int(0)).into(), rounded.into(), m().into());
+    assert_eq!(
+        all(of(Op::Add, choice, Formula::Int(1 << 40))),
+        [
+            "(n > 0 ? floor_div(n + 15, 16) : m) + INT64_C(1099511627776)",
+            "(n > 0 ? floor((n + 15) / 16) : m) + 1099511627776.0",
+            "((n + 15) // 16 if n > 0 else m) + 1099511627776",
+            "(n > 0 ? floor((n + 15) / 16) : m) + 1099511627776",
+        ]
+    );
+    // Constants come together.
+    assert_eq!(n().plus(3).plus(-5), Formula::Binary(Op::Sub, n().into(), Formula::Int(2).into()));
+    assert_eq!(n().plus(3).plus(-3), n());
+}
+
+/// Bounds contain every value; an end that is not known stays so when it is divided.
+#[test]
+fn bounds_contain_all_values() {
+    let n = || Formula::name(&Name::new("n"));
+    let bounds = Bounds::new([(Name::new("n"), DType::I64)].into_iter(), &[]);
+    let quotient = Formula::binary(Op::FloorDiv, n(), Formula::Int(16));
+    assert!(!bounds.at_most(&quotient, 1 << 60) && !bounds.at_least(&quotient, -(1 << 60)));
+    let rest = Formula::binary(Op::FloorMod, n(), Formula::Int(16));
+    assert!(bounds.at_least(&rest, 0) && bounds.at_most(&rest, 15) && !bounds.at_most(&rest, 14));
+    assert!(!bounds.at_least(&n(), -(1 << 61)));
+}
