@@ -150,3 +150,67 @@ fn guards_that_are_not_needed() {
     let found = lints(SEGMENTED_SUM, pipeline, "x", [250, 8]);
     assert!(of(&found, "guard-not-needed").is_none(), "{}", text(&found));
 }
+
+const STENCIL: &str = "
+kernel window(img: f32[h + 4, w + 4], out: f32[h, w], h: i32, w: i32)
+assume 0 <= h and 0 <= w
+domain { [y, x] : 0 <= y < h and 0 <= x < w }
+domain { [a, b] : 0 <= a < 5 and 0 <= b < 5 }
+out[y, x] = sum([a, b], img[y + a, x + b])
+";
+
+/// A copy for each read, since the window is not in the sweep; and the tile with its halo.
+#[test]
+fn copies_without_reuse() {
+    let tiled = "split_iname(y, 8)\nsplit_iname(x, 32)\n\
+                 tag_inames(y_outer: block.y, x_outer: block.x, y_inner: thread.y, x_inner: thread.x)\n";
+    let with = |sweep: &str| format!("{tiled}add_prefetch(img, [{sweep}])");
+    let found = lints(STENCIL, &with("y_inner, x_inner"), "img", [68, 68]);
+    let lint = of(&found, "copy-without-reuse").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!((lint.number, lint.place.array.as_deref()), (1.0, Some("img_tile")));
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!(
+        (repair.what.as_str(), repair.after),
+        ("leave out `add_prefetch(img, [y_inner, x_inner])`", 0.0)
+    );
+    let found = lints(STENCIL, &with("y_inner, x_inner, a, b"), "img", [68, 68]);
+    assert!(of(&found, "copy-without-reuse").is_none(), "{}", text(&found));
+    // A transposition reads each element of its tile once, and needs the tile.
+    let found = lints(TRANSPOSE, pipeline!("transpose/tiled_padded"), "a", [64, 64]);
+    assert!(of(&found, "copy-without-reuse").is_none(), "{}", text(&found));
+}
+
+/// Sizes that one block could take say nothing about blocks.
+#[test]
+fn sizes_too_small_to_judge() {
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [5, 5]);
+    // 25 elements and 5 results.
+    let lint = of(&found, "sizes-too-small").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!(lint.number, 1024.0 - 30.0);
+    assert!(lint.to_string().contains("these sizes have 30 elements"), "{lint}");
+    for code in ["idle-lanes", "low-bytes-in-flight", "few-blocks", "guard-not-needed"] {
+        assert!(of(&found, code).is_none(), "{}", text(&found));
+    }
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [5, 203]);
+    assert!(of(&found, "sizes-too-small").is_some(), "1020 elements: {}", text(&found));
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [5, 204]);
+    assert!(of(&found, "sizes-too-small").is_none(), "1025 elements: {}", text(&found));
+}
+
+/// More blocks are not worth blocks that do not fill a warp.
+#[test]
+fn repairs_keep_whole_warps() {
+    let copy = "
+kernel copy(x: f32[n, 1], y: f32[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = x[i, 0]
+";
+    let steps = "split_iname(i, 64)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
+    let found = lints(copy, steps, "x", [2048, 1]);
+    let lint = of(&found, "few-blocks").unwrap_or_else(|| panic!("{}", text(&found)));
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!(repair.steps, ["split_iname(i, 32)"]);
+    let narrow = lint.tried.iter().find(|t| t.what == "split `i` by 16 instead of 64").expect("it was tried");
+    assert_eq!(narrow.why, "its blocks would have 16 threads, fewer than the 32 of a warp");
+}

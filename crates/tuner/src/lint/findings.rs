@@ -1,9 +1,9 @@
 //! The kinds of findings: when they are reported, and the number that measures their severity.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_emulator::CountedAccess;
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, Role};
 use loopwright_program::Place;
 
 use super::LintPlace;
@@ -20,6 +20,9 @@ pub(super) enum Kind {
     BytesInFlight,
     FewBlocks,
     Guards,
+    /// Of an array in shared memory, filled with elements of another.
+    NoReuse(Name, Name),
+    TooSmall,
 }
 
 /// A finding before repairs are tried.
@@ -50,6 +53,8 @@ impl Kind {
             Kind::BytesInFlight => "low-bytes-in-flight",
             Kind::FewBlocks => "few-blocks",
             Kind::Guards => "guard-not-needed",
+            Kind::NoReuse(..) => "copy-without-reuse",
+            Kind::TooSmall => "sizes-too-small",
         }
     }
 
@@ -69,6 +74,8 @@ impl Kind {
                 (f64::from(m.machine.multiprocessors) - fewest).max(0.0)
             }
             Kind::Guards => m.guards() as f64,
+            Kind::NoReuse(tile, _) => copied(m, tile).map_or(0.0, |(_, each)| each),
+            Kind::TooSmall => missing_elements(m),
         }
     }
 }
@@ -126,10 +133,66 @@ fn fewest_blocks(m: &Measured) -> Option<(&Name, u64)> {
     (busiest.1.launches > 0).then(|| (&busiest.0, busiest.1.blocks / busiest.1.launches))
 }
 
+/// How many elements a copy stores in an array in shared memory for each that is read there, with
+/// the copied array; `None` if anything but a copy fills it.
+fn copied(m: &Measured, tile: &Name) -> Option<(Name, f64)> {
+    let (mut source, mut stored, mut read) = (None, 0, 0);
+    for access in m.accesses(true).filter(|a| a.array == *tile) {
+        if !access.write {
+            read += access.traffic.bytes;
+            continue;
+        }
+        let Role::Copies { source: from } = &m.program.leaves.get(access.leaf?.0)?.role else { return None };
+        source = Some(from.clone());
+        stored += access.traffic.bytes;
+    }
+    Some((source?, stored as f64 / (read as f64).max(1.0)))
+}
+
+/// How many elements the arguments lack to be more than the threads of one block take at once.
+fn missing_elements(m: &Measured) -> f64 {
+    let elements: usize = m.known.arrays.values().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+    (f64::from(m.program.target.most_threads) - elements as f64).max(0.0)
+}
+
 pub(super) fn all(m: &Measured) -> Vec<Finding> {
     let mut found = Vec::new();
     accesses(m, true, &mut found);
     accesses(m, false, &mut found);
+    let tiles: BTreeSet<&Name> = m.accesses(true).map(|a| &a.array).collect();
+    for tile in tiles {
+        let Some((source, each)) = copied(m, tile).filter(|(_, each)| *each >= 1.0) else { continue };
+        found.push(Finding {
+            message: format!(
+                "each element of `{source}` that is copied to `{tile}` is read there once at most"
+            ),
+            kind: Kind::NoReuse(tile.clone(), source),
+            place: LintPlace {
+                kernel: m.program.name.to_string(),
+                array: Some(tile.to_string()),
+                instruction: None,
+            },
+            number: each,
+            unit: "elements copied for each that is read",
+        });
+    }
+    // How such sizes use a device says nothing about others.
+    let missing = missing_elements(m);
+    if missing > 0.0 {
+        let most = f64::from(m.program.target.most_threads);
+        found.push(Finding {
+            kind: Kind::TooSmall,
+            message: format!(
+                "these sizes have {} elements, fewer than one block has threads: give those that matter \
+                 to learn how blocks and threads use a device",
+                most - missing
+            ),
+            place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
+            number: missing,
+            unit: "elements missing",
+        });
+        return found;
+    }
     let of_kernel = |name: &Name| LintPlace { kernel: name.to_string(), array: None, instruction: None };
     if let Some((name, part)) = idle(m).filter(|(_, part)| *part > IDLE) {
         found.push(Finding {

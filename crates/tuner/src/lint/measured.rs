@@ -64,6 +64,14 @@ impl Measured {
         self.judge.wrong(&other.results, None).ok().flatten()
     }
 
+    /// The threads of another form's blocks, if they do not fill a warp and those of this form do.
+    pub fn breaks_warps(&self, other: &Measured) -> Option<u32> {
+        let fewest = |m: &Measured| m.program.kernels.iter().map(|k| k.threads()).min();
+        let (before, after) = fewest(self).zip(fewest(other))?;
+        let warp = self.program.target.warp_size;
+        (after < warp && before >= warp).then_some(after)
+    }
+
     /// Total sectors of global memory.
     pub fn sectors(&self) -> f64 {
         (self.report.total.global_loads.sectors + self.report.total.global_stores.sectors) as f64

@@ -56,13 +56,15 @@ use measured::Measured;
 use repairs::Proposal;
 
 /// The codes of lints, each with a one-line description.
-pub const CODES: [(&str, &str); 6] = [
+pub const CODES: [(&str, &str); 8] = [
     ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
     ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
     ("idle-lanes", "lanes of warps have nothing to do"),
     ("low-bytes-in-flight", "resident threads have too few loads in flight to keep the memory busy"),
     ("few-blocks", "there are fewer blocks than multiprocessors"),
     ("guard-not-needed", "a guard is tested that these sizes never need"),
+    ("copy-without-reuse", "what is copied to shared memory is read there once at most"),
+    ("sizes-too-small", "the sizes say nothing about how blocks and threads use a device"),
 ];
 
 /// The place of a lint in the kernel.
@@ -138,6 +140,7 @@ impl fmt::Display for Lint {
                 write!(f, "\n  tried: {}: {before} {} to {after}", repair.what, self.unit)?;
                 repair.steps.iter().try_for_each(|step| write!(f, "\n    {step}"))
             }
+            None if self.code == "sizes-too-small" => Ok(()),
             None if self.tried.is_empty() => f.write_str("\n  no repair is known"),
             None => {
                 f.write_str("\n  none of the tried changes lowers it:")?;
@@ -168,9 +171,14 @@ pub fn lint(
             let proposals = repairs::proposals(&finding, pipeline, &measured);
             try_repairs(kernel, args, machine, &measured, finding, proposals)
         })
-        // Only a repair shows that a guard is not needed.
-        .filter(|lint| lint.code != Kind::Guards.lint_code() || lint.repair.is_some())
+        // Only a repair shows that a guard or a copy is not needed.
+        .filter(|lint| !shown_by_repair(lint.code) || lint.repair.is_some())
         .collect())
+}
+
+/// Whether a finding is one only if a repair of it is known.
+fn shown_by_repair(code: &str) -> bool {
+    ["guard-not-needed", "copy-without-reuse"].contains(&code)
 }
 
 /// The most that a repaired number may be, relative to the number before.
@@ -194,6 +202,13 @@ fn try_repairs(
             let number = finding.kind.number(&after);
             if let Some(wrong) = before.differs(&after) {
                 return Err(format!("the result differs: {wrong}"));
+            }
+            // A smaller block has less to do, and leaves lanes without a thread, which no count shows.
+            if let Some(threads) = before.breaks_warps(&after) {
+                let warp = before.program.target.warp_size;
+                return Err(format!(
+                    "its blocks would have {threads} threads, fewer than the {warp} of a warp"
+                ));
             }
             if number > HELPS * finding.number {
                 let (from, to) = (figure(finding.number), figure(number));

@@ -31,6 +31,8 @@ pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) ->
             all
         }
         Kind::Guards => assumed(pipeline, m),
+        Kind::NoReuse(_, source) => without_copies(pipeline, source),
+        Kind::TooSmall => Vec::new(),
     };
     // Nothing is tried twice.
     let mut seen = BTreeSet::new();
@@ -249,6 +251,20 @@ fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
         }
     }
     all
+}
+
+/// The pipeline without each of the steps that copy elements of an array.
+fn without_copies(pipeline: &Pipeline, source: &Name) -> Vec<Proposal> {
+    let copies = pipeline.steps().iter().enumerate().filter_map(|(k, step)| match step {
+        Step::AddPrefetch(copy) if copy.array == *source => Some((k, step)),
+        _ => None,
+    });
+    let without = copies.filter_map(|(k, step)| {
+        let rest = pipeline.steps().iter().enumerate().filter(|(other, _)| *other != k);
+        let rest: Pipeline = rest.map(|(_, step)| step.clone()).collect();
+        proposal(format!("leave out `{step}`"), pipeline, Ok::<_, ()>(rest))
+    });
+    without.collect()
 }
 
 /// An assumption that these sizes satisfy, before the splits: other sizes are then refused at
