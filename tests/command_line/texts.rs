@@ -318,3 +318,27 @@ fn steps_are_listed_and_have_pages() {
     assert!(refusal(&call(&["steps", "unroll_iname"])).contains("it is called unroll here"));
     assert!(refusal(&call(&["steps", "nothing_like_it"])).contains("`loopwright steps` lists all of them"));
 }
+
+/// What data decide is legal, and `check` says that nothing bounds them.
+#[test]
+fn check_warns_where_nothing_bounds_what_a_subscript_reads() {
+    let folder = Folder::new("unbounded");
+    let checked = |facts: &str, value: &str| {
+        let text = format!(
+            "kernel gather(x: f32[m], idx: i32[n], y: f32[n], m: i32, n: i32)\n\
+             assume 1 <= m and 0 <= n\n{facts}domain {{ [i] : 0 <= i < n }}\ny[i] = {value}\n"
+        );
+        out(&call(&["check", &folder.file("gather.lw", text)]))
+    };
+    let expected = "\
+warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the elements of `idx`
+ |
+ = help: declare their range, which is then checked: `fact 0 <= idx < n`
+";
+    let text = checked("", "x[idx[i]]");
+    assert!(text.contains(expected), "{text}");
+    assert!(!checked("fact 0 <= idx < m\n", "x[idx[i]]").contains("warning"));
+    assert!(!checked("", "x[idx[i] % m]").contains("warning"));
+    assert!(!checked("", "if(idx[i] >= 0 and idx[i] < m, x[idx[i]], 0.0)").contains("warning"));
+    assert!(checked("fact monotone(idx)\n", "x[idx[i]]").contains(expected));
+}

@@ -42,7 +42,11 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(found.starts_with("# Tuned on emulator: width="), "{found}");
     let printed = out(&call(&["cuda", &kernel, &best]));
     assert!(printed.contains("float4"), "{printed}");
-    assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"));
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("</html>") && page.contains("UTC. loopwright "), "{page}");
+    // The kernel as it was declared, and the text of the best point.
+    assert!(page.contains("<summary>The kernel</summary><pre>kernel "), "{page}");
+    assert!(page.contains("<summary>CUDA C of the best point</summary><pre>extern &quot;C&quot;"), "{page}");
 
     let refused = call(&["tune", &kernel, &pipeline, &folder.file("bad.space", "width = 4\n")]);
     assert_eq!(refused.status.code(), Some(2));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use loopwright_kernel_ir::Name;
 
 use crate::page::{Frame, STYLE, Scale, escape, number, spaced};
-use crate::{Cost, Outcome, Point, Tuning, tuning::best_first};
+use crate::{Cost, Key, Outcome, Point, Tuning, tuning::best_first};
 
 const WIDTH: f64 = 368.0;
 const HEIGHT: f64 = 250.0;
@@ -100,6 +100,13 @@ impl Tuning {
     /// The page: what was searched, plots of the time against each parameter, a roofline, and the
     /// table.
     pub fn html(&self) -> String {
+        self.page("", &[])
+    }
+
+    /// As [`Tuning::html`], with a line of when and by whom it was made, unless that is empty, and
+    /// with further texts behind the pipeline, each under a heading: the kernel, the CUDA C of the
+    /// best point.
+    pub fn page(&self, made: &str, texts: &[(&str, &str)]) -> String {
         let order = best_first(&self.candidates);
         let found: Vec<(usize, &Point, &Outcome, f64, &Cost)> = order
             .iter()
@@ -133,6 +140,15 @@ impl Tuning {
             if timed { "timed" } else { "counted, none timed" },
             escape(&self.key.problem)
         );
+        let Key { library, driver, compiler, .. } = &self.key;
+        let versions = [("loopwright", library), ("driver", driver), ("NVRTC", compiler)];
+        let versions: Vec<String> = versions
+            .into_iter()
+            .filter(|(_, version)| !version.is_empty())
+            .map(|(what, version)| escape(&format!("{what} {version}")))
+            .collect();
+        let made = if made.is_empty() { String::new() } else { format!("{}. ", escape(made)) };
+        let _ = write!(out, "<p class=\"note\">{made}{}.</p>", versions.join(", "));
         for note in &self.notes {
             let _ = write!(out, "<p>Note: {}.</p>", escape(note));
         }
@@ -150,6 +166,14 @@ impl Tuning {
             let _ = write!(out, "<p>Best: <b>{}</b>{reached}.</p>", escape(&best.to_string()));
         }
         let _ = write!(out, "<h2>Pipeline</h2><pre>{}</pre>", escape(self.key.pipeline.trim()));
+        for (heading, text) in texts {
+            let _ = write!(
+                out,
+                "<details><summary>{}</summary><pre>{}</pre></details>",
+                escape(heading),
+                escape(text.trim())
+            );
+        }
 
         out.push_str(
             "<h2>Parameters</h2><p class=\"note\">A dot is a point of the space, the green one \

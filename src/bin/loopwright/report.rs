@@ -168,6 +168,27 @@ impl Drop for Phase {
 /// How often the time is shown anew.
 pub const TICK: Duration = Duration::from_millis(500);
 
+/// The date and the time of day, in UTC.
+pub fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    date(since.as_secs())
+}
+
+/// Seconds since 1970 as a date and a time of day. Years begin in March, so that a leap day is the
+/// last one.
+fn date(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86400, seconds % 86400);
+    // From 1 March of the year 0; 146097 days are 400 years.
+    let days = days + 719_468;
+    let (eras, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = (400 * eras + year + month / 10, (month + 2) % 12 + 1);
+    format!("{year}-{month:02}-{of_month:02} {:02}:{:02} UTC", of_day / 3600, of_day % 3600 / 60)
+}
+
 /// A host value as it would be written in a text.
 pub fn value(v: &Value) -> String {
     written(v, 0)
@@ -207,4 +228,25 @@ fn written(v: &Value, outer: u8) -> String {
         _ => (9, "?".to_owned()),
     };
     if level < outer { format!("({text})") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates() {
+        for (seconds, wanted) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (951_868_800, "2000-03-01 00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+            (4_107_542_399, "2100-02-28 23:59 UTC"),
+            (1_767_225_599, "2025-12-31 23:59 UTC"),
+        ] {
+            assert_eq!(date(seconds), wanted);
+        }
+    }
 }

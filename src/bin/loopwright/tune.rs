@@ -262,7 +262,16 @@ impl Tune {
         bar.finish_and_clear();
         report::say_table(&tuning.table())?;
         if let Some(path) = &self.html {
-            input::write(path, &tuning.html())?;
+            let printed = match tuning.best_point() {
+                Some(best) => printed(&kernel, &pipeline, best, &args)?,
+                None => String::new(),
+            };
+            let declared = kernel.declared().to_string();
+            let mut texts = vec![("The kernel", declared.as_str())];
+            if !printed.is_empty() {
+                texts.push(("CUDA C of the best point", &printed));
+            }
+            input::write(path, &tuning.page(&format!("Made on {}", report::now()), &texts))?;
         }
         if let (Some(path), Some(best)) = (&self.best, tuning.best_point()) {
             let bound = pipeline.bind(best.values().map(|(n, v)| (n.as_str(), v)))?;
@@ -274,6 +283,18 @@ impl Tune {
         // The table says why there is none.
         if tuning.why_none().is_some() { Err(Failure::Told) } else { Ok(()) }
     }
+}
+
+/// The CUDA C of a point, for these arguments.
+fn printed(
+    kernel: &LoopKernel,
+    pipeline: &Pipeline,
+    point: &loopwright::tuner::Point,
+    args: &Args,
+) -> Result<String, Failure> {
+    let bound = pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?;
+    let options = CompileOptions::default();
+    Ok(loopwright::runtime::print_for(&bound.apply(kernel)?, args, &options)?.source.text)
 }
 
 /// A phase in a word.
