@@ -14,12 +14,12 @@ ARGS ?=
 MUTANTS ?= 0/100
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test values bench sweep mutants machine-code wheel book setup lint doc external python
+.PHONY: demo test values bench sweep mutants machine-code wheel book setup lint doc package external python
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
 
-test: setup lint doc external python
+test: setup lint doc package external python
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
 
 # 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
@@ -69,6 +69,10 @@ lint: setup
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+# That a registry would take the crates. They are not built from there, which takes long.
+package: setup
+	$(CARGO) package --workspace --no-verify --allow-dirty --quiet
 
 # A crate of its own, outside the workspace, that uses this one as a dependency.
 external: setup
