@@ -23,7 +23,7 @@
 //! let x = Tensor::from_vec(&[3, 4], (1..=12).map(|v| v as f32).collect())?;
 //! let outputs = device.compile(&kernel)?.run(&Args::new().tensor("x", &x))?;
 //! assert_eq!(outputs.get("out")?.to_vec::<f32>()?, [10.0, 26.0, 42.0]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! | module | contents |
@@ -42,7 +42,8 @@
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
 //!
-//! The [`prelude`] exports the items that most programs need.
+//! The [`prelude`] exports the items that most programs need. Everything that fails does so with a
+//! [`Diagnostic`](ir::Diagnostic), or several; [`Error`] is either, for functions that use `?`.
 
 #![cfg_attr(
     not(test),
@@ -61,6 +62,9 @@ pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
 pub use loopwright_tuner as tuner;
 
+pub use error::Error;
+
+mod error;
 pub mod host_code;
 pub mod launches;
 pub mod prelude;

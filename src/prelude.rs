@@ -1,5 +1,6 @@
 //! The items that most programs need: `use loopwright::prelude::*`.
 
+pub use crate::Error;
 pub use loopwright_cuda_target::{CudaSource, cuda_source};
 pub use loopwright_emulator::{Checks, Counters, Options as EmulatorOptions, Report};
 pub use loopwright_kernel_ir::{

@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Made by `make book`.
@@ -62,4 +63,27 @@ fn included_files_and_linked_pages_exist() {
         }
     }
     assert!(seen > 40, "{seen}");
+}
+
+/// The pictures of the lessons, each with the layout that `loopwright layout` draws.
+const PICTURES: [(&str, &str); 2] =
+    [("rows.svg", "(8,32):(32,1)"), ("swizzled.svg", "Sw<3,0,5> o 0 o (8,32):(32,1)")];
+
+#[test]
+fn pictures_are_drawn_by_the_library() {
+    let folder = source().join("lessons/pictures");
+    for (file, layout) in PICTURES {
+        let drawn = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+            .args(["layout", layout, "--picture", "svg"])
+            .output()
+            .unwrap();
+        assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+        let drawn = String::from_utf8(drawn.stdout).unwrap();
+        if std::env::var_os("LOOPWRIGHT_BLESS").is_some() {
+            fs::write(folder.join(file), &drawn).unwrap();
+        }
+        assert_eq!(drawn, fs::read_to_string(folder.join(file)).unwrap(), "{file}");
+    }
+    let found = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(found, PICTURES.len(), "each picture has a layout");
 }
