@@ -14,6 +14,7 @@ use crate::points::points;
 use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
 /// A search. Create it with [`Tuner::new`], set options, and [`run`](Tuner::run) it.
+#[must_use = "its methods return a changed one"]
 pub struct Tuner<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) sample: Option<&'a Args>,

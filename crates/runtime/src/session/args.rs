@@ -13,6 +13,7 @@ use super::{Device, DeviceTensor, ScalarValue, Tensor};
 /// May be omitted: integer scalars that follow from the shape of an array, and arrays that the
 /// kernel only writes, whose shape and type follow from the rest.
 #[derive(Clone, Debug, Default)]
+#[must_use = "its methods return a changed one"]
 pub struct Args {
     pub(super) arrays: IndexMap<Name, ArrayArg>,
     pub(super) scalars: IndexMap<Name, ScalarValue>,
