@@ -89,6 +89,41 @@ fn what_the_conditions_accept_fits() {
     }
 }
 
+/// The same for sizes of 64 bits, in programs with either index type.
+#[test]
+fn what_the_conditions_accept_fits_with_wide_sizes() {
+    let kernel = LoopKernel::parse(
+        "kernel rows(x: f32[m, n] strides(lda, 1), y: f32[m, n], m: i64, n: i64, lda: i64)
+         assume 0 <= m and 0 <= n and n <= lda
+         domain { [i, j] : 0 <= i < m and 0 <= j < n }
+         y[i, j] = 2*x[i, j]",
+    );
+    let kernel = kernel.unwrap_or_else(|d| panic!("{d}"));
+    let steps = "split_iname(j, 32)
+                 split_iname(i, 8)
+                 tag_inames(i_outer: block.y, j_outer: block.x, i_inner: thread.y, j_inner: thread.x)";
+    for index in [DType::I32, DType::I64] {
+        let program = program(&kernel, steps, index);
+        let conditions = conditions(&program, &bounds(&program));
+        let (mut accepted, mut refused) = (0, 0);
+        for k in 0..4000u32 {
+            // Powers of two and their neighbours, up to 2^47 and each combination of magnitudes.
+            let size = |shift: u32, near: u32| (1i64 << shift) + i64::from(near % 5) - 2;
+            let sizes = [size(k % 47, k / 7), size((k / 47) % 47, k / 3), size((k / 11) % 47, k)];
+            let sizes = [sizes[0].max(0), sizes[1].max(0), sizes[2].max(sizes[1]).max(0)];
+            let is_fine = index_range::check(&program, &lookup(&program, &sizes)).is_ok();
+            match accepts(&conditions, &program, &sizes) {
+                true => {
+                    accepted += 1;
+                    assert!(is_fine, "{index}: {sizes:?} are accepted, and do not fit");
+                }
+                false => refused += 1,
+            }
+        }
+        assert!(accepted > 100 && refused > 100, "{index}: {accepted} accepted, {refused} refused");
+    }
+}
+
 /// By hand: `n` elements in blocks of 256 need indices up to the end of the last block, and the sum
 /// of 255 from which their number is computed.
 #[test]
