@@ -15,6 +15,7 @@ use loopwright_transforms::Pipeline;
 /// The steps whose filetests are run, by file name prefix, with the minimum number of files.
 const STEPS: &[(&str, usize)] = &[
     ("add_prefetch_accesses", 1),
+    ("advance", 1),
     ("alias", 1),
     ("assignment_to_subst", 2),
     ("buffer_array", 3),
@@ -28,6 +29,7 @@ const STEPS: &[(&str, usize)] = &[
     ("map_domain", 2),
     ("peel", 3),
     ("pipeline", 3),
+    ("prefetch_fragments", 1),
     ("privatize", 2),
     ("reverse", 2),
     ("subst_to_assignment", 2),

@@ -5,14 +5,15 @@
 //! whose subscripts have the iname of `m`, the right one that whose subscripts have the iname of
 //! `n`; both may have that of `k`, and either may depend on inames around the box. Subscripts are
 //! linear in `m` and `n`: once these are split into digits, a subscript has multiples of what they
-//! are made of ([`Subscript`]). That what a lane holds is what the instruction says is shown by the
-//! final check.
+//! are made of ([`Subscript`]). A private array has only digits of a thread's own as subscripts; of
+//! one that copies fill, the subscripts of what they copy count. That what a lane holds is what the
+//! instruction says is shown by the final check.
 
 use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Access, Aff, AtomUse, BinaryOp, DType, Diagnostic, Expr, Float, Instruction, Lookup, Name, Reduce,
-    ReductionOp, Term,
+    Access, AddressSpace, Aff, Array, AtomUse, BinaryOp, DType, Diagnostic, Expr, Float, Instruction, Lookup,
+    Name, Reduce, ReductionOp, Role, Term,
 };
 
 use crate::{Atom, Operand, atoms_of};
@@ -112,6 +113,7 @@ pub fn matching(
         return Err(refuse("atom-product", why).help(help));
     }
     let has = |access: &Access, axis: usize| -> Result<bool, Diagnostic> {
+        let access = &copied(lookup, access);
         let mut found = false;
         for e in &access.index {
             let subscript = match e.to_aff() {
@@ -151,6 +153,26 @@ pub fn matching(
         }
     }
     Ok(Factors { a, b })
+}
+
+/// What a copy has put into an element of a private array, with the names of this access for those
+/// of the copy; the access itself for other arrays, and for those that no copy fills.
+fn copied(lookup: &Lookup<'_>, access: &Access) -> Access {
+    let is_private = |array: &Array| array.space == AddressSpace::Private;
+    let source = || {
+        lookup.temporary(&access.array).filter(|array| is_private(array))?;
+        let writer = *lookup.writers(&access.array).first()?;
+        let copy = lookup.kernel().instructions.get(writer)?;
+        let ([target], Role::Copies { .. }) = (copy.targets.as_slice(), &copy.role) else { return None };
+        let Expr::Subscript(source) = &copy.value else { return None };
+        let new = |n: &Name| {
+            let own = target.index.iter().position(|e| matches!(e, Expr::Name(own) if own == n))?;
+            access.index.get(own).cloned()
+        };
+        let index = source.index.iter().map(|e| e.substitute(&new)).collect();
+        Some(Access { array: source.array.clone(), index })
+    };
+    source().unwrap_or_else(|| access.clone())
 }
 
 /// Whether updates by an operator add their input to the state, as those of `sum` do: it has one

@@ -1,6 +1,8 @@
 //! A device kernel: its signature, the storage of its arrays, its body.
 
-use loopwright_program::{LocalArray, Memory, Param};
+use std::collections::BTreeSet;
+
+use loopwright_program::{LocalArray, Memory, Param, Stmt, ValueKind};
 
 use crate::{
     context::Context,
@@ -17,7 +19,11 @@ impl Context<'_> {
         self.body(&self.kernel.body, 4, &mut body);
         self.head(out);
         self.shared(out);
+        let accessed = self.accessed();
         for (p, array) in self.kernel.private.iter().enumerate() {
+            if !accessed.contains(&Memory::Private(p)) {
+                continue;
+            }
             let align = self.alignment(Memory::Private(p));
             out.noted(&format!("{align}{};", self.declarator(array)), &array.note, 4, None);
         }
@@ -29,6 +35,27 @@ impl Context<'_> {
         }
         out.0.append(&mut body.0);
         out.push("}", 0, None);
+    }
+
+    /// The memory that statements access which run: contracts of atoms also name arrays that stand
+    /// for fragments.
+    fn accessed(&self) -> BTreeSet<Memory> {
+        fn walk(body: &[Stmt], found: &mut BTreeSet<Memory>) {
+            for stmt in body {
+                stmt.each_element(&mut |element| {
+                    found.insert(element.memory);
+                });
+                stmt.visit_values(&mut |value| {
+                    if let ValueKind::Load(element) = &value.kind {
+                        found.insert(element.memory);
+                    }
+                });
+                stmt.running().for_each(|body| walk(body, found));
+            }
+        }
+        let mut found = BTreeSet::new();
+        walk(&self.kernel.body, &mut found);
+        found
     }
 
     fn head(&self, out: &mut Lines) {

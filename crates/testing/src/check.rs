@@ -34,7 +34,7 @@ fn expected(declared: &LoopKernel, arguments: &Arguments) -> Result<Option<Argum
     let program = lower(declared, LowerOptions::default())
         .map_err(|d| Failure { kind: "declared-lowering", text: d.to_string() })?;
     let mut emulated = arguments.clone();
-    let short = Options { max_steps: 1 << 21, ..options() };
+    let short = Options { max_steps: 3 << 20, ..options() };
     match loopwright_emulator::run(&program, &mut emulated, &short) {
         Err(f) if f.kind == FaultKind::StepLimit => return Ok(None),
         Err(f) => return Err(Failure { kind: "declared-fault", text: f.to_string() }),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 52] = [
+pub const KINDS: [(&str, usize); 54] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -46,6 +46,7 @@ pub const KINDS: [(&str, usize); 52] = [
     ("chunk_iname", 5),
     ("double_buffer", 30),
     ("pipeline", 20),
+    ("advance", 12),
     ("buffer_array", 12),
     ("realize_scan", 10),
     ("save_reload", 8),
@@ -61,6 +62,7 @@ pub const KINDS: [(&str, usize); 52] = [
     ("set_layout", 12),
     ("tensorize", 8),
     ("map_to_atom", 6),
+    ("prefetch_fragments", 6),
     ("extract_subst", 4),
     ("assignment_to_subst", 16),
     ("subst_to_assignment", 16),
@@ -478,14 +480,14 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("save_reload({})", any(rng, &temporaries(kernel, local))?)
         }
         "chunk_iname" => format!("chunk_iname({}, {})", any(rng, &free)?, rng.pick(&[2, 2, 3])),
-        "double_buffer" | "pipeline" => {
+        "double_buffer" | "pipeline" | "advance" => {
             let copies: Vec<&Instruction> = kernel
                 .instructions
                 .iter()
                 .filter(|i| kernel.temporary(&i.targets[0].array).is_some() && !i.within.is_empty())
                 .collect();
             let copied: Vec<&Instruction> =
-                copies.iter().copied().filter(|i| i.id.contains("fetch")).collect();
+                copies.iter().copied().filter(|i| i.id.contains("fetch") || i.id.contains("load")).collect();
             let copy = if copied.is_empty() { any(rng, &copies)? } else { any(rng, &copied)? };
             let around: Vec<Name> = loops
                 .paths
@@ -500,6 +502,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                     let issue = rng.pick(&["", "", ", issue=last", ", issue=staged"]);
                     format!("pipeline({around}, [{buffer}], stages={}{issue})", rng.pick(&[2, 3, 3, 4]))
                 }
+                "advance" => format!("advance({around}, [{}])", copy.id),
                 _ => format!("double_buffer({buffer}, {around})"),
             }
         }
@@ -533,7 +536,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let name = if kind == "together" { "together" } else { "both" };
             format!("{name} {{ {first}; {second} }}")
         }
-        "tensorize" | "map_to_atom" => products::step(rng, kernel, kind)?,
+        "tensorize" | "map_to_atom" | "prefetch_fragments" => products::step(rng, kernel, kind)?,
         "user" => "turn()".to_string(),
         _ => return None,
     })

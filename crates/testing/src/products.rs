@@ -105,6 +105,13 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         let over = if array == "a" { "lane".into() } else { format!("lane, {own}_reg") };
         steps.push(format!("add_prefetch({array}, [{over}, {}])", axes[2]));
     }
+    if rng.chance(40) {
+        steps.push(format!("prefetch_fragments({PRODUCT})"));
+        // Along the loop around that over the box, if there is one.
+        if rng.chance(60) {
+            steps.push("pipeline(k_outer, [a_fragment, b_fragment], stages=2)".into());
+        }
+    }
     steps
 }
 
@@ -113,6 +120,9 @@ pub(crate) fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<Str
     let instruction = kernel.instruction(PRODUCT)?;
     if kind == "map_to_atom" {
         return Some(format!("map_to_atom({PRODUCT})"));
+    }
+    if kind == "prefetch_fragments" {
+        return Some(format!("prefetch_fragments({PRODUCT})"));
     }
     let reduced: Vec<Name> = instruction.reductions().iter().flat_map(|r| r.inames.clone()).collect();
     let atom = if kernel.atoms.is_empty() { "mma_m8n8k4_f64" } else { "mma_m8n8k16_s8" };

@@ -129,15 +129,17 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
 /// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans along blocks or
 /// numbers of threads that cannot scan together, misaligned vectors, synchronisation that has no
-/// place, boxes of an atom that later steps cut or spread. Anything else, including failures of the
+/// place, boxes of an atom that later steps cut or spread, factors of its product that are scalars
+/// since. Anything else, including failures of the
 /// final check, is an error of the library, not the kernel.
-pub(crate) const LATE: [&str; 27] = [
+pub(crate) const LATE: [&str; 28] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
     "atom-length",
     "atom-loop",
     "atom-operand",
+    "atom-product",
     "atom-shape",
     "atomic-target",
     "blocks-depend",

@@ -60,10 +60,12 @@ mod reductions {
 /// Copies: buffers, and the instructions that fill and empty them.
 mod copies {
     pub(super) mod add_prefetch;
+    pub(super) mod advance;
     pub(super) mod buffer_array;
     pub(super) mod double_buffer;
     pub(super) mod pipeline;
     pub(super) mod precompute;
+    pub(super) mod prefetch_fragments;
     pub(super) mod save_reload;
 }
 
@@ -125,6 +127,8 @@ steps! {
     loops::chunk_iname::ChunkIname,
     copies::double_buffer::DoubleBuffer,
     copies::pipeline::Pipelined,
+    copies::advance::Advance,
+    copies::prefetch_fragments::PrefetchFragments,
     copies::buffer_array::BufferArray,
     storage::map_array::MapArray,
     loops::fuse_maximal::FuseMaximal,

@@ -26,6 +26,7 @@ use crate::{
     analyse::{
         dead::dead_instructions,
         extents::Extent,
+        fragments::FragmentUse,
         paths::{Paths, paths},
     },
     program::{Atomic, Instances},
@@ -126,6 +127,8 @@ pub(crate) struct Analysis<'k> {
     pub axes: AxisSet,
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
+    /// How products read private arrays, by their names ([`super::fragments`]).
+    pub fragments: OnceCell<Table<Name, FragmentUse>>,
     /// For indices of 32 and of 64 bits.
     types: [OnceCell<Types<'k>>; 2],
     reduction_types: RefCell<Table<usize, Rc<Vec<ReductionTypes>>>>,
@@ -190,6 +193,7 @@ impl<'k> Analysis<'k> {
             axes: axes_in_use(kernel),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
+            fragments: OnceCell::new(),
             types: Default::default(),
             reduction_types: RefCell::default(),
         };

@@ -8,6 +8,7 @@ pub(crate) mod dead;
 pub(crate) mod depend;
 pub(crate) mod elect;
 pub(crate) mod extents;
+pub(crate) mod fragments;
 pub(crate) mod names;
 pub(crate) mod paths;
 pub(crate) mod private;

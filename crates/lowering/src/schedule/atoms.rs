@@ -10,14 +10,20 @@
 //! several fragments if one has fewer. Only elements of two bytes can be transposed on the way.
 //!
 //! All instances of a box run together, so that no guard may be left that the place does not imply.
+//!
+//! A factor may also be a private array, which copies fill whose loops run over its elements: their
+//! fragments are loaded where the copies stand (`fragments`).
 
 use loopwright_atom::{Atom, Digit, Factors, Operand, Placement, Subscript, matching};
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Dim, HardwareAxis, Name, Part,
-    Tag,
+    Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Dim, Expr, HardwareAxis, Name,
+    Part, Tag,
 };
 
-use super::{AtomPlan, Counter, Fragment, FragmentLoads, Loop, Node, Which, place::Place, planner::Planner};
+use super::{
+    AtomPlan, Counter, Factor, Fragment, FragmentLoads, Held, Loop, Node, Product, Which, place::Place,
+    planner::Planner,
+};
 use crate::{
     analyse::{
         analysis::PartInfo,
@@ -31,13 +37,17 @@ use crate::{
 const WORD: i64 = 4;
 
 impl Planner<'_, '_> {
-    /// The updates in a loop, if it is that over the `k` of an atom.
+    /// The updates in a loop, if it is that over the `k` of an atom; the load of fragments, if it is
+    /// the outermost loop of one.
     pub fn atom(
         &mut self,
         iname: &Name,
         items: &[Item],
         place: &Place,
     ) -> Result<Option<Vec<Node>>, Diagnostic> {
+        if let Some(plan) = self.load_of_fragments(iname, items, place)? {
+            return Ok(Some(vec![Node::Atom(Box::new(plan))]));
+        }
         let [Item::Leaf(part)] = items else { return Ok(None) };
         let of = self.which(*part);
         let info = of.info(self.analysis);
@@ -166,17 +176,23 @@ impl Planner<'_, '_> {
             inside = self.in_lane(lane, &inside)?;
         }
         let Factors { a, b } = &factors;
-        let fragments = [
-            self.fragment(&atom, Operand::A, used, a, &lanes, &inside)?,
-            self.fragment(&atom, Operand::B, used, b, &lanes, &inside)?,
-        ];
+        let mut fragments = Vec::new();
+        let mut factor = |operand: Operand, access: &Access| -> Result<Factor, Diagnostic> {
+            if analysis.fragment(&access.array).is_some() {
+                return Ok(Factor::Held(self.held(&atom, operand, used, access)?));
+            }
+            fragments.push(self.fragment(&atom, operand, used, access, (&lanes, None), &inside)?);
+            Ok(Factor::Loaded(fragments.len() - 1))
+        };
+        let factors = [factor(Operand::A, a)?, factor(Operand::B, b)?];
+        let product = Some(Product { registers, lanes, factors });
         let of = of.clone();
-        Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, registers, lanes, fragments, inside })
+        Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, fragments, product, inside })
     }
 
     /// The lanes of the thread that are the digits of an element's number in `d`, if `m` and `n`
     /// are distributed as the placement says.
-    fn registers(&self, atom: &Atom, used: &AtomUse) -> Option<Vec<Name>> {
+    pub(super) fn registers(&self, atom: &Atom, used: &AtomUse) -> Option<Vec<Name>> {
         let placement = atom.operand(Operand::D);
         let x = HardwareAxis::Block(Dim::X).position();
         let mut registers = vec![None; placement.element.len()];
@@ -208,13 +224,14 @@ impl Planner<'_, '_> {
         registers.into_iter().collect()
     }
 
-    fn fragment(
+    /// What is loaded of a factor, for the product that follows, or to be held: for these lanes.
+    pub(super) fn fragment(
         &self,
         atom: &Atom,
         operand: Operand,
         used: &AtomUse,
         access: &Access,
-        lanes: &[Name],
+        (lanes, held): (&[Name], Option<Held>),
         place: &Place,
     ) -> Result<Fragment, Diagnostic> {
         let analysis = self.analysis;
@@ -251,20 +268,21 @@ impl Planner<'_, '_> {
             }
             elements.push(self.subscripts(&over, used, &at)?);
         }
-        let is_own = |lane: &&Name| elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
+        let is_own =
+            |lane: &&Name| held.is_some() || elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
         let mut lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
         let name = access.array.clone();
         if let Some((row, transposed)) = self.matrices(operand, placement, array, (&over, used), place)? {
             let matrices = placement.elements() / in_word(placement.dtype);
-            let (row, together) = self.together(row, &mut lanes, matrices)?;
+            let (row, together) = self.together(row, &mut lanes, held.as_ref(), matrices)?;
             let loads = FragmentLoads::Matrices { row, transposed, together };
-            return Ok(Fragment { lanes, array: name, elements: placement.elements(), loads });
+            return Ok(Fragment { lanes, array: name, elements: placement.elements(), loads, held });
         }
         let bytes = i64::try_from(known(&array.dtype, &access.array)?.bytes()).unwrap_or(WORD);
         let word = (WORD / bytes).max(1);
         let word = if word > 1 && self.are_words(array, &elements, word, place)? { word } else { 1 };
         let loads = FragmentLoads::Words(elements, word);
-        Ok(Fragment { lanes, array: name, elements: placement.elements(), loads })
+        Ok(Fragment { lanes, array: name, elements: placement.elements(), loads, held })
     }
 
     /// The subscripts of the row whose address a lane gives, and whether the matrices are
@@ -329,7 +347,8 @@ impl Planner<'_, '_> {
 
     /// How many fragments of so many matrices one load takes, and the subscripts of the row whose
     /// address a lane gives for them. They are neighbours along a lane of the thread, which
-    /// becomes the last one, so that their elements follow each other.
+    /// becomes the last one, so that their elements follow each other; of fragments that are held,
+    /// it has to be the last one.
     ///
     /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment
     /// `i div matrices`: the subscripts of its row in the fragment that comes so many behind.
@@ -337,6 +356,7 @@ impl Planner<'_, '_> {
         &self,
         row: Vec<Aff>,
         lanes: &mut Vec<Name>,
+        held: Option<&Held>,
         matrices: i64,
     ) -> Result<(Vec<Aff>, i64), Diagnostic> {
         let x = HardwareAxis::Block(Dim::X).position();
@@ -346,9 +366,14 @@ impl Planner<'_, '_> {
         };
         for fragments in [4, 2] {
             let divides = |lane: &Name| length(lane).is_some_and(|length| length % fragments == 0);
-            let Some(at) = lanes.iter().rposition(divides).filter(|_| fragments * matrices <= 4) else {
-                continue;
+            let follow = |at: &usize| match held {
+                Some(held) => {
+                    at + 1 == lanes.len() && held.row.last() == Some(&Expr::Name(lanes[*at].clone()))
+                }
+                None => true,
             };
+            let at = lanes.iter().rposition(divides).filter(|_| fragments * matrices <= 4);
+            let Some(at) = at.filter(follow) else { continue };
             let lane = lanes.remove(at);
             let mut behind = x.floor_div(8 * matrices)?;
             if 8 * matrices * fragments < i64::from(self.target.warp_size) {

@@ -85,8 +85,12 @@ impl Item {
             Item::Join(join) => !join.axes().is_empty(),
             Item::Leaf(part) => {
                 let info = &analysis.parts[*part];
-                matches!(info.execution.part.part, Part::Update(_))
-                    && analysis.instruction(info).atom.is_some()
+                let instruction = analysis.instruction(info);
+                match info.execution.part.part {
+                    Part::Update(_) => instruction.atom.is_some(),
+                    Part::Whole => instruction.targets.iter().any(|t| analysis.fragment(&t.array).is_some()),
+                    Part::Init(_) | Part::Finish => false,
+                }
             }
             Item::Start(_) => false,
             Item::Loop { body, .. } => body.iter().any(|item| item.converges(analysis)),

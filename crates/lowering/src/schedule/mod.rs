@@ -18,7 +18,7 @@
 //! | [`loops`] | bounds of loops, loops of one iteration |
 //! | [`pieces`] | loops over vectors of which some are partial |
 //! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
-//! | [`atoms`] | which updates hardware instructions do, and what is loaded for them |
+//! | [`atoms`], [`fragments`] | which updates hardware instructions do, and what is loaded for them |
 //! | [`joins`] | how threads join their partial results |
 //! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
@@ -34,7 +34,7 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Name, PerDim};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Expr, Name, PerDim};
 use loopwright_poly::Bound;
 
 use crate::{
@@ -47,6 +47,7 @@ pub(crate) mod atoms;
 pub(crate) mod block;
 pub(crate) mod counters;
 pub(crate) mod early;
+mod fragments;
 pub(crate) mod grid;
 pub(crate) mod guards;
 pub(crate) mod host;
@@ -270,7 +271,8 @@ pub(crate) struct Vector {
     pub statement: Statement,
 }
 
-/// Updates that an atom does: the loop over its `k`, and the lanes around.
+/// What a warp does for an atom: updates, in the loop over its `k` and the lanes around, with the
+/// loads of fragments for them; or loads of fragments alone.
 pub(crate) struct AtomPlan {
     pub of: Which,
     pub atom: Arc<Atom>,
@@ -278,14 +280,40 @@ pub(crate) struct AtomPlan {
     pub axes: [Name; 3],
     /// The statements that the atom stands for.
     pub contract: Vec<Node>,
+    /// What is loaded.
+    pub fragments: Vec<Fragment>,
+    /// What is multiplied.
+    pub product: Option<Product>,
+    pub inside: Place,
+}
+
+/// The product of fragments.
+pub(crate) struct Product {
     /// The lanes of the thread that are digits of an element's number in `d`, least significant
     /// first.
     pub registers: Vec<Name>,
     /// The other lanes of the thread, outermost first, each with the place inside its loop.
     pub lanes: Vec<Name>,
-    /// What is loaded of `a` and `b`.
-    pub fragments: [Fragment; 2],
-    pub inside: Place,
+    /// Where `a` and `b` are.
+    pub factors: [Factor; 2],
+}
+
+/// The fragment of a factor.
+pub(crate) enum Factor {
+    /// The one of this number among those that are loaded with the product.
+    Loaded(usize),
+    /// One that instructions of its own have loaded.
+    Held(Held),
+}
+
+/// A row of an array of fragments, which stands for a private array of the kernel.
+pub(crate) struct Held {
+    /// The array of the kernel.
+    pub array: Name,
+    /// The lengths of the axes that number fragments.
+    pub lengths: Vec<u64>,
+    /// The subscripts on these axes.
+    pub row: Vec<Expr>,
 }
 
 /// The elements of a factor that a lane loads.
@@ -296,6 +324,8 @@ pub(crate) struct Fragment {
     /// The number of its elements.
     pub elements: i64,
     pub loads: FragmentLoads,
+    /// Where they are kept, if not for the product that follows alone.
+    pub held: Option<Held>,
 }
 
 /// How a fragment is loaded.

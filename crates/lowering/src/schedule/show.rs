@@ -5,8 +5,8 @@ use std::fmt::Write;
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce};
 
 use super::{
-    AtomPlan, Body, Counter, FragmentLoads, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow,
-    Loop, Node, Schedule, Statement, Which, counters::converges, storage::Home,
+    AtomPlan, Body, Counter, FragmentLoads, GridExtent, Held, HostNode, KernelBody, KernelPlan, Load,
+    LoadHow, Loop, Node, Schedule, Statement, Which, counters::converges, storage::Home,
 };
 use crate::{
     analyse::analysis::{Analysis, Guard, reduction},
@@ -206,7 +206,7 @@ impl Text<'_, '_> {
         Ok(())
     }
 
-    /// The fragments that are loaded, and the product.
+    /// The fragments that are loaded, and the product, if there is one.
     fn atom(&mut self, plan: &AtomPlan, depth: usize) {
         for fragment in &plan.fragments {
             let each = fragment.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
@@ -222,10 +222,13 @@ impl Text<'_, '_> {
                 }
             };
             let count = fragment.elements;
-            self.plain(depth, &format!("load {count} elements of {}{each}, {words}", fragment.array));
+            let to =
+                fragment.held.as_ref().map_or_else(String::new, |held| format!(" into {}", row_text(held)));
+            self.plain(depth, &format!("load {count} elements of {}{to}{each}, {words}", fragment.array));
         }
+        let Some(product) = &plan.product else { return };
         let part = &plan.of.info(self.analysis).execution.part;
-        let each = plan.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
+        let each = product.lanes.iter().map(|lane| format!(", for each {lane}")).collect::<String>();
         let [m, n, k] = &plan.axes;
         self.plain(depth, &format!("{part} by {}({m}, {n}, {k}){each}", plan.atom.name()));
     }
@@ -274,6 +277,15 @@ impl Text<'_, '_> {
         let to = if join.scan || join.to_all { "" } else { ", for the first thread" };
         let does = if join.scan { "scan" } else { "join" };
         format!("{does} {op} of {} over {}: {how}{to}", self.owner(join), over.join(", "))
+    }
+}
+
+/// A fragment by the array that it stands for.
+fn row_text(held: &Held) -> String {
+    let row: Vec<String> = held.row.iter().map(ToString::to_string).collect();
+    match row.as_slice() {
+        [] => held.array.to_string(),
+        row => format!("{}[{}]", held.array, row.join(", ")),
     }
 }
 

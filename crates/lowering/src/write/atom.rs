@@ -1,15 +1,19 @@
-//! Updates that an atom does: the statements that it stands for, the loads of its fragments, and
-//! the product.
+//! What a warp does for an atom: the statements that it stands for, the loads of fragments, and the
+//! product.
+//!
+//! Fragments that are loaded by instructions of their own stand for a private array of the kernel.
+//! Statements of contracts access that array, those that run the array of fragments, which has the
+//! axes that number fragments and the elements of one that a thread holds.
 
 use std::collections::HashSet;
 
 use loopwright_atom::Operand;
-use loopwright_kernel_ir::{Access, Aff, Diagnostic, Expr, Name};
+use loopwright_kernel_ir::{Access, Aff, DType, Diagnostic, Expr, Name};
 
 use crate::{
     analyse::arrays::known,
-    program::{LocalArray, MemRef, Memory, Note, Stmt, ValueKind},
-    schedule::{AtomPlan, Fragment, FragmentLoads},
+    program::{LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
+    schedule::{AtomPlan, Factor, Fragment, FragmentLoads, Held, Product},
     write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
 };
 
@@ -25,13 +29,33 @@ impl Emitter<'_, '_> {
         }
         let info = plan.of.info(self.analysis);
         let part = info.execution.part.clone();
-        body.extend(self.lane_loops(&plan.lanes, env, &mut |this, env| {
+        let does = match &plan.product {
+            Some(product) => {
+                body.extend(self.product(plan, product, &arrays, env)?);
+                format!("{} does {part} for a warp", plan.atom.name())
+            }
+            None => format!("{part} loads fragments of {} for a warp", plan.atom.name()),
+        };
+        let contract = self.atom_contract(plan, &body, env)?;
+        Ok(Stmt::Atom { contract, body, note: Note::new(does) })
+    }
+
+    /// The product of fragments, of which those that are loaded with it are in these arrays.
+    fn product(
+        &mut self,
+        plan: &AtomPlan,
+        product: &Product,
+        arrays: &[usize],
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Product { registers, lanes, factors } = product;
+        self.lane_loops(lanes, env, &mut |this, env| {
             let info = plan.of.info(this.analysis);
             let mut d = Vec::new();
             for element in 0..plan.atom.operand(Operand::D).elements() {
                 let mut own = env.clone();
                 let mut rest = element;
-                for (register, digit) in plan.registers.iter().zip(&plan.atom.operand(Operand::D).element) {
+                for (register, digit) in registers.iter().zip(&plan.atom.operand(Operand::D).element) {
                     own.set(register.clone(), this.index_int(rest % digit.extent));
                     rest /= digit.extent;
                 }
@@ -41,17 +65,42 @@ impl Emitter<'_, '_> {
                 };
                 d.push(cell.clone());
             }
-            let row = |this: &mut Self, number: usize| -> Result<MemRef, Diagnostic> {
-                let mut subscripts = this.lane_values(&plan.fragments[number].lanes, env)?;
+            let mut first = |operand: Operand, factor: &Factor| -> Result<MemRef, Diagnostic> {
+                let (array, mut subscripts) = match factor {
+                    Factor::Loaded(number) => {
+                        (arrays[*number], this.lane_values(&plan.fragments[*number].lanes, env)?)
+                    }
+                    Factor::Held(held) => {
+                        let placement = plan.atom.operand(operand);
+                        let array = this.held(held, placement.elements(), placement.dtype);
+                        (array, this.row(held, env)?)
+                    }
+                };
                 subscripts.push(this.index_int(0));
-                Ok(this.local_element(Memory::Private(arrays[number]), subscripts))
+                Ok(this.local_element(Memory::Private(array), subscripts))
             };
-            let (a, b) = (row(this, 0)?, row(this, 1)?);
+            let [a, b] = factors;
+            let (a, b) = (first(Operand::A, a)?, first(Operand::B, b)?);
             Ok(vec![Stmt::Mma { atom: plan.atom.name().clone(), d, a, b }])
-        })?);
-        let contract = self.atom_contract(plan, &body, env)?;
-        let note = Note::new(format!("{} does {part} for a warp", plan.atom.name()));
-        Ok(Stmt::Atom { contract, body, note })
+        })
+    }
+
+    /// The array of the fragments that a private array of the kernel stands for.
+    fn held(&mut self, held: &Held, elements: i64, dtype: DType) -> usize {
+        if let Some(number) = self.fragments.get(&held.array) {
+            return *number;
+        }
+        let name = self.unique(&format!("{}_frag", held.array.trim_end_matches("_fragment")));
+        let mut dims = held.lengths.clone();
+        dims.push(u64::try_from(elements).unwrap_or(1));
+        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
+        self.fragments.insert(held.array.clone(), self.private.len() - 1);
+        self.private.len() - 1
+    }
+
+    /// The subscripts of a fragment in its array.
+    fn row(&mut self, held: &Held, env: &Env) -> Result<Vec<Value>, Diagnostic> {
+        held.row.iter().map(|e| self.index_value(e, env)).collect()
     }
 
     /// The updates as they would be without the atom. They name for themselves what the body does
@@ -89,11 +138,20 @@ impl Emitter<'_, '_> {
             Diagnostic::new("unknown-name", format!("there is no array `{}`", fragment.array))
         })?;
         let dtype = known(&array.dtype, &fragment.array)?;
-        let name = self.unique(&format!("{}_frag", fragment.array.trim_end_matches("_tile")));
-        let mut dims = self.analysis.lane_lengths(&fragment.lanes);
-        dims.push(u64::try_from(fragment.elements).unwrap_or(1));
-        self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
-        let number = self.private.len() - 1;
+        let number = match &fragment.held {
+            Some(held) => self.held(held, fragment.elements, dtype),
+            None => {
+                let name = self.unique(&format!("{}_frag", fragment.array.trim_end_matches("_tile")));
+                let mut dims = self.analysis.lane_lengths(&fragment.lanes);
+                dims.push(u64::try_from(fragment.elements).unwrap_or(1));
+                self.private.push(LocalArray { name, dtype, dims, layout: None, note: String::new() });
+                self.private.len() - 1
+            }
+        };
+        let of_row = |this: &mut Self, env: &Env| match &fragment.held {
+            Some(held) => this.row(held, env),
+            None => this.lane_values(&fragment.lanes, env),
+        };
         let together = match fragment.loads {
             FragmentLoads::Matrices { together, .. } => together,
             FragmentLoads::Words(..) => 1,
@@ -106,7 +164,7 @@ impl Emitter<'_, '_> {
                 FragmentLoads::Words(elements, word) => (elements, usize::try_from(*word).unwrap_or(1)),
                 FragmentLoads::Matrices { row, transposed, .. } => {
                     let from = this.element_at(&fragment.array, row, &env)?;
-                    let mut own = this.lane_values(&fragment.lanes, &env)?;
+                    let mut own = of_row(this, &env)?;
                     own.push(this.index_int(0));
                     let to = this.local_element(Memory::Private(number), own);
                     let row = u8::try_from(Stmt::ROW_BYTES / dtype.bytes()).unwrap_or(8);
@@ -117,7 +175,7 @@ impl Emitter<'_, '_> {
             };
             for (k, subscripts) in elements.iter().enumerate().step_by(word) {
                 let from = this.element_at(&fragment.array, subscripts, &env)?;
-                let mut own = this.lane_values(&fragment.lanes, &env)?;
+                let mut own = of_row(this, &env)?;
                 own.push(this.index_int(k as i64));
                 let to = this.local_element(Memory::Private(number), own);
                 stmts.push(match u8::try_from(word) {

@@ -59,6 +59,8 @@ pub(crate) struct Emitter<'a, 'k> {
     pub carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     /// Base inames of the parts of this kernel.
     pub relevant: BTreeSet<Name>,
+    /// The arrays of fragments, by the private array of the kernel that each stands for.
+    pub fragments: BTreeMap<Name, usize>,
     /// The arrays into which the vectors of the current statement have been loaded.
     pub ahead: Vec<(Access, usize)>,
     names: BTreeSet<String>,
@@ -90,6 +92,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             accumulators: BTreeMap::new(),
             carries: BTreeMap::new(),
             relevant: BTreeSet::new(),
+            fragments: BTreeMap::new(),
             ahead: Vec::new(),
             names,
             leaf_ids: Table::default(),

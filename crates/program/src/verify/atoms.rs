@@ -17,24 +17,24 @@
 //! * the body consists of loads into private arrays, each element once, and then of one product in
 //!   loops; nothing but names stands between them, so that nothing changes what was loaded. A load
 //!   may fill several rows of its array, which follow each other: its loop then goes on by as many.
+//!
+//! A factor may also be a private array of the contract, which an atom of its own loads: its body
+//! then loads fragments alone, and those of the product are found where such loads have left them
+//! (`held`).
+
+mod held;
+mod texts;
 
 use std::collections::BTreeMap;
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Aff, DType, Diagnostic, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Diagnostic, Dim, HardwareAxis, Name};
 use loopwright_poly::Result;
 
-use super::reading::{AtomText, Reading, TouchId, lane_of, name_of_loop};
-use crate::{BinOp, MemRef, Memory, Step, Stmt, Value, ValueKind, VarId};
-
-/// The counter of a loop that goes from 0 on, and its number of iterations.
-type Loop = (VarId, i64);
-
-/// The loops around a statement, outermost first.
-type Loops = Vec<Loop>;
-
-/// What is read of a text, or why it is not what it has to be.
-type Found<T> = std::result::Result<T, String>;
+use super::reading::{AtomText, Reading, lane_of, name_of_loop};
+use crate::{Memory, Stmt, ValueKind, VarId};
+use held::{Mirror, Mirrors};
+use texts::{Contract, Found, Loads, Loop, Product, Row, Source, Touched, variables};
 
 /// An element of shared or global memory.
 type Cell = (Memory, Vec<Aff>);
@@ -54,73 +54,36 @@ struct Fragment {
 /// What is held of a factor, for each row and column.
 type Held = BTreeMap<(i64, i64), Cell>;
 
-/// The statement of the contract.
-struct Contract<'p> {
-    loops: Loops,
-    to: &'p MemRef,
-    factors: [TouchId; 2],
-    types: [DType; 2],
-    /// The function that each factor goes through.
-    conversions: [Option<Name>; 2],
-}
-
-/// A load of one element of a fragment.
-struct Load {
-    loops: Loops,
-    /// By how much the counter of the innermost loop grows; that of the others grows by one.
-    step: i64,
-    /// The subscripts of the private array but the last one: variables of loops.
-    rows: Vec<VarId>,
-    touch: TouchId,
-    source: Source,
-}
-
-/// Where a lane's element comes from, relative to what is touched.
-#[derive(Clone, Copy)]
-enum Source {
-    /// It is what the lane touches.
-    Own,
-    /// It is the element of this number of the vector that the lane touches.
-    Vector(i64),
-    /// It is this one of the elements that a lane gets of a matrix, so many of each row; lanes give
-    /// the addresses of rows.
-    Matrix { number: i64, each: i64, element: i64, transposed: bool },
-}
-
-impl Source {
-    /// The lane whose address the element of a lane is found at, and by how much behind it.
-    fn of_lane(self, lane: i64) -> (i64, i64) {
-        match self {
-            Source::Own => (lane, 0),
-            Source::Vector(number) => (lane, number),
-            Source::Matrix { number, each, element, transposed } => {
-                let (row, column) = (lane / 4, lane % 4 * each + element);
-                let (row, column) = if transposed { (column, row) } else { (row, column) };
-                (8 * number + row, column)
-            }
-        }
-    }
-}
-
-/// The product.
-struct Product<'p> {
-    loops: Loops,
-    atom: &'p Atom,
-    d: &'p [MemRef],
-    a: &'p MemRef,
-    b: &'p MemRef,
+/// What a product takes as a factor.
+enum Taken {
+    /// What is loaded with it.
+    Loaded(Fragment),
+    /// What an atom of its own has loaded, at this row.
+    Held(Memory, Vec<Row>),
 }
 
 /// The first thing in a kernel's atoms that is not what the contract says.
 pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
     let mut inside = 0;
-    for text in &reading.atoms {
+    let mut mirrors = Mirrors::default();
+    // Products say which arrays stand for which.
+    let (products, loads): (Vec<_>, Vec<_>) =
+        reading.atoms.iter().partition(|text| count(text.body) + count(text.contract) > 0);
+    let mut wrongs = Vec::new();
+    for text in &loads {
+        mirrors.filled_together(reading, text);
+    }
+    for text in products {
         inside += count(text.body) + count(text.contract);
-        if let Some(why) = wrong(reading, text)? {
-            let message =
-                format!("an atom in `{}` may not compute what its contract says", reading.kernel.name);
-            return Ok(Some(Diagnostic::new("wrong-atom", message).witness(why)));
-        }
+        wrongs.extend(wrong(reading, text, &mut mirrors)?);
+    }
+    for text in loads {
+        wrongs.extend(held::wrong_load(reading, text, &mirrors)?);
+    }
+    wrongs.extend(mirrors.wrong(reading));
+    if let Some(why) = wrongs.into_iter().next() {
+        let message = format!("an atom in `{}` may not compute what its contract says", reading.kernel.name);
+        return Ok(Some(Diagnostic::new("wrong-atom", message).witness(why)));
     }
     if inside != count(&reading.kernel.body) {
         let message = format!("`{}` multiplies fragments without a contract", reading.kernel.name);
@@ -136,17 +99,24 @@ fn count(body: &[Stmt]) -> usize {
     found
 }
 
-fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
-    let kernel = reading.kernel;
+/// Why the lanes of a warp are not the threads of an axis, if they are not.
+fn no_warps(reading: &Reading<'_>) -> Option<String> {
     let warp = reading.program.target.warp_size;
-    if kernel.block.x != warp {
-        return Ok(Some(format!("the x axis of the block is not the {warp} lanes of a warp")));
+    let why = || format!("the x axis of the block is not the {warp} lanes of a warp");
+    (reading.kernel.block.x != warp).then(why)
+}
+
+/// What is wrong with a product. Notes which arrays of fragments stand for which private arrays.
+fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> Result<Option<String>> {
+    let kernel = reading.kernel;
+    if let Some(why) = no_warps(reading) {
+        return Ok(Some(why));
     }
-    let contract = match contract(reading, text) {
+    let contract = match texts::contract(reading, text) {
         Ok(contract) => contract,
         Err(why) => return Ok(Some(why)),
     };
-    let (loads, product) = match body(reading, text) {
+    let (loads, product) = match texts::body(reading, text) {
         Ok(body) => body,
         Err(why) => return Ok(Some(why)),
     };
@@ -155,11 +125,12 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
         Err(why) => return Ok(Some(why)),
     };
     let types = [Operand::A, Operand::B, Operand::D].map(|o| product.atom.operand(o).dtype);
-    let of_array = |element: &MemRef| match element.memory {
+    let of_array = |memory: Memory| match memory {
         Memory::Private(p) => kernel.private.get(p).map(|array| array.dtype),
         _ => None,
     };
-    let own = [product.a, product.b, contract.to].map(of_array);
+    let [a, b] = &product.factors;
+    let own = [a.0, b.0, contract.to.memory].map(of_array);
     if own != types.map(Some) || contract.types != [types[0], types[1]] {
         return Ok(Some(format!("`{}` takes elements of other types", product.atom.name())));
     }
@@ -167,205 +138,36 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>) -> Result<Option<String>> {
         let what = product.atom.conversion().map_or_else(|| "nothing".into(), |f| format!("`{f}`"));
         return Ok(Some(format!("`{}` rounds its factors by {what}", product.atom.name())));
     }
-    let mut fragments = Vec::new();
-    for (operand, element) in [(Operand::A, product.a), (Operand::B, product.b)] {
-        match fragment(reading, &loads, &product, operand, element) {
-            Ok(fragment) => fragments.push(fragment),
+    let mut taken = Vec::new();
+    let mut loaded = 0;
+    for (operand, (memory, rows)) in [Operand::A, Operand::B].into_iter().zip(&product.factors) {
+        if !loads.keys().any(|(filled, _)| filled == memory) {
+            taken.push(Taken::Held(*memory, rows.clone()));
+            continue;
+        }
+        match fragment(reading, &loads, (product.atom, &product.loops), operand, (*memory, rows)) {
+            Ok(fragment) => {
+                loaded += fragment.cells.len();
+                taken.push(Taken::Loaded(fragment));
+            }
             Err(why) => return Ok(Some(why)),
         }
     }
-    if loads.len() != fragments.iter().map(|f| f.cells.len()).sum::<usize>() {
+    if loads.len() != loaded {
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
-    let check = Check { reading, product: &product, places: &places };
+    mirrors.written_by_products(loads.keys().map(|(memory, _)| *memory).chain([contract.to.memory]));
+    let check = Check { reading, atom: product.atom, loops: &product.loops, places: &places };
     // Factors commute.
-    let Some(first) = check.operands(&fragments, contract.factors)? else { return Ok(None) };
-    let [x, y] = contract.factors;
-    Ok(check.operands(&fragments, [y, x])?.map(|_| first))
-}
-
-/// A loop that goes from 0 to a constant, by how much its counter grows, and its body; `None` of
-/// another statement.
-fn stepped(stmt: &Stmt) -> Found<Option<(Loop, i64, &[Stmt])>> {
-    let Stmt::For { var, lower, upper, step: Step::Add(step @ 1..), body, .. } = stmt else {
-        return Ok(None);
+    let [x, y] = &contract.factors;
+    let found = match check.operands(&taken, [x, y], mirrors)? {
+        Ok(found) => found,
+        Err(first) => match check.operands(&taken, [y, x], mirrors)? {
+            Ok(found) => found,
+            Err(_) => return Ok(Some(first)),
+        },
     };
-    match (lower.as_int(), upper.as_int()) {
-        (Some(0), Some(end @ 1..)) => Ok(Some(((*var, end), *step, body))),
-        _ => Err("a loop does not go from 0 to a constant".into()),
-    }
-}
-
-/// As [`stepped`], of a loop that counts by one.
-fn counted(stmt: &Stmt) -> Found<Option<(Loop, &[Stmt])>> {
-    match stepped(stmt)? {
-        Some((of, 1, body)) => Ok(Some((of, body))),
-        Some(_) => Err("a loop does not count by one".into()),
-        None => Ok(None),
-    }
-}
-
-/// The loops around the only statement of a body that is more than a name.
-fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> Found<&'p Stmt> {
-    let names = |stmt: &&Stmt| !matches!(stmt, Stmt::Let { leaf: None, .. });
-    let mut statements = body.iter().filter(names);
-    let (Some(stmt), None) = (statements.next(), statements.next()) else {
-        return Err("a loop has not one statement".into());
-    };
-    let Some((own, body)) = counted(stmt)? else { return Ok(stmt) };
-    loops.push(own);
-    only(body, loops)
-}
-
-/// The element that a value reads, through conversions to the type of the product and at most one
-/// function, which is the last that it goes through.
-fn read(value: &Value, to: DType) -> Option<(&MemRef, DType, Option<Name>)> {
-    fn element(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
-        match &value.kind {
-            ValueKind::Load(element) => Some((element, value.dtype)),
-            ValueKind::Cast(inner) if value.dtype == to => element(inner, to),
-            _ => None,
-        }
-    }
-    if let ValueKind::Call { function, args, .. } = &value.kind {
-        let [argument] = args.as_slice() else { return None };
-        let (found, dtype) = element(argument, to)?;
-        return (value.dtype == to).then(|| (found, dtype, Some(function.clone())));
-    }
-    element(value, to).map(|(found, dtype)| (found, dtype, None))
-}
-
-/// A value without conversions between f32 and this type of an accumulator. Where that is f16, sums
-/// and products are computed in f32 and rounded; an atom may round them as it likes, as it may add
-/// them in any order.
-fn unrounded(value: &Value, accumulator: DType) -> &Value {
-    match &value.kind {
-        ValueKind::Cast(inner)
-            if accumulator == DType::F16
-                && matches!(value.dtype, DType::F16 | DType::F32)
-                && matches!(inner.dtype, DType::F16 | DType::F32) =>
-        {
-            unrounded(inner, accumulator)
-        }
-        _ => value,
-    }
-}
-
-fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Contract<'p>> {
-    let mut loops = Vec::new();
-    let stmt = only(text.contract, &mut loops)?;
-    let other = || "its statement does not add a product to an accumulator".to_string();
-    let Stmt::Store { to, value, .. } = stmt else { return Err(other()) };
-    let accumulator = value.dtype;
-    let sum = unrounded(value, accumulator);
-    let ValueKind::Binary(BinOp::Add, own, product) = &sum.kind else { return Err(other()) };
-    let (own, product) = (unrounded(own, accumulator), unrounded(product, accumulator));
-    let ValueKind::Binary(BinOp::Mul, x, y) = &product.kind else { return Err(other()) };
-    let is_own = matches!(&own.kind, ValueKind::Load(from) if from == to);
-    let dtype = sum.dtype;
-    let (Some((x, of_x, by_x)), Some((y, of_y, by_y)), true) = (read(x, dtype), read(y, dtype), is_own)
-    else {
-        return Err(other());
-    };
-    let touches: Vec<TouchId> = text.read.clone().collect();
-    let factors = <[TouchId; 2]>::try_from(touches).map_err(|_| other())?;
-    if factors.map(|t| reading.touches[t].memory) != [x.memory, y.memory] {
-        return Err("a factor is not read from shared or global memory".into());
-    }
-    Ok(Contract { loops, to, factors, types: [of_x, of_y], conversions: [by_x, by_y] })
-}
-
-fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
-    let variable = |s: &Value| match s.kind {
-        ValueKind::Var(var) => Some(var),
-        _ => None,
-    };
-    subscripts.iter().map(variable).collect()
-}
-
-/// The loads of a body by the private array and the element that they fill, and its product.
-#[allow(clippy::type_complexity)]
-fn body<'p>(
-    reading: &Reading<'p>,
-    text: &AtomText<'p>,
-) -> Found<(BTreeMap<(Memory, i64), Load>, Product<'p>)> {
-    let mut loads: BTreeMap<(Memory, i64), Load> = BTreeMap::new();
-    let mut touches = text.loaded.clone();
-    let Some((last, before)) = text.body.split_last() else { return Err("it does nothing".into()) };
-    fn walk(
-        stmts: &[Stmt],
-        (loops, step): (&mut Loops, i64),
-        found: &mut dyn FnMut(&Stmt, &Loops, i64) -> Found<()>,
-    ) -> Found<()> {
-        for stmt in stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Let { leaf: None, .. })) {
-            let Some((own, by, body)) = stepped(stmt)? else {
-                found(stmt, loops, step)?;
-                continue;
-            };
-            if step != 1 {
-                return Err("a loop around another does not count by one".into());
-            }
-            loops.push(own);
-            walk(body, (loops, by), found)?;
-            loops.pop();
-        }
-        Ok(())
-    }
-    walk(before, (&mut Vec::new(), 1), &mut |stmt, loops, step| {
-        let (to, from, sources) = match stmt {
-            Stmt::VectorCopy { to, from, lanes, .. } => {
-                (to, from, (0..i64::from(*lanes)).map(Source::Vector).collect())
-            }
-            Stmt::Store { to, value, .. } => match &value.kind {
-                ValueKind::Load(from) => (to, from, vec![Source::Own]),
-                _ => return Err("a fragment is not loaded but computed".into()),
-            },
-            Stmt::LoadMatrices { to, from, matrices: count @ (1 | 2 | 4), row, transposed } => {
-                let bytes = match to.memory {
-                    Memory::Private(array) => reading.kernel.private.get(array).map(|a| a.dtype.bytes()),
-                    _ => None,
-                };
-                let whole = bytes.map(|bytes| bytes * usize::from(*row)) == Some(Stmt::ROW_BYTES);
-                if !whole || *row < 4 || *transposed && *row != 8 {
-                    return Err("matrices are loaded whose rows have not 16 bytes".into());
-                }
-                let (each, transposed) = (i64::from(*row) / 4, *transposed);
-                let of = |k: i64| Source::Matrix { number: k / each, each, element: k % each, transposed };
-                (to, from, (0..each * i64::from(*count)).map(of).collect())
-            }
-            _ => return Err("it does more than load fragments and multiply them".into()),
-        };
-        let Some(touch) = touches.next().filter(|t| {
-            let touch = &reading.touches[*t];
-            touch.memory == from.memory && !touch.write
-        }) else {
-            return Err("a fragment is not loaded from shared or global memory".into());
-        };
-        let Some((last, rows)) = to.subscripts.split_last() else {
-            return Err("a fragment has no elements".into());
-        };
-        let (Some(first), Some(rows)) = (last.as_int(), variables(rows)) else {
-            return Err("the elements of a fragment are not numbered by constants".into());
-        };
-        for (k, source) in (0..).zip(sources) {
-            let load = Load { loops: loops.clone(), step, rows: rows.clone(), touch, source };
-            if loads.insert((to.memory, first + k), load).is_some() {
-                return Err("an element of a fragment is loaded twice".into());
-            }
-        }
-        Ok(())
-    })?;
-    if touches.next().is_some() {
-        return Err("it reads memory beside its loads".into());
-    }
-    let mut loops = Vec::new();
-    let Stmt::Mma { atom, d, a, b } = only(std::slice::from_ref(last), &mut loops)? else {
-        return Err("it does not end with a product".into());
-    };
-    let Some(atom) = reading.program.atom(atom) else {
-        return Err(format!("there is no atom `{atom}`"));
-    };
-    Ok((loads, Product { loops, atom, d, a, b }))
+    Ok(mirrors.note(reading, found))
 }
 
 /// For each element of `d` that a lane holds, the values of the contract's loops but that over `k`:
@@ -444,38 +246,57 @@ fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
 /// numbers of the product's loops and the name of a vector's elements; and where in it they are.
 fn fragment(
     reading: &Reading<'_>,
-    loads: &BTreeMap<(Memory, i64), Load>,
-    product: &Product<'_>,
+    loads: &Loads,
+    (atom, loops): (&Atom, &[Loop]),
     operand: Operand,
-    element: &MemRef,
+    (memory, rows): (Memory, &[Row]),
 ) -> Found<Fragment> {
     let name = operand.name();
     let other = || format!("the fragment `{name}` is not what is loaded");
-    let Some((first, rows)) = element.subscripts.split_last() else { return Err(other()) };
-    let (Some(0), Some(rows)) = (first.as_int(), variables(rows)) else { return Err(other()) };
-    let distinct = |vars: &[VarId]| vars.iter().enumerate().all(|(n, var)| !vars[..n].contains(var));
-    let elements = product.atom.operand(operand).elements();
-    let step = loads.get(&(element.memory, 0)).map_or(1, |load| load.step);
+    let of_loops = |rows: &[Row]| rows.iter().filter(|row| matches!(row, Row::Loop(_))).count();
+    let distinct = |rows: &[Row]| {
+        let is_loop = |row: &Row| matches!(row, Row::Loop(_));
+        rows.iter().enumerate().all(|(n, row)| !is_loop(row) || !rows[..n].contains(row))
+    };
+    let elements = atom.operand(operand).elements();
+    let step = loads.get(&(memory, 0)).map_or(1, |load| load.step);
     let mut last = None;
     let mut cells = BTreeMap::new();
     for number in 0..elements.saturating_mul(step) {
-        let Some(load) = loads.get(&(element.memory, number)) else {
+        let Some(load) = loads.get(&(memory, number)) else {
             return Err(format!("element {number} of the fragment `{name}` is not loaded"));
         };
         // Each row of the fragment is loaded by a loop of the same length, and used in one.
         let mut values: Vec<(Name, Aff)> = Vec::new();
         let lengths = [load.rows.len(), load.loops.len()];
-        if lengths != [rows.len(); 2] || load.step != step || !distinct(&load.rows) || !distinct(&rows) {
+        if lengths != [rows.len(), of_loops(&load.rows)]
+            || load.step != step
+            || !distinct(&load.rows)
+            || !distinct(rows)
+        {
             return Err(other());
         }
         last = None;
-        for (axis, (own, used)) in load.rows.iter().zip(&rows).enumerate() {
+        for (axis, (own, used)) in load.rows.iter().zip(rows).enumerate() {
+            let (own, used) = match (own, used) {
+                (Row::Loop(own), Row::Loop(used)) => (own, used),
+                (Row::At(own), Row::At(used)) if own == used => continue,
+                // A loop of one iteration, which the contract does without.
+                (Row::Loop(own), Row::At(used)) if used.as_constant() == Some(0) => {
+                    if !load.loops.contains(&(*own, 1)) {
+                        return Err(other());
+                    }
+                    values.push((loop_name(reading, *own), Aff::constant(0)));
+                    continue;
+                }
+                _ => return Err(other()),
+            };
             let around = load.loops.iter().position(|(var, _)| var == own).ok_or_else(other)?;
-            let number = product.loops.iter().position(|(var, _)| var == used).ok_or_else(other)?;
-            if load.loops[around].1 != product.loops[number].1 {
+            let number = loops.iter().position(|(var, _)| var == used).ok_or_else(other)?;
+            if load.loops[around].1 != loops[number].1 {
                 return Err(other());
             }
-            let of_product = Name::new(format!("loop {number}"));
+            let of_product = numbered(number);
             let mut value = Aff::var(&of_product);
             // The rows that an iteration fills follow each other in the array.
             if step > 1 && around + 1 == load.loops.len() {
@@ -499,7 +320,7 @@ fn fragment(
         cells.insert(number, ((touch.memory, subscripts), load.source, lane_of(load.touch)));
     }
     // Where several rows are filled, nothing lies between them.
-    let length = match element.memory {
+    let length = match memory {
         Memory::Private(array) => reading.kernel.private.get(array).and_then(|a| a.dims.last().copied()),
         _ => None,
     };
@@ -507,6 +328,11 @@ fn fragment(
         return Err(other());
     }
     Ok(Fragment { rows: last, elements, cells })
+}
+
+/// The name of a product's loop.
+fn numbered(number: usize) -> Name {
+    Name::new(format!("loop {number}"))
 }
 
 fn loop_name(reading: &Reading<'_>, var: VarId) -> Name {
@@ -517,53 +343,84 @@ fn loop_name(reading: &Reading<'_>, var: VarId) -> Name {
 /// The comparison of what is loaded with what the contract reads.
 struct Check<'c, 'p> {
     reading: &'c Reading<'p>,
-    product: &'c Product<'p>,
+    atom: &'c Atom,
+    /// The loops of the product.
+    loops: &'c [Loop],
     places: &'c Places,
 }
 
 impl Check<'_, '_> {
-    /// What differs, if these reads of the contract are the left and the right factor.
-    fn operands(&self, fragments: &[Fragment], factors: [TouchId; 2]) -> Result<Option<String>> {
-        let atom = self.product.atom;
+    /// What differs, if these reads of the contract are the left and the right factor; otherwise
+    /// which private arrays of the contract the fragments stand for.
+    fn operands(
+        &self,
+        taken: &[Taken],
+        factors: [&Touched<'_>; 2],
+        known: &Mirrors,
+    ) -> Result<Found<Vec<Mirror>>> {
+        let mut mirrors = Vec::new();
+        for ((operand, taken), factor) in [Operand::A, Operand::B].into_iter().zip(taken).zip(factors) {
+            let is_private = matches!(factor.memory, Memory::Private(_));
+            match taken {
+                Taken::Loaded(_) if is_private => {
+                    return Ok(Err("a factor is not read from shared or global memory".into()));
+                }
+                Taken::Loaded(fragment) => {
+                    if let Some(why) = self.operand(operand, fragment, factor)? {
+                        return Ok(Err(why));
+                    }
+                }
+                // Both factors may be read at the same numbers: which is which, the loads say.
+                Taken::Held(memory, _)
+                    if is_private && !known.are_filled_together(factor.memory, *memory) =>
+                {
+                    let name = operand.name();
+                    return Ok(Err(format!(
+                        "the fragment `{name}` is not loaded with what the contract reads"
+                    )));
+                }
+                Taken::Held(memory, rows) => match self.mirror(operand, (*memory, rows), factor)? {
+                    Ok(mirror) => mirrors.push(mirror),
+                    Err(why) => return Ok(Err(why)),
+                },
+            }
+        }
+        Ok(Ok(mirrors))
+    }
+
+    /// What differs between what is loaded of a factor and what the contract reads there.
+    fn operand(&self, operand: Operand, fragment: &Fragment, factor: &Touched<'_>) -> Result<Option<String>> {
+        let atom = self.atom;
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
-        for ((operand, fragment), factor) in [Operand::A, Operand::B].into_iter().zip(fragments).zip(factors)
-        {
-            let touch = &self.reading.touches[factor];
-            let Some(subscripts) = touch.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
-                return Ok(Some("a subscript of the contract is not affine".into()));
+        let Some(subscripts) = factor.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
+            return Ok(Some("a subscript of the contract is not affine".into()));
+        };
+        let together = fragment.rows.as_ref().map_or(1, |(_, step)| *step);
+        for row in 0..together {
+            let held = match self.held(operand, fragment, row)? {
+                Ok(held) => held,
+                Err(why) => return Ok(Some(why)),
             };
-            let together = fragment.rows.as_ref().map_or(1, |(_, step)| *step);
-            for row in 0..together {
-                let held = match self.held(operand, fragment, row)? {
-                    Ok(held) => held,
-                    Err(why) => return Ok(Some(why)),
-                };
-                // The number of the row, from that of the iteration that has filled it.
-                let of_row = match &fragment.rows {
-                    Some((name, step)) => Some((name, Aff::var(name).scale(*step)?.add_constant(row)?)),
-                    None => None,
-                };
-                for lane in 0..atom.lanes() {
-                    for (number, element) in (0..).zip(&self.places.of_element) {
-                        let (m, n) = atom.position(Operand::D, lane, number);
-                        for k in 0..atom.shape()[2] {
-                            let mut wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
-                            if let Some((name, of_row)) = &of_row {
-                                for s in &mut wanted {
-                                    *s = s.substitute_one(name, of_row)?;
-                                }
+            // The number of the row, from that of the iteration that has filled it.
+            let of_row = match &fragment.rows {
+                Some((name, step)) => Some((name, Aff::var(name).scale(*step)?.add_constant(row)?)),
+                None => None,
+            };
+            for lane in 0..atom.lanes() {
+                for (number, element) in (0..).zip(&self.places.of_element) {
+                    let (m, n) = atom.position(Operand::D, lane, number);
+                    for k in 0..atom.shape()[2] {
+                        let mut wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
+                        if let Some((name, of_row)) = &of_row {
+                            for s in &mut wanted {
+                                *s = s.substitute_one(name, of_row)?;
                             }
-                            let at = if operand == Operand::A { (m, k) } else { (n, k) };
-                            let found = held.get(&at);
-                            if found.is_none_or(|(memory, cell)| *memory != touch.memory || *cell != wanted) {
-                                return Ok(Some(self.differs(
-                                    operand,
-                                    (lane, number, k),
-                                    &wanted,
-                                    found,
-                                    factor,
-                                )));
-                            }
+                        }
+                        let at = if operand == Operand::A { (m, k) } else { (n, k) };
+                        let found = held.get(&at);
+                        if found.is_none_or(|(memory, cell)| *memory != factor.memory || *cell != wanted) {
+                            let at = (lane, number, k);
+                            return Ok(Some(self.differs(operand, at, &wanted, found, factor.memory)));
                         }
                     }
                 }
@@ -575,7 +432,7 @@ impl Check<'_, '_> {
     /// What the holders of each position have loaded, which is the same for all of them, of this one
     /// of the rows of a fragment that are filled together.
     fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Found<Held>> {
-        let atom = self.product.atom;
+        let atom = self.atom;
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let mut held = Held::new();
         let first = row * fragment.elements;
@@ -623,13 +480,13 @@ impl Check<'_, '_> {
         (lane, number, k): (i64, i64, i64),
         wanted: &[Aff],
         found: Option<&Cell>,
-        factor: TouchId,
+        factor: Memory,
     ) -> String {
         let text = |memory: Memory, cell: &[Aff]| {
             let cell: Vec<String> = cell.iter().map(Aff::to_string).collect();
             format!("{}[{}]", self.reading.array_name(memory), cell.join(", "))
         };
-        let wanted = text(self.reading.touches[factor].memory, wanted);
+        let wanted = text(factor, wanted);
         let found = found.map_or_else(|| "nothing".into(), |(memory, cell)| text(*memory, cell));
         format!(
             "element {number} of the accumulator of lane {lane} gets, for k = {k}, {found} as `{}`, where \

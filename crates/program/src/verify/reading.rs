@@ -23,8 +23,8 @@ use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
 pub(super) use sets::{
-    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, Rows, Says, Scope, ScopeId, Side,
-    Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
+    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, PrivateTouch, Rows, Says, Scope,
+    ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
 use super::integers::Asked;
@@ -45,6 +45,10 @@ pub(super) struct Reading<'p> {
     pub body: Vec<Node<'p>>,
     /// The statements that atoms do.
     pub atoms: Vec<AtomText<'p>>,
+    /// What these statements access of private arrays, in the order of the text.
+    pub private: Vec<PrivateTouch>,
+    /// Whether the statements of an atom are being read.
+    in_atom: bool,
     /// Whether a barrier of warps stands anywhere.
     pub joins_lanes: bool,
     /// Statements of parts, by themselves.
@@ -138,6 +142,8 @@ impl<'p> Reading<'p> {
             touches: Vec::new(),
             body: Vec::new(),
             atoms: Vec::new(),
+            private: Vec::new(),
+            in_atom: false,
             joins_lanes: synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
             named: Vec::new(),
@@ -349,20 +355,38 @@ impl<'p> Reading<'p> {
                 Stmt::Atom { contract, body, note } => {
                     let (note, around) = (note.text.as_str(), self.around.clone());
                     nodes.push(Node::Together(Barrier { note, among: SyncScope::Warp, around }));
-                    let first = self.touches.len();
+                    let before = std::mem::replace(&mut self.in_atom, true);
+                    let first = (self.touches.len(), self.private.len());
                     nodes.extend(self.nodes(contract)?);
-                    let then = self.touches.len();
+                    let then = (self.touches.len(), self.private.len());
                     nodes.extend(self.nodes(body)?);
-                    let (read, loaded) = (first..then, then..self.touches.len());
-                    self.atoms.push(AtomText { contract, body, read, loaded });
+                    self.in_atom = before;
+                    let (read, loaded) = (first.0..then.0, then.0..self.touches.len());
+                    let (contract_private, body_private) = (first.1..then.1, then.1..self.private.len());
+                    self.atoms.push(AtomText {
+                        contract,
+                        body,
+                        read,
+                        loaded,
+                        contract_private,
+                        body_private,
+                    });
                 }
                 // What its elements are is said by the contract around it.
-                Stmt::Mma { .. } => {}
+                Stmt::Mma { a, b, .. } => {
+                    for element in [a, b] {
+                        let mut found = Vec::new();
+                        self.subscripts(element, &mut found, None)?;
+                        self.touch(element, false, 1, None, &mut found)?;
+                        nodes.push(Node::Touches(found));
+                    }
+                }
                 Stmt::LoadMatrices { to, from, row, .. } => {
                     let mut found = Vec::new();
                     self.subscripts(from, &mut found, None)?;
                     self.subscripts(to, &mut found, None)?;
                     self.touch(from, false, *row, None, &mut found)?;
+                    self.touch(to, true, 1, None, &mut found)?;
                     nodes.push(Node::Touches(found));
                 }
                 Stmt::If { cond, body, otherwise, note } => {

@@ -863,6 +863,72 @@ class Steps:
         """
         return self._step("pipeline", (iname, temporaries), {"stages": stages, "issue": issue})
 
+    def advance(self, iname: str, instructions: Names) -> Kernel:
+        r"""
+        `advance(k, [load])`: executes instructions one iteration ahead, behind everything else in
+        the loop.
+
+        Meaning
+        -------
+
+        For the first iteration they stand before the loop; those in the loop are executed at the
+        end of its body, for the next iteration, if there is one. What they write keeps its place:
+        unlike `pipeline`, the step adds no slots, so that everything that needs
+        the values of this iteration has to be done by then.
+
+        It is for loads that are moved ahead along an inner loop already. After
+        `pipeline(k_inner, [x_reg], stages=2)`, the loads of the first inner iteration stand before
+        the inner loop; `advance(k_outer, [x_load_first])` lets them begin behind the last inner
+        iteration of the outer iteration before, in front of its barrier.
+
+        Legality
+        --------
+
+        Each is a plain instruction with a single target, in loops that contain nothing else inside
+        the sequential loop. The first value of the iname is a single function of outer loops and
+        parameters. The step is legal if what an instruction reads has its values an iteration
+        earlier, and if nothing reads an element that it writes between its new and its old place.
+
+        In text: `advance(k, [load])`.
+        """
+        return self._step("advance", (iname, instructions), {})
+
+    def prefetch_fragments(self, instruction: str) -> Kernel:
+        r"""
+        `prefetch_fragments(product)`: the fragments of a product by a hardware instruction are
+        loaded by instructions of their own, which other steps can move ahead of the product.
+
+        Meaning
+        -------
+
+        The instruction has its updates done by an atom (see `tensorize`). For
+        each factor there is a private array, for `a_tile` it is `a_fragment`, with an axis for each
+        lane of the thread that the factor depends on, and one for the atom's `k`. `a_load` copies
+        what a box needs into it, directly before the loop over `k`, and the product reads the
+        array.
+
+        In the kernel each thread has all elements that its results need. In the program a warp
+        shares them: a thread holds its part of each fragment, as the atom's placements say, and
+        `a_load` is a load of fragments (`ldmatrix` where rows of shared memory allow it). The final
+        check shows, lane by lane and element by element, that the instruction finds what the kernel
+        reads.
+
+        `pipeline` with two stages then loads the fragments of the next step
+        while the products of this one run, and `advance` does so across the edge
+        of a tile. Loops whose iterations take turns with the slots have to be unrolled, so that
+        registers have constant numbers.
+
+        Legality
+        --------
+
+        The copies are judged as those of `add_prefetch` are. Lanes need
+        constant lengths. Lowering refuses such an array if anything but loads of fragments writes
+        it, or anything but products by one kind of atom reads it.
+
+        In text: `prefetch_fragments(product)`.
+        """
+        return self._step("prefetch_fragments", (instruction,), {})
+
     def buffer_array(self, *arguments: Argument, **options: Argument) -> Kernel:
         r"""
         `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a

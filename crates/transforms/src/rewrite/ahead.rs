@@ -3,7 +3,8 @@
 //! Each buffer gets slots, an axis in front, of which iteration `k` reads the one with the number
 //! `(k - lo) mod slots`. The copies for the first iterations stand before the loop, one for each
 //! slot but the last, iteration by iteration; the one in the loop copies for the iteration that is
-//! so many later, if there is one.
+//! so many later, if there is one. Instructions may also be moved one iteration ahead without slots,
+//! behind everything that needs what they overwrite.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,10 +12,11 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData,
     LoopKernel, Name, Part, PartRef, Role, Tag, Tree, Type, TypeTable,
 };
+use loopwright_poly::System;
 
 use super::{
     body_of, extent::Extents, fresh, give_own_inames, loop_bounds, map_accesses, path_to, require_iname,
-    require_temporary, touches, tree,
+    require_temporary, touches, tree, unknown_instruction,
 };
 
 /// How a step speaks of itself in refusals.
@@ -26,6 +28,7 @@ pub(crate) struct Words {
 
 /// A copy that is moved ahead.
 struct Moved {
+    /// What it fills.
     temporary: Name,
     /// The iname of the loop.
     iname: Name,
@@ -145,6 +148,18 @@ fn set_iname(
             };
         };
         let subscript = |e: &Expr| match e.to_aff() {
+            // A remainder stays one.
+            Some(_) if matches!(e, Expr::Binary(BinaryOp::Mod, ..)) => {
+                let Expr::Binary(op, a, b) = e else { return e.clone() };
+                let dividend = a.to_aff().and_then(|aff| aff.substitute(of).ok());
+                match (dividend.as_ref().and_then(Aff::as_constant), &**b) {
+                    (Some(a), Expr::Int(b)) if *b > 0 => Expr::Int(a.rem_euclid(*b)),
+                    _ => match dividend {
+                        Some(a) => Expr::binary(*op, Expr::from_aff(&a), (**b).clone()),
+                        None => renewed(e, of, in_value),
+                    },
+                }
+            }
             Some(aff) if aff.mentions_any(&|n| of(n).is_some()) => {
                 aff.substitute(of).map_or_else(|_| renewed(e, of, in_value), |aff| Expr::from_aff(&aff))
             }
@@ -176,14 +191,27 @@ fn set_iname(
     Ok(())
 }
 
-/// What is moved, where it stands and for which iterations it runs.
+/// The loops around and including a sequential one.
+fn sequential(kernel: &LoopKernel, k: &Name) -> Result<Vec<Name>, Diagnostic> {
+    path_to(&kernel.tree, k)
+        .filter(|_| matches!(kernel.tag(k), Tag::Seq | Tag::Unroll | Tag::Host))
+        .ok_or_else(|| Diagnostic::new("not-nested", format!("`{k}` is not a sequential loop")))
+}
+
+/// The copy that fills a temporary, where it stands and for which iterations it runs.
 fn planned(kernel: &LoopKernel, t: &Name, k: &Name, words: &Words) -> Result<Moved, Diagnostic> {
     require_temporary(kernel, t)?;
-    let Some(path) = path_to(&kernel.tree, k).filter(|_| matches!(kernel.tag(k), Tag::Seq | Tag::Host))
-    else {
-        return Err(Diagnostic::new("not-nested", format!("`{k}` is not a sequential loop")));
-    };
+    sequential(kernel, k)?;
     let copy = copy_of(kernel, t, k, words)?.clone();
+    placed(kernel, copy, k, words)
+}
+
+/// A copy, where it stands and for which iterations it runs.
+fn placed(kernel: &LoopKernel, copy: Instruction, k: &Name, words: &Words) -> Result<Moved, Diagnostic> {
+    let path = sequential(kernel, k)?;
+    let Some(t) = copy.targets.first().map(|target| target.array.clone()) else {
+        return Err(Diagnostic::new("internal", format!("`{}` writes nothing", copy.id)));
+    };
     let leaf = PartRef { instruction: copy.id.clone(), part: Part::Whole };
     let Ok(first) = loop_bounds(kernel, k, &leaf)?.0 else {
         return Err(Diagnostic::new(
@@ -212,7 +240,7 @@ fn planned(kernel: &LoopKernel, t: &Name, k: &Name, words: &Words) -> Result<Mov
         );
     }
     let instances = kernel.instances(&leaf);
-    Ok(Moved { temporary: t.clone(), iname: k.clone(), copy, loops, own, instances, first })
+    Ok(Moved { temporary: t, iname: k.clone(), copy, loops, own, instances, first })
 }
 
 /// The suffix of names of the copy for an iteration before the loop.
@@ -241,7 +269,7 @@ pub(crate) fn copies(
         // Before the loop, iteration by iteration.
         let mut before: Vec<Vec<Tree>> = vec![Vec::new(); usize::try_from(ahead).unwrap_or(0)];
         for of in &all {
-            of.move_ahead(data, slots, &mut before)?;
+            of.move_ahead(data, Some(slots), &mut before)?;
         }
         let nests: Vec<Tree> = before.concat();
         data.tree = tree::replace_loop(&data.tree, k, &|here| nests.iter().chain([here]).cloned().collect());
@@ -249,14 +277,62 @@ pub(crate) fn copies(
     })
 }
 
+/// Moves instructions one iteration ahead, behind everything else in the loop, in their order. What
+/// they write gets no slots.
+pub(crate) fn in_place(
+    kernel: &LoopKernel,
+    ids: &[Name],
+    k: &Name,
+    words: &Words,
+) -> Result<LoopKernel, Diagnostic> {
+    require_iname(kernel, k)?;
+    let mut all = Vec::new();
+    for id in ids {
+        let Some(instruction) = kernel.instruction(id) else { return Err(unknown_instruction(kernel, id)) };
+        let plain = instruction.targets.len() == 1
+            && instruction.predicate.is_none()
+            && instruction.update.is_none()
+            && instruction.value.reductions().is_empty();
+        if !plain {
+            let message = format!("`{id}` has a predicate, a reduction, an update or several targets");
+            return Err(Diagnostic::new(words.code, message)
+                .help("only a plain instruction, such as a copy, can be executed ahead"));
+        }
+        let path = sequential(kernel, k)?;
+        let leaf = PartRef { instruction: id.clone(), part: Part::Whole };
+        if !tree::path_of(&kernel.tree, &leaf).starts_with(&path) {
+            return Err(Diagnostic::new(words.code, format!("`{id}` is not in the loop over `{k}`"))
+                .help("name instructions of the loop"));
+        }
+        all.push(placed(kernel, instruction.clone(), k, words)?);
+    }
+    let moved = kernel.edit(|data| {
+        let mut before: Vec<Vec<Tree>> = vec![Vec::new()];
+        for of in &all {
+            of.move_ahead(data, None, &mut before)?;
+        }
+        let nests: Vec<Tree> = before.concat();
+        data.tree = tree::replace_loop(&data.tree, k, &|here| nests.iter().chain([here]).cloned().collect());
+        Ok::<(), Diagnostic>(())
+    })?;
+    last_in_loop(&moved, k, &|leaf| ids.contains(&leaf.instruction))
+}
+
 /// Moves the copies that fill temporaries behind everything else in the loop, in their order.
 pub(crate) fn behind(kernel: &LoopKernel, temporaries: &[Name], k: &Name) -> Result<LoopKernel, Diagnostic> {
-    let fills = |tree: &Tree| {
-        tree.leaves().iter().all(|leaf| {
-            let of = kernel.instruction(&leaf.instruction);
-            of.is_some_and(|i| i.targets.iter().all(|t| temporaries.contains(&t.array)))
-        })
-    };
+    last_in_loop(kernel, k, &|leaf| {
+        let of = kernel.instruction(&leaf.instruction);
+        of.is_some_and(|i| i.targets.iter().all(|t| temporaries.contains(&t.array)))
+    })
+}
+
+/// Moves what consists of such parts alone behind everything else in the loop.
+fn last_in_loop(
+    kernel: &LoopKernel,
+    k: &Name,
+    moves: &dyn Fn(&PartRef) -> bool,
+) -> Result<LoopKernel, Diagnostic> {
+    let fills = |tree: &Tree| tree.leaves().iter().all(|leaf| moves(leaf));
     kernel.edit(|data| {
         data.tree = tree::replace_loop(&data.tree, k, &|here| match here {
             Tree::Loop { iname, body } => {
@@ -391,13 +467,15 @@ impl Moved {
     fn move_ahead(
         &self,
         data: &mut KernelData,
-        slots: i64,
+        slots: Option<i64>,
         before: &mut [Vec<Tree>],
     ) -> Result<(), Diagnostic> {
         let Moved { temporary: t, iname: k, copy, own, instances, first, .. } = self;
-        let ahead = slots - 1;
+        let ahead = slots.map_or(1, |slots| slots - 1);
         for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
-            a.add_slots(slots);
+            if let Some(slots) = slots {
+                a.add_slots(slots);
+            }
         }
         let mut prologue: Vec<(Name, Aff)> = Vec::new();
         for (iteration, nests) in (0..).zip(before.iter_mut()) {
@@ -426,6 +504,7 @@ impl Moved {
         };
         let outside: Vec<Constraint> = instances.iter().filter(is_outside).cloned().collect();
         running.extend(moved(&outside, &values_next)?);
+        running.extend(self.exists(data, &running, &next)?);
         for (number, d) in of_copy.into_iter().enumerate() {
             let domain = &mut data.domains[d];
             domain.constraints = domain
@@ -441,9 +520,11 @@ impl Moved {
                 }
             }
         }
-        let slot = |of: &Aff| match of.as_constant() {
-            Some(c) => Expr::Int(c.rem_euclid(slots)),
-            None => Expr::binary(BinaryOp::Mod, Expr::from_aff(of), Expr::Int(slots)),
+        let slot = |of: &Aff| {
+            slots.map(|slots| match of.as_constant() {
+                Some(c) => Expr::Int(c.rem_euclid(slots)),
+                None => Expr::binary(BinaryOp::Mod, Expr::from_aff(of), Expr::Int(slots)),
+            })
         };
         let shift = Aff::var(k).sub(first)?;
         let (this, later) = (slot(&shift), slot(&shift.add_constant(ahead)?));
@@ -453,18 +534,49 @@ impl Moved {
             let mine = if let Some((iteration, (_, value))) = early {
                 set_iname(&snapshot, instruction, k, value)?;
                 instruction.within.retain(|n| n != k);
-                Expr::Int(iteration)
+                slots.map(|_| Expr::Int(iteration))
             } else if instruction.id == copy.id {
                 set_iname(&snapshot, instruction, k, &next)?;
                 later.clone()
             } else {
                 this.clone()
             };
+            let Some(mine) = mine else { continue };
             map_accesses(instruction, t, &|index| {
                 std::iter::once(mine.clone()).chain(index.iter().cloned()).collect()
             });
         }
         Ok(())
+    }
+
+    /// What else says that this iteration of the loop exists, where that follows only from the
+    /// ranges of the copy's own inames, as `0 <= 16*k + f` with `f <= 15`.
+    fn exists(
+        &self,
+        data: &KernelData,
+        running: &[Constraint],
+        next: &Aff,
+    ) -> Result<Vec<Constraint>, Diagnostic> {
+        let expanded = |c: &Constraint| data.expand_constraint(c);
+        let instances: Vec<Constraint> = self.instances.iter().map(expanded).collect::<Result<_, _>>()?;
+        let all = [data.assumptions.clone(), instances.clone()].concat();
+        let here = System::new(&all)?.keep_only(&|n| !self.own.contains(n))?.system;
+        let mut known = data.assumptions.clone();
+        for c in running {
+            known.push(expanded(c)?);
+        }
+        for c in &instances {
+            known.push(Constraint { kind: c.kind, aff: c.aff.substitute_one(&self.iname, next)? });
+        }
+        let mut known = System::new(&known)?;
+        let mut found = Vec::new();
+        for c in here.constraints().iter().filter(|c| c.aff.mentions(&self.iname)) {
+            if !known.implies(c)? {
+                known.add(c)?;
+                found.push(c.clone());
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a constraint is on the copy's own inames.

@@ -283,4 +283,17 @@ pub(in crate::verify) struct AtomText<'p> {
     pub read: Range<TouchId>,
     /// What the body reads there.
     pub loaded: Range<TouchId>,
+    /// What the contract accesses of private arrays: numbers in [`Reading::private`].
+    pub contract_private: Range<usize>,
+    /// What the body accesses of them.
+    pub body_private: Range<usize>,
+}
+
+/// An access of a private array by the statements of an atom.
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct PrivateTouch {
+    pub array: usize,
+    pub write: bool,
+    /// Its subscripts; `None` where one is not affine. Of several neighbours that of the first.
+    pub cell: Vec<Option<Aff>>,
 }

@@ -4,7 +4,7 @@
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::Result;
 
-use super::{Asked, Barrier, Node, Reading, Rows, Touch, TouchId, lane_of};
+use super::{Asked, Barrier, Node, PrivateTouch, Reading, Rows, Touch, TouchId, lane_of};
 use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Value, ValueKind};
 
 impl<'p> Reading<'p> {
@@ -111,11 +111,15 @@ impl<'p> Reading<'p> {
         leaf: Option<LeafId>,
         found: &mut Vec<TouchId>,
     ) -> Result<()> {
-        if matches!(element.memory, Memory::Private(_)) {
+        if matches!(element.memory, Memory::Private(_)) && !self.in_atom {
             return Ok(());
         }
         let mut cell: Vec<Option<Aff>> =
             element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+        if let Memory::Private(array) = element.memory {
+            self.private.push(PrivateTouch { array, write, cell });
+            return Ok(());
+        }
         let mut scope = self.scope;
         let loaded: Vec<Name> = match self.loads.is_empty() {
             true => Vec::new(),
