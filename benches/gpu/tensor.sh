@@ -23,6 +23,7 @@ examples/pipelines/matmul_bf16/mma_raster.pipe
 benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
 benches/gpu/tensor/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
 benches/gpu/tensor/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+benches/gpu/tensor/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
 "}
 
 # each COMMAND: COMMAND NAME PIPELINE [-p NAME=INTEGER]... for each variant
@@ -49,7 +50,7 @@ check_one() {
     local sizes="131 133 40"
     case $1 in
     ring_whole*) sizes="256 256 64" ;;
-    ring_stored*) sizes="2048 256 64" ;;
+    ring_stored* | ring_ahead* | ring_across*) sizes="2048 256 64" ;;
     esac
     read -r m n l <<<"$sizes"
     printf '%s, %s x %s x %s: ' "$1" "$m" "$n" "$l"
