@@ -227,7 +227,9 @@ fn placed(kernel: &LoopKernel, copy: Instruction, k: &Name, words: &Words) -> Re
         .flat_map(|i| kernel.parts(i))
         .flat_map(|p| kernel.part_inames(&p))
         .collect();
-    let own: Vec<Name> = copy.within.iter().filter(|n| *n != k && !others.contains(n)).cloned().collect();
+    // A loop around is not the copy's own, though it may contain nothing else.
+    let own: Vec<Name> =
+        copy.within.iter().filter(|n| !path.contains(n) && !others.contains(n)).cloned().collect();
     if let Some(between) = loops.iter().find(|n| !own.contains(n)) {
         let message = format!("`{}` is in the loop over `{between}`, which contains more", copy.id);
         return Err(Diagnostic::new(words.code, message)
