@@ -193,6 +193,21 @@ impl Planner<'_, '_> {
             array: source.array.clone(),
             index: source.index.iter().map(|e| e.substitute(&new)).collect(),
         };
+        let mut of_lanes = None;
+        for e in &source.index {
+            e.visit(&mut |e| match e {
+                Expr::Name(n)
+                    if analysis.kernel.tag(n).is_jam() && !names.iter().any(|(_, new)| new == n) =>
+                {
+                    of_lanes = Some(n.clone());
+                }
+                _ => {}
+            });
+        }
+        if let Some(n) = of_lanes {
+            let why = format!("what they are depends on `{n}`, whose lanes have no fragments of their own");
+            return Err(refuse("atom-operand", why).help(format!("leave `{n}` a loop, or unroll it")));
+        }
         let mut inside = place.clone();
         for lane in &lanes {
             inside = self.in_lane(lane, &inside)?;
