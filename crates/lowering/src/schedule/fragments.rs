@@ -13,7 +13,7 @@
 //! as a product without the array would load.
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Access, AtomUse, Diagnostic, Expr, Name, Part};
+use loopwright_kernel_ir::{Access, AtomUse, Diagnostic, Expr, Name, Part, Tag};
 
 use super::{AtomPlan, Held, Node, place::Place, planner::Planner};
 use crate::schedule::items::Item;
@@ -80,6 +80,14 @@ impl Planner<'_, '_> {
             found
         };
         for (axis, e) in axes.iter().zip(&access.index) {
+            let mut of_lane = false;
+            e.visit(&mut |e| match e {
+                Expr::Name(n) => of_lane |= self.analysis.kernel.tag(n) == Tag::Lane,
+                _ => {}
+            });
+            if of_lane {
+                return Err(refuse(format!("`{e}` differs between lanes, which hold a fragment together")));
+            }
             if let (Axis::Slot | Axis::Lane(_), Some(n)) = (axis, inside(e)) {
                 return Err(refuse(format!("`{e}` depends on `{n}`, which is inside of a fragment")));
             }
