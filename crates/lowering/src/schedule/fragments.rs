@@ -81,9 +81,10 @@ impl Planner<'_, '_> {
         };
         for (axis, e) in axes.iter().zip(&access.index) {
             let mut of_lane = false;
-            e.visit(&mut |e| match e {
-                Expr::Name(n) => of_lane |= self.analysis.kernel.tag(n) == Tag::Lane,
-                _ => {}
+            e.visit(&mut |e| {
+                if let Expr::Name(n) = e {
+                    of_lane |= self.analysis.kernel.tag(n) == Tag::Lane;
+                }
             });
             if of_lane {
                 return Err(refuse(format!("`{e}` differs between lanes, which hold a fragment together")));
