@@ -108,8 +108,8 @@ def equal(length, x, ours, cub, limits):
 STAGED_ROWS = json.loads(re.search(r"len in (\[.*\])", (EXAMPLES / "tuning" / "segmented_sum_staged_rows.space").read_text())[1])
 
 SPACES = {
-    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache
-    # holds all results, else these are stored in waves.
+    # Loads are streaming ones where half of the second-level cache holds all results, else these
+    # are stored in waves. (`segmented_reduce` has plain loads, and waves up to rows of 512.)
     "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_waves": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
