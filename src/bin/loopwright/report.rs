@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -170,23 +170,13 @@ pub const TICK: Duration = Duration::from_millis(500);
 
 /// The date and the time of day, in UTC.
 pub fn now() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    date(since.as_secs())
+    date(SystemTime::now())
 }
 
-/// Seconds since 1970 as a date and a time of day. Years begin in March, so that a leap day is the
-/// last one.
-fn date(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86400, seconds % 86400);
-    // From 1 March of the year 0; 146097 days are 400 years.
-    let days = days + 719_468;
-    let (eras, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = (400 * eras + year + month / 10, (month + 2) % 12 + 1);
-    format!("{year}-{month:02}-{of_month:02} {:02}:{:02} UTC", of_day / 3600, of_day % 3600 / 60)
+fn date(at: SystemTime) -> String {
+    // 2026-11-26T04:30:00Z
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    format!("{} UTC", text.get(..16).unwrap_or(&text).replace('T', " "))
 }
 
 /// A host value as it would be written in a text.
@@ -232,6 +222,8 @@ fn written(v: &Value, outer: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use super::date;
 
     #[test]
@@ -246,7 +238,7 @@ mod tests {
             (4_107_542_399, "2100-02-28 23:59 UTC"),
             (1_767_225_599, "2025-12-31 23:59 UTC"),
         ] {
-            assert_eq!(date(seconds), wanted);
+            assert_eq!(date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), wanted);
         }
     }
 }
