@@ -14,6 +14,8 @@ use crate::lowering::{Target, flat_min_blocks};
 use crate::runtime::cuda::DeviceInfo;
 use crate::tuner::{Machine, Space};
 
+use super::forms::multiprocessors;
+
 /// Threads per block.
 const THREADS: u16 = 128;
 /// Threads per warp.
@@ -67,7 +69,7 @@ impl Cut {
         let (items, resident) = tile(dtype, state, mean, limits);
         let known = resident.is_some();
         let long = mean >= LONG;
-        let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+        let multiprocessors = multiprocessors(machine);
         let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS) / WARP;
         let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
         let points = WARP * usize::from(items);

@@ -92,7 +92,8 @@ pub(super) fn in_waves(v: usize, whole: usize, together: bool) -> Result<Form, D
     if whole.is_multiple_of(most / 2) || !suit_waves(whole) {
         return of(v, whole, together);
     }
-    let lanes = if whole > 3 * WARP / 2 || most < WARP || (15 * WARP..=16 * WARP).contains(&(16 * whole)) {
+    let hardly_idle = whole <= WARP && 16 * whole >= 15 * WARP;
+    let lanes = if whole > 3 * WARP / 2 || most < WARP || hardly_idle {
         most
     } else if whole > WARP || 4 * whole > 3 * WARP {
         WARP / 2

@@ -4,7 +4,7 @@
 use crate::ir::{DType, Name};
 use crate::tuner::Machine;
 
-use super::forms::{TARGET, are_held, vector};
+use super::forms::{TARGET, are_held, exceed_cache, multiprocessors, vector};
 use super::lanes::suit_waves;
 
 /// Windows per wave.
@@ -49,13 +49,11 @@ impl Waves<'_> {
         if !suit && are_held(count, *bytes, machine) {
             return None;
         }
-        let read = count as f64 * (length * dtype.bytes()) as f64;
-        let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-        let least = (ROWS_AT_A_TIME * multiprocessors) as f64;
+        let least = (ROWS_AT_A_TIME * multiprocessors(machine)) as f64;
         let most = machine.l2_bytes / 6.0 / (WINDOWS - 1) as f64 / *bytes as f64;
         let elements = (count as f64 / LEAST / WINDOWS as f64).min(most);
         let window = (elements / 128.0) as i64 * 128;
-        let matter = read > machine.l2_bytes && elements >= least && window > 0;
+        let matter = exceed_cache([count, length], dtype, machine) && elements >= least && window > 0;
         matter.then_some(Waves { result, window })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_program::{LocalArray, Memory, Param, Stmt, ValueKind};
+use loopwright_program::{LocalArray, Memory, Param, Stmt};
 
 use crate::{
     context::Context,
@@ -42,13 +42,9 @@ impl Context<'_> {
     fn accessed(&self) -> BTreeSet<Memory> {
         fn walk(body: &[Stmt], found: &mut BTreeSet<Memory>) {
             for stmt in body {
-                stmt.each_element(&mut |element| {
-                    found.insert(element.memory);
-                });
-                stmt.visit_values(&mut |value| {
-                    if let ValueKind::Load(element) = &value.kind {
-                        found.insert(element.memory);
-                    }
+                found.extend(stmt.written().map(|accessed| accessed.element.memory));
+                stmt.each_read(&mut |accessed| {
+                    found.insert(accessed.element.memory);
                 });
                 stmt.running().for_each(|body| walk(body, found));
             }

@@ -80,13 +80,7 @@ impl Planner<'_, '_> {
             found
         };
         for (axis, e) in axes.iter().zip(&access.index) {
-            let mut of_lane = false;
-            e.visit(&mut |e| {
-                if let Expr::Name(n) = e {
-                    of_lane |= self.analysis.kernel.tag(n) == Tag::Lane;
-                }
-            });
-            if of_lane {
+            if e.names().iter().any(|n| self.analysis.kernel.tag(n) == Tag::Lane) {
                 return Err(refuse(format!("`{e}` differs between lanes, which hold a fragment together")));
             }
             if let (Axis::Slot | Axis::Lane(_), Some(n)) = (axis, inside(e)) {
@@ -202,18 +196,9 @@ impl Planner<'_, '_> {
             array: source.array.clone(),
             index: source.index.iter().map(|e| e.substitute(&new)).collect(),
         };
-        let mut of_lanes = None;
-        for e in &source.index {
-            e.visit(&mut |e| match e {
-                Expr::Name(n)
-                    if analysis.kernel.tag(n).is_jam() && !names.iter().any(|(_, new)| new == n) =>
-                {
-                    of_lanes = Some(n.clone());
-                }
-                _ => {}
-            });
-        }
-        if let Some(n) = of_lanes {
+        let is_other_lane =
+            |n: &Name| analysis.kernel.tag(n).is_jam() && !names.iter().any(|(_, new)| new == n);
+        if let Some(n) = source.index.iter().flat_map(Expr::names).find(is_other_lane) {
             let why = format!("what they are depends on `{n}`, whose lanes have no fragments of their own");
             return Err(refuse("atom-operand", why).help(format!("leave `{n}` a loop, or unroll it")));
         }

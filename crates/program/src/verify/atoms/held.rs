@@ -129,12 +129,8 @@ impl Mirrors {
 /// Calls `f` on the memory of each access outside of atoms.
 fn outside(body: &[Stmt], f: &mut dyn FnMut(Memory)) {
     for stmt in body.iter().filter(|stmt| !matches!(stmt, Stmt::Atom { .. })) {
-        stmt.each_element(&mut |element| f(element.memory));
-        stmt.visit_values(&mut |value| {
-            if let ValueKind::Load(element) = &value.kind {
-                f(element.memory);
-            }
-        });
+        stmt.written().into_iter().for_each(|accessed| f(accessed.element.memory));
+        stmt.each_read(&mut |accessed| f(accessed.element.memory));
         stmt.bodies().for_each(|body| outside(body, f));
     }
 }
