@@ -179,7 +179,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
     }
 
     fn premises(&mut self, mut rows: Vec<Constraint>) -> Result<Premises> {
-        rows.extend(self.reading.facts.iter().cloned());
+        rows.extend(self.reading.facts().cloned());
         let number = match self.numbers.entry(Rc::new(rows)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {

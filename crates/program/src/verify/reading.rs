@@ -16,9 +16,9 @@ mod scalars;
 mod sets;
 mod touches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, Fact, HardwareAxis, Kind, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Kind, Name};
 use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
@@ -29,8 +29,8 @@ pub(super) use sets::{
 
 use super::integers::Asked;
 use crate::{
-    Async, BinOp, DeviceKernel, Instances, Leaf, LeafId, MemRef, Memory, Program, Purpose,
-    Scope as SyncScope, Step, Stmt, Value, ValueKind,
+    Async, DeviceKernel, Instances, Leaf, LeafId, MemRef, Memory, Program, Purpose, Scope as SyncScope, Step,
+    Stmt, Value,
 };
 
 /// A device kernel as sets.
@@ -57,8 +57,8 @@ pub(super) struct Reading<'p> {
     pub named: Vec<Named>,
     /// Scalars of the kernel whose values are read from data.
     pub data: BTreeSet<Name>,
-    /// What is known of them by the operation that computes them.
-    pub facts: Vec<Constraint>,
+    /// What is known of them wherever they are given a value.
+    known: BTreeMap<Name, Vec<Constraint>>,
     terms: Terms,
     /// Inames that the loops around have bound.
     bound: Vec<Name>,
@@ -74,24 +74,6 @@ pub(super) struct Reading<'p> {
     path: Vec<Turn>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
-}
-
-/// Between which constants a value lies by its last operation, as `0 <= x & 3 <= 3`.
-fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
-    let greatest = match &value.kind {
-        ValueKind::Cast(a) => {
-            let within = |c: &Constraint| c.aff.constant_term().unsigned_abs() <= i8::MAX as u64;
-            // Small enough for every integer type.
-            let rows = masked(a, meaning)?;
-            return Ok(if rows.iter().all(within) { rows } else { Vec::new() });
-        }
-        ValueKind::Binary(BinOp::BitAnd, a, b) => a.as_int().or(b.as_int()),
-        _ => None,
-    };
-    match greatest.filter(|k| *k >= 0) {
-        Some(k) => Ok(vec![Constraint::nonneg(meaning.clone()), Constraint::le(meaning, &Aff::constant(k))?]),
-        None => Ok(Vec::new()),
-    }
 }
 
 /// The least value of a lane: its element is the first one of a thread's array.
@@ -148,7 +130,7 @@ impl<'p> Reading<'p> {
             done: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
-            facts: Vec::new(),
+            known: BTreeMap::new(),
             terms,
             bound: host.iter().map(|(name, ..)| name.clone()).collect(),
             values: vec![None; kernel.vars.len()],
@@ -264,19 +246,7 @@ impl<'p> Reading<'p> {
         }
         scope.loads.push(load.clone());
         scope.exact = false;
-        for fact in &self.program.facts {
-            let Fact::Range { array, lower, upper } = fact else { continue };
-            if *array != load.array {
-                continue;
-            }
-            let value = Aff::var(name);
-            if let Some(Ok(c)) = lower.as_ref().and_then(|e| e.to_aff()).map(|l| Constraint::le(&l, &value)) {
-                scope.rows.push(c);
-            }
-            if let Some(Ok(c)) = upper.as_ref().and_then(|e| e.to_aff()).map(|u| Constraint::lt(&value, &u)) {
-                scope.rows.push(c);
-            }
-        }
+        scope.rows.extend(self.declared_of(&load.array, &Aff::var(name)));
     }
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {
@@ -309,14 +279,14 @@ impl<'p> Reading<'p> {
                             }),
                             None => {
                                 // A scalar that is read from data is what its statement gives.
-                                if self.scalar_held(meaning).is_none() || !self.is_given(*leaf) {
-                                    self.named.push(Named::Unread {
+                                match self.scalar_held(meaning).cloned() {
+                                    Some(name) if self.is_given(*leaf) => self.know_scalar(value, name)?,
+                                    _ => self.named.push(Named::Unread {
                                         name: variable.name.clone(),
                                         scope: self.scope,
-                                    });
+                                    }),
                                 }
                                 self.data.extend(meaning.names());
-                                self.facts.extend(masked(value, meaning)?);
                             }
                         }
                     }

@@ -5,15 +5,79 @@
 //! execution. Where a statement gives it a value, nothing may be left that was said of the one
 //! before: variables that were computed from it are not followed any more ([`Reading::renew`]), and
 //! a guard or a loop around the statement that speaks of it is a finding.
+//!
+//! What the operation or the declared range of the array says of the value is known wherever it
+//! holds for each statement that gives the scalar one ([`Reading::facts`]).
 
-use loopwright_kernel_ir::{Aff, Name};
+use std::collections::btree_map::Entry;
+
+use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::Result;
 
 use super::{Named, Reading, Terms};
-use crate::{Destination, LeafId, Purpose, Stmt, VarId};
+use crate::{BinOp, Destination, LeafId, Memory, Purpose, Stmt, Value, ValueKind, VarId};
 
 impl Reading<'_> {
+    /// What is known of the scalars that are read from data.
+    pub fn facts(&self) -> impl Iterator<Item = &Constraint> {
+        self.known.values().flatten()
+    }
+
+    /// What is declared of the values of an array's elements, of one of them.
+    pub(super) fn declared_of(&self, array: &Name, value: &Aff) -> Vec<Constraint> {
+        let mut known = Vec::new();
+        for fact in &self.program.facts {
+            let Fact::Range { array: of, lower, upper } = fact else { continue };
+            if of == array {
+                let low = lower.as_ref().and_then(|e| Constraint::le(&e.to_aff()?, value).ok());
+                let high = upper.as_ref().and_then(|e| Constraint::lt(value, &e.to_aff()?).ok());
+                known.extend(low.into_iter().chain(high));
+            }
+        }
+        known
+    }
+
+    /// Takes note of a value that a scalar gets. Of the scalar is known what holds for all of them.
+    pub(super) fn know_scalar(&mut self, value: &Value, scalar: Name) -> Result<()> {
+        let rows = self.range_of(value, &Aff::var(&scalar))?;
+        match self.known.entry(scalar) {
+            Entry::Vacant(free) => {
+                free.insert(rows);
+            }
+            Entry::Occupied(mut known) => known.get_mut().retain(|c| rows.contains(c)),
+        }
+        Ok(())
+    }
+
+    /// Between which bounds a value lies by its last operation, as `0 <= x & 3 <= 3`, or by what is
+    /// declared of the array that it is read from.
+    fn range_of(&self, value: &Value, scalar: &Aff) -> Result<Vec<Constraint>> {
+        let greatest = match &value.kind {
+            ValueKind::Cast(a) => {
+                let within = |c: &Constraint| {
+                    c.aff.names().len() == 1 && c.aff.constant_term().unsigned_abs() <= i8::MAX as u64
+                };
+                // Small enough for every integer type.
+                let rows = self.range_of(a, scalar)?;
+                return Ok(if rows.iter().all(within) { rows } else { Vec::new() });
+            }
+            ValueKind::Load(from) => {
+                let Memory::Global(global) = from.memory else { return Ok(Vec::new()) };
+                let read_only = self.program.globals.get(global).filter(|g| !g.written);
+                return Ok(read_only.map_or_else(Vec::new, |g| self.declared_of(&g.name, scalar)));
+            }
+            ValueKind::Binary(BinOp::BitAnd, a, b) => a.as_int().or(b.as_int()),
+            _ => None,
+        };
+        match greatest.filter(|k| *k >= 0) {
+            Some(k) => {
+                Ok(vec![Constraint::nonneg(scalar.clone()), Constraint::le(scalar, &Aff::constant(k))?])
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The scalar of the kernel that a variable of this meaning holds, if it does.
     pub(super) fn scalar_held<'m>(&self, meaning: &'m Aff) -> Option<&'m Name> {
         meaning.as_var().filter(|n| !is_coordinate(n) && !self.bound.contains(n))
@@ -42,6 +106,10 @@ impl Reading<'_> {
     /// Notes that a statement gives a scalar of the kernel another value, if it does.
     pub(super) fn renew(&mut self, stmt: &Stmt) -> Result<()> {
         let Some((scalar, holder)) = self.given_scalar(stmt) else { return Ok(()) };
+        if holder.is_none() {
+            // Of what an element of memory holds nothing is known.
+            self.known.insert(scalar.clone(), Vec::new());
+        }
         let scope = &self.scopes[self.scope];
         let mut rows = scope.rows.iter().chain(scope.either.iter().flatten());
         if rows.any(|c| self.depends(&c.aff, &scalar)) {

@@ -16,8 +16,8 @@ impl Walk<'_, '_, '_> {
     /// What holds in a scope.
     pub fn system(&mut self, scope: ScopeId) -> Result<&System, WrongValue> {
         if !self.systems.contains_key(&scope) {
-            let mut rows =
-                [self.reading.context, &self.reading.scope(scope).rows, &self.reading.facts].concat();
+            let mut rows = [self.reading.context, &self.reading.scope(scope).rows].concat();
+            rows.extend(self.reading.facts().cloned());
             let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
             for name in names {
                 rows.extend(self.spec.known_of(&name));
