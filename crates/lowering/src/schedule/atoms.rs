@@ -19,6 +19,7 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Dim, Expr, HardwareAxis, Name,
     Part, Tag,
 };
+use loopwright_poly::Bound;
 
 use super::{
     AtomPlan, Counter, Factor, Fragment, FragmentLoads, Held, Loop, Node, Product, Which, place::Place,
@@ -30,7 +31,12 @@ use crate::{
         arrays::{dense_axis, known, storage_order},
     },
     program::Note,
-    schedule::{guards::irredundant, items::Item, lanes::Context},
+    schedule::{
+        guards::irredundant,
+        items::Item,
+        lanes::Context,
+        loop_bounds::{LoopBounds, LoopEnd},
+    },
 };
 
 /// Bytes of the words in which neighbouring elements of a fragment are loaded.
@@ -62,9 +68,28 @@ impl Planner<'_, '_> {
         Ok(Some(vec![Node::Atom(Box::new(plan))]))
     }
 
-    /// Refuses an update that an atom is to do, where it is not in the atom's loop.
+    /// Refuses an update that an atom is to do, where it is not in the atom's loop, and what accesses
+    /// the elements of fragments, which no thread has.
     pub fn outside_of_atom(&self, info: &PartInfo) -> Result<(), Diagnostic> {
         let instruction = self.analysis.instruction(info);
+        if instruction.atom.is_none() && !self.loads_fragments {
+            let written = instruction.targets.iter().map(|target| target.array.clone());
+            let of_fragments = |name: &Name| self.analysis.fragment(name).is_some();
+            if let Some(array) = written.chain(instruction.reads()).find(of_fragments) {
+                return Err(Diagnostic::new(
+                    "atom-operand",
+                    format!(
+                        "`{}` accesses single elements of `{array}`, which the lanes of a warp hold as \
+                         fragments",
+                        instruction.id
+                    ),
+                )
+                .help(
+                    "fill the array by copies from shared or global memory alone, each in loops of its \
+                     own, and read it in products alone",
+                ));
+            }
+        }
         match (&instruction.atom, info.execution.part.part) {
             (Some(used), Part::Update(_)) => Err(Diagnostic::new(
                 "atom-loop",
@@ -151,7 +176,7 @@ impl Planner<'_, '_> {
         whole.bound.insert(k.clone());
         whole.learn(&ends)?;
         for (end, sign) in [(&bounds.lower, 1), (&bounds.upper, -1)] {
-            for term in end.conjunction().into_iter().flatten() {
+            for term in end.0.iter().flatten() {
                 let inside = Aff::var(k).scale(term.denominator)?.sub(&term.aff)?.scale(sign)?;
                 if !whole.implies(&Constraint::nonneg(inside))? {
                     let why = format!("`{k}` does not go from 0 to {} in each iteration around it", last + 1);
@@ -160,6 +185,9 @@ impl Planner<'_, '_> {
                 }
             }
         }
+        // So the bounds are these, whatever they are written as.
+        let end = |value| LoopEnd(vec![vec![Bound { aff: Aff::constant(value), denominator: 1 }]]);
+        let bounds = LoopBounds { lower: end(0), upper: end(last) };
         let contract = vec![Node::Loop(Loop {
             iname: k.clone(),
             bounds,

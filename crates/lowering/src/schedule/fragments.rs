@@ -198,8 +198,9 @@ impl Planner<'_, '_> {
         };
         let is_other_lane =
             |n: &Name| analysis.kernel.tag(n).is_jam() && !names.iter().any(|(_, new)| new == n);
-        if let Some(n) = source.index.iter().flat_map(Expr::names).find(is_other_lane) {
-            let why = format!("what they are depends on `{n}`, whose lanes have no fragments of their own");
+        // Whether or not what is loaded depends on them: each has its own part of the private array.
+        if let Some(n) = info.lanes.iter().find(|n| is_other_lane(n)) {
+            let why = format!("it does so for each lane of `{n}`, and these have no fragments of their own");
             return Err(refuse("atom-operand", why).help(format!("leave `{n}` a loop, or unroll it")));
         }
         let mut inside = place.clone();
@@ -208,7 +209,10 @@ impl Planner<'_, '_> {
         }
         let held = Held { array: target.array.clone(), lengths: self.numbers_of_fragments(&axes, read), row };
         let fragment = self.fragment(&atom, operand, used, &source, (&lanes, Some(held)), &inside)?;
-        let contract = self.loop_over(iname, items, place)?;
+        self.loads_fragments = true;
+        let contract = self.loop_over(iname, items, place);
+        self.loads_fragments = false;
+        let contract = contract?;
         let mut guarded = None;
         Node::visit(&contract, &mut |node| {
             if let Node::Guard(guard) = node {

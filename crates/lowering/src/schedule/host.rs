@@ -385,6 +385,7 @@ impl Host<'_, '_> {
             hazards: self.hazards,
             data: Rc::default(),
             atomic: updates::atomic(analysis, &parts, block)?,
+            loads_fragments: false,
             piece: None,
         };
         let mut nodes = planner.items(&items, &mut place.clone())?;

@@ -25,6 +25,8 @@ pub(crate) struct Planner<'a, 'k> {
     pub atomic: BTreeSet<usize>,
     /// The piece that the current loop is for, if it is not for all instances of its part.
     pub piece: Option<Rc<Piece>>,
+    /// Whether what is being planned is the contract of a load of fragments.
+    pub loads_fragments: bool,
 }
 
 /// Some instances of a part, which have a separate loop (see `pieces`).
