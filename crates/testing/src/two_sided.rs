@@ -19,8 +19,10 @@
 use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Instant};
 
 use loopwright_emulator::{Arguments, FaultKind, Options};
-use loopwright_kernel_ir::{Diagnostic, Lookup, LoopKernel, Name, Tag, Tree};
-use loopwright_legality::{Basis, Judgement, Parameters, Stop, Verdict, agrees, along, judge};
+use loopwright_kernel_ir::{Diagnostic, Instruction, Lookup, LoopKernel, Name, Tag, Tree};
+use loopwright_legality::{
+    Basis, Failure as Wrong, Judgement, Parameters, Stop, Verdict, agrees, along, judge,
+};
 use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::{Pipeline, Step};
@@ -295,6 +297,10 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                         evaluated.unforced = Some("order of lanes");
                     } else if evaluated.wrong.is_none() && has_scan_without_order(&evaluated.after) {
                         evaluated.unforced = Some("scan without an order");
+                    } else if evaluated.wrong.is_none()
+                        && is_left_out(&evaluated.after, &program, &witness.failure)
+                    {
+                        evaluated.unforced = Some("results that nothing reads");
                     } else if evaluated.wrong.is_none() {
                         return fail("false-refusal", format!("the emulator finds nothing wrong: {witness}"));
                     }
@@ -314,6 +320,22 @@ fn as_single_accesses(kernel: &LoopKernel) -> LoopKernel {
         *tag = Tag::Ilp;
     }
     LoopKernel::from_data(data)
+}
+
+/// Whether what goes wrong is in instructions that lowering leaves out, since nothing reads their
+/// results: no run of the program shows it.
+fn is_left_out(kernel: &LoopKernel, program: &Program, wrong: &Wrong) -> bool {
+    let runs = |i: &Instruction| program.leaves.iter().any(|leaf| leaf.part.instruction == i.id);
+    let mut left_out = kernel.instructions.iter().filter(|i| !runs(i));
+    let is_written = |array: &Name| {
+        kernel.instructions.iter().any(|i| runs(i) && i.targets.iter().any(|t| t.array == *array))
+    };
+    let mut is_read_by = |reader: &Name| left_out.any(|i| i.id == *reader);
+    match wrong {
+        Wrong::Race { cell, .. } | Wrong::Output { cell, .. } => !is_written(&cell.array),
+        Wrong::Read { reader, cell, .. } => is_read_by(&reader.instruction) || !is_written(&cell.array),
+        Wrong::Points { reader, .. } => is_read_by(&reader.instruction),
+    }
 }
 
 /// Whether a kernel has a scan whose loops are no longer its order. Instance `i` of a scan has the
