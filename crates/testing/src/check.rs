@@ -127,15 +127,26 @@ pub fn run_text(
     program: &Program,
     sizes: &BTreeMap<Name, i64>,
 ) -> Result<(), Failure> {
+    let compiled = checker
+        .compile(program)
+        .map_err(|d| Failure { kind: "text", text: format!("{sizes:?}: {}", d.render()) })?;
+    run_compiled(&compiled, declared, sizes)
+}
+
+/// As [`run_text`], of a text that is compiled already.
+pub fn run_compiled(
+    compiled: &TextProgram,
+    declared: &LoopKernel,
+    sizes: &BTreeMap<Name, i64>,
+) -> Result<(), Failure> {
     let Some(arguments) = data::arguments(declared, sizes) else {
         return Err(Failure { kind: "arguments", text: "a length is no function of the parameters".into() });
     };
     let Some(want) = expected(declared, &arguments)? else { return Ok(()) };
     let fail = |order, text: String| Failure { kind: "text", text: format!("{sizes:?} {order:?}: {text}") };
-    let compiled = checker.compile(program).map_err(|d| fail(Order::Forwards, d.render()))?;
     for order in [Order::Forwards, Order::Backwards] {
         let arrays = arguments.arrays.iter().map(|(name, array)| (name, &array.buffer)).collect();
-        let results = results_of_text(&compiled, &arrays, &arguments.scalars, order);
+        let results = results_of_text(compiled, &arrays, &arguments.scalars, order);
         let mut found = arguments.clone();
         for (name, buffer) in results.map_err(|text| fail(order, text))? {
             if let Some(array) = found.arrays.get_mut(&name) {
