@@ -190,6 +190,11 @@ pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(
     for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
             let path = path_of(lookup, &positions, instruction, part.part);
+            if let Some(loops) = loops_with_bounds(lookup, &positions, instruction, part.part)
+                && insert_before(&mut tree, &path, &loops[path.len()..], &part)
+            {
+                continue;
+            }
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
                 errors.push((number, d));
                 break;
@@ -207,10 +212,49 @@ fn path_of(
     part: Part,
 ) -> Vec<Name> {
     let mut path = lookup.inames_of(instruction, part);
-    // The `init` of a scan has fewer inames than its instruction.
-    let around = instruction.within.len().min(path.len());
-    path[around..].sort_by_key(|n| positions.get(n));
+    let (Part::Init(number) | Part::Update(number)) = part else { return path };
+    if instruction.scan.is_some() {
+        // The `init` of a scan has fewer inames than its instruction.
+        let around = instruction.within.len().min(path.len());
+        path[around..].sort_by_key(|n| positions.get(n));
+        return path;
+    }
+    // Reductions nest as they are written; the inames of one of them by their domains.
+    let mut at = instruction.within.len();
+    for reduce in enclosing_reductions(&instruction.value, number) {
+        let end = (at + reduce.inames.len()).min(path.len());
+        path[at.min(end)..end].sort_by_key(|n| positions.get(n));
+        at = end;
+    }
     path
+}
+
+/// The loops around an update, for the init of a reduction within whose loops an instruction loads
+/// the bounds of a reduction inside, as the length of a segment in `sum(s, sum(i, x[s, i]))`. The
+/// loop that loads them is that of the reduction, and the init, on which nothing else depends,
+/// stands before it.
+fn loops_with_bounds(
+    lookup: &Lookup<'_>,
+    positions: &HashMap<Name, usize>,
+    instruction: &Instruction,
+    part: Part,
+) -> Option<Vec<Name>> {
+    let Part::Init(number) = part else { return None };
+    let reductions = instruction.reductions();
+    let own = &reductions.get(number)?.inames;
+    let is_loaded = |n: &Name| {
+        let writers = lookup.writers(n).iter().map(|k| &lookup.kernel().instructions[*k]);
+        lookup.temporary(n).is_some() && writers.into_iter().any(|i| own.iter().any(|o| i.within.contains(o)))
+    };
+    let inside = (0..reductions.len()).filter(|n| {
+        let around = enclosing_reductions(&instruction.value, *n);
+        around.len() > enclosing_reductions(&instruction.value, number).len()
+            && around.iter().any(|r| r.inames == *own)
+    });
+    let mut domains = inside.flat_map(|n| reductions[n].inames.clone()).filter_map(|n| lookup.domain_of(&n));
+    domains
+        .any(|(k, _)| foreign_names(lookup, k).iter().any(is_loaded))
+        .then(|| path_of(lookup, positions, instruction, Part::Update(number)))
 }
 
 /// The parts of an instruction such that reductions over the same inames share their loops: all
@@ -294,6 +338,31 @@ fn insert(
     insert(&mut body, rest, part, opened)?;
     tree.push(Tree::Loop { iname: first.clone(), body });
     Ok(())
+}
+
+/// Inserts a part in the loops of `path` before the loop that is last there, if that one and those
+/// inside it are `loops`.
+fn insert_before(tree: &mut Vec<Tree>, path: &[Name], loops: &[Name], part: &PartRef) -> bool {
+    fn ends_with(tree: &[Tree], loops: &[Name]) -> bool {
+        match (tree.last(), loops.split_first()) {
+            (_, None) => true,
+            (Some(Tree::Loop { iname, body }), Some((first, rest))) => {
+                iname == first && ends_with(body, rest)
+            }
+            _ => false,
+        }
+    }
+    let Some((first, rest)) = path.split_first() else {
+        let found = !loops.is_empty() && ends_with(tree, loops);
+        if found {
+            tree.insert(tree.len() - 1, Tree::Leaf(part.clone()));
+        }
+        return found;
+    };
+    match tree.last_mut() {
+        Some(Tree::Loop { iname, body }) if iname == first => insert_before(body, rest, loops, part),
+        _ => false,
+    }
 }
 
 impl LoopKernel {

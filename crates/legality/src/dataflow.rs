@@ -10,6 +10,9 @@
 //! executions of one part at the same time unordered. A separate check comes first: no two of these
 //! touch the same cell with at least one of them writing. Given that, every order that the new
 //! kernel allows has the same last write for every read, so one linearisation stands for all.
+//! A reduction whose parts are not those of the form before has to have the points of the declared
+//! instances ([`recomputed`]).
+//!
 //! An array whose elements are updated has no last writes. If all its writes and updates are those of
 //! the form before, in its order, and come before all its reads, in the declared kernel and in the
 //! new one, then each read sees what its cell holds in the end. Otherwise nothing is proved where the
@@ -19,6 +22,7 @@
 //! and kernel boundaries, or refuses.
 
 mod flows;
+mod recomputed;
 mod sees;
 
 pub use sees::{operands_stay, sees_only};
@@ -240,10 +244,13 @@ pub(crate) fn check_flow(
     links: &[Option<Link>],
     queries: &mut usize,
 ) -> Checked<()> {
-    // A reduction whose parts no longer match the old ones.
+    // A reduction whose parts no longer match the old ones may compute values more than once.
     for (array, text) in &outcome.changed {
         if declared.is_accumulator(array) {
-            return why(text.clone());
+            if !recomputed::recomputed(declared, new, array, queries)? {
+                return why(text.clone());
+            }
+            continue;
         }
         // What an updated element holds is no single definition, but the combination of several.
         if declared.is_updated(array) || new.is_updated(array) {

@@ -353,7 +353,16 @@ impl Maker {
             {
                 values.push(format!("{b}[{i}]"));
             }
-            let value = self.mix(&values, &loops);
+            let mut value = self.mix(&values, &loops);
+            // A sum, which whoever recomputes the value takes along.
+            if self.rng.chance(20) {
+                let k = self.new_loop(&loops[around.len()..]);
+                let mut inside = loops.clone();
+                inside.push(k.clone());
+                let cell = self.cell(&inside);
+                let term = self.mix(&[cell], &inside);
+                value = format!("{value} + sum({}, {term}) + {ALONE}", k.name);
+            }
             self.plain(&format!("{name}[{i}]"), &value, &loops);
             if self.rng.chance(50) {
                 self.store(&loops, &[format!("{name}[{i}]")]);

@@ -492,7 +492,14 @@ impl Maker {
             let (array, access) = self.output(&inames, around.len());
             let own_value = if self.rng.chance(15) { format!("{value} + {access}") } else { value };
             let predicate = if self.rng.chance(20) {
-                format!(" if {}", self.condition(&inames, &scalars))
+                let condition = self.condition(&inames, &scalars);
+                match self.rng.chance(20) {
+                    true => {
+                        let sum = self.reduction(&inames, &scalars, 0);
+                        format!(" if {condition} and {} > {}", self.alone(sum), self.literal())
+                    }
+                    false => format!(" if {condition}"),
+                }
             } else {
                 String::new()
             };
@@ -564,19 +571,30 @@ impl Maker {
 
     /// Reductions over ranges that are read from data.
     fn ragged(&mut self) {
+        let nested = self.rng.chance(25);
         self.args.push("offsets: i32[n + 1]".into());
         self.args.push(format!("x: {}[m]", self.dtype));
-        self.args.push(format!("out: {}[n]", self.dtype));
+        self.args.push(format!("out: {}[{}]", self.dtype, if nested { "m" } else { "n" }));
         self.facts.push("fact monotone(offsets)".into());
         self.facts.push("fact 0 <= offsets <= m".into());
+        if nested {
+            self.domains.push("domain { [t] : 0 <= t < m }".into());
+        }
         self.domains.push("domain { [s] : 0 <= s < n }".into());
         self.domains.push("domain { [i] : lo <= i < hi }".into());
         self.temps.push("temp lo: i32 private".into());
         self.temps.push("temp hi: i32 private".into());
-        self.instructions.push("lo = offsets[s] {id=load_lo}".into());
-        self.instructions.push("hi = offsets[s + 1] {id=load_hi}".into());
+        let around = if nested { ", inames=t:s" } else { "" };
+        self.instructions.push(format!("lo = offsets[s] {{id=load_lo{around}}}"));
+        self.instructions.push(format!("hi = offsets[s + 1] {{id=load_hi{around}}}"));
         let op = self.rng.pick(&["sum", "max", "min"]);
         let value = self.rng.pick(&["x[i]", "x[i] + 1", "x[i] * x[i]", "if(i % 2 == 0, x[i], 2)"]);
+        if nested {
+            // The lengths of inner sums are read in the loop of the outer one.
+            let term = format!("{op}(i, if(i > t, {value}, x[t]))");
+            let outer = self.rng.pick(&["sum", "max"]);
+            return self.instructions.push(format!("out[t] = {outer}(s, {term}) {{id=total, inames=t}}"));
+        }
         match self.rng.below(4) {
             0 => {
                 self.args.push(format!("y: {}[m]", self.dtype));

@@ -1,7 +1,7 @@
 //! Random steps of a given kind, chosen so that most of them apply to the current kernel. Whether
 //! they are legal is left to chance.
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
 
 use crate::{
@@ -171,6 +171,16 @@ fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
     }
 }
 
+/// A rule for a reduction of the kernel, whose parameters are the inames around it.
+fn reduction_as_rule(rng: &mut Rng, kernel: &LoopKernel) -> Option<String> {
+    let all: Vec<_> = kernel.instructions.iter().flat_map(|i| i.value.reductions()).collect();
+    let chosen = Expr::Reduce(any(rng, &all)?);
+    let own: Vec<Name> = chosen.reductions().iter().flat_map(|r| r.inames.clone()).collect();
+    let mut parameters: Vec<Name> = chosen.names().into_iter().collect();
+    parameters.retain(|n| kernel.is_iname(n) && !own.contains(n));
+    (!parameters.is_empty()).then(|| format!("extract_subst(form_sum, [{}], {chosen})", comma(&parameters)))
+}
+
 /// A random step of this kind, if the kernel has a place for it.
 pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
     let loops = Loops::of(kernel);
@@ -318,6 +328,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         }
         // The reads of an array, as a rule; then its values in a temporary.
         "extract_subst" => {
+            if rng.chance(40)
+                && let Some(sum) = reduction_as_rule(rng, kernel)
+            {
+                return Some(sum);
+            }
             let reads = kernel.instructions.iter().flat_map(|i| i.value.accesses());
             let reads: Vec<(Name, usize)> = reads.map(|a| (a.array, a.index.len())).collect();
             if reads.is_empty() {

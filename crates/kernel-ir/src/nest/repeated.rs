@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_poly::{Aff, Constraint, Name};
 
-use super::{parts_in_order, path_of, positions, second_loop};
+use super::{loops_with_bounds, parts_in_order, path_of, positions, second_loop};
 use crate::{
     DType, Diagnostic, Domain, Expr, Instruction, KernelData, Lookup, Reduce, Type,
     text::{block::BlockLoops, source_map::Item},
@@ -151,15 +151,24 @@ impl Plan<'_, '_> {
             let mut new: Vec<Name> = Vec::new();
             let mut again = None;
             for part in &parts {
-                let path = path_of(self.lookup, &self.positions, instruction, part.part);
-                let loops: Vec<(Name, Open)> = path
-                    .into_iter()
-                    .map(|n| {
+                let placed = |path: Vec<Name>| -> Vec<(Name, Open)> {
+                    let place = |n: Name| {
                         let name = renaming.get(&n).unwrap_or(&n).clone();
                         let block = block(&n);
                         (n, (name, block))
-                    })
-                    .collect();
+                    };
+                    path.into_iter().map(place).collect()
+                };
+                // It is placed before a loop that is open.
+                let loops = loops_with_bounds(self.lookup, &self.positions, instruction, part.part);
+                if let Some(loops) = loops.map(placed)
+                    && loops.len() <= open.len()
+                    && loops.iter().zip(&open).all(|((_, a), b)| a == b)
+                {
+                    continue;
+                }
+                let path = path_of(self.lookup, &self.positions, instruction, part.part);
+                let loops = placed(path);
                 let common = loops.iter().zip(&open).take_while(|((_, a), b)| a == *b).count();
                 let twice = |(_, (n, _)): &&(Name, Open)| self.opened.contains(n) || new.contains(n);
                 again = loops[common..].iter().find(twice).map(|(n, (name, _))| (n.clone(), name.clone()));

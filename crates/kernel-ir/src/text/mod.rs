@@ -11,6 +11,7 @@ mod instruction;
 pub(crate) mod lexer;
 mod operator;
 mod parser;
+mod predicates;
 mod print;
 mod print_expr;
 mod read;

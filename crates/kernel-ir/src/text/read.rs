@@ -13,6 +13,7 @@ use crate::{
         expression::resolve,
         fragment::parse_expression,
         parser::Parser,
+        predicates::assign_conditions,
         source_map::{Item, SourceMap},
         statement::Draft,
     },
@@ -155,7 +156,7 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
 }
 
 fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
-    let Draft { mut data, map, blocks, has_tree, declared, origin } = draft;
+    let Draft { mut data, mut map, mut blocks, has_tree, declared, origin } = draft;
     if let Some(declared) = declared {
         data.declared = Some(finish(*declared)?);
     }
@@ -182,6 +183,9 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
         expand_rules(&mut data, &map)?;
     }
     fill_ids(&mut data.instructions);
+    if !has_tree {
+        assign_conditions(&mut data, &mut map, &mut blocks);
+    }
     if !blocks.negated.is_empty() {
         let types = TypeTable::new(&data);
         let is_integer = |n: &Name| match types.scalar(n) {

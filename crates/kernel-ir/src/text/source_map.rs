@@ -51,6 +51,20 @@ impl SourceMap {
         self.spans = spans.collect();
     }
 
+    /// Makes room for an instruction that was made of the one with this number, before it.
+    pub fn insert_instruction(&mut self, at: usize) {
+        let moved = |k: usize| if k < at { k } else { k + 1 };
+        let own = self.spans.get(&Item::Instruction(at)).cloned();
+        let spans = std::mem::take(&mut self.spans).into_iter().map(|(item, span)| match item {
+            Item::Instruction(k) => (Item::Instruction(moved(k)), span),
+            item => (item, span),
+        });
+        self.spans = spans.collect();
+        if let Some(span) = own {
+            self.spans.insert(Item::Instruction(at), span);
+        }
+    }
+
     pub fn place(&self, span: Range<usize>) -> Place {
         Place { origin: self.origin.clone(), text: self.text.clone(), span }
     }

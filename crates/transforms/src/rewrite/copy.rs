@@ -182,7 +182,20 @@ fn bound_outer(
 /// Adds an instruction with its inames and their domain, and its leaf before its first reader.
 pub(crate) fn add_instruction(
     data: &mut KernelData,
+    instruction: Instruction,
+    inames: &[Name],
+    constraints: Vec<Constraint>,
+    site: &Site,
+) -> Result<(), Diagnostic> {
+    let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
+    add_parts(data, instruction, leaves, inames, constraints, site)
+}
+
+/// As [`add_instruction`], with the parts of the instruction inside its inames.
+pub(crate) fn add_parts(
+    data: &mut KernelData,
     mut instruction: Instruction,
+    parts: Vec<loopwright_kernel_ir::Tree>,
     inames: &[Name],
     mut constraints: Vec<Constraint>,
     site: &Site,
@@ -203,8 +216,7 @@ pub(crate) fn add_instruction(
     if !inames.is_empty() {
         data.domains.push(Domain { inames: inames.clone(), constraints });
     }
-    let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
-    for tree in tree::nest(&inames, leaves) {
+    for tree in tree::nest(&inames, parts) {
         tree::insert_before(&mut data.tree, &site.loops, &site.readers, tree)?;
     }
     let first = data.instructions.iter().position(|i| site.readers.iter().any(|r| r.instruction == i.id));

@@ -2,8 +2,9 @@
 //!
 //! A step first checks its requirements (`require`, `extent`, `footprint`), chooses names
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
-//! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for a buffer
-//! and the copy that fills it (`copy`, `spread`, `ahead`). The toolkit knows no step by name and
+//! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for uses of a
+//! rule (`rules`, `rule_uses`), or for a buffer and the copy that fills it (`copy`, `spread`,
+//! `ahead`). The toolkit knows no step by name and
 //! does not judge legality, which is decided by comparing the kernels before and after the step.
 
 pub(crate) mod ahead;
@@ -16,12 +17,13 @@ mod fresh;
 mod inames;
 mod own_inames;
 mod require;
+pub(crate) mod rule_uses;
 pub(crate) mod rules;
 pub(crate) mod spread;
 pub(crate) mod tree;
 
 pub(crate) use arrays::{change_array, edit_global};
-pub(crate) use copy::{Site, add_instruction, buffered, fetch_names, site};
+pub(crate) use copy::{Site, add_instruction, add_parts, buffered, fetch_names, site};
 pub(crate) use expressions::{
     element, map_accesses, map_expressions, map_reductions, replace_accesses, touches,
 };

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Expr, Instruction, KernelData,
-    LoopKernel, Name, Part, PartRef, Role, Tree,
+    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Expr, Instruction, KernelData, Lookup,
+    LoopKernel, Name, Part, PartRef, Role, Tag, Tree,
 };
 
 use crate::{
     Number, Transform,
     rewrite::{
-        Site, add_instruction, buffered, element, fetch_names,
+        Site, add_parts, buffered, element, fetch_names,
         footprint::{self, Span},
         fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
-        require_iname, site, spread,
-        tree::without,
+        require_iname, rule_uses, site, spread,
+        tree::{self, without},
     },
 };
 
@@ -33,9 +33,11 @@ step! {
     ///
     /// # Legality
     ///
-    /// The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
-    /// each once, or do not depend on inames; other loops around them are also around all readers.
-    /// A writer may read the cell that it writes, but no other cell of `t`. All other reads of `t`
+    /// The writers of `t` have no predicates. Their subscripts are their inames, each once, or do not
+    /// depend on inames; other loops around them are also around all readers. The loops of their
+    /// reductions are sequential and have nothing else in them, and their bounds are functions of the
+    /// parameters: such a loop moves as a whole. A writer may read the cell that it writes, but no
+    /// other cell of `t`. All other reads of `t`
     /// are affine. It is proved by following values, or refuted with a counter-example, that each
     /// read of the buffer sees the value of its declared instance, and that the later computation
     /// reads the same values as before.
@@ -213,8 +215,8 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
         if x.targets.iter().all(|t| t.array != *temporary) || found.iter().any(|w| w.instruction.id == *id) {
             continue;
         }
-        if x.targets.len() != 1 || x.predicate.is_some() || !x.reductions().is_empty() {
-            return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
+        if x.targets.len() != 1 || x.predicate.is_some() {
+            return Err(refuse(format!("`{id}` has a predicate or several targets")));
         }
         if x.update.is_some() {
             return Err(refuse(format!("`{id}` updates what it holds")));
@@ -256,12 +258,54 @@ fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>
         if let Some(access) = elsewhere {
             return Err(refuse(format!("`{id}` reads `{access}`, which is not the cell that it computes")));
         }
+        if let Some(why) = fixed_reduction(data, x) {
+            return Err(refuse(format!("`{id}` has a reduction {why}")));
+        }
         found.push(Writer { instruction: x, cells });
     }
     if found.is_empty() {
         return Err(refuse("no instruction writes it".into()));
     }
     Ok(found)
+}
+
+/// Why the reductions of a writer cannot go with it, if they cannot: their loops are moved with
+/// all that is in them, and only the cell that is computed is another.
+fn fixed_reduction(data: &KernelData, writer: &Instruction) -> Option<String> {
+    if writer.reductions().is_empty() {
+        return None;
+    }
+    if writer.scan.is_some() || writer.atom.is_some() || writer.atomic {
+        return Some("of which a step has decided how it runs".into());
+    }
+    let lookup = Lookup::new(data);
+    let own: Vec<Name> = data
+        .parts(writer)
+        .iter()
+        .flat_map(|p| lookup.part_inames(p))
+        .filter(|n| !writer.within.contains(n))
+        .collect();
+    for part in data.tree.iter().flat_map(Tree::leaves).filter(|p| p.instruction != writer.id) {
+        if let Some(n) = tree::path_of(&data.tree, part).iter().find(|n| own.contains(n)) {
+            return Some(format!("over `{n}`, in whose loop `{part}` stands as well"));
+        }
+    }
+    for n in &own {
+        if data.tag(n) != Tag::Seq {
+            return Some(format!("over `{n}`, which is tagged `{}`", data.tag(n)));
+        }
+    }
+    let parts = data.parts(writer);
+    for c in parts.iter().flat_map(|p| lookup.instances(&lookup.part_inames(p))) {
+        let names: Vec<Name> = c.names().into_iter().flat_map(|n| lookup.base_of(&n).to_vec()).collect();
+        let reads = c.names().into_iter().find(|n| data.temporary(n).is_some());
+        if names.iter().any(|n| own.contains(n))
+            && let Some(other) = names.into_iter().find(|n| !own.contains(n)).or(reads)
+        {
+            return Some(format!("whose bounds depend on `{other}`"));
+        }
+    }
+    None
 }
 
 impl Transform for Precompute {
@@ -353,6 +397,8 @@ impl Transform for Precompute {
             }
             data.temporaries.retain(|a| a.name != *t);
             data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
+            let bodies: Vec<Vec<Tree>> =
+                writers.iter().map(|w| rule_uses::inside(&data.tree, w.instruction)).collect();
             for writer in &writers {
                 data.tree = without(&data.tree, &writer.instruction.id);
             }
@@ -361,9 +407,9 @@ impl Transform for Precompute {
             let gone =
                 |n: &Name| !used.contains(n) && writers.iter().any(|w| w.instruction.within.contains(n));
             data.retain_tags(|iname| !gone(iname));
-            for piece in &pieces {
+            for (piece, body) in pieces.iter().zip(bodies) {
                 let (new, needed) = (piece.instruction.clone(), piece.needed.clone());
-                add_instruction(data, new, &piece.inames, needed, &site)?;
+                add_parts(data, new, body, &piece.inames, needed, &site)?;
             }
             Ok::<(), Diagnostic>(())
         })?;

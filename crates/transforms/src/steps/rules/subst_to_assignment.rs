@@ -1,8 +1,10 @@
 //! Computes the values of a rule into a temporary.
 
+use std::collections::BTreeMap;
+
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Domain, Expr, Instruction,
-    KernelData, LoopKernel, Name, Part, PartRef, Role, Rule, Tree, Type, TypeTable, ValueType,
+    KernelData, LoopKernel, Name, Role, Rule, Tree, Type, TypeTable, ValueType,
 };
 use loopwright_legality::Judgement;
 
@@ -11,9 +13,9 @@ use crate::{
     rewrite::{
         extent::instances_of,
         footprint::{self, Read},
-        fresh, map_expressions,
-        rules::{is_of_its_own_type, redeclare},
-        tree,
+        fresh,
+        rule_uses::{bounds, reduced, replace, replace_all, with_inames},
+        rules::{first_of, is_of_its_own_type, redeclare},
     },
 };
 
@@ -31,11 +33,14 @@ step! {
     ///
     /// # Legality
     ///
-    /// The rule's value has no reductions, and reads only arguments that the kernel does not write,
-    /// at affine subscripts; it divides no integer by a variable; its parameters stand in subscripts
-    /// only, and its type, f32 or f64, does not depend on where it is used. Uses have affine
-    /// arguments and are not themselves in subscripts. The box has to be within the arrays that the
-    /// value reads, as the declared kernel of a text has to prove.
+    /// The rule's value reads only arguments that the kernel does not write, at affine subscripts; it
+    /// divides no integer by a variable; its parameters stand in subscripts only, and its type, f32
+    /// or f64, does not depend on where it is used. It may be a sum, product, minimum or maximum, or
+    /// have such reductions in it, over inames whose bounds are functions of the kernel's
+    /// parameters: the new instruction has loops of its own over copies of them. Uses have affine
+    /// arguments and are not themselves in subscripts; reductions are compared up to the names of
+    /// inames with equal bounds. The box has to be within the arrays that the value reads, as the
+    /// declared kernel of a text has to prove.
     ///
     /// In text: `subst_to_assignment(f)`.
     ///
@@ -64,6 +69,33 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// A sum of which two elements of the result use the same values:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
+    /// assume 1 <= n and 0 <= m
+    /// rule row(r) = sum(k, x[r, k])
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// y[i] = row(i + 1) - row(i) {id=slope}
+    /// ")?;
+    /// let steps = Pipeline::parse("subst_to_assignment(row)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
+    /// assume 1 <= n and 0 <= m
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// domain { [row_r] : 0 <= row_r <= n }
+    /// domain { [row_k] : 0 <= row_k < m }
+    /// temp row: f32[n + 1] global
+    /// row[row_r] = sum(row_k, x[row_r, row_k]) {id=set_row}
+    /// y[i] = row[i + 1] - row[i] {id=slope}
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct SubstToAssignment as "subst_to_assignment" {
         /// The rule.
         pub rule: Name = next("the rule"),
@@ -88,9 +120,20 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
     if rule.parameters.is_empty() {
         return Err(refuse(name, "it has no parameter".into(), "assign it to a scalar"));
     }
-    if !rule.value.reductions().is_empty() {
-        let help = "assign the reduction to a temporary in the text";
-        return Err(refuse(name, "its value has a reduction".into(), help));
+    let own = reduced(&rule.value);
+    for r in rule.value.reductions() {
+        if !["sum", "product", "min", "max"].contains(&r.op.as_str()) {
+            let help = "assign the reduction to a temporary in the text";
+            return Err(refuse(name, format!("its value has a reduction by `{}`", r.op), help));
+        }
+    }
+    for iname in &own {
+        let others = bounds(declared, iname).into_iter().flat_map(|c| c.names());
+        let data = |n: &Name| declared.temporary(n).is_some() || declared.is_iname(n) && !own.contains(n);
+        if let Some(other) = others.into_iter().find(data) {
+            let why = format!("it reduces over `{iname}`, whose bounds depend on `{other}`");
+            return Err(refuse(name, why, "reduce over an iname with bounds by parameters"));
+        }
     }
     let mut wrong = None;
     fn outside(e: &Expr, f: &mut dyn FnMut(&Name)) {
@@ -119,7 +162,7 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
                 format!("it divides by `{d}`, which may be zero where the rule is not used")
             }
             Expr::Name(n) if written(n) => format!("the kernel writes `{n}`"),
-            Expr::Name(n) if declared.is_iname(n) && !rule.parameters.contains(n) => {
+            Expr::Name(n) if declared.is_iname(n) && !rule.parameters.contains(n) && !own.contains(n) => {
                 format!("its value depends on the iname `{n}`, which is not a parameter")
             }
             _ => return,
@@ -133,7 +176,7 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
     let mut used = None;
     for i in &declared.instructions {
         for e in [&i.value].into_iter().chain(&i.predicate) {
-            replace(e, rule, &mut |arguments| {
+            replace(declared, e, rule, &mut |arguments| {
                 used.get_or_insert(arguments);
                 Expr::Int(0)
             });
@@ -144,7 +187,7 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
     };
     match TypeTable::new(declared).type_of(&rule.applied(&arguments)?)? {
         ValueType::Of(t @ Type::Known(dtype))
-            if dtype.is_float() && dtype.bytes() >= 4 && is_of_its_own_type(&rule.value) =>
+            if dtype.is_float() && dtype.bytes() >= 4 && is_of_one_type(&rule.value) =>
         {
             Ok(t)
         }
@@ -156,12 +199,12 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
     }
 }
 
-/// The uses in an expression, outermost first, not in subscripts, replaced.
-fn replace(e: &Expr, rule: &Rule, with: &mut dyn FnMut(Vec<Expr>) -> Expr) -> Expr {
-    match rule.arguments_of(e) {
-        Some(arguments) => with(arguments),
-        None if matches!(e, Expr::Subscript(_)) => e.clone(),
-        None => e.map_children(&mut |child| replace(child, rule, with)),
+/// Whether the type of an expression does not depend on its place; that of a reduction is the type
+/// of what it reduces.
+fn is_of_one_type(e: &Expr) -> bool {
+    match e {
+        Expr::Reduce(r) => r.args.iter().all(is_of_one_type),
+        e => is_of_its_own_type(e),
     }
 }
 
@@ -171,7 +214,7 @@ fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, usize)> {
     for i in &data.instructions {
         let mut count = 0;
         for e in [&i.value].into_iter().chain(&i.predicate) {
-            replace(e, rule, &mut |_| {
+            replace(data, e, rule, &mut |_| {
                 count += 1;
                 Expr::Int(0)
             });
@@ -227,46 +270,59 @@ fn hull(data: &KernelData, rule: &Name, reads: &[Read], axis: usize) -> Result<(
 struct New {
     array: Array,
     instruction: Instruction,
-    domain: Domain,
+    domains: Vec<Domain>,
+    tree: Vec<Tree>,
     lows: Vec<Aff>,
 }
 
 impl New {
     fn add(&self, data: &mut KernelData, rule: &Rule) -> Result<(), Diagnostic> {
         let mut failed = None;
-        for i in &mut data.instructions {
-            let mut rewrite = |e: &Expr| {
-                replace(e, rule, &mut |arguments| {
-                    let mut index = Vec::new();
-                    for (argument, low) in arguments.iter().zip(&self.lows) {
-                        match argument.to_aff().and_then(|a| a.sub(low).ok()) {
-                            Some(aff) => index.push(Expr::from_aff(&aff)),
-                            None => {
-                                let why = format!("the argument `{argument}` is not affine");
-                                failed.get_or_insert(refuse(&rule.name, why, "use affine arguments"));
-                            }
-                        }
+        replace_all(data, rule, &mut |arguments| {
+            let mut index = Vec::new();
+            for (argument, low) in arguments.iter().zip(&self.lows) {
+                match argument.to_aff().and_then(|a| a.sub(low).ok()) {
+                    Some(aff) => index.push(Expr::from_aff(&aff)),
+                    None => {
+                        let why = format!("the argument `{argument}` is not affine");
+                        failed.get_or_insert(refuse(&rule.name, why, "use affine arguments"));
                     }
-                    Expr::Subscript(Access::new(&rule.name, index))
-                })
-            };
-            for e in [&mut i.value].into_iter().chain(&mut i.predicate) {
-                *e = rewrite(e);
+                }
             }
-        }
+            Expr::Subscript(Access::new(&rule.name, index))
+        })?;
         if let Some(d) = failed {
             return Err(d);
         }
         data.rules.retain(|r| r.name != rule.name);
         data.temporaries.push(self.array.clone());
-        data.domains.push(self.domain.clone());
-        let leaf = Tree::Leaf(PartRef { instruction: self.instruction.id.clone(), part: Part::Whole });
-        let mut trees = tree::nest(&self.domain.inames, vec![leaf]);
-        trees.append(&mut data.tree);
-        data.tree = trees;
+        data.domains.extend(self.domains.iter().cloned());
+        data.tree.splice(0..0, self.tree.iter().cloned());
         data.instructions.insert(0, self.instruction.clone());
         Ok(())
     }
+}
+
+/// Copies of the inames over which the rule reduces, with their domains, one for each.
+fn copies(kernel: &LoopKernel, rule: &Rule) -> Result<(BTreeMap<Name, Name>, Vec<Domain>), Diagnostic> {
+    let mut own = reduced(&rule.value);
+    // Outer inames of a domain first.
+    let declared = kernel.declared();
+    let place = |n: &Name| {
+        let all = declared.domains.iter().flat_map(|d| &d.inames);
+        all.into_iter().position(|i| i == n)
+    };
+    own.sort_by_key(place);
+    own.dedup();
+    let names: BTreeMap<Name, Name> =
+        own.iter().map(|n| (n.clone(), fresh(kernel, &format!("{}_{n}", rule.name)))).collect();
+    let mut domains = Vec::new();
+    for n in &own {
+        let renamed = |c: &Constraint| c.substitute(&|n| names.get(n).map(Aff::var));
+        let constraints = bounds(declared, n).iter().map(renamed).collect::<Result<_, _>>()?;
+        domains.push(Domain { inames: names.get(n).into_iter().cloned().collect(), constraints });
+    }
+    Ok((names, domains))
 }
 
 impl Transform for SubstToAssignment {
@@ -300,11 +356,7 @@ impl Transform for SubstToAssignment {
         let rank = rule.parameters.len();
         let axes = vec![Axis::new(Expr::Int(1)); rank];
         let mut probe = (**declared).clone();
-        for i in &mut probe.instructions {
-            map_expressions(i, &mut |e| {
-                replace(e, &rule, &mut |arguments| Expr::Subscript(Access::new(name, arguments)))
-            });
-        }
+        replace_all(&mut probe, &rule, &mut |arguments| Expr::Subscript(Access::new(name, arguments)))?;
         probe.rules.retain(|r| r.name != *name);
         probe.temporaries.push(Array::new(name, dtype.clone(), axes, AddressSpace::Global));
         let reads = footprint::reads_of(&probe, name, &[])?;
@@ -325,7 +377,8 @@ impl Transform for SubstToAssignment {
         for (iname, low) in inames.iter().zip(&lows) {
             arguments.push(Expr::from_aff(&Aff::var(iname).add(low)?));
         }
-        let value = rule.applied(&arguments)?;
+        let (names, mut reduced) = copies(kernel, &rule)?;
+        let value = with_inames(&rule.applied(&arguments)?, &names);
         let target = Access::new(name, inames.iter().map(|n| Expr::Name(n.clone())).collect());
         let id = fresh(kernel, &format!("set_{name}"));
         let instruction = Instruction {
@@ -333,12 +386,17 @@ impl Transform for SubstToAssignment {
             ..Instruction::new(&id, vec![target], value, Role::Does(id.clone()))
         };
         let axes = lengths.iter().map(|l| Axis::new(Expr::from_aff(l))).collect();
-        let new = New {
-            array: Array::new(name, dtype, axes, AddressSpace::Global),
-            instruction,
-            domain: Domain { inames, constraints },
-            lows,
-        };
+        let mut domains = vec![Domain { inames, constraints }];
+        domains.append(&mut reduced);
+        let array = Array::new(name, dtype, axes, AddressSpace::Global);
+        // Its loops are those of a kernel that consists of it.
+        let mut alone = (**declared).clone();
+        alone.tree.clear();
+        alone.instructions = vec![instruction.clone()];
+        alone.domains.clone_from(&domains);
+        alone.temporaries.push(array.clone());
+        let tree = LoopKernel::declare(alone).map_err(first_of)?.tree.clone();
+        let new = New { array, instruction, domains, tree, lows };
         redeclare(kernel, &|data| new.add(data, &rule))
     }
 
