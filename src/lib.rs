@@ -38,6 +38,7 @@
 //! | [`counts`] | what a kernel does, as formulas of its parameters |
 //! | [`launches`] | the launches and barriers of its program, likewise |
 //! | [`host_code`] | what launches printed programs from C and Python, for any sizes |
+//! | [`auto`] | a pipeline for a kernel, found by rules, with reasons |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
@@ -50,6 +51,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+pub use loopwright_auto as auto;
 pub use loopwright_counts as counts;
 pub use loopwright_cuda_target as cuda;
 pub use loopwright_emulator as emulator;

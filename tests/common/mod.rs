@@ -22,6 +22,7 @@ pub struct Example {
     pub steps: Pipeline,
 }
 
+#[allow(dead_code, reason = "not every test that shares the examples needs all of it")]
 impl Example {
     /// The example's name, `KERNEL/NAME`.
     pub fn name(&self) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
+use loopwright::auto::auto;
 use loopwright::ir::Place;
 use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
@@ -35,7 +36,7 @@ impl From<Diagnostics> for Failure {
 }
 
 /// A kernel and the pipeline applied to it.
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Clone)]
 pub struct Form {
     /// The kernel's file; `-` reads standard input.
     pub kernel: String,
@@ -48,6 +49,10 @@ pub struct Form {
     /// does not match is not used, and what differs is reported.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Find steps for what the pipeline leaves open, which without one is everything. They are
+    /// written to standard error, each with the reason; `loopwright auto` prints them as a pipeline.
+    #[arg(long)]
+    pub auto: bool,
 }
 
 /// The properties of a kernel that are open until it is lowered.
@@ -69,7 +74,18 @@ impl Form {
 
     /// The pipeline, with its parameters bound. A record only has to match kernel and pipeline.
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
-        self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
+        let bound = self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline));
+        self.with_found(bound?)
+    }
+
+    /// The pipeline with the steps that `--auto` finds behind its own.
+    fn with_found(&self, pipeline: Pipeline) -> Result<Pipeline, Failure> {
+        if !self.auto {
+            return Ok(pipeline);
+        }
+        let found = auto(&pipeline.apply(&self.declared()?)?, &Target::default());
+        crate::report::note(found.to_string().trim_end());
+        Ok(pipeline.then(&found.pipeline))
     }
 
     /// The pipeline for a launch, with its parameters bound: a record has to match the arguments
@@ -83,7 +99,9 @@ impl Form {
             return self.pipeline();
         }
         let args = args(&self.declared()?)?;
-        self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device))
+        let bound =
+            self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device));
+        self.with_found(bound?)
     }
 
     fn bound_pipeline(

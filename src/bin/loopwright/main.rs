@@ -10,6 +10,7 @@
 )]
 
 mod arguments;
+mod auto;
 mod bisect;
 mod check;
 mod count;
@@ -77,6 +78,9 @@ enum Command {
         #[arg(long)]
         schedule: bool,
     },
+    /// Find steps for a kernel, or for what a pipeline leaves open, by rules, and print them as a
+    /// pipeline. Comments say which rule made them, and why.
+    Auto(auto::Auto),
     /// Count what a kernel does, as formulas of its parameters: executions, operations, accesses
     /// by array and stride, distinct elements. Nothing is run.
     Count(count::Count),
@@ -185,6 +189,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Print { form, steps } => check::print(&form, steps).map_err(|f| form.locate(f)),
         Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
         Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
+        Command::Auto(auto) => auto.auto().map_err(|f| auto.form.locate(f)),
         Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
         Command::Check { form, binding, schedule } => {
             check::check(&form, &binding, schedule).map_err(|f| form.locate(f))

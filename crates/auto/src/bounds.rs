@@ -1,0 +1,57 @@
+//! What is known about the bounds of inames and the lengths of axes.
+
+use loopwright_kernel_ir::{Aff, Expr, KernelData};
+use loopwright_poly::{Constraint, System};
+
+/// The least value of an iname, if that is a number.
+pub fn begin(kernel: &KernelData, iname: &str) -> Option<i64> {
+    limits(kernel, iname).0
+}
+
+/// The number of values of an iname, if that is a number.
+pub fn length(kernel: &KernelData, iname: &str) -> Option<i64> {
+    let (low, high) = limits(kernel, iname);
+    high?.checked_sub(low?)?.checked_add(1)
+}
+
+/// The constraints on an iname that mention nothing else, as its least and its greatest value.
+fn limits(kernel: &KernelData, iname: &str) -> (Option<i64>, Option<i64>) {
+    let (mut low, mut high) = (None::<i64>, None::<i64>);
+    let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    for c in own.flat_map(|d| &d.constraints) {
+        if c.names().len() != 1 || !c.aff.is_affine() {
+            continue;
+        }
+        let constant = c.aff.constant_term();
+        match c.aff.coefficient(iname) {
+            1 => low = Some(low.map_or(-constant, |l| l.max(-constant))),
+            -1 => high = Some(high.map_or(constant, |h| h.min(constant))),
+            _ => {}
+        }
+    }
+    (low, high)
+}
+
+/// Whether data decide about the bounds of an iname.
+pub fn are_data(kernel: &KernelData, iname: &str) -> bool {
+    let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    own.flat_map(|d| &d.constraints)
+        .filter(|c| c.aff.mentions(iname))
+        .any(|c| c.aff.mentions_any(&|n| kernel.temporary(n).is_some()))
+}
+
+/// The other inames that occur in the bounds of an iname.
+pub fn depend_on(kernel: &KernelData, iname: &str, other: &str) -> bool {
+    let all = kernel.domains.iter().flat_map(|d| &d.constraints);
+    all.filter(|c| c.aff.mentions(iname)).any(|c| c.aff.mentions(other))
+}
+
+/// Whether every launch has a multiple of `by` here.
+pub fn is_multiple(kernel: &KernelData, length: &Expr, by: i64) -> bool {
+    let decide = || {
+        let aff: Aff = length.to_aff()?;
+        let rest = Constraint::zero(aff.modulo(by).ok()?);
+        System::new(&kernel.assumptions).ok()?.implies(&rest).ok()
+    };
+    decide().unwrap_or(false)
+}

@@ -1,0 +1,60 @@
+//! Finds a pipeline for a kernel: ordinary steps, each with a reason.
+//!
+//! ```
+//! use loopwright_auto::{Target, auto};
+//! use loopwright_kernel_ir::LoopKernel;
+//!
+//! let kernel = LoopKernel::parse("\
+//! kernel row_sum(x: f32[m, n], out: f32[m], m: i32, n: i32)
+//! assume 0 <= m and 0 <= n
+//! domain { [r] : 0 <= r < m }
+//! domain { [i] : 0 <= i < n }
+//! out[r] = sum(i, x[r, i]) {id=total}
+//! ")?;
+//! let found = auto(&kernel, &Target::default());
+//! assert_eq!(found.pipeline.to_string(), "\
+//! split_iname(i, 1024)
+//! split_iname(i_inner, 256, outer=i_part, inner=i_thread)
+//! tag_inames(r: block.x, i_thread: thread.x, i_part: ilp)
+//! ");
+//! // The kernel after these steps, as `Pipeline::apply` makes it.
+//! assert_eq!(found.kernel, found.pipeline.apply(&kernel)?);
+//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! ```
+//!
+//! 1. A [`Nest`] is a loop of the tree with all that it contains, of which nothing runs in parallel
+//!    yet: at the top, or directly inside loops of the host. What a user's steps have put on
+//!    threads or blocks stays as it is.
+//! 2. Each [`Rule`] proposes steps for a nest, the best first. Rules look at which loops are
+//!    parallel, at strides of accesses along them, at what accesses share, and at the target's
+//!    numbers; not at names of kernels, arrays or inames.
+//! 3. Each proposed step is applied with its ordinary verdict, and the kernel is lowered, which
+//!    includes the final check. If either refuses, the next proposal is tried. So a rule may be
+//!    optimistic: what it gets wrong costs speed, never results.
+//! 4. The first proposal that passes is taken, and nests are looked for again, until every nest has
+//!    been decided about.
+//!
+//! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
+//! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
+//!
+//! The same kernel always gets the same pipeline.
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
+mod bounds;
+mod found;
+mod nest;
+mod rule;
+mod rules;
+mod site;
+mod text;
+
+pub use found::{Decision, Found, Refused, auto};
+pub use loopwright_lowering::Target;
+pub use nest::Nest;
+pub use rule::{Proposal, Rule};
+pub use rules::RULES;
+pub use site::{Site, Stride};

@@ -1,0 +1,229 @@
+//! Loops of which nothing runs in parallel yet.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use loopwright_kernel_ir::{Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_transforms::{Step, Verdict};
+
+use crate::{
+    bounds,
+    site::{self, Site, Stride},
+};
+
+/// A loop of the tree with all that it contains, none of it parallel yet.
+pub struct Nest<'k> {
+    /// The kernel.
+    pub kernel: &'k LoopKernel,
+    /// The loops from the outside, as long as each contains nothing but the next one, and all others
+    /// of the innermost of these. Loops of reductions are not among them.
+    pub band: Vec<Name>,
+    /// The other loops that belong to no reduction, outer before inner.
+    pub inner: Vec<Name>,
+    /// The instructions with parts inside, in text order.
+    pub instructions: Vec<&'k Instruction>,
+    /// Their accesses to global memory.
+    pub sites: Vec<Site>,
+    root: Name,
+    verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
+}
+
+impl<'k> Nest<'k> {
+    /// The nests of a kernel: loops at the top or directly inside loops of the host.
+    pub fn all(kernel: &'k LoopKernel) -> Vec<Nest<'k>> {
+        let mut found = Vec::new();
+        collect(kernel, &kernel.tree, &mut found);
+        found
+    }
+
+    fn of(kernel: &'k LoopKernel, tree: &'k Tree) -> Option<Nest<'k>> {
+        let Tree::Loop { iname, .. } = tree else { return None };
+        let leaves = tree.leaves();
+        let inside = |i: &&Instruction| leaves.iter().any(|part| part.instruction == i.id);
+        let instructions: Vec<&Instruction> = kernel.instructions.iter().filter(inside).collect();
+        let is_parallel = |n: &Name| kernel.tag(n).is_parallel() || kernel.tag(n) == Tag::Flat;
+        let busy = |i: &Instruction| {
+            let own = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<Name>>();
+            let all = i.within.iter().cloned().chain(own.iter().flat_map(|n| kernel.base_of(n)));
+            all.into_iter().any(|n| is_parallel(&n))
+        };
+        if instructions.iter().any(|i| busy(i)) {
+            return None;
+        }
+        let reduced = reduced(kernel, &instructions);
+        let (mut band, mut at) = (Vec::new(), tree);
+        while let Tree::Loop { iname, body } = at
+            && !reduced.contains(iname)
+        {
+            band.push(iname.clone());
+            match body.as_slice() {
+                [only @ Tree::Loop { .. }] => at = only,
+                _ => break,
+            }
+        }
+        let mut inner = Vec::new();
+        Tree::visit_leaves(std::slice::from_ref(tree), &mut |path, _| {
+            for n in path {
+                if !band.contains(n) && !reduced.contains(n) && !inner.contains(*n) {
+                    inner.push((*n).clone());
+                }
+            }
+        });
+        Some(Nest {
+            kernel,
+            band,
+            inner,
+            sites: instructions.iter().flat_map(|i| site::sites(kernel, i)).collect(),
+            instructions,
+            root: iname.clone(),
+            verdicts: RefCell::default(),
+        })
+    }
+
+    /// The outermost iname, which no other nest has.
+    pub fn root(&self) -> &Name {
+        &self.root
+    }
+
+    /// Whether iterations of a loop may run in different blocks, whatever the order: asked of the
+    /// legality analysis.
+    pub fn is_parallel(&self, iname: &Name) -> bool {
+        self.is_legal(iname, "block.x", &[format!("tag_inames({iname}: block.x)")])
+    }
+
+    /// Whether iterations of a loop may run in different threads of one block, which have the same
+    /// cells in shared memory.
+    pub fn is_parallel_in_block(&self, iname: &Name) -> bool {
+        let steps = [format!("split_iname({iname}, 32)"), format!("tag_inames({iname}_inner: thread.x)")];
+        self.is_parallel(iname) || self.is_legal(iname, "thread.x", &steps)
+    }
+
+    fn is_legal(&self, iname: &Name, tag: &'static str, steps: &[String]) -> bool {
+        let key = (iname.clone(), tag);
+        if let Some(known) = self.verdicts.borrow().get(&key) {
+            return *known;
+        }
+        let mut kernel = self.kernel.clone();
+        let legal = steps.iter().all(|text| {
+            let judged = Step::parse(text).and_then(|s| s.judged(&kernel));
+            judged.is_ok_and(|judged| {
+                kernel = judged.kernel;
+                matches!(judged.verdict, Verdict::Proved { .. })
+            })
+        });
+        self.verdicts.borrow_mut().insert(key, legal);
+        legal
+    }
+
+    /// The loops of the band that are parallel, outermost first.
+    pub fn parallel(&self) -> Vec<Name> {
+        self.band.iter().filter(|n| self.is_parallel(n)).cloned().collect()
+    }
+
+    /// The reductions, each with its instruction.
+    pub fn reductions(&self) -> Vec<(&'k Instruction, std::sync::Arc<Reduce>)> {
+        self.instructions.iter().flat_map(|i| i.reductions().into_iter().map(move |r| (*i, r))).collect()
+    }
+
+    /// Whether there is no reduction.
+    pub fn is_map(&self) -> bool {
+        self.instructions.iter().all(|i| i.reductions().is_empty())
+    }
+
+    /// How well accesses are spread over memory if the neighbouring threads have neighbouring values
+    /// of this iname: neighbours count for it, what is farther apart against it, each as often as it
+    /// is accessed.
+    pub fn score(&self, iname: &str) -> f64 {
+        let of = |site: &Site| match site.stride(iname) {
+            Stride::Same => 0.0,
+            Stride::Unit if site.is_write => 1.01 * site.weight(),
+            Stride::Unit => site.weight(),
+            Stride::Apart => -site.weight(),
+        };
+        self.sites.iter().filter(|s| s.inames.iter().any(|n| **n == *iname)).map(of).sum()
+    }
+
+    /// The one of these inames whose neighbours should be neighbouring threads; of equal ones the
+    /// last, which is the innermost.
+    pub fn best<'n>(&self, of: impl IntoIterator<Item = &'n Name>) -> Option<Name> {
+        let mut best: Option<(f64, &Name)> = None;
+        for n in of {
+            let score = self.score(n);
+            if best.is_none_or(|(most, _)| score >= most) {
+                best = Some((score, n));
+            }
+        }
+        best.map(|(_, n)| n.clone())
+    }
+
+    /// Number of accesses whose elements are neighbours along an iname, and of those that move along
+    /// it at all.
+    pub fn neighbours(&self, iname: &str) -> (usize, usize) {
+        let along = |of: Stride| self.sites.iter().filter(|s| s.stride(iname) == of).count();
+        let (unit, apart) = (along(Stride::Unit), along(Stride::Apart));
+        (unit, unit + apart)
+    }
+
+    /// The elements of a vector along an iname, of the widest access: 1 unless every access along it
+    /// is shown to consist of whole, aligned vectors.
+    pub fn vector(&self, iname: &str, widest: usize) -> i64 {
+        let along: Vec<&Site> = self.sites.iter().filter(|s| s.stride(iname) == Stride::Unit).collect();
+        let Some(bytes) = along.iter().map(|s| s.bytes).max() else { return 1 };
+        let width = i64::try_from(widest / bytes.max(1)).unwrap_or(1);
+        let whole = |site: &&Site| {
+            let (Some(axis), Some(array)) = (site.dense, self.kernel.array(&site.array)) else {
+                return false;
+            };
+            let exact = site.index[axis].as_ref().and_then(|aff| aff.as_var()).is_some_and(|n| **n == *iname);
+            let plain = array.axes.iter().all(|a| a.stride.is_none() && a.padding == 0);
+            exact && plain && bounds::is_multiple(self.kernel, &array.axes[axis].length, width)
+        };
+        let begins = bounds::begin(self.kernel, iname).is_some_and(|b| b % width == 0);
+        if width > 1 && begins && along.iter().all(whole) { width } else { 1 }
+    }
+
+    /// For each reduction, and each instruction in loops below the band, the iname that should be
+    /// spread over threads: those of the rows that a block or a warp works on.
+    pub fn rows(&self) -> Vec<Name> {
+        let mut found: Vec<Name> = Vec::new();
+        let mut add = |best: Option<Name>| {
+            if let Some(n) = best.filter(|n| !found.contains(n)) {
+                found.push(n);
+            }
+        };
+        for i in &self.instructions {
+            for r in i.reductions() {
+                let own: Vec<Name> = r.inames.iter().flat_map(|n| self.kernel.base_of(n)).collect();
+                add(self.best(&own));
+            }
+            let own: Vec<&Name> =
+                i.within.iter().filter(|n| self.inner.contains(n) && self.is_parallel_in_block(n)).collect();
+            add(self.best(own));
+        }
+        found
+    }
+}
+
+/// The base inames of the reductions of these instructions, without those that are also around one.
+fn reduced(kernel: &LoopKernel, instructions: &[&Instruction]) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    for i in instructions {
+        for n in i.reductions().iter().flat_map(|r| r.inames.clone()) {
+            for base in kernel.base_of(&n) {
+                let is_around = i.within.contains(&base);
+                if !is_around && !found.contains(&base) {
+                    found.push(base);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn collect<'k>(kernel: &'k LoopKernel, trees: &'k [Tree], found: &mut Vec<Nest<'k>>) {
+    for tree in trees {
+        match tree {
+            Tree::Loop { iname, body } if kernel.tag(iname) == Tag::Host => collect(kernel, body, found),
+            tree => found.extend(Nest::of(kernel, tree)),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What a rule is.
+
+use loopwright_lowering::Target;
+
+use crate::Nest;
+
+/// Proposes steps for nests of one kind.
+pub trait Rule: Sync {
+    /// Its name, in explanations.
+    fn name(&self) -> &'static str;
+    /// The proposals for a nest, the best first; none if it is not of this kind.
+    fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal>;
+}
+
+/// Steps for a nest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Each step's text, and whether the others make sense without it.
+    pub(crate) steps: Vec<(String, bool)>,
+    /// Why, in one sentence.
+    pub(crate) reason: String,
+}
+
+impl Proposal {
+    /// No steps yet, for this reason.
+    pub(crate) fn new(reason: impl Into<String>) -> Proposal {
+        Proposal { steps: Vec::new(), reason: reason.into() }
+    }
+
+    /// With one more step, without which the proposal is none.
+    pub(crate) fn step(mut self, text: impl Into<String>) -> Proposal {
+        self.steps.push((text.into(), false));
+        self
+    }
+
+    /// With one more step, which is left out if it is refused.
+    pub(crate) fn optional(mut self, text: impl Into<String>) -> Proposal {
+        self.steps.push((text.into(), true));
+        self
+    }
+}

@@ -1,0 +1,255 @@
+//! Products of matrices and other contractions: sums of products whose factors are each the same
+//! for many results.
+//!
+//! Of two loops around the sum, one factor does not depend on the first, another not on the second:
+//! a block that takes a tile of results loads each element once for a row or a column of them. The
+//! factors' tiles are copied to shared memory, and each thread has several results along both
+//! loops in registers, so that an element is read there once for several updates. Tiles are as long
+//! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
+//! an instruction fits.
+//!
+//! ```
+//! use loopwright_auto::{Target, auto};
+//! use loopwright_kernel_ir::LoopKernel;
+//!
+//! let kernel = LoopKernel::parse("\
+//! kernel gram(a: f64[m, l], c: f64[m, m], m: i32, l: i32)
+//! assume 0 <= m and 0 <= l
+//! domain { [i, j] : 0 <= i < m and 0 <= j < m }
+//! domain { [k] : 0 <= k < l }
+//! c[i, j] = sum(k, a[i, k]*a[j, k]) {id=gram}
+//! ")?;
+//! let found = auto(&kernel, &Target::default());
+//! assert_eq!(found.decisions[0].rule, Some("product"));
+//! // Both rows of `a` are copied to shared memory.
+//! assert_eq!(found.kernel.temporaries.len(), 2);
+//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! ```
+
+use loopwright_kernel_ir::{Expr, Name};
+use loopwright_lowering::Target;
+
+use crate::{
+    Nest, Proposal, Rule, Site, Stride,
+    text::{split, split_as, tag},
+};
+
+pub struct Product;
+
+/// Threads of a block along each side of its tile.
+const SIDE: i64 = 16;
+
+/// A contraction: `x` and `y` are the loops around the sum over `k` whose tiles a block takes.
+struct Shape<'n> {
+    x: Name,
+    y: Name,
+    k: Name,
+    batch: Option<Name>,
+    /// The factors: what the sum reads that does not depend on one of the two.
+    factors: Vec<&'n Site>,
+    instruction: Name,
+}
+
+impl Rule for Product {
+    fn name(&self) -> &'static str {
+        "product"
+    }
+
+    fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
+        let Some(shape) = shape(nest) else { return Vec::new() };
+        let mut proposals = Vec::new();
+        let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
+        if shape.factors.iter().all(|s| s.bytes == 2) {
+            proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
+        }
+        let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
+        proposals.extend([registers(&shape, width), tiles(&shape)]);
+        proposals
+    }
+}
+
+fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
+    let parallel = nest.parallel();
+    let reductions = nest.reductions();
+    let [(instruction, reduce)] = reductions.as_slice() else { return None };
+    let [k] = reduce.inames.as_slice() else { return None };
+    if nest.instructions.len() != 1 || !nest.inner.is_empty() {
+        return None;
+    }
+    let inside: Vec<&Site> =
+        nest.sites.iter().filter(|s| s.inames.contains(k) && s.stride(k) != Stride::Same).collect();
+    let lacks = |n: &Name| inside.iter().any(|s| s.stride(n) == Stride::Same);
+    let shared: Vec<&Name> = parallel.iter().filter(|n| lacks(n)).collect();
+    // Two loops, each of which some factor depends on that does not depend on the other.
+    let serves = |a: &Name, b: &Name| {
+        inside.iter().any(|s| s.stride(a) != Stride::Same && s.stride(b) == Stride::Same)
+    };
+    let target = nest.sites.iter().find(|s| s.is_write)?;
+    let x = shared.iter().rev().find(|n| target.stride(n) == Stride::Unit).or(shared.last())?;
+    let y = shared.iter().rev().find(|n| *n != x && serves(n, x) && serves(x, n))?;
+    let batch = parallel.iter().rev().find(|n| n != x && n != y).cloned();
+    let one_side = |s: &&&Site| (s.stride(x) == Stride::Same) != (s.stride(y) == Stride::Same);
+    let mut factors: Vec<&Site> = Vec::new();
+    for s in inside.iter().filter(one_side) {
+        if !factors.iter().any(|f| f.array == s.array && f.text == s.text) {
+            factors.push(s);
+        }
+    }
+    Some(Shape {
+        x: (*x).clone(),
+        y: (*y).clone(),
+        k: k.clone(),
+        batch,
+        factors,
+        instruction: instruction.id.clone(),
+    })
+}
+
+impl Shape<'_> {
+    /// The side of a factor.
+    fn side(&self, factor: &Site) -> &Name {
+        if factor.stride(&self.x) == Stride::Same { &self.y } else { &self.x }
+    }
+
+    /// A copy of a factor's tile, swept over these inames, and the name of the tile.
+    fn prefetch(&self, factor: &Site, sweep: &[String], options: &str) -> (String, String) {
+        let array = &factor.array;
+        let same: Vec<&&Site> = self.factors.iter().filter(|f| f.array == *array).collect();
+        let sweep = sweep.join(", ");
+        if same.len() == 1 {
+            return (format!("add_prefetch({array}, [{sweep}]{options})"), format!("{array}_tile"));
+        }
+        // Each read has a tile of its own.
+        let text: Vec<String> = factor.text.iter().map(Expr::to_string).collect();
+        let tile = format!("{array}_{}", self.side(factor));
+        let access = format!("{array}[{}]", text.join(", "));
+        (format!("add_prefetch({array}, [{sweep}], name={tile}, accesses=[{access}]{options})"), tile)
+    }
+
+    fn batch_tag(&self) -> Option<(String, &'static str)> {
+        self.batch.as_ref().map(|n| (n.to_string(), "block.z"))
+    }
+}
+
+/// Tiles of two halves of 16 vectors on both sides.
+fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
+    let Shape { x, y, k, .. } = shape;
+    let (half, depth) = (SIDE * width, 8 * width);
+    let reason = format!(
+        "each element of the factors serves many results: a block takes {0} x {0} of them, a thread {1} x \
+         {1} in registers, and {depth} terms of the sum at a time through shared memory",
+        2 * half,
+        2 * width
+    );
+    let mut proposal =
+        Proposal::new(reason).step(split(y, 2 * half)).step(split(x, 2 * half)).step(split(k, depth));
+    for n in [y, x] {
+        proposal =
+            proposal.step(split_as(format!("{n}_inner"), half, format!("{n}_half"), format!("{n}_quarter")));
+    }
+    for n in [y, x] {
+        let (thread, vec) = (format!("{n}_thread"), format!("{n}_vec"));
+        proposal = proposal.step(split_as(format!("{n}_quarter"), width, thread, vec));
+    }
+    let mut tags = vec![
+        (format!("{y}_outer"), "block.y"),
+        (format!("{x}_outer"), "block.x"),
+        (format!("{y}_thread"), "thread.y"),
+        (format!("{x}_thread"), "thread.x"),
+    ];
+    tags.extend(shape.batch_tag());
+    proposal = proposal.step(tag(&tags)).step(tag(&[
+        (format!("{y}_half"), "ilp"),
+        (format!("{x}_half"), "ilp"),
+        (format!("{y}_vec"), "vec"),
+        (format!("{x}_vec"), "vec"),
+    ]));
+    for factor in &shape.factors {
+        let side = shape.side(factor);
+        let own = [format!("{side}_half"), format!("{side}_thread"), format!("{side}_vec")];
+        let turned = factor.stride(k) == Stride::Unit;
+        let sweep: Vec<String> = own.into_iter().chain([format!("{k}_inner")]).collect();
+        let (copy, tile) = shape.prefetch(factor, &sweep, "");
+        proposal = proposal.optional(copy);
+        let swept = factor.index.iter().flatten().filter(|aff| aff.mentions(k) || aff.mentions(side)).count();
+        if turned && swept == 2 {
+            // Neighbouring results read neighbours in the tile, whatever the order in memory.
+            proposal = proposal
+                .optional(format!("tag_array_axes({tile}, f)"))
+                .optional(format!("pad_array_axis({tile}, 0, {width})"));
+        }
+    }
+    proposal.step(format!("unroll({k}_inner)"))
+}
+
+/// Tiles with a result for each thread.
+fn tiles(shape: &Shape<'_>) -> Proposal {
+    let Shape { x, y, k, .. } = shape;
+    let reason = format!(
+        "each element of the factors serves many results: a block takes {SIDE} x {SIDE} of them, and {SIDE} \
+         terms of the sum at a time through shared memory"
+    );
+    let mut tags = vec![
+        (format!("{y}_outer"), "block.y"),
+        (format!("{x}_outer"), "block.x"),
+        (format!("{y}_inner"), "thread.y"),
+        (format!("{x}_inner"), "thread.x"),
+    ];
+    tags.extend(shape.batch_tag());
+    let mut proposal =
+        Proposal::new(reason).step(split(y, SIDE)).step(split(x, SIDE)).step(split(k, SIDE)).step(tag(&tags));
+    for factor in &shape.factors {
+        let sweep = [format!("{}_inner", shape.side(factor)), format!("{k}_inner")];
+        proposal = proposal.optional(shape.prefetch(factor, &sweep, "").0);
+    }
+    proposal
+}
+
+/// Tiles whose updates tensor-core instructions do, with copies under way or plain ones.
+fn fragments(shape: &Shape<'_>, is_async: bool) -> Proposal {
+    let Shape { x, y, k, .. } = shape;
+    let reason = format!(
+        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes 128 x \
+         128 results, a warp 64 x 64{}",
+        if is_async { ", while the next tiles are on their way to shared memory" } else { "" }
+    );
+    let mut proposal = Proposal::new(reason).step(split(y, 128)).step(split(x, 128)).step(split(k, 32));
+    for n in [y, x] {
+        let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
+        proposal = proposal.step(split_as(format!("{n}_inner"), 64, warp, tile));
+    }
+    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", 16)] {
+        let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
+        proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
+    }
+    let mut tags = vec![
+        (format!("{y}_outer"), "block.y"),
+        (format!("{x}_outer"), "block.x"),
+        (format!("{y}_warp"), "thread.z"),
+        (format!("{x}_warp"), "thread.y"),
+        (format!("{y}_mma"), "ilp"),
+        (format!("{x}_mma"), "ilp"),
+    ];
+    tags.extend(shape.batch_tag());
+    proposal = proposal.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
+    let mut tiles = Vec::new();
+    for factor in &shape.factors {
+        let side = shape.side(factor);
+        let sweep: Vec<String> =
+            ["warp", "mma", "box_reg"].iter().map(|part| format!("{side}_{part}")).collect();
+        let rest = ["lane".to_string(), format!("{k}_mma"), format!("{k}_box")];
+        let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
+        let via = if is_async { ", vec=8, via=cp_async" } else { ", vec=8" };
+        let (copy, tile) = shape.prefetch(factor, &sweep, via);
+        proposal = proposal.step(copy);
+        proposal = match is_async {
+            true => proposal.optional(format!("swizzle({tile}, 2, 3, 3)")),
+            false => proposal.optional(format!("pad_array_axis({tile}, 1, 8)")),
+        };
+        tiles.push(tile);
+    }
+    if is_async {
+        proposal = proposal.step(format!("pipeline({k}_outer, [{}], stages=3)", tiles.join(", ")));
+    }
+    proposal.step(format!("unroll({k}_mma)"))
+}

@@ -1,0 +1,66 @@
+//! Reductions over segments of unequal length, whose bounds data decide.
+//!
+//! Rows of known length would be divided equally; here equal numbers of rows are unequal work. The
+//! points of all segments are numbered together and divided into equal chunks (`flatten_ragged`);
+//! where that does not apply, each segment gets a warp.
+//!
+//! ```
+//! use loopwright_auto::{Target, auto};
+//! use loopwright_kernel_ir::LoopKernel;
+//!
+//! let kernel = LoopKernel::parse("\
+//! kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+//! assume 0 <= n and 0 <= nseg
+//! fact monotone(offsets)
+//! fact 0 <= offsets <= n
+//! domain { [s] : 0 <= s < nseg }
+//! domain { [i] : lo <= i < hi }
+//! temp lo: i32 private
+//! temp hi: i32 private
+//! lo = offsets[s] {id=load_lo}
+//! hi = offsets[s + 1] {id=load_hi}
+//! out[s] = sum(i, x[i]) {id=total}
+//! ")?;
+//! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "flatten_ragged(s, i)\n");
+//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! ```
+
+use loopwright_lowering::Target;
+
+use crate::{
+    Nest, Proposal, Rule, bounds,
+    text::{split, tag},
+};
+
+pub struct Segments;
+
+/// Warps of a block.
+const WARPS: i64 = 4;
+
+impl Rule for Segments {
+    fn name(&self) -> &'static str {
+        "segments"
+    }
+
+    fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
+        let rows = nest.rows();
+        let Some(i) = rows.iter().find(|r| bounds::are_data(nest.kernel, r)) else { return Vec::new() };
+        let Some(s) = nest.parallel().last().cloned() else { return Vec::new() };
+        let unequal = format!("data decide how many `{i}` each `{s}` has");
+        let mut proposals = Vec::new();
+        if rows.len() == 1 {
+            proposals.push(
+                Proposal::new(format!("{unequal}: equal chunks of all points are equal work"))
+                    .step(format!("flatten_ragged({s}, {i})")),
+            );
+        }
+        let mut warps = Proposal::new(format!("{unequal}: a warp for each")).step(split(&s, WARPS));
+        let mut tags = vec![(format!("{s}_outer"), "block.x"), (format!("{s}_inner"), "warp")];
+        for r in &rows {
+            warps = warps.step(split(r, i64::from(target.warp_size)));
+            tags.push((format!("{r}_inner"), "lane"));
+        }
+        proposals.push(warps.step(tag(&tags)));
+        proposals
+    }
+}

@@ -1,0 +1,116 @@
+//! `auto` on the kernels of all examples, whose pipelines it does not see.
+
+#[path = "common/cases.rs"]
+mod cases;
+mod common;
+#[path = "../examples/polybench/sequential.rs"]
+mod sequential;
+#[path = "../examples/polybench/suite.rs"]
+#[allow(dead_code, reason = "the example prints more than is tested")]
+mod suite;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+
+use loopwright::{
+    auto::{Found, auto},
+    emulator::{Options, run},
+    prelude::*,
+};
+use loopwright_kernel_ir::Tag;
+
+fn found(name: &str, kernel: &LoopKernel) -> Found {
+    let start = Instant::now();
+    let found = auto(kernel, &Target::default());
+    println!("{name}: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let again = auto(kernel, &Target::default());
+    assert_eq!(found, again, "{name}: another pipeline the second time");
+    let parsed = Pipeline::parse(&found.to_string()).unwrap_or_else(|d| panic!("{name}: {d}"));
+    assert_eq!(parsed, found.pipeline, "{name}: its text is another pipeline");
+    let applied = parsed.apply(kernel).unwrap_or_else(|d| panic!("{name}: {d}"));
+    assert_eq!(applied, found.kernel, "{name}: the pipeline makes another kernel");
+    found
+}
+
+/// The kernels of the examples by name, each once.
+fn kernels() -> BTreeMap<String, LoopKernel> {
+    common::examples().into_iter().map(|e| (e.kernel.clone(), e.declared)).collect()
+}
+
+#[test]
+fn kernels_of_the_examples_are_computed_as_declared() {
+    for (name, declared) in kernels() {
+        let found = found(&name, &declared);
+        let program = lower(&found.kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{name}: {d}"));
+        let mut runs = 0;
+        for sizes in cases::sizes(&name).into_iter().filter(|sizes| cases::allowed(&program, sizes)) {
+            let given = cases::arguments(&program, &sizes);
+            let expected = cases::expected(&declared, &given);
+            let mut arguments = given.clone();
+            run(&program, &mut arguments, &Options::default())
+                .unwrap_or_else(|fault| panic!("{name} {sizes:?}: {}", fault.diagnostic()));
+            for (array, buffer) in &expected {
+                let got = arguments.buffer(array).expect("the array is an argument");
+                assert!(
+                    cases::agree(&name, got, buffer),
+                    "{name} {sizes:?}: `{array}` is {got:?}, expected {buffer:?}\n{found}"
+                );
+            }
+            assert!(!expected.is_empty());
+            runs += 1;
+        }
+        assert!(runs >= 2, "{name}: only {runs} sizes fulfil its assumptions");
+    }
+}
+
+#[test]
+fn kernels_of_polybench_are_computed_as_by_plain_loops() {
+    for case in suite::cases() {
+        let found = found(case.name, &case.declared());
+        for sizes in case.small {
+            let run = suite::run(&case, &found.kernel, &Device::emulator(), sizes)
+                .unwrap_or_else(|d| panic!("{} {sizes:?}: {d}\n{found}", case.name));
+            assert!(run.difference <= 1.0, "{} {sizes:?}: {}\n{found}", case.name, run.difference);
+        }
+    }
+}
+
+/// A kernel that is spread over nothing would pass the tests above.
+#[test]
+fn kernels_of_the_examples_run_on_threads_and_blocks() {
+    for (name, declared) in kernels() {
+        let kernel = found(&name, &declared).kernel;
+        let tags: Vec<Tag> = kernel.tags.values().copied().collect();
+        let spread = tags.iter().any(|t| t.is_in_block()) && tags.iter().any(|t| t.is_over_blocks());
+        assert!(spread || !kernel.flat.is_empty(), "{name}:\n{kernel}");
+    }
+}
+
+/// What the user's steps have decided stays, and the rest is found.
+#[test]
+fn steps_of_the_user_stay_and_the_rest_is_found() {
+    let declared = LoopKernel::parse(
+        "kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)\n\
+         assume 0 <= n\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [j] : 0 <= j < n }\n\
+         y[i] = 2*x[i] {id=first}\n\
+         z[j] = 3*x[j] {id=second}\n",
+    );
+    let declared = declared.unwrap_or_else(|d| panic!("{d}"));
+    let own = Pipeline::parse("split_iname(i, 64)\ntag_inames(i_outer: block.x, i_inner: thread.x)");
+    let begun = own.and_then(|own| own.apply(&declared)).unwrap_or_else(|d| panic!("{d}"));
+    let found = found("two", &begun);
+    assert_eq!(found.decisions.len(), 1);
+    assert_eq!(*found.decisions[0].nest, *"j");
+    assert!(found.pipeline.steps().iter().all(|s| !s.to_string().contains("i_")), "{found}");
+}
+
+/// The pipelines that are found for small kernels, with the reasons and what was refused.
+#[test]
+fn pipelines_of_small_kernels() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/auto");
+    loopwright_filetest::check(&folder, "test", &[], |test| match LoopKernel::parse(&test.text) {
+        Ok(kernel) => format!("==== found\n{:#}", auto(&kernel, &Target::default())),
+        Err(d) => format!("==== refused\n{d}\n"),
+    });
+}
