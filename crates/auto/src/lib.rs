@@ -19,7 +19,7 @@
 //! ");
 //! // The kernel after these steps, as `Pipeline::apply` makes it.
 //! assert_eq!(found.kernel, found.pipeline.apply(&kernel)?);
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! 1. A [`Nest`] is a loop of the tree with all that it contains, of which nothing runs in parallel

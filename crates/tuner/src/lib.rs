@@ -97,6 +97,7 @@ pub use log::{Log, Recalled};
 pub use machine::Rates;
 pub use outcome::{Outcome, Times};
 pub use point::Point;
+pub use points::points;
 pub use progress::{Phase, Progress, Spent};
 pub use replay::{Replayed, replay};
 pub use space::{Requirement, Space};

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, LoopKernel, Name};
 
-/// The sum over instructions of the product of their inames' ranges; none if a bound depends on
+/// The work of a declared kernel at these sizes, up to a factor that cancels in ratios of two sizes:
+/// the sum over instructions of the product of their inames' ranges. `None` if a bound depends on
 /// data.
-pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
+pub fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
     let ranges = ranges(kernel, integers);
     let mut sum = 0.0;
     for instruction in &kernel.instructions {

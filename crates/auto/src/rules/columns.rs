@@ -23,7 +23,7 @@
 //! split_iname(i_round, 16, outer=i_step, inner=i_part)
 //! tag_inames(j_outer: block.x, j_inner: thread.x, i_chunk: block.y, i_thread: thread.y, i_part: unroll)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

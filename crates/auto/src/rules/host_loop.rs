@@ -21,7 +21,7 @@
 //! assert_eq!(found.decisions[0].rule, Some("host loop"));
 //! assert_eq!(found.decisions[0].steps[0].to_string(), "tag_inames(t: host)");
 //! assert_eq!(found.decisions[1].rule, Some("map"));
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

@@ -21,7 +21,7 @@
 //! split_iname(i, 8)
 //! tag_inames(j_outer: block.x, j_inner: thread.x, i_outer: block.y, i_inner: thread.y)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_kernel_ir::Name;

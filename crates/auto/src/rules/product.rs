@@ -23,7 +23,7 @@
 //! assert_eq!(found.decisions[0].rule, Some("product"));
 //! // Both rows of `a` are copied to shared memory.
 //! assert_eq!(found.kernel.temporaries.len(), 2);
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_kernel_ir::{Expr, Name};

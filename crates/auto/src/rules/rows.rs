@@ -22,7 +22,7 @@
 //! split_iname(i, 32)
 //! tag_inames(r_outer: block.x, r_inner: warp, i_inner: lane)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_kernel_ir::Name;

@@ -21,8 +21,10 @@
 //! hi = offsets[s + 1] {id=load_hi}
 //! out[s] = sum(i, x[i]) {id=total}
 //! ")?;
-//! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "flatten_ragged(s, i)\n");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
+//! flatten_ragged(s, i, threads=128, items=16, tiles=16)
+//! ");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

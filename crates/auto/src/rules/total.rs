@@ -18,7 +18,7 @@
 //! split_iname(i_rest, 256, outer=i_step, inner=i_thread)
 //! tag_inames(i_chunk: block.x, i_thread: thread.x)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

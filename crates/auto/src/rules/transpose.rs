@@ -21,7 +21,7 @@
 //! tag_inames(i_outer: block.x, j_outer: block.y, j_thread: thread.y, i_inner: thread.x, j_part: ilp)
 //! add_prefetch(a, [i_inner, j_part, j_thread], pad=1)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

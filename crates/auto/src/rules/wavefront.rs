@@ -20,7 +20,7 @@
 //! split_iname(i, 128)
 //! tag_inames(w: host, i_outer: block.x, i_inner: thread.x)
 //! ");
-//! # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use loopwright_lowering::Target;

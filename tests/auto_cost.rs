@@ -1,0 +1,207 @@
+//! What `auto` finds beside the pipelines that were written by hand: the static cost on an H200 at
+//! large sizes. `make auto-cost` prints the table.
+//!
+//! Each form runs on the emulator at small sizes that tiles divide; counts are scaled to the large
+//! ones by the work, and grids are those of the large sizes. Launches by loops of the host are
+//! scaled by their number.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use loopwright::{
+    auto::auto,
+    prelude::*,
+    tuner::{Cost, Counted, Machine, points},
+};
+use loopwright_kernel_ir::{Arg, Fact};
+
+/// Sizes by name.
+type Sizes = &'static [(&'static str, i64)];
+
+/// A kernel with the sizes to count at, those to estimate for, and how many more launches these
+/// have.
+const CASES: &[(&str, Sizes, Sizes, f64)] = &[
+    ("axpy", &[("n", 1 << 18)], &[("n", 1 << 28)], 1.0),
+    ("column_sum", &[("m", 2048), ("n", 512)], &[("m", 16384), ("n", 16384)], 1.0),
+    ("histogram", &[("n", 1 << 18), ("bins", 4096)], &[("n", 1 << 28), ("bins", 4096)], 1.0),
+    ("histogram_blocks", &[("n", 1 << 18)], &[("n", 1 << 28)], 1.0),
+    ("layer_norm", &[("m", 32), ("n", 4096)], &[("m", 65536), ("n", 4096)], 1.0),
+    ("log_sum_exp", &[("m", 32), ("n", 4096)], &[("m", 65536), ("n", 4096)], 1.0),
+    ("matmul", &[("m", 256), ("n", 256), ("l", 64)], &[("m", 4096), ("n", 4096), ("l", 4096)], 1.0),
+    ("matmul_bf16", &[("m", 256), ("n", 384), ("l", 64)], &[("m", 8192), ("n", 9216), ("l", 8192)], 1.0),
+    ("prefix_sum", &[("nseg", 64), ("len", 2048)], &[("nseg", 1 << 17), ("len", 2048)], 1.0),
+    ("ragged_sum", &[("nseg", 4000), ("n", 1 << 18)], &[("nseg", 4_096_000), ("n", 1 << 28)], 1.0),
+    ("segmented_sum", &[("nseg", 64), ("len", 4096)], &[("nseg", 65536), ("len", 4096)], 1.0),
+    ("softmax", &[("m", 32), ("n", 4096)], &[("m", 65536), ("n", 4096)], 1.0),
+    ("stencil", &[("m", 514), ("n", 514)], &[("m", 16386), ("n", 16386)], 1.0),
+    ("transpose", &[("m", 512), ("n", 512)], &[("m", 16384), ("n", 16384)], 1.0),
+    (
+        "2mm",
+        &[("ni", 128), ("nj", 128), ("nk", 64), ("nl", 128)],
+        &[("ni", 4096), ("nj", 4096), ("nk", 4096), ("nl", 4096)],
+        1.0,
+    ),
+    ("atax", &[("m", 1024), ("n", 1024)], &[("m", 16384), ("n", 16384)], 1.0),
+    ("cholesky", &[("n", 64)], &[("n", 2048)], 32.0),
+    ("fdtd-2d", &[("tmax", 2), ("nx", 256), ("ny", 256)], &[("tmax", 2), ("nx", 8192), ("ny", 8192)], 1.0),
+    ("floyd-warshall", &[("n", 64)], &[("n", 2048)], 32.0),
+    ("gemm", &[("ni", 128), ("nj", 128), ("nk", 64)], &[("ni", 4096), ("nj", 4096), ("nk", 4096)], 1.0),
+    ("gesummv", &[("n", 1024)], &[("n", 16384)], 1.0),
+    ("heat-3d", &[("tsteps", 2), ("n", 66)], &[("tsteps", 2), ("n", 514)], 1.0),
+    ("jacobi-1d", &[("tsteps", 2), ("n", 131_074)], &[("tsteps", 2), ("n", (1 << 27) + 2)], 1.0),
+    ("jacobi-2d", &[("tsteps", 2), ("n", 258)], &[("tsteps", 2), ("n", 8194)], 1.0),
+    ("lu", &[("n", 64)], &[("n", 2048)], 32.0),
+    ("mvt", &[("n", 1024)], &[("n", 16384)], 1.0),
+    ("seidel-2d", &[("tsteps", 4), ("n", 66)], &[("tsteps", 4), ("n", 2050)], 31.0),
+    ("syr2k", &[("n", 128), ("m", 64)], &[("n", 4096), ("m", 4096)], 1.0),
+    ("trisolv", &[("n", 256)], &[("n", 16384)], 64.0),
+    ("trmm", &[("m", 64), ("n", 1024)], &[("m", 2048), ("n", 4096)], 1.0),
+];
+
+fn table(sizes: Sizes) -> BTreeMap<Name, i64> {
+    sizes.iter().map(|(n, v)| (Name::new(n), *v)).collect()
+}
+
+/// Arguments with drawn contents that fulfil the declared facts.
+fn arguments(kernel: &LoopKernel, sizes: Sizes) -> Result<Args, Diagnostic> {
+    let integers = table(sizes);
+    let value = |name: &Name| integers.get(name).copied();
+    let mut args = Args::new();
+    for arg in &kernel.args {
+        match arg {
+            Arg::Scalar(s) => {
+                args = match value(&s.name) {
+                    Some(v) => args.scalar(s.name.clone(), v),
+                    None => args.scalar(s.name.clone(), 1.5),
+                }
+            }
+            Arg::Array(a) => {
+                let length = |e: &loopwright_kernel_ir::Expr| e.to_aff().and_then(|l| l.eval(&value));
+                let shape: Vec<usize> =
+                    a.axes.iter().map(|x| length(&x.length).map_or(0, |l| l as usize)).collect();
+                let dtype = a.dtype.known().expect("types of the examples are known");
+                let of = |f: &Fact| *f.array() == a.name;
+                let upper = kernel.facts.iter().filter(|f| of(f)).find_map(|f| match f {
+                    Fact::Range { upper, .. } => length(upper.as_ref()?),
+                    _ => None,
+                });
+                let monotone = kernel.facts.iter().any(|f| of(f) && matches!(f, Fact::Monotone(_)));
+                let tensor = match upper.filter(|_| dtype == DType::I32) {
+                    Some(upper) => {
+                        let count = shape.iter().product::<usize>() as i64;
+                        let spread = |k: i64| (upper - 1) * k / (count - 1).max(1);
+                        let element = |k: i64| if monotone { spread(k) } else { k * 7919 % upper };
+                        Tensor::from_vec(&shape, (0..count).map(|k| element(k) as i32).collect())?
+                    }
+                    None => Tensor::random(&shape, dtype, 1)?,
+                };
+                args = args.tensor(a.name.clone(), &tensor);
+            }
+        }
+    }
+    Ok(args)
+}
+
+/// The static cost of a form at the large sizes.
+fn cost(kernel: &LoopKernel, small: Sizes, large: Sizes, launches: f64) -> Result<Cost, Diagnostic> {
+    let declared = kernel.declared();
+    let args = arguments(declared, small)?;
+    let emulator = Device::emulator();
+    let bound = emulator.compile(kernel)?.bind(&args)?;
+    let outputs = bound.run()?;
+    let report = outputs.report.unwrap_or_default();
+    let (small, large) = (table(small), table(large));
+    let bytes = |integers: &BTreeMap<Name, i64>| {
+        let of = |arg: &Arg| match arg {
+            Arg::Array(a) => {
+                let lengths = a.axes.iter().map(|x| x.length.to_aff()?.eval_in(integers));
+                let elements: Option<i64> = lengths.product();
+                elements.unwrap_or(0) as f64 * a.dtype.known().map_or(4, |t| t.bytes()) as f64
+            }
+            Arg::Scalar(_) => 0.0,
+        };
+        declared.args.iter().map(of).sum::<f64>()
+    };
+    let scale = bytes(&large) / bytes(&small);
+    let work = match (points(declared, &large), points(declared, &small)) {
+        (Some(large), Some(small)) => large / small,
+        _ => scale,
+    };
+    let counted = Counted {
+        program: bound.program(),
+        report: &report,
+        resources: &[],
+        necessary_bytes: bytes(&small),
+        scale,
+        work,
+        integers: &large,
+    };
+    let (machine, limits) = (Machine::h200(), emulator.limits());
+    let mut cost = Cost::of(&counted, &machine, limits);
+    cost.launches *= launches;
+    cost.estimate(&machine, limits);
+    Ok(cost)
+}
+
+/// Whether a pipeline serves every launch that its kernel does.
+fn is_for_all(pipeline: &Pipeline) -> bool {
+    pipeline.steps().iter().all(|s| {
+        let text = s.to_string();
+        !text.starts_with("assume(") && !text.starts_with("fix_parameters(")
+    })
+}
+
+#[test]
+#[ignore = "minutes: `make auto-cost`"]
+fn static_cost_beside_pipelines_by_hand() {
+    println!(
+        "| kernel | auto, ms | limited by | by hand, ms | limited by | pipeline | ratio | with assumptions |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    let only = std::env::var("AUTO_KERNEL").ok();
+    let (mut ratios, mut missing) = (Vec::new(), Vec::new());
+    for (name, small, large, launches) in CASES {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let all = common::examples().into_iter().chain(common::polybench());
+        let forms: Vec<common::Example> = all.filter(|e| e.kernel == *name).collect();
+        let declared = &forms.first().unwrap_or_else(|| panic!("no kernel `{name}`")).declared;
+        let of = |kernel: &LoopKernel| cost(kernel, small, large, *launches);
+        let mut best: [Option<(Cost, &str)>; 2] = [None, None];
+        for form in &forms {
+            let Ok(cost) = form.steps.apply(declared).and_then(|k| of(&k)) else { continue };
+            let entry = &mut best[usize::from(!is_for_all(&form.steps))];
+            if entry.as_ref().is_none_or(|(c, _)| cost.estimate_ms < c.estimate_ms) {
+                *entry = Some((cost, &form.pipeline));
+            }
+        }
+        let found = auto(declared, &Target::default());
+        if found.decisions.iter().any(|d| d.rule.is_none()) {
+            missing.push(*name);
+        }
+        let own = of(&found.kernel).unwrap_or_else(|d| panic!("{name}: {d}\n{found}"));
+        let [plain, assuming] = best;
+        let assuming = assuming.map_or("–".to_string(), |(cost, pipeline)| {
+            format!("{pipeline} {:.2}", own.estimate_ms / cost.estimate_ms)
+        });
+        let (hand, ratio) = match plain {
+            Some((cost, pipeline)) => {
+                let ratio = own.estimate_ms / cost.estimate_ms;
+                ratios.push(ratio);
+                let by = cost.bottleneck;
+                (format!("{:.3} | {by} | {pipeline}", cost.estimate_ms), format!("{ratio:.2}"))
+            }
+            None => ("– | – | –".to_string(), "–".to_string()),
+        };
+        let (ms, by) = (own.estimate_ms, own.bottleneck);
+        println!("| {name} | {ms:.3} | {by} | {hand} | {ratio} | {assuming} |");
+    }
+    let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    let within = ratios.iter().filter(|r| **r <= 1.3).count();
+    println!(
+        "geometric mean {mean:.2}; {within} of {} within 1.3; nests without a rule: {missing:?}",
+        ratios.len()
+    );
+}
