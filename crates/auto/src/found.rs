@@ -71,12 +71,12 @@ impl fmt::Display for Found {
 /// that lowering refuses as it stands gets what helps, or nothing.
 pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
     let mut found = Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() };
-    let mut seen: BTreeSet<Name> = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     loop {
         let before = found.kernel.clone();
-        let open = Nest::all(&before).into_iter().find(|nest| !seen.contains(nest.root()));
+        let open = Nest::all(&before).into_iter().find(|nest| !seen.contains(&nest.key()));
         let Some(nest) = open else { return found };
-        seen.insert(nest.root().clone());
+        seen.insert(nest.key());
         let (decision, kernel) = decide(&nest, target);
         found.pipeline = decision.steps.iter().cloned().fold(found.pipeline, Pipeline::step);
         found.kernel = kernel;

@@ -24,6 +24,7 @@ pub struct Nest<'k> {
     /// Their accesses to global memory.
     pub sites: Vec<Site>,
     root: Name,
+    tree: &'k Tree,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
 }
 
@@ -75,8 +76,20 @@ impl<'k> Nest<'k> {
             sites: instructions.iter().flat_map(|i| site::sites(kernel, i)).collect(),
             instructions,
             root: iname.clone(),
+            tree,
             verdicts: RefCell::default(),
         })
+    }
+
+    /// What distinguishes it from other nests of the same kernel and of those after more steps.
+    pub(crate) fn key(&self) -> (Name, Vec<Name>, Vec<Name>) {
+        let loops = self.band.iter().chain(&self.inner).cloned().collect();
+        (self.root.clone(), loops, self.instructions.iter().map(|i| i.id.clone()).collect())
+    }
+
+    /// The tree of its loops.
+    pub(crate) fn tree(&self) -> &'k Tree {
+        self.tree
     }
 
     /// The outermost iname, which no other nest has.
@@ -127,6 +140,18 @@ impl<'k> Nest<'k> {
     /// Whether there is no reduction.
     pub fn is_map(&self) -> bool {
         self.instructions.iter().all(|i| i.reductions().is_empty())
+    }
+
+    /// A name for a new iname, one of `w`, `wave` and `front`.
+    pub(crate) fn fresh(&self) -> Option<&'static str> {
+        let kernel = self.kernel;
+        let is_used = |name: &str| {
+            kernel.is_iname(name)
+                || kernel.definition(name).is_some()
+                || kernel.array(name).is_some()
+                || kernel.args.iter().any(|arg| **arg.name() == *name)
+        };
+        ["w", "wave", "front"].into_iter().find(|name| !is_used(name))
     }
 
     /// How well accesses are spread over memory if the neighbouring threads have neighbouring values

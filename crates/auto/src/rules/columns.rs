@@ -90,14 +90,20 @@ impl Rule for Columns {
                 tags.extend(batch.clone());
                 proposal.step(tag(&tags))
             };
-            // The wider blocks fit beside nests of the same launch whose blocks are that wide.
-            let most = i64::from(target.most_threads) / (8 * warp);
-            proposals.extend([
-                divided(true, warp, ALONG),
-                divided(true, 8 * warp, most),
-                divided(false, warp, ALONG),
-                divided(false, 8 * warp, most),
-            ]);
+            // Blocks of one axis fit beside nests of the same launch that are as wide.
+            let wide = 8 * warp;
+            let reason = format!(
+                "{coalesced}; the reduction over `{r}` is divided among blocks of {} points",
+                CHUNK / 4
+            );
+            let (proposal, mut tags) = own(Proposal::new(reason), wide);
+            tags.extend([(format!("{r}_chunk"), "block.y"), (format!("{r}_part"), "unroll")]);
+            tags.extend(batch.clone());
+            let along = proposal
+                .step(split_as(r, CHUNK / 4, format!("{r}_chunk"), format!("{r}_rest")))
+                .step(split_as(format!("{r}_rest"), IN_FLIGHT, format!("{r}_step"), format!("{r}_part")))
+                .step(tag(&tags));
+            proposals.extend([divided(true, warp, ALONG), along, divided(false, warp, ALONG)]);
         }
         let (proposal, mut tags) = own(Proposal::new(format!("{coalesced}; a thread for each")), 4 * warp);
         tags.extend(batch);

@@ -88,7 +88,7 @@ fn one(nest: &Nest<'_>, x: &Name, coalesced: &str, target: &Target) -> Vec<Propo
         );
     }
     let plain = nest.inner.is_empty() && nest.instructions.iter().all(|i| i.update.is_none());
-    if nest.band.len() == 1 && plain {
+    if nest.band.len() == 1 && plain && nest.neighbours(x).0 > 0 {
         let reason = format!(
             "{coalesced}; {IN_FLIGHT} elements a thread are in flight at a time, since rows are not \
              known to consist of whole vectors"

@@ -1,12 +1,15 @@
 //! The rules, one per file.
 
 mod columns;
+mod elimination;
 mod host_loop;
 mod map;
+mod pivot;
 mod product;
 mod rows;
 mod scan;
 mod segments;
+mod short;
 mod total;
 mod transpose;
 mod wavefront;
@@ -20,10 +23,13 @@ pub const RULES: &[&dyn Rule] = &[
     &scan::Scan,
     &product::Product,
     &transpose::Transpose,
+    &short::Short,
     &columns::Columns,
     &rows::Rows,
     &total::Total,
     &map::Map,
+    &elimination::Elimination,
+    &pivot::Pivot,
     &host_loop::HostLoop,
     &wavefront::Wavefront,
 ];

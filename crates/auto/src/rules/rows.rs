@@ -11,7 +11,7 @@
 //! use loopwright_kernel_ir::LoopKernel;
 //!
 //! let kernel = LoopKernel::parse("\
-//! kernel short(x: f32[m, 48], out: f32[m], m: i32)
+//! kernel row_max(x: f32[m, 48], out: f32[m], m: i32)
 //! assume 0 <= m
 //! domain { [r] : 0 <= r < m }
 //! domain { [i] : 0 <= i < 48 }

@@ -42,7 +42,7 @@ impl Rule for Wavefront {
         if !nest.inner.is_empty() || !(2..=3).contains(&band.len()) || !nest.is_map() {
             return Vec::new();
         }
-        let w = ["w", "wave", "front"].into_iter().find(|w| is_fresh(nest, w));
+        let w = nest.fresh();
         let Some((w, (last, kept))) = w.zip(band.split_last()) else { return Vec::new() };
         let all: &[&[i64]] = match kept.len() {
             1 => &[&[1], &[2], &[3]],
@@ -77,13 +77,4 @@ impl Rule for Wavefront {
         }
         proposals
     }
-}
-
-/// Whether nothing in the kernel has this name.
-fn is_fresh(nest: &Nest<'_>, name: &str) -> bool {
-    let kernel = nest.kernel;
-    !kernel.is_iname(name)
-        && kernel.definition(name).is_none()
-        && kernel.array(name).is_none()
-        && kernel.args.iter().all(|arg| **arg.name() != *name)
 }

@@ -1,0 +1,114 @@
+//! Random kernels of the two-sided test through `auto`: what it finds applies, lowers wherever the
+//! declared kernel does, is the same each time, and computes what is declared.
+//!
+//! `LOOPWRIGHT_CASES` is the number of kernels (10000 is the long run), `LOOPWRIGHT_SEED` the first
+//! seed.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use loopwright_auto::auto;
+use loopwright_emulator::{FaultKind, Options, run};
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, Target, lower};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_testing::{affine, data};
+use rayon::prelude::*;
+
+/// Number of kernels of a short run.
+const CASES: u64 = 200;
+
+/// Sizes of the runs; tiles are much larger, so that all of them are partial.
+const SIZES: [(i64, i64); 4] = [(0, 2), (4, 1), (3, 5), (5, 6)];
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+/// What came of a kernel.
+#[derive(Default)]
+struct Came {
+    /// Number of rules that were applied.
+    rules: usize,
+    /// Number of nests without one.
+    without: usize,
+    /// Number of runs that were compared.
+    runs: usize,
+    /// Time that `auto` took.
+    seconds: f64,
+}
+
+fn case(seed: u64) -> Result<Came, String> {
+    let text = affine::kernel(seed).text;
+    let declared = LoopKernel::parse(&text).map_err(|d| format!("{d}\n{text}"))?;
+    let (start, mut came) = (Instant::now(), Came::default());
+    let found = auto(&declared, &Target::default());
+    let fail = |what: String| format!("seed {seed}: {what}\n{text}\n{found:#}");
+    came.seconds = start.elapsed().as_secs_f64();
+    if seed % 8 == 0 && auto(&declared, &Target::default()) != found {
+        return Err(fail("another pipeline the second time".into()));
+    }
+    match found.pipeline.apply(&declared) {
+        Ok(kernel) if kernel == found.kernel => {}
+        Ok(_) => return Err(fail("its pipeline makes another kernel".into())),
+        Err(d) => return Err(fail(d.to_string())),
+    }
+    for decision in &found.decisions {
+        came.rules += usize::from(decision.rule.is_some());
+        came.without += usize::from(decision.rule.is_none());
+    }
+    let program = match lower(&found.kernel, LowerOptions::default()) {
+        Ok(program) => program,
+        // Nothing that is proposed is taken then.
+        Err(_) if lower(&declared, LowerOptions::default()).is_err() => return Ok(came),
+        Err(d) => return Err(fail(format!("it does not lower, and the declared kernel does: {d}"))),
+    };
+    for (n, m) in SIZES {
+        let values = BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)]);
+        if declared.assumptions.iter().any(|c| c.holds(&|n| values.get(n).copied()) == Some(false)) {
+            continue;
+        }
+        let Some(given) = data::hashed(&declared, &values, 0) else { continue };
+        let inputs = Inputs {
+            arrays: given.arrays.iter().map(|(n, a)| (n.clone(), a.buffer.clone())).collect(),
+            scalars: given.scalars.clone(),
+            ..Inputs::default()
+        };
+        let written = interpret(&declared, &inputs, Mode::Exact).map_err(|d| fail(d.to_string()))?;
+        let (mut expected, mut got) = (given.clone(), given);
+        for (name, buffer) in written {
+            if let Some(array) = expected.arrays.get_mut(&name) {
+                array.buffer = buffer;
+            }
+        }
+        let options = Options { count: false, threads: Some(1), max_steps: 1 << 22, ..Options::default() };
+        match run(&program, &mut got, &options) {
+            Err(fault) if fault.kind == FaultKind::StepLimit => continue,
+            Err(fault) => return Err(fail(format!("{values:?}: {fault}"))),
+            Ok(_) => {}
+        }
+        if let Some(difference) = data::difference(&got, &expected) {
+            return Err(fail(format!("{values:?}: {difference}")));
+        }
+        came.runs += 1;
+    }
+    Ok(came)
+}
+
+#[test]
+fn random_kernels_are_computed_as_declared() {
+    let (cases, first) = (setting("LOOPWRIGHT_CASES", CASES), setting("LOOPWRIGHT_SEED", 0));
+    let all: Vec<Result<Came, String>> =
+        (0..cases).into_par_iter().map(|k| case(first.wrapping_add(k))).collect();
+    let wrong: Vec<&String> = all.iter().filter_map(|r| r.as_ref().err()).collect();
+    let sum = |of: fn(&Came) -> usize| all.iter().flatten().map(of).sum::<usize>();
+    let (rules, without, runs) = (sum(|c| c.rules), sum(|c| c.without), sum(|c| c.runs));
+    println!("{cases} kernels: {rules} nests with a rule, {without} without, {runs} runs");
+    let mut times: Vec<(f64, u64)> =
+        all.iter().zip(first..).filter_map(|(r, k)| Some((r.as_ref().ok()?.seconds, k))).collect();
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (all_seconds, slowest) = (times.iter().map(|(s, _)| s).sum::<f64>(), &times[..times.len().min(8)]);
+    println!("auto took {all_seconds:.1} s; longest, with seeds: {slowest:.2?}");
+    assert!(wrong.is_empty(), "{} of {cases}\n{}", wrong.len(), wrong[0]);
+    // Most kernels run at most sizes, and have something that is parallel.
+    assert!(runs as u64 >= cases && rules as u64 >= cases / 2);
+}
