@@ -2,7 +2,7 @@
 
 use loopwright::prelude::*;
 
-use crate::common::{Folder, call, example, out, refusal};
+use crate::common::{Folder, call, example, out, refusal, without_comments};
 
 /// A request for more memory than there is is refused; the process neither aborts nor is killed by
 /// the system.
@@ -228,4 +228,28 @@ fn outputs_that_cannot_be_written_are_refused_first() {
     let failed = call(&["run", &kernel, "--device", "emulator", "--output", &format!("out={kept}")]);
     assert!(refusal(&failed).contains("error[missing-argument]"));
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "old");
+}
+
+/// `--auto` finds what `auto` prints, and `auto()` in a pipeline is the same.
+#[test]
+fn a_pipeline_that_is_found_runs() {
+    let folder = Folder::new("auto");
+    let kernel = example("kernels/segmented_sum.lw");
+    let found = out(&call(&["auto", &kernel]));
+    assert!(found.starts_with("# rows: ") && found.contains("\ntag_inames("), "{found}");
+    let written = folder.file("found.pipe", &found);
+    let step = folder.file("auto.pipe", "auto()\n");
+    let by_hand = out(&call(&["cuda", &kernel, &written]));
+    let by_option = call(&["cuda", &kernel, "--auto"]);
+    assert_eq!(out(&by_option), by_hand);
+    assert_eq!(String::from_utf8_lossy(&by_option.stderr), found);
+    assert_eq!(out(&call(&["cuda", &kernel, &step])), by_hand);
+    let run = ["run", &kernel, "--auto", "--set", "nseg=5", "--set", "len=3000", "--random", "x"];
+    let text = out(&call(&[&run[..], &["--device", "emulator", "--verify"]].concat()));
+    assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
+    // Nothing is left to be found.
+    let nothing = out(&call(&["auto", &kernel, &written]));
+    assert_eq!(nothing, without_comments(&written));
+    let refused = refusal(&call(&["cuda", &kernel, &folder.file("two.pipe", "auto(2)\n")]));
+    assert!(refused.contains("`auto` takes no arguments"), "{refused}");
 }

@@ -37,7 +37,8 @@
 //! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
 //! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
 //!
-//! The same kernel always gets the same pipeline.
+//! The same kernel always gets the same pipeline. [`AutoStep`] is a step that does all this in the
+//! middle of a pipeline.
 
 #![cfg_attr(
     not(test),
@@ -50,6 +51,7 @@ mod nest;
 mod rule;
 mod rules;
 mod site;
+mod step;
 mod text;
 
 pub use found::{Decision, Found, Refused, auto};
@@ -58,3 +60,4 @@ pub use nest::Nest;
 pub use rule::{Proposal, Rule};
 pub use rules::RULES;
 pub use site::{Site, Stride};
+pub use step::{AutoStep, registry};

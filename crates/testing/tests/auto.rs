@@ -2,7 +2,7 @@
 //! declared kernel does, is the same each time, and computes what is declared.
 //!
 //! `LOOPWRIGHT_CASES` is the number of kernels (10000 is the long run), `LOOPWRIGHT_SEED` the first
-//! seed.
+//! seed; `LOOPWRIGHT_SHOW=1` prints each kernel with what was found and refused.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -44,6 +44,9 @@ fn case(seed: u64) -> Result<Came, String> {
     let found = auto(&declared, &Target::default());
     let fail = |what: String| format!("seed {seed}: {what}\n{text}\n{found:#}");
     came.seconds = start.elapsed().as_secs_f64();
+    if std::env::var_os("LOOPWRIGHT_SHOW").is_some() {
+        println!("seed {seed}\n{text}\n{found:#}");
+    }
     if seed % 8 == 0 && auto(&declared, &Target::default()) != found {
         return Err(fail("another pipeline the second time".into()));
     }

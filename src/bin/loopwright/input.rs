@@ -369,7 +369,7 @@ pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
         Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
             .help("a pipeline is plain text with one step per line")
     })?;
-    Ok(Pipeline::parse_file(&origin(path), &text, &Registry::default())?)
+    Ok(Pipeline::parse_file(&origin(path), &text, &loopwright::auto::registry())?)
 }
 
 /// The text of a space's file.
