@@ -253,3 +253,25 @@ fn a_pipeline_that_is_found_runs() {
     let refused = refusal(&call(&["cuda", &kernel, &folder.file("two.pipe", "auto(2)\n")]));
     assert!(refused.contains("`auto` takes no arguments"), "{refused}");
 }
+
+/// The search takes what its estimate says is cheaper than the rules' first choice, the same each
+/// time.
+#[test]
+fn a_search_is_cheaper_than_the_rules_alone() {
+    let kernel = example("polybench/mvt.lw");
+    let args = ["auto", &kernel, "--search", "12", "--set", "n=512"];
+    let text = out(&call(&args));
+    let figure = |after: &str| -> f64 {
+        let (_, rest) = text.split_once(after).unwrap();
+        rest.split_once(" us").unwrap().0.parse().unwrap()
+    };
+    assert!(text.starts_with("# estimated for an H200: "), "{text}");
+    assert!(figure("H200: ") < figure("alone "), "{text}");
+    assert_eq!(out(&call(&args)), text);
+    let folder = Folder::new("search");
+    let pipeline = folder.file("found.pipe", &text);
+    let run = ["run", &kernel, &pipeline, "--set", "n=100", "--device", "emulator", "--verify"];
+    let filled = ["A", "y_1", "y_2", "x_1", "x_2"].iter().flat_map(|name| ["--random", name]);
+    let text = out(&call(&run.into_iter().chain(filled).collect::<Vec<_>>()));
+    assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
+}

@@ -71,28 +71,53 @@ impl fmt::Display for Found {
 /// that lowering refuses as it stands gets what helps, or nothing.
 pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
     let mut found = Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() };
+    extend(&mut found, target, &[]);
+    found
+}
+
+/// As [`auto`], with the decisions by number that pass over so many legal proposals; the others take
+/// the first. `None` if a nest has no more of them.
+pub(crate) fn auto_with(kernel: &LoopKernel, target: &Target, skipped: &[usize]) -> Option<Found> {
+    let mut found = Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() };
+    extend(&mut found, target, skipped).then_some(found)
+}
+
+/// Decides about all nests; false if one has fewer proposals than are to be passed over.
+fn extend(found: &mut Found, target: &Target, skipped: &[usize]) -> bool {
     let mut seen = BTreeSet::new();
     loop {
         let before = found.kernel.clone();
         let open = Nest::all(&before).into_iter().find(|nest| !seen.contains(&nest.key()));
-        let Some(nest) = open else { return found };
+        let Some(nest) = open else { return true };
         seen.insert(nest.key());
-        let (decision, kernel) = decide(&nest, target);
-        found.pipeline = decision.steps.iter().cloned().fold(found.pipeline, Pipeline::step);
+        let skip = skipped.get(found.decisions.len()).copied().unwrap_or(0);
+        let (decision, kernel) = decide(&nest, target, skip);
+        if skip > 0 && decision.rule.is_none() {
+            return false;
+        }
+        found.pipeline = decision.steps.iter().cloned().fold(found.pipeline.clone(), Pipeline::step);
         found.kernel = kernel;
         found.decisions.push(decision);
     }
 }
 
-/// The decision about one nest, and the kernel after it.
-fn decide(nest: &Nest<'_>, target: &Target) -> (Decision, LoopKernel) {
+/// The decision about one nest, and the kernel after it, passing over so many legal proposals.
+fn decide(nest: &Nest<'_>, target: &Target, skip: usize) -> (Decision, LoopKernel) {
     let mut refused = Vec::new();
+    let mut passed: Vec<Vec<Step>> = Vec::new();
     for rule in RULES {
         for proposal in rule.propose(nest, target) {
             let Some((kernel, steps)) = attempt(nest.kernel, &proposal, rule.name(), target, &mut refused)
             else {
                 continue;
             };
+            if passed.contains(&steps) {
+                continue;
+            }
+            if passed.len() < skip {
+                passed.push(steps);
+                continue;
+            }
             let (name, reason) = (Some(rule.name()), proposal.reason);
             let decision = Decision { nest: nest.root().clone(), rule: name, reason, steps, refused };
             return (decision, kernel);

@@ -37,7 +37,8 @@
 //! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
 //! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
 //!
-//! The same kernel always gets the same pipeline. [`AutoStep`] is a step that does all this in the
+//! [`search`] asks a cost which of the legal proposals to take, instead of taking the first. The same
+//! kernel always gets the same pipeline. [`AutoStep`] is a step that does all this in the
 //! middle of a pipeline.
 
 #![cfg_attr(
@@ -50,6 +51,7 @@ mod found;
 mod nest;
 mod rule;
 mod rules;
+mod search;
 mod site;
 mod step;
 mod text;
@@ -59,5 +61,6 @@ pub use loopwright_lowering::Target;
 pub use nest::Nest;
 pub use rule::{Proposal, Rule};
 pub use rules::RULES;
+pub use search::{Searched, search};
 pub use site::{Site, Stride};
 pub use step::{AutoStep, registry};

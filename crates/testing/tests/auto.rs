@@ -47,7 +47,7 @@ fn case(seed: u64) -> Result<Came, String> {
     if std::env::var_os("LOOPWRIGHT_SHOW").is_some() {
         println!("seed {seed}\n{text}\n{found:#}");
     }
-    if seed % 8 == 0 && auto(&declared, &Target::default()) != found {
+    if seed.is_multiple_of(8) && auto(&declared, &Target::default()) != found {
         return Err(fail("another pipeline the second time".into()));
     }
     match found.pipeline.apply(&declared) {

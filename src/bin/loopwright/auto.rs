@@ -1,8 +1,13 @@
 //! `auto`
 
 use clap::Args as ClapArgs;
-use loopwright::{auto::auto, prelude::*};
+use loopwright::{
+    auto::{auto, search},
+    prelude::*,
+    tuner::{Machine, estimate},
+};
 
+use crate::arguments::Arguments;
 use crate::input::{Failure, Form};
 use crate::report;
 
@@ -14,6 +19,13 @@ pub struct Auto {
     /// Also show what was proposed and refused before, with the refusals.
     #[arg(long)]
     refused: bool,
+    /// Take the cheapest of this many pipelines by their estimated time on an H200, instead of what
+    /// the rules put first. Each runs on the emulator for the given arguments, which should be of
+    /// moderate size; arrays that are not given are random.
+    #[arg(long, value_name = "N")]
+    search: Option<usize>,
+    #[command(flatten)]
+    arguments: Arguments,
 }
 
 impl Auto {
@@ -21,9 +33,38 @@ impl Auto {
     pub fn auto(&self) -> Result<(), Failure> {
         // The pipeline alone: `--auto` changes nothing here.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
-        let found = auto(&given.apply(&self.form.declared()?)?, &Target::default());
+        let begun = given.apply(&self.form.declared()?)?;
+        let (found, note) = match self.search {
+            None => (auto(&begun, &Target::default()), String::new()),
+            Some(most) => self.searched(&begun, most)?,
+        };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };
-        report::say(&format!("{given}{text}"))?;
+        report::say(&format!("{given}{note}{text}"))?;
         Ok(())
+    }
+
+    /// The cheapest of so many pipelines, and a comment that says what it costs.
+    fn searched(
+        &self,
+        begun: &LoopKernel,
+        most: usize,
+    ) -> Result<(loopwright::auto::Found, String), Failure> {
+        let args = self.arguments.args(begun, true)?;
+        let machine = Machine::h200();
+        // What cannot be run for these arguments at all is no candidate, and says why.
+        estimate(&auto(begun, &Target::default()).kernel, &args, &machine)?;
+        let phase = report::Phase::begin("searching");
+        let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
+        let searched = search(begun, &Target::default(), most, &mut cost);
+        drop(phase);
+        let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{:.1} us", 1e3 * ms));
+        let note = format!(
+            "# estimated for {}: {}, by the rules alone {}; pipelines counted: {}\n",
+            machine.device,
+            ms(searched.cost),
+            ms(searched.by_rules),
+            searched.candidates
+        );
+        Ok((searched.found, note))
     }
 }

@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::{Instruction, Name, Part, Tree};
+use loopwright_kernel_ir::{AddressSpace, Instruction, Name, Part, Tree};
 use loopwright_lowering::Target;
 
 use crate::{Nest, Proposal, Rule};
@@ -60,7 +60,13 @@ impl Rule for Elimination {
 fn propose(nest: &Nest<'_>) -> Option<Vec<Proposal>> {
     let root = nest.band.first()?;
     let has_parallel = |i: &&Instruction| i.within.iter().any(|n| nest.is_parallel(n));
-    if nest.inner.is_empty() || nest.is_parallel(root) || nest.instructions.iter().all(|i| has_parallel(&i)) {
+    if nest.inner.is_empty() || nest.is_parallel(root) || nest.instructions.iter().all(has_parallel) {
+        return None;
+    }
+    // A scalar passes values from each statement to the next: nothing can be taken apart.
+    let in_memory = |name: &Name| nest.kernel.array(name).is_some_and(|a| a.space == AddressSpace::Global);
+    let mut targets = nest.instructions.iter().flat_map(|i| &i.targets);
+    if !targets.all(|t| in_memory(&t.array) && !t.index.is_empty()) {
         return None;
     }
     let mut steps = Vec::new();

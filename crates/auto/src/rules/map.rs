@@ -56,7 +56,19 @@ impl Rule for Map {
         others.reverse();
         match others.as_slice() {
             [] => one(nest, &x, &coalesced, target),
-            [y] => vec![boxed(&x, &[(y, 8, "block.y", Some("thread.y"))], &coalesced, target)],
+            [y] => {
+                let form = boxed(&x, &[(y, 8, "block.y", Some("thread.y"))], &coalesced, target);
+                let copied = read_around(nest);
+                let mut tiled = copied.iter().fold(form.clone(), |form, array| {
+                    form.step(format!("add_prefetch({array}, [{y}_inner, {x}_inner])"))
+                });
+                tiled.reason += &format!(
+                    ", and copies what it reads of {} to shared memory first",
+                    crate::text::names(&copied)
+                );
+                // Caches serve neighbours as well, without a barrier.
+                if copied.is_empty() { vec![form] } else { vec![form, tiled] }
+            }
             [y, z, ..] => vec![
                 boxed(
                     &x,
@@ -68,6 +80,18 @@ impl Rule for Map {
             ],
         }
     }
+}
+
+/// The arrays that are read at three places or more around each point.
+fn read_around(nest: &Nest<'_>) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    for site in nest.sites.iter().filter(|s| !s.is_write) {
+        let same = nest.sites.iter().filter(|s| !s.is_write && s.array == site.array);
+        if same.count() >= 3 && !found.contains(&site.array) {
+            found.push(site.array.clone());
+        }
+    }
+    found
 }
 
 /// The forms of a single loop.
