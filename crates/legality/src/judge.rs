@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_poly::remembering;
 
 use crate::{
     Model, Touch,
@@ -99,7 +100,7 @@ impl fmt::Display for Verdict {
 /// `after` is compared first with `before` (see [`Comparison`]), then with the declared kernel.
 /// What cannot be proved is replayed for small parameter values; only a replay that fails refutes.
 pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
-    match try_judge(before, after) {
+    match remembering(|| try_judge(before, after)) {
         Ok(verdict) => verdict,
         Err(d) => Verdict::Unknown { reason: d.message, repair: None },
     }

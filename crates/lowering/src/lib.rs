@@ -67,6 +67,7 @@ mod write;
 
 pub use flat::min_blocks as flat_min_blocks;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_poly::remembering;
 /// The lowered program, re-exported from its crate.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
@@ -108,20 +109,24 @@ impl LowerOptions {
 /// shapes that must be constant and are not, misaligned vectors, realisations that are not proved,
 /// and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let realized = realized_for(kernel, options, Hazards::Refused)?;
-    realized.check().map_err(|d| kernel.locate(d))?;
-    let program = written(kernel, &realized, options, Hazards::Refused)?;
-    match verify::verify_kernel(realized.kernel(), &program) {
-        verify::Finding::Proved { .. } => Ok(program),
-        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
-    }
+    remembering(|| {
+        let realized = realized_for(kernel, options, Hazards::Refused)?;
+        realized.check().map_err(|d| kernel.locate(d))?;
+        let program = written(kernel, &realized, options, Hazards::Refused)?;
+        match verify::verify_kernel(realized.kernel(), &program) {
+            verify::Finding::Proved { .. } => Ok(program),
+            verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
+        }
+    })
 }
 
 /// As [`lower`], without the verdicts on realisations and the final check of the finished program.
 /// For measuring the cost of these.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let realized = realized_for(kernel, options, Hazards::Refused)?;
-    written(kernel, &realized, options, Hazards::Refused)
+    remembering(|| {
+        let realized = realized_for(kernel, options, Hazards::Refused)?;
+        written(kernel, &realized, options, Hazards::Refused)
+    })
 }
 
 /// As [`lower`], for a kernel that may be illegal: conflicts that nothing can order are left
@@ -129,8 +134,10 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 /// accessed one by one, and the finished program is not verified. For tests that run refused
 /// kernels to show that they go wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let realized = realized_for(kernel, options, Hazards::Left)?;
-    written(kernel, &realized, options, Hazards::Left)
+    remembering(|| {
+        let realized = realized_for(kernel, options, Hazards::Left)?;
+        written(kernel, &realized, options, Hazards::Left)
+    })
 }
 
 /// The decisions of [`lower`] for a kernel, as text: launches with their blocks and grids, where

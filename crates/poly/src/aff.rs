@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Name, Result};
 
 mod stored;
+mod terms;
+
+use terms::Terms;
 
 fn negatable(sum: Option<i64>) -> Result<i64> {
     sum.filter(|x| *x != i64::MIN).ok_or(Error::Overflow)
@@ -45,19 +48,19 @@ pub enum Term {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "stored::StoredAff")]
 pub struct Aff {
-    terms: Vec<(Term, i64)>,
+    terms: Terms,
     constant: i64,
 }
 
 impl Aff {
     /// The constant function.
     pub fn constant(value: i64) -> Self {
-        Aff { terms: Vec::new(), constant: value }
+        Aff { terms: Terms::None, constant: value }
     }
 
     /// The value of one name.
     pub fn var(name: impl Into<Name>) -> Self {
-        Aff { terms: vec![(Term::Var(name.into()), 1)], constant: 0 }
+        Aff { terms: Terms::One((Term::Var(name.into()), 1)), constant: 0 }
     }
 
     /// `floor(self / denominator)`. Constants are folded, and terms that divide evenly are taken
@@ -70,23 +73,21 @@ impl Aff {
             return Ok(self.clone());
         }
         // The terms that divide evenly leave the floor: floor((d*a + b) / d) = a + floor(b / d).
-        let mut whole = Aff::constant(self.constant.div_euclid(denominator));
-        let mut rest = Aff::constant(self.constant.rem_euclid(denominator));
-        for (term, coefficient) in &self.terms {
+        let (mut whole, mut rest) = (Vec::new(), Vec::new());
+        for (term, coefficient) in self.terms.iter() {
             if coefficient % denominator == 0 {
-                whole.terms.push((term.clone(), coefficient / denominator));
+                whole.push((term.clone(), coefficient / denominator));
             } else {
-                rest.terms.push((term.clone(), *coefficient));
+                rest.push((term.clone(), *coefficient));
             }
         }
-        if rest.terms.is_empty() {
+        let whole = Aff { terms: whole.into(), constant: self.constant.div_euclid(denominator) };
+        if rest.is_empty() {
             return Ok(whole);
         }
-        let div = Aff {
-            terms: vec![(Term::Div(Arc::new(FloorDiv { numerator: rest, denominator })), 1)],
-            constant: 0,
-        };
-        whole.add(&div)
+        let numerator = Aff { terms: rest.into(), constant: self.constant.rem_euclid(denominator) };
+        let div = Term::Div(Arc::new(FloorDiv { numerator, denominator }));
+        whole.add(&Aff { terms: Terms::One((div, 1)), constant: 0 })
     }
 
     /// `self - m * floor(self / m)`: the remainder in `0..m`.
@@ -124,6 +125,12 @@ impl Aff {
     fn combine(&self, other: &Aff, factor: i64) -> Result<Self> {
         let times = |x: i64| negatable(x.checked_mul(factor));
         let constant = negatable(self.constant.checked_add(times(other.constant)?))?;
+        if other.terms.is_empty() {
+            return Ok(Aff { terms: self.terms.clone(), constant });
+        }
+        if factor == 1 && self.terms.is_empty() {
+            return Ok(Aff { terms: other.terms.clone(), constant });
+        }
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
@@ -149,7 +156,7 @@ impl Aff {
                 terms.push((term.clone(), coefficient));
             }
         }
-        Ok(Aff { terms, constant })
+        Ok(Aff { terms: terms.into(), constant })
     }
 
     /// The constant part.
@@ -169,7 +176,7 @@ impl Aff {
 
     /// The name if the function is just that name.
     pub fn as_var(&self) -> Option<&Name> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [(Term::Var(name), 1)] if self.constant == 0 => Some(name),
             _ => None,
         }
@@ -215,7 +222,7 @@ impl Aff {
 
     /// Calls `f` with each occurrence of a name, including those inside divisions.
     pub fn visit_names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
-        for (term, _) in &self.terms {
+        for (term, _) in self.terms.iter() {
             match term {
                 Term::Var(n) => f(n),
                 Term::Div(div) => div.numerator.visit_names(f),
@@ -227,25 +234,34 @@ impl Aff {
     /// simultaneously.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
         let mut constant = self.constant;
-        let mut terms = Vec::with_capacity(self.terms.len() + 2);
-        for (term, coefficient) in &self.terms {
+        // Most functions mention nothing that is replaced: then no list is made.
+        let mut changed: Option<Vec<(Term, i64)>> = None;
+        for (k, (term, coefficient)) in self.terms.iter().enumerate() {
             let value = match term {
-                Term::Var(name) => match replace(name) {
-                    Some(aff) => aff,
-                    None => {
-                        terms.push((term.clone(), *coefficient));
-                        continue;
-                    }
-                },
-                Term::Div(div) => div.numerator.substitute(replace)?.floor_div(div.denominator)?,
+                Term::Var(name) => replace(name),
+                Term::Div(div) => Some(div.numerator.substitute(replace)?.floor_div(div.denominator)?),
             };
+            let Some(value) = value else {
+                if let Some(terms) = &mut changed {
+                    terms.push((term.clone(), *coefficient));
+                }
+                continue;
+            };
+            let terms = changed.get_or_insert_with(|| {
+                let mut terms = Vec::with_capacity(self.terms.len() + 2);
+                terms.extend_from_slice(&self.terms[..k]);
+                terms
+            });
             let times = |x: i64| negatable(x.checked_mul(*coefficient));
             constant = negatable(constant.checked_add(times(value.constant)?))?;
-            for (term, c) in value.terms {
-                terms.push((term, times(c)?));
+            for (term, c) in value.terms.iter() {
+                terms.push((term.clone(), times(*c)?));
             }
         }
-        Aff::sum(terms, constant)
+        match changed {
+            Some(terms) => Aff::sum(terms, constant),
+            None => Ok(self.clone()),
+        }
     }
 
     /// The function with each name replaced by the name that `replace` gives for it, if any,
@@ -253,7 +269,7 @@ impl Aff {
     pub fn rename(&self, replace: &dyn Fn(&Name) -> Option<Name>) -> Result<Self> {
         let mut constant = self.constant;
         let mut terms = Vec::with_capacity(self.terms.len());
-        for (term, coefficient) in &self.terms {
+        for (term, coefficient) in self.terms.iter() {
             match term {
                 Term::Var(name) => {
                     terms.push((replace(name).map_or_else(|| term.clone(), Term::Var), *coefficient));
@@ -262,7 +278,7 @@ impl Aff {
                     let value =
                         div.numerator.rename(replace)?.floor_div(div.denominator)?.scale(*coefficient)?;
                     constant = negatable(constant.checked_add(value.constant))?;
-                    terms.extend(value.terms);
+                    terms.extend_from_slice(&value.terms);
                 }
             }
         }
@@ -289,7 +305,7 @@ impl Aff {
             }
         }
         terms.retain(|(_, c)| *c != 0);
-        Ok(Aff { terms, constant })
+        Ok(Aff { terms: terms.into(), constant })
     }
 
     /// The function with one name replaced.
@@ -304,7 +320,7 @@ impl Aff {
     /// result overflows.
     pub fn eval(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
         let mut sum = self.constant;
-        for (term, coefficient) in &self.terms {
+        for (term, coefficient) in self.terms.iter() {
             let value = match term {
                 Term::Var(name) => values(name)?,
                 Term::Div(div) => div.numerator.eval(values)?.div_euclid(div.denominator),
@@ -364,7 +380,7 @@ impl<'a> Shown<'a> {
         if !small(constant) || !aff.terms.iter().all(|(_, c)| small(*c)) {
             return Shown { terms, constant };
         }
-        for (term, coefficient) in &aff.terms {
+        for (term, coefficient) in aff.terms.iter() {
             let Term::Div(div) = term else { continue };
             let quotient = coefficient.checked_div(div.denominator).and_then(i64::checked_neg);
             let (Some(k), Some(0)) = (quotient, coefficient.checked_rem(div.denominator)) else { continue };
@@ -458,5 +474,6 @@ pub(crate) fn shown_parts(aff: &Aff) -> Result<(Vec<(Aff, bool)>, i64)> {
 
 /// One term with its coefficient.
 pub(crate) fn single(term: Term, coefficient: i64) -> Aff {
-    Aff { terms: if coefficient == 0 { Vec::new() } else { vec![(term, coefficient)] }, constant: 0 }
+    let terms = if coefficient == 0 { Terms::None } else { Terms::One((term, coefficient)) };
+    Aff { terms, constant: 0 }
 }

@@ -55,9 +55,18 @@ pub(crate) fn project(
     out: &mut Vec<bool>,
     shadow: Shadow,
 ) -> Result<Outcome> {
+    project_from(rows, 0, terms, out, shadow)
+}
+
+/// [`project`] if the rows before `tidy` are already tidy.
+pub(crate) fn project_from(
+    rows: &mut Rows,
+    mut tidy: usize,
+    terms: &mut Vec<Term>,
+    out: &mut Vec<bool>,
+    shadow: Shadow,
+) -> Result<Outcome> {
     let mut exact = true;
-    // Rows before this index are already tidy.
-    let mut tidy = 0;
     loop {
         if !rows.tidy_from(tidy)? {
             return Ok(Outcome::Empty);
@@ -113,6 +122,51 @@ enum Solved {
     Never,
 }
 
+/// Substitutes the column of number `pivot` by an equality, and removes that. Gives the equality,
+/// and the number from which on rows are new.
+fn substitute(rows: &mut Rows, index: usize, pivot: usize) -> Result<(Vec<i64>, usize)> {
+    let row = rows.row(index).to_vec();
+    let coefficient = row[pivot];
+    let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
+    // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c
+    // and m share.
+    let mut changed = Rows::with_capacity(rows.width(), rows.len());
+    for i in 0..rows.len() {
+        let other = rows.row(i);
+        let c = other[pivot];
+        if c != 0 && i != index {
+            let g = gcd(c, magnitude);
+            let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
+            changed.push_combination(rows.is_eq(i), magnitude / g, other, q, &row)?;
+        }
+    }
+    // The equality itself goes too.
+    rows.retain(|row, _| row[pivot] == 0);
+    let from = rows.len();
+    rows.extend(&changed);
+    Ok((row, from))
+}
+
+/// Substitutes all columns that equalities with a unit coefficient determine, and tidies the rest.
+/// The columns are added to `solved`, with their equalities in the order of solving. `false` if there
+/// is a contradiction.
+pub(crate) fn substitute_units(rows: &mut Rows, solved: &mut Vec<(usize, Vec<i64>)>) -> Result<bool> {
+    let mut out = vec![true; rows.width()];
+    out[0] = false;
+    let mut tidy = 0;
+    loop {
+        if !rows.tidy_from(tidy)? {
+            return Ok(false);
+        }
+        let Some(index) = pick_equality(rows, &out) else { return Ok(true) };
+        let row = rows.row(index);
+        let Some(pivot) = (1..row.len()).find(|c| row[*c] == 1 || row[*c] == -1) else { return Ok(true) };
+        let (equality, from) = substitute(rows, index, pivot)?;
+        solved.push((pivot, equality));
+        tidy = from;
+    }
+}
+
 /// Solves one equality and removes it.
 fn solve(
     rows: &mut Rows,
@@ -146,26 +200,9 @@ fn solve(
             }
         }
     };
-    let row = rows.row(index).to_vec();
-    let coefficient = row[pivot];
-    let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
-    // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c
-    // and m share.
-    let mut changed = Rows::with_capacity(rows.width(), rows.len());
-    for i in 0..rows.len() {
-        let other = rows.row(i);
-        let c = other[pivot];
-        if c != 0 && i != index {
-            let g = gcd(c, magnitude);
-            let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
-            changed.push_combination(rows.is_eq(i), magnitude / g, other, q, &row)?;
-        }
-    }
-    // The equality itself goes too.
-    rows.retain(|row, _| row[pivot] == 0);
     // Euclid's column operations may have changed any row, but not how they compare.
-    let from = rows.len();
-    rows.extend(&changed);
+    let (row, from) = substitute(rows, index, pivot)?;
+    let magnitude = row[pivot].checked_abs().ok_or(Error::Overflow)?;
     if magnitude == 1 || shadow == Shadow::Rational {
         return Ok(Solved::Changed(from));
     }
@@ -314,13 +351,14 @@ fn gcd_u128(mut a: u128, mut b: u128) -> u128 {
 
 /// The column whose elimination is exact, if there is one, and adds the fewest rows.
 fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
-    let mut best: Option<((u8, i64), usize)> = None;
+    let mut best: Option<((u8, i64), usize, [usize; 2])> = None;
     for column in 1..rows.width() {
         if !out[column] {
             continue;
         }
         let (mut lowers, mut uppers, mut unit_low, mut unit_up) = (0i64, 0i64, true, true);
-        for c in rows.column(column) {
+        for row in 0..rows.len() {
+            let c = rows.at(row, column);
             if c > 0 {
                 lowers += 1;
                 unit_low &= c == 1;
@@ -336,7 +374,7 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
         let class = if lowers * uppers == 0 || unit_low || unit_up {
             0
         } else {
-            let step = gather(rows, column);
+            let step = gather(rows, column, [lowers as usize, uppers as usize]);
             let mut class = 0;
             for &l in &step.lower {
                 for &u in &step.upper {
@@ -349,20 +387,21 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
             }
             class
         };
-        if best.is_none_or(|(key, _)| (class, cost) < key) {
-            best = Some(((class, cost), column));
+        if best.is_none_or(|(key, ..)| (class, cost) < key) {
+            best = Some(((class, cost), column, [lowers as usize, uppers as usize]));
             if class == 0 && cost < 0 {
                 break;
             }
         }
     }
-    best.map(|(_, column)| gather(rows, column))
+    best.map(|(_, column, counts)| gather(rows, column, counts))
 }
 
-fn gather(rows: &Rows, column: usize) -> Step {
-    let (mut lower, mut upper) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    for (i, c) in rows.column(column).enumerate() {
-        match c {
+/// The rows that bound a column from below and from above, of which there are so many.
+fn gather(rows: &Rows, column: usize, [lowers, uppers]: [usize; 2]) -> Step {
+    let (mut lower, mut upper) = (Vec::with_capacity(lowers), Vec::with_capacity(uppers));
+    for i in 0..rows.len() {
+        match rows.at(i, column) {
             0 => {}
             c if c > 0 => lower.push(i),
             _ => upper.push(i),

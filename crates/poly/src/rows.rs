@@ -40,14 +40,33 @@ impl Rows {
         self.eq.len()
     }
 
+    /// Number of entries of all rows.
+    pub(crate) fn numbers(&self) -> usize {
+        self.data.len()
+    }
+
+    /// A short number for the rows, the same for equal ones. What the standard library would make of
+    /// them takes longer than many a query.
+    pub(crate) fn digest(&self) -> u64 {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut digest = self.width as u64;
+        for entry in &self.data {
+            digest = (digest.rotate_left(23) ^ *entry as u64).wrapping_mul(FACTOR);
+        }
+        for eq in &self.eq {
+            digest = digest.rotate_left(1) ^ u64::from(*eq);
+        }
+        digest ^ (digest >> 32)
+    }
+
     /// The entries of one row.
     pub(crate) fn row(&self, index: usize) -> &[i64] {
         &self.data[index * self.width..(index + 1) * self.width]
     }
 
-    /// The entries of one column.
-    pub(crate) fn column(&self, column: usize) -> impl Iterator<Item = i64> {
-        self.data.get(column..).unwrap_or_default().iter().step_by(self.width).copied()
+    /// One entry.
+    pub(crate) fn at(&self, row: usize, column: usize) -> i64 {
+        self.data[row * self.width + column]
     }
 
     fn row_mut(&mut self, index: usize) -> &mut [i64] {
@@ -173,10 +192,16 @@ impl Rows {
             let (before, rest) = self.data.split_at_mut(kept * width);
             let row = &rest[..width];
             let lead = 1 + row[1..].iter().position(|c| *c != 0).unwrap_or(0);
+            let (first, opposite) = (row[lead], row[lead].wrapping_neg());
             let mut drop = false;
             let mut touching = None;
-            for (k, other) in before.chunks_exact_mut(width).enumerate() {
-                if other[lead] == row[lead] && other[1..] == row[1..] {
+            for k in 0..kept {
+                let at = before[k * width + lead];
+                if at != first && at != opposite {
+                    continue;
+                }
+                let other = &mut before[k * width..(k + 1) * width];
+                if at == first && other[1..] == row[1..] {
                     match (self.eq[k], eq) {
                         (true, true) if other[0] != row[0] => return Ok(false),
                         (true, true) => drop = true,
@@ -193,7 +218,7 @@ impl Rows {
                             drop = true;
                         }
                     }
-                } else if other[lead] == row[lead].wrapping_neg()
+                } else if at == opposite
                     && other[1..].iter().zip(&row[1..]).all(|(a, b)| a.checked_neg() == Some(*b))
                 {
                     let sum = other[0] as i128 + row[0] as i128;

@@ -6,6 +6,7 @@ use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
     eliminate::{Outcome, Shadow, project},
     isl::{IslMap, Shape, isl_only},
+    memo::{self, Range},
     projection::row_constraints,
 };
 
@@ -18,9 +19,6 @@ const SEARCH_LIMIT: i64 = 256;
 
 /// The same, if each try is an emptiness query.
 const END_LIMIT: i64 = 4;
-
-/// The least and the greatest value, each if it exists.
-type Range = (Option<i64>, Option<i64>);
 
 /// The range of an empty set of points.
 const NO_POINT: Range = (Some(0), Some(-1));
@@ -37,18 +35,27 @@ impl System {
         let value = Name::new(VALUE);
         let equation = Constraint::zero(Aff::var(&value).sub(aff)?);
         let wider = self.with(&[equation])?;
-        let goes = |n: &Name| *n != value;
+        if isl_only() {
+            return wider.range_of(&value);
+        }
+        let column = wider.column(&Term::Var(value.clone())).unwrap_or(0);
+        memo::range(wider.all_rows(), column, || wider.range_of(&value))
+    }
+
+    /// The range of a name, which occurs.
+    fn range_of(&self, value: &Name) -> Result<Range> {
+        let goes = |n: &Name| n != value;
         if !isl_only() {
-            if let Ok(Some(line)) = wider.project_plainly(&goes) {
-                return Ok(line.points_of_line(&value)?.unwrap_or(NO_POINT));
+            if let Ok(Some(line)) = self.project_plainly(&goes) {
+                return Ok(line.points_of_line(value)?.unwrap_or(NO_POINT));
             }
-            if let Some(range) = wider.range_by_ends(&value)? {
+            if let Some(range) = self.range_by_ends(value)? {
                 return Ok(range);
             }
         }
         let mut range: Option<Range> = None;
-        for line in wider.project_exactly(&goes)? {
-            let Some((low, high)) = line.points_of_line(&value)? else { continue };
+        for line in self.project_exactly(&goes)? {
+            let Some((low, high)) = line.points_of_line(value)? else { continue };
             range = Some(match range {
                 None => (low, high),
                 Some((l, h)) => (l.zip(low).map(|(a, b)| a.min(b)), h.zip(high).map(|(a, b)| a.max(b))),

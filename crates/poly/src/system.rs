@@ -5,14 +5,20 @@
 //! inequalities `0 <= f - d*q < d`. Queries are answered by elimination in plain Rust
 //! ([`System::eliminate`]) if that is exact over the integers, and otherwise by isl.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, Term,
-    eliminate::{Outcome, Shadow, project},
+    eliminate::{Outcome, Shadow, project_from},
     isl::{Disjunct, IslMap, Shape, isl_only},
+    memo,
+    reduced::Reduced,
     rows::{Rows, combine, mul_add},
 };
 
@@ -28,6 +34,8 @@ pub struct System {
     pub(crate) rows: Rows,
     /// The defining inequalities of the divisions, two per division.
     pub(crate) definitions: Rows,
+    /// The reduced form of both, once a query has needed it.
+    reduced: OnceLock<Arc<Reduced>>,
 }
 
 /// The column of a term, where column `k + 1` stands for the term of number `k`.
@@ -93,7 +101,13 @@ impl std::hash::Hash for System {
 
 impl Default for System {
     fn default() -> Self {
-        System { constraints: Vec::new(), terms: Vec::new(), rows: Rows::new(1), definitions: Rows::new(1) }
+        System {
+            constraints: Vec::new(),
+            terms: Vec::new(),
+            rows: Rows::new(1),
+            definitions: Rows::new(1),
+            reduced: OnceLock::new(),
+        }
     }
 }
 
@@ -116,7 +130,7 @@ impl System {
         let never = Constraint::nonneg(Aff::constant(-1));
         let mut rows = Rows::new(1);
         rows.push(false, &[-1]);
-        System { constraints: vec![never], terms: Vec::new(), rows, definitions: Rows::new(1) }
+        System { constraints: vec![never], rows, ..System::default() }
     }
 
     /// Adds one constraint at the end.
@@ -211,6 +225,7 @@ impl System {
 
     /// Appends the rows of constraints, and the columns that they introduce.
     fn push_rows(&mut self, constraints: &[Constraint]) -> Result<()> {
+        self.reduced = OnceLock::new();
         let mut columns = Vec::with_capacity(4 * constraints.len());
         for constraint in constraints {
             self.intern(&constraint.aff, &mut columns)?;
@@ -243,32 +258,65 @@ impl System {
 
     /// Whether there is no integer point.
     pub fn is_empty(&self) -> Result<bool> {
-        self.decide(self.all_rows())
+        self.decide(self.all_rows(), 0)
+    }
+
+    /// The reduced form of all rows; `None` if its numbers do not fit.
+    fn reduced(&self) -> Option<&Reduced> {
+        if self.reduced.get().is_none() {
+            let found = memo::reduced(self.all_rows(), Reduced::of)?;
+            let _ = self.reduced.set(found);
+        }
+        self.reduced.get().map(|reduced| &**reduced)
     }
 
     /// Whether there is no integer point that satisfies more constraints too.
     pub fn is_empty_with(&self, more: &[Constraint]) -> Result<bool> {
-        let mut rows = self.all_rows();
+        let mut added = Vec::with_capacity(more.len());
         for constraint in more {
-            let row = rows.push_zeros(constraint.kind == Kind::Eq);
-            if fill_row(&self.terms, &constraint.aff, row).is_none() {
-                return self.with(more)?.is_empty();
+            match self.known_row(&constraint.aff) {
+                Some(row) => added.push((constraint.kind == Kind::Eq, row)),
+                None => return self.with(more)?.is_empty(),
             }
         }
-        self.decide(rows)
+        if !isl_only()
+            && let Some(reduced) = self.reduced()
+        {
+            if reduced.is_never() {
+                return Ok(true);
+            }
+            let mut rows = reduced.rows();
+            let tidy = rows.len();
+            // Numbers that do not fit are left to isl.
+            let own = added.iter().map(|(eq, row)| Ok((*eq, reduced.row(row)?)));
+            if let Ok(own) = own.collect::<Result<Vec<_>>>() {
+                own.iter().for_each(|(eq, row)| rows.push(*eq, row));
+                return self.decide(rows, tidy);
+            }
+        }
+        let mut rows = self.all_rows();
+        for (eq, row) in &added {
+            rows.push(*eq, row);
+        }
+        self.decide(rows, 0)
     }
 
-    /// Whether rows over this system's columns have no integer point.
-    pub(crate) fn decide(&self, rows: Rows) -> Result<bool> {
-        let plain = if isl_only() { Emptiness::Unknown } else { plain_emptiness(&rows) };
-        match plain {
-            Emptiness::Empty => Ok(true),
-            Emptiness::NotEmpty => Ok(false),
-            Emptiness::Unknown => {
-                let shape = Shape { params: 0, ins: 0, outs: rows.width() - 1 };
-                IslMap::new(shape, &[Disjunct { rows }])?.is_empty()
-            }
+    /// Whether rows have no integer point. Those before `tidy` are tidy.
+    fn decide(&self, rows: Rows, tidy: usize) -> Result<bool> {
+        let by_isl = |rows: Rows| {
+            let shape = Shape { params: 0, ins: 0, outs: rows.width() - 1 };
+            IslMap::new(shape, &[Disjunct { rows }])?.is_empty()
+        };
+        if isl_only() {
+            return by_isl(rows);
         }
+        memo::emptiness(rows, |rows| {
+            Ok(match plain_emptiness(rows, tidy) {
+                Emptiness::Empty => memo::Emptiness { empty: true, by_isl: false },
+                Emptiness::NotEmpty => memo::Emptiness { empty: false, by_isl: false },
+                Emptiness::Unknown => memo::Emptiness { empty: by_isl(rows.clone())?, by_isl: true },
+            })
+        })
     }
 
     /// Whether a function is zero by the equalities alone, each solved for a name with a unit
@@ -304,13 +352,30 @@ impl System {
         }
         let eq = constraint.kind == Kind::Eq;
         if let Some(row) = self.known_row(&constraint.aff) {
-            return self.rows_imply(self.all_rows(), &row, eq);
+            return self.implies_row(&row, eq);
         }
         let mut wider = self.clone();
+        wider.reduced = OnceLock::new();
         wider.intern(&constraint.aff, &mut Vec::new())?;
         wider.define()?;
         let row = wider.row_of(&constraint.aff)?;
-        wider.rows_imply(wider.all_rows(), &row, eq)
+        wider.implies_row(&row, eq)
+    }
+
+    /// Whether a row over all columns is zero, or at least zero, in every integer point.
+    fn implies_row(&self, row: &[i64], eq: bool) -> Result<bool> {
+        if !isl_only()
+            && let Some(reduced) = self.reduced()
+            && let Ok(row) = reduced.row(row)
+        {
+            if reduced.obviously_implies(&row, eq)? {
+                return Ok(true);
+            }
+            let rows = reduced.rows();
+            let tidy = rows.len();
+            return self.rows_imply(rows, tidy, &row, eq);
+        }
+        self.rows_imply(self.all_rows(), 0, row, eq)
     }
 
     /// Whether every integer point satisfies all of these constraints.
@@ -330,8 +395,8 @@ impl System {
         Some(row)
     }
 
-    /// Whether `rows` imply that `row` is zero, or at least zero.
-    pub(crate) fn rows_imply(&self, mut rows: Rows, row: &[i64], eq: bool) -> Result<bool> {
+    /// Whether `rows`, tidy before `tidy`, imply that `row` is zero, or at least zero.
+    fn rows_imply(&self, mut rows: Rows, tidy: usize, row: &[i64], eq: bool) -> Result<bool> {
         // The common case is a single row that is at least as strong.
         for i in 0..rows.len() {
             let (known, constant) = (&rows.row(i)[1..], rows.row(i)[0]);
@@ -356,12 +421,12 @@ impl System {
             above[0] = mul_add(above[0], -1, 1)?;
             let mut more = rows.clone();
             more.push(false, &above);
-            if !self.decide(more)? {
+            if !self.decide(more, tidy)? {
                 return Ok(false);
             }
         }
         rows.push(false, &below);
-        self.decide(rows)
+        self.decide(rows, tidy)
     }
 
     /// The constraints of this system that are not redundant given the context, in their order and
@@ -411,7 +476,7 @@ impl System {
             }
         }
         rows.extend(&self.definitions);
-        self.rows_imply(rows, self.rows.row(i), self.rows.is_eq(i))
+        self.rows_imply(rows, 0, self.rows.row(i), self.rows.is_eq(i))
     }
 
     /// The system with some names fixed.
@@ -425,14 +490,14 @@ impl System {
     }
 }
 
-/// Plain elimination of every column.
-pub(crate) fn plain_emptiness(rows: &Rows) -> Emptiness {
+/// Plain elimination of every column. The rows before `tidy` are tidy.
+pub(crate) fn plain_emptiness(rows: &Rows, tidy: usize) -> Emptiness {
     let run = |shadow| {
         let mut work = rows.clone();
         let mut out = vec![true; rows.width()];
         out[0] = false;
         // No column is kept, so no division of kept columns can arise: the terms are never read.
-        project(&mut work, &mut Vec::new(), &mut out, shadow)
+        project_from(&mut work, tidy, &mut Vec::new(), &mut out, shadow)
     };
     match run(Shadow::Real) {
         Ok(Outcome::Empty) => Emptiness::Empty,

@@ -48,6 +48,6 @@ impl TryFrom<StoredAff> for Aff {
         if terms.iter().map(|(_, coefficient)| *coefficient).chain([constant]).any(|c| c == i64::MIN) {
             return Err(Error::Overflow);
         }
-        Ok(Aff { terms, constant })
+        Ok(Aff { terms: terms.into(), constant })
     }
 }

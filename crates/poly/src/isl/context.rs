@@ -54,7 +54,6 @@ pub(crate) fn isl_only() -> bool {
 }
 
 /// The current budget of a query, in operations.
-#[cfg(test)]
 pub(crate) fn budget() -> u64 {
     BUDGET.get()
 }

@@ -8,9 +8,7 @@ mod map;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use context::budget;
-pub(crate) use context::isl_only;
 pub use context::{DEFAULT_BUDGET, with_budget, with_isl_only};
+pub(crate) use context::{budget, isl_only};
 pub(crate) use flow::{IslAccess, flow};
 pub(crate) use map::{Answer, Disjunct, IslMap, Shape};

@@ -82,7 +82,7 @@ use std::{
 
 use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name, ReductionOp};
 use loopwright_legality::is_coordinate;
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, remembering};
 
 use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
@@ -132,16 +132,16 @@ impl fmt::Display for Finding {
 /// As [`verify`]; also checks the executions that leaves claim against the kernel from which the
 /// program was lowered: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
-    match claims::wrong_claim(kernel, program) {
+    remembering(|| match claims::wrong_claim(kernel, program) {
         Ok(None) => verify_with(program, &Operators { kernel: Some(kernel) }),
         Ok(Some(wrong)) => Finding::Refuted(Box::new(wrong)),
         Err(unknown) => Finding::Unknown(Box::new(unknown)),
-    }
+    })
 }
 
 /// Checks a program, trusting what its leaves claim. See the head of this module.
 pub fn verify(program: &Program) -> Finding {
-    verify_with(program, &Operators { kernel: None })
+    remembering(|| verify_with(program, &Operators { kernel: None }))
 }
 
 /// The operators of reductions.

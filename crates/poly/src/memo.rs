@@ -1,0 +1,212 @@
+//! Answers that are remembered while one kernel is dealt with.
+//!
+//! The statements of a kernel are much alike, and so is what is asked about them: whether a guard
+//! follows from the bounds of a loop, whether two accesses meet. Rows have no names, so that two
+//! systems that differ in nothing else are one key, and both an emptiness and a range are functions
+//! of the rows alone.
+//!
+//! Nothing is remembered outside of [`remembering`], so that what a query costs does not depend on
+//! what a thread did long before, and memory is given back. An answer that isl gave counts only for
+//! the default budget: whether a query exhausts its budget does not depend on earlier ones.
+
+use std::{cell::RefCell, sync::Arc};
+
+use crate::{
+    Result, Table,
+    isl::{DEFAULT_BUDGET, budget},
+    reduced::Reduced,
+    rows::Rows,
+};
+
+/// The least and the greatest value of a function, each if it exists.
+pub(crate) type Range = (Option<i64>, Option<i64>);
+
+/// Whether rows have no integer point, and whether it was isl that said so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Emptiness {
+    pub empty: bool,
+    pub by_isl: bool,
+}
+
+#[derive(Default)]
+struct Memo {
+    /// The number of calls of [`remembering`] around.
+    depth: usize,
+    /// By the digests of rows, of which one is kept for each.
+    emptiness: Table<u64, (Rows, Emptiness)>,
+    /// By the digests of rows and the column of the value, likewise.
+    ranges: Table<(u64, usize), (Rows, Range)>,
+    /// By the digests of rows, likewise.
+    reduced: Table<u64, (Rows, Arc<Reduced>)>,
+    /// Numbers in all keys.
+    numbers: usize,
+}
+
+/// Numbers in all keys, at which everything is forgotten: eight megabytes.
+const MOST_NUMBERS: usize = 1 << 20;
+
+thread_local! {
+    static MEMO: RefCell<Memo> = RefCell::default();
+}
+
+/// Remembers the answers to the queries that `ask` makes in this thread until it is done, or until
+/// an outer call is.
+pub fn remembering<T>(ask: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            MEMO.with_borrow_mut(|memo| {
+                memo.depth -= 1;
+                if memo.depth == 0 {
+                    *memo = Memo::default();
+                }
+            });
+        }
+    }
+    MEMO.with_borrow_mut(|memo| memo.depth += 1);
+    let _leave = Leave;
+    ask()
+}
+
+/// Whether [`remembering`] is around.
+fn is_remembering() -> bool {
+    MEMO.with_borrow(|memo| memo.depth > 0)
+}
+
+impl Memo {
+    /// Makes room for a key with this many numbers.
+    fn makes_room(&mut self, numbers: usize) {
+        if self.numbers + numbers > MOST_NUMBERS {
+            *self = Memo { depth: self.depth, ..Memo::default() };
+        }
+        self.numbers += numbers;
+    }
+}
+
+/// Whether rows have no integer point: as remembered, or as `ask` says.
+pub(crate) fn emptiness(rows: Rows, ask: impl FnOnce(&Rows) -> Result<Emptiness>) -> Result<bool> {
+    if !is_remembering() {
+        return Ok(ask(&rows)?.empty);
+    }
+    let digest = rows.digest();
+    let known = MEMO.with_borrow(|memo| {
+        memo.emptiness.get(&digest).filter(|(own, _)| *own == rows).map(|(_, known)| *known)
+    });
+    if let Some(known) = known.filter(|known| !known.by_isl || budget() == DEFAULT_BUDGET) {
+        return Ok(known.empty);
+    }
+    let found = ask(&rows)?;
+    if !found.by_isl || budget() == DEFAULT_BUDGET {
+        MEMO.with_borrow_mut(|memo| {
+            memo.makes_room(rows.numbers());
+            memo.emptiness.insert(digest, (rows, found));
+        });
+    }
+    Ok(found.empty)
+}
+
+/// The range of what a column stands for: as remembered, or as `ask` says.
+pub(crate) fn range(rows: Rows, column: usize, ask: impl FnOnce() -> Result<Range>) -> Result<Range> {
+    if !is_remembering() || budget() != DEFAULT_BUDGET {
+        return ask();
+    }
+    let key = (rows.digest(), column);
+    let known = MEMO
+        .with_borrow(|memo| memo.ranges.get(&key).filter(|(own, _)| *own == rows).map(|(_, known)| *known));
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let found = ask()?;
+    MEMO.with_borrow_mut(|memo| {
+        memo.makes_room(rows.numbers());
+        memo.ranges.insert(key, (rows, found));
+    });
+    Ok(found)
+}
+
+/// The reduced form of rows: as remembered, or as `make` makes it, if it does.
+pub(crate) fn reduced(rows: Rows, make: impl FnOnce(Rows) -> Result<Reduced>) -> Option<Arc<Reduced>> {
+    if !is_remembering() {
+        return make(rows).ok().map(Arc::new);
+    }
+    let digest = rows.digest();
+    let known = MEMO.with_borrow(|memo| {
+        memo.reduced.get(&digest).filter(|(own, _)| *own == rows).map(|(_, known)| known.clone())
+    });
+    if known.is_some() {
+        return known;
+    }
+    let made = Arc::new(make(rows.clone()).ok()?);
+    MEMO.with_borrow_mut(|memo| {
+        memo.makes_room(2 * rows.numbers());
+        memo.reduced.insert(digest, (rows, made.clone()));
+    });
+    Some(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Aff, Constraint, System, with_budget};
+
+    /// Rows of one column: `x = constant`.
+    fn rows(constant: i64) -> Rows {
+        let mut rows = Rows::new(2);
+        rows.push(true, &[-constant, 1]);
+        rows
+    }
+
+    fn answer(empty: bool, by_isl: bool) -> impl FnOnce(&Rows) -> Result<Emptiness> {
+        move |_| Ok(Emptiness { empty, by_isl })
+    }
+
+    #[test]
+    fn answers_are_remembered_within_the_outermost_scope_alone() {
+        assert_eq!(emptiness(rows(1), answer(true, false)), Ok(true));
+        remembering(|| {
+            assert_eq!(emptiness(rows(1), answer(false, false)), Ok(false));
+            remembering(|| assert_eq!(emptiness(rows(1), answer(true, false)), Ok(false)));
+            assert_eq!(emptiness(rows(1), answer(true, false)), Ok(false));
+            assert_eq!(emptiness(rows(2), answer(true, false)), Ok(true));
+            assert_eq!(range(rows(1), 1, || Ok((Some(1), None))), Ok((Some(1), None)));
+            assert_eq!(range(rows(1), 1, || Ok((None, None))), Ok((Some(1), None)));
+            assert_eq!(range(rows(1), 0, || Ok((None, None))), Ok((None, None)));
+        });
+        assert_eq!(emptiness(rows(1), answer(true, false)), Ok(true));
+    }
+
+    #[test]
+    fn what_isl_said_counts_for_the_default_budget_alone() {
+        remembering(|| {
+            assert_eq!(emptiness(rows(1), answer(false, true)), Ok(false));
+            with_budget(7, || {
+                assert_eq!(emptiness(rows(1), answer(true, true)), Ok(true));
+                assert_eq!(range(rows(1), 1, || Ok((None, Some(7)))), Ok((None, Some(7))));
+            });
+            assert_eq!(emptiness(rows(1), answer(true, true)), Ok(false));
+            assert_eq!(range(rows(1), 1, || Ok((None, None))), Ok((None, None)));
+        });
+    }
+
+    #[test]
+    fn systems_that_differ_in_names_alone_have_one_answer_and_others_their_own() {
+        let between = |name: &str, low: i64, high: i64| {
+            let value = Aff::var(name);
+            let ends = [
+                Constraint::le(&Aff::constant(low), &value).unwrap(),
+                Constraint::le(&value, &Aff::constant(high)).unwrap(),
+            ];
+            System::new(&ends).unwrap()
+        };
+        remembering(|| {
+            for name in ["i", "j"] {
+                for (low, high) in [(0, 3), (3, 0), (2, 2), (-4, -5)] {
+                    let system = between(name, low, high);
+                    assert_eq!(system.is_empty(), Ok(low > high));
+                    let range = if low > high { (0, -1) } else { (low, high) };
+                    assert_eq!(system.constant_range(&Aff::var(name)), Ok((Some(range.0), Some(range.1))));
+                }
+            }
+        });
+    }
+}
