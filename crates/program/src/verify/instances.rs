@@ -207,9 +207,6 @@ impl<'r, 'p> Coverage<'r, 'p> {
             return Ok(true);
         }
         let system = self.system(premises)?;
-        if system.constraints().contains(c) {
-            return Ok(true);
-        }
         self.queries += 1;
         let implied = system.implies(c)?;
         if implied {
@@ -352,9 +349,10 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         // Inames that no loop counts here: lanes that are done together, and those of one value.
         let reading = self.reading;
-        let bound: BTreeSet<Name> = premises.iter().flat_map(Constraint::names).collect();
         let is_free = |n: &Name| {
-            !bound.contains(n) && !is_coordinate(n) && !reading.program.scalars().any(|s| s.name == *n)
+            !is_coordinate(n)
+                && !premises.iter().any(|c| c.aff.mentions(n))
+                && !reading.program.scalars().any(|s| s.name == *n)
         };
         let free: BTreeSet<Name> = allowed.iter().flat_map(Constraint::names).filter(is_free).collect();
         for name in free {

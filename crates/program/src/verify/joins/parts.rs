@@ -46,6 +46,26 @@ impl Bits {
     fn words_mut(&mut self) -> impl Iterator<Item = &mut u64> {
         self.first.iter_mut().chain(&mut self.others)
     }
+
+    /// Adds the members of another set; the least one that is in both, if there is any.
+    fn take_in(&mut self, other: &Bits) -> Option<usize> {
+        let mut common = None;
+        let mut join = |k: usize, own: &mut u64, more: u64| {
+            let both = *own & more;
+            if both != 0 && common.is_none() {
+                common = Some(64 * k + both.trailing_zeros() as usize);
+            }
+            *own |= more;
+        };
+        // A loop over the words in place: this is most of what a join costs.
+        for k in 0..self.first.len() {
+            join(k, &mut self.first[k], other.first[k]);
+        }
+        for (k, (own, more)) in self.others.iter_mut().zip(&other.others).enumerate() {
+            join(self.first.len() + k, own, *more);
+        }
+        common
+    }
 }
 
 impl Content {
@@ -81,10 +101,8 @@ impl Content {
     pub fn with(&self, other: &Content, commutes: bool) -> Content {
         match (self, other) {
             (Content::Set { bits: a, twice: one }, Content::Set { bits: b, twice: two }) => {
-                let common = a.words().zip(b.words()).enumerate().find(|(_, (a, b))| *a & *b != 0);
-                let common = common.map(|(k, (a, b))| 64 * k + (a & b).trailing_zeros() as usize);
                 let mut bits = a.clone();
-                bits.words_mut().zip(b.words()).for_each(|(a, b)| *a |= b);
+                let common = bits.take_in(b);
                 Content::Set { bits, twice: one.or(*two).or(common) }
             }
             (

@@ -2,7 +2,8 @@
 //! of numbers.
 //!
 //! See the second point of [`super`]. A value is one of a state, a term over such values that is
-//! none (yet), or an integer, which subscripts and conditions are made of.
+//! none (yet), or an integer, which subscripts and conditions are made of. Each value of the text is
+//! computed for all threads at once: the text is gone through once, not once for each thread.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -127,13 +128,14 @@ impl<'p> Run<'p> {
         if let Err(stop) = self.body(body, &all) {
             return Err(stop.wrong(found, operator));
         }
+        let groups: Vec<PerDim<usize>> = (0..self.threads).map(|t| self.group(t)).collect();
         for thread in 0..self.threads {
             if !join.to_all && !self.is_first(thread) {
                 continue;
             }
             let why = match self.points {
                 Points::Scan(_) => self.differs_in_scan(thread),
-                _ => self.differs(thread),
+                _ => self.differs(thread, &groups),
             };
             if let Some(why) = why {
                 let witness = format!("thread {} {why}", self.name(thread));
@@ -167,8 +169,8 @@ impl<'p> Run<'p> {
         self.axes.iter().all(|(axis, count)| at[*axis].is_multiple_of((*count).max(1) as usize))
     }
 
-    /// What is wrong with the values that a thread has in the end.
-    fn differs(&self, thread: usize) -> Option<String> {
+    /// What is wrong with the values that a thread has in the end, by the groups of all threads.
+    fn differs(&self, thread: usize, groups: &[PerDim<usize>]) -> Option<String> {
         for (number, holder) in &self.claimed.state {
             let mut some = false;
             for (_, values) in self.cells.iter().filter(|(cell, _)| cell.holder() == *holder) {
@@ -181,7 +183,7 @@ impl<'p> Run<'p> {
                     return Some(format!("has the partial result of thread {} twice", self.name(other)));
                 }
                 for other in 0..self.threads {
-                    match (parts.content.has(other), self.group(other) == self.group(thread)) {
+                    match (parts.content.has(other), groups[other] == groups[thread]) {
                         (false, true) => {
                             return Some(format!("has no partial result of thread {}", self.name(other)));
                         }
@@ -327,35 +329,34 @@ impl<'p> Run<'p> {
                     self.assign(&cell, value, active)
                 }
                 Memory::Shared(array) => {
-                    let mut stored = Vec::new();
-                    for thread in (0..self.threads).filter(|t| active[*t]) {
-                        let at = self.subscripts(&to.subscripts, thread, active)?;
-                        let value = self.value(value, thread, active)?;
-                        stored.push(((array, at), self.settled(value)));
+                    let places = self.subscripts(&to.subscripts, active, active)?;
+                    let values = self.of_block(value, active, active)?;
+                    for ((at, value), active) in places.into_iter().zip(values).zip(active) {
+                        if *active {
+                            let value = self.settled(value);
+                            self.shared.insert((array, at), value);
+                        }
                     }
-                    self.shared.extend(stored);
                     Ok(())
                 }
                 Memory::Global(_) => Err(Stop::NotFollowed),
             },
             Stmt::If { cond, body, otherwise, .. } => {
                 let mut sides = [active.to_vec(), active.to_vec()];
+                let holds = self.ints(cond, active, active)?;
                 for thread in (0..self.threads).filter(|t| active[*t]) {
-                    let holds = self.int(cond, thread, active)? != 0;
-                    sides[usize::from(holds)][thread] = false;
+                    sides[usize::from(holds[thread] != 0)][thread] = false;
                 }
                 self.body(body, &sides[0])?;
                 self.body(otherwise, &sides[1])
             }
             Stmt::For { var, lower, upper, step, body, .. } => {
                 let Some(first) = (0..self.threads).find(|t| active[*t]) else { return Ok(()) };
-                let bounds =
-                    |this: &mut Self, t| Ok((this.int(lower, t, active)?, this.int(upper, t, active)?));
-                let (mut at, end) = bounds(self, first)?;
-                for thread in (first..self.threads).filter(|t| active[*t]) {
-                    if bounds(self, thread)? != (at, end) {
-                        return Err(Stop::NotFollowed);
-                    }
+                let (lower, upper) = (self.ints(lower, active, active)?, self.ints(upper, active, active)?);
+                let (mut at, end) = (lower[first], upper[first]);
+                let same = |t: usize| !active[t] || (lower[t], upper[t]) == (at, end);
+                if !(first..self.threads).all(same) {
+                    return Err(Stop::NotFollowed);
                 }
                 for _ in 0..=self.threads.max(LONGEST) {
                     let more = match step {
@@ -382,9 +383,11 @@ impl<'p> Run<'p> {
 
     fn assign(&mut self, cell: &Cell, value: &Value, active: &[bool]) -> Result<(), Stop> {
         let number = self.number_of(cell);
-        let mut given = Vec::new();
-        for thread in (0..self.threads).filter(|t| active[*t]) {
-            let value = self.value(value, thread, active)?;
+        let mut given = Vec::with_capacity(self.threads);
+        for (thread, value) in self.of_block(value, active, active)?.into_iter().enumerate() {
+            if !active[thread] {
+                continue;
+            }
             let value = match (number, self.settled(value)) {
                 // A constant in the place of the state has to be its first value.
                 (Some(number), value @ (Known::Int(_) | Known::Float(_))) => {
@@ -452,100 +455,164 @@ impl<'p> Run<'p> {
         Ok(Cell::Element(array, at))
     }
 
+    /// An integer in one thread of those that run.
     fn int(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<i64, Stop> {
-        match self.value(value, thread, active)? {
-            Known::Int(v) => Ok(v),
-            _ => Err(Stop::NotFollowed),
+        let mut only = vec![false; self.threads];
+        only[thread] = true;
+        Ok(self.ints(value, &only, active)?[thread])
+    }
+
+    /// An integer in each of the wanted threads; 0 in the others.
+    fn ints(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<i64>, Stop> {
+        if let ValueKind::Int(v) = value.kind {
+            return Ok(vec![v; self.threads]);
         }
+        let values = self.of_block(value, wanted, active)?;
+        let int = |(value, wanted): (&Known, &bool)| match value {
+            Known::Int(v) => Ok(*v),
+            _ if !wanted => Ok(0),
+            _ => Err(Stop::NotFollowed),
+        };
+        values.iter().zip(wanted).map(int).collect()
     }
 
-    fn subscripts(&mut self, s: &[Value], thread: usize, active: &[bool]) -> Result<Vec<i64>, Stop> {
-        s.iter().map(|s| self.int(s, thread, active)).collect()
+    /// The subscripts of an element in each of the wanted threads; none in the others.
+    fn subscripts(&mut self, of: &[Value], wanted: &[bool], active: &[bool]) -> Result<Vec<Vec<i64>>, Stop> {
+        let mut all = Vec::with_capacity(of.len());
+        for subscript in of {
+            all.push(self.ints(subscript, wanted, active)?);
+        }
+        let own = |thread: usize| match wanted[thread] {
+            true => all.iter().map(|at| at[thread]).collect(),
+            false => Vec::new(),
+        };
+        Ok((0..self.threads).map(own).collect())
     }
 
-    /// The value in a thread of those that run.
-    fn value(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<Known, Stop> {
-        match &value.kind {
-            ValueKind::Int(v) => Ok(Known::Int(*v)),
-            ValueKind::Bool(v) => Ok(Known::Int((*v).into())),
-            ValueKind::Float(v) => Ok(Known::Float(*v)),
-            ValueKind::ThreadIdx(axis) => Ok(Known::Int(self.coordinates(thread)[*axis] as i64)),
-            ValueKind::Var(var) => Ok(self.values(&Cell::Var(*var))[thread].clone()),
-            ValueKind::Cast(a) => self.value(a, thread, active),
+    /// The values of all threads at once, of which only the wanted ones, some of those that run, are
+    /// to be relied on.
+    fn of_block(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<Known>, Stop> {
+        let threads = self.threads;
+        let everywhere = |known: Known| Ok(vec![known; threads]);
+        Ok(match &value.kind {
+            ValueKind::Int(v) => return everywhere(Known::Int(*v)),
+            ValueKind::Bool(v) => return everywhere(Known::Int((*v).into())),
+            ValueKind::Float(v) => return everywhere(Known::Float(*v)),
+            ValueKind::ThreadIdx(axis) => {
+                (0..threads).map(|t| Known::Int(self.coordinates(t)[*axis] as i64)).collect()
+            }
+            ValueKind::Var(var) => self.values(&Cell::Var(*var)).clone(),
+            ValueKind::Cast(a) => return self.of_block(a, wanted, active),
             ValueKind::Load(element) => match element.memory {
                 Memory::Private(array) => {
-                    let cell = self.element(array, &element.subscripts, thread, active)?;
-                    Ok(self.values(&cell)[thread].clone())
+                    let mut found = vec![Known::Nothing; threads];
+                    for thread in (0..threads).filter(|t| wanted[*t]) {
+                        let cell = self.element(array, &element.subscripts, thread, active)?;
+                        found[thread] = self.values(&cell)[thread].clone();
+                    }
+                    found
                 }
                 Memory::Shared(array) => {
-                    let at = self.subscripts(&element.subscripts, thread, active)?;
-                    Ok(self.shared.get(&(array, at)).cloned().unwrap_or(Known::Nothing))
+                    let all = self.subscripts(&element.subscripts, wanted, active)?;
+                    let at = |at| self.shared.get(&(array, at)).cloned().unwrap_or(Known::Nothing);
+                    all.into_iter().map(at).collect()
                 }
-                Memory::Global(_) => Err(Stop::NotFollowed),
+                Memory::Global(_) => return Err(Stop::NotFollowed),
             },
             ValueKind::Shuffle { mode, value, operand, width } => {
-                let operand = self.int(operand, thread, active)?;
-                let (width, own) = (i64::from(*width).max(1), thread as i64);
-                // Groups begin at multiples of their width, in each warp.
-                let in_warp = own % self.warp_size;
-                let lane = in_warp % width;
-                let to = match mode {
-                    ShuffleMode::Xor => lane ^ operand,
-                    ShuffleMode::Down => lane + operand,
-                    ShuffleMode::Up => lane - operand,
-                    ShuffleMode::Index => operand,
-                };
-                let to = if (0..width).contains(&to) { to } else { lane };
-                match usize::try_from(own - lane + to) {
-                    Ok(other) if other < self.threads && active[other] => self.value(value, other, active),
-                    _ => Ok(Known::Nothing),
+                let operands = self.ints(operand, wanted, active)?;
+                let width = i64::from(*width).max(1);
+                let mut from = vec![None; threads];
+                let mut read = vec![false; threads];
+                for thread in (0..threads).filter(|t| wanted[*t]) {
+                    // Groups begin at multiples of their width, in each warp.
+                    let (own, operand) = (thread as i64, operands[thread]);
+                    let lane = own % self.warp_size % width;
+                    let to = match mode {
+                        ShuffleMode::Xor => lane ^ operand,
+                        ShuffleMode::Down => lane + operand,
+                        ShuffleMode::Up => lane - operand,
+                        ShuffleMode::Index => operand,
+                    };
+                    let to = if (0..width).contains(&to) { to } else { lane };
+                    let other = usize::try_from(own - lane + to).ok();
+                    from[thread] = other.filter(|other| *other < threads && active[*other]);
+                    if let Some(other) = from[thread] {
+                        read[other] = true;
+                    }
                 }
+                let values = self.of_block(value, &read, active)?;
+                from.into_iter().map(|other| other.map_or(Known::Nothing, |t| values[t].clone())).collect()
             }
             ValueKind::Binary(op, a, b) => {
-                match (self.value(a, thread, active)?, self.value(b, thread, active)?) {
-                    (Known::Int(a), Known::Int(b)) => {
-                        computed(*op, a, b).map(Known::Int).ok_or(Stop::NotFollowed)
-                    }
-                    (Known::Parts(a), Known::Parts(b))
-                        if self.simple == Some(*op) && [&a, &b].iter().all(|p| p.number == Some(0)) =>
-                    {
-                        let content = a.content.with(&b.content, true);
-                        Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
-                    }
-                    (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(*op, a, b)))),
+                let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
+                let mut found = Vec::with_capacity(threads);
+                for ((a, b), wanted) in a.into_iter().zip(b).zip(wanted) {
+                    found.push(if *wanted { self.binary(*op, a, b)? } else { Known::Nothing });
                 }
+                found
             }
-            ValueKind::Unary(op, a) => match (op, self.value(a, thread, active)?) {
-                (UnOp::Neg, Known::Int(a)) => Ok(Known::Int(a.saturating_neg())),
-                (UnOp::Neg, Known::Float(a)) => Ok(Known::Float(-a)),
-                (UnOp::Not, Known::Int(a)) => Ok(Known::Int((a == 0).into())),
-                (op, a) => Ok(known(a.term().map(|a| Term::unary(*op, a)))),
-            },
-            ValueKind::Select(cond, a, b) => match self.value(cond, thread, active)? {
-                Known::Int(0) => self.value(b, thread, active),
-                Known::Int(_) => self.value(a, thread, active),
-                cond => {
-                    let mut args = Vec::new();
-                    for value in [cond, self.value(a, thread, active)?, self.value(b, thread, active)?] {
-                        args.push(value.term());
+            ValueKind::Unary(op, a) => {
+                let unary = |(a, wanted): (Known, &bool)| match (op, a) {
+                    _ if !wanted => Known::Nothing,
+                    (UnOp::Neg, Known::Int(a)) => Known::Int(a.saturating_neg()),
+                    (UnOp::Neg, Known::Float(a)) => Known::Float(-a),
+                    (UnOp::Not, Known::Int(a)) => Known::Int((a == 0).into()),
+                    (op, a) => known(a.term().map(|a| Term::unary(*op, a))),
+                };
+                self.of_block(a, wanted, active)?.into_iter().zip(wanted).map(unary).collect()
+            }
+            ValueKind::Select(cond, a, b) => {
+                let conds = self.of_block(cond, wanted, active)?;
+                // Each side where it is chosen, or may be.
+                let side = |not: bool| -> Vec<bool> {
+                    let chosen = |(cond, wanted): (&Known, &bool)| match cond {
+                        Known::Int(v) => *wanted && (*v == 0) == not,
+                        _ => *wanted,
+                    };
+                    conds.iter().zip(wanted).map(chosen).collect()
+                };
+                let (a, b) =
+                    (self.of_block(a, &side(false), active)?, self.of_block(b, &side(true), active)?);
+                let select = |((cond, a), b): ((Known, Known), Known)| match cond {
+                    Known::Int(0) => b,
+                    Known::Int(_) => a,
+                    cond => {
+                        let args: Option<Vec<Term>> = [cond, a, b].iter().map(Known::term).collect();
+                        known(args.map(|args| Term::Op(Op::Select, args)))
                     }
-                    let args: Option<Vec<Term>> = args.into_iter().collect();
-                    Ok(known(args.map(|args| Term::Op(Op::Select, args))))
-                }
-            },
+                };
+                conds.into_iter().zip(a).zip(b).map(select).collect()
+            }
             ValueKind::Call { function, args, .. } => {
-                let mut terms = Vec::new();
+                let mut given = Vec::new();
                 for arg in args {
-                    terms.push(self.value(arg, thread, active)?.term());
+                    given.push(self.of_block(arg, wanted, active)?);
                 }
-                let terms: Option<Vec<Term>> = terms.into_iter().collect();
-                Ok(known(terms.map(|terms| Term::Op(Op::Call(function.clone()), terms))))
+                let call = |thread: usize| {
+                    let terms: Option<Vec<Term>> = given.iter().map(|arg| arg[thread].term()).collect();
+                    known(terms.map(|terms| Term::Op(Op::Call(function.clone()), terms)))
+                };
+                (0..threads).map(call).collect()
             }
             ValueKind::Param(_)
             | ValueKind::BlockIdx(_)
             | ValueKind::Any(_)
             | ValueKind::Ballot(_)
-            | ValueKind::LeadingZeros(_) => Err(Stop::NotFollowed),
+            | ValueKind::LeadingZeros(_) => return Err(Stop::NotFollowed),
+        })
+    }
+
+    fn binary(&self, op: BinOp, a: Known, b: Known) -> Result<Known, Stop> {
+        match (a, b) {
+            (Known::Int(a), Known::Int(b)) => computed(op, a, b).map(Known::Int).ok_or(Stop::NotFollowed),
+            (Known::Parts(a), Known::Parts(b))
+                if self.simple == Some(op) && [&a, &b].iter().all(|p| p.number == Some(0)) =>
+            {
+                let content = a.content.with(&b.content, true);
+                Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
+            }
+            (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)))),
         }
     }
 }
