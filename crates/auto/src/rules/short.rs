@@ -1,4 +1,4 @@
-//! Reductions of few terms whose results are neighbours in memory: convolutions, stencils written
+//! Reductions with few neighbouring terms whose results are neighbours in memory: convolutions, stencils written
 //! as sums.
 //!
 //! Threads along so few terms would be idle for the most part, and their results would have to be
@@ -37,24 +37,21 @@ impl Rule for Short {
     }
 
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
-        let reductions = nest.reductions();
         let most = 2 * i64::from(target.warp_size);
-        let terms = |inames: &[loopwright_kernel_ir::Name]| {
-            let lengths = inames.iter().map(|n| bounds::length(nest.kernel, n));
-            lengths.product::<Option<i64>>()
-        };
-        let longest = reductions.iter().map(|(_, r)| terms(&r.inames)).collect::<Option<Vec<i64>>>();
-        let Some(longest) = longest.and_then(|all| all.into_iter().max()).filter(|n| *n <= most) else {
-            return Vec::new();
-        };
+        let lengths =
+            nest.rows().iter().map(|r| bounds::length(nest.kernel, r)).collect::<Option<Vec<i64>>>();
+        let longest = lengths.and_then(|all| all.into_iter().max()).filter(|n| *n <= most);
+        let Some(longest) = longest.filter(|_| !nest.is_map()) else { return Vec::new() };
         let best = nest.best(&nest.parallel());
         if !nest.inner.is_empty() || best.is_none_or(|x| nest.score(&x) <= 0.0) {
             return Vec::new();
         }
         let mut proposals = Map.propose(nest, target);
         for proposal in &mut proposals {
-            proposal.reason =
-                format!("{longest} terms are few: a thread for each result; {}", proposal.reason);
+            proposal.reason = format!(
+                "{longest} neighbouring terms are few: a thread for each result; {}",
+                proposal.reason
+            );
         }
         proposals
     }

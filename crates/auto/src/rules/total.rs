@@ -55,6 +55,15 @@ impl Rule for Total {
         let block = Proposal::new(format!("a single result: one block reduces `{r}`"))
             .step(split(r, 4 * THREADS))
             .step(tag(&[(format!("{r}_inner"), "thread.x")]));
-        vec![chunked, block]
+        // A table is divided by its rows.
+        let reductions = nest.reductions();
+        let outer = reductions.iter().flat_map(|(_, all)| &all.inames).find(|n| *n != r);
+        let rows = outer.map(|outer| {
+            let reason =
+                format!("a single result: a block for each `{outer}`, whose partial results are joined");
+            let tags = [(outer.to_string(), "block.x"), (format!("{r}_inner"), "thread.x")];
+            Proposal::new(reason).step(split(r, THREADS)).step(tag(&tags))
+        });
+        rows.into_iter().chain([chunked, block]).collect()
     }
 }
