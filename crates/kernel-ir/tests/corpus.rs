@@ -44,6 +44,8 @@ fn every_kernel_of_the_repository_reads_back() {
                 Err(d) => wrong += &format!("{}: reading back\n{}\n", file.display(), d.render()),
             },
             Err(_) if rest.contains("\n==== refused") => {}
+            // Its test holds the refusals to the table in its README.
+            Err(_) if file.iter().any(|folder| folder == "from_loopy") => {}
             Err(d) => wrong += &format!("{}\n{}\n\n", file.display(), d.render()),
         }
     }

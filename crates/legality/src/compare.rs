@@ -159,7 +159,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let touches = |model: &Model<'_>| model.touches.get(array).cloned().unwrap_or_default();
         let (was, is) = (touches(self.old), touches(self.new));
         let linked = |(p, k): &(usize, usize)| self.links[*p].as_ref().is_some_and(|l| l.same[*k]);
-        let gone = was.iter().any(|(p, _)| self.outcome.gone.contains(p));
+        let gone = was.iter().any(|(p, _)| self.outcome.gone.contains(p)) || self.writes_elsewhere(array);
         if gone || !is.iter().all(linked) {
             if self.new.is_updated(array) && self.writes_stay(array, &was, &is)? {
                 self.outcome.same_in_the_end.insert(array.clone());
@@ -191,13 +191,24 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
+    /// Whether a part that wrote the array writes something else in the new form, as where a step gives
+    /// it another target.
+    fn writes_elsewhere(&self, array: &Name) -> bool {
+        self.links.iter().flatten().any(|link| {
+            let events = self.old.parts[link.old].events.iter().enumerate();
+            let mut writes = events.filter(|(_, e)| e.array == *array && e.touch != Touch::Read);
+            writes.any(|(k, _)| link.same.get(k) != Some(&true))
+        })
+    }
+
     /// Whether the writes and updates of an array in global memory are those of the old form, in its
     /// order. What is read of it is not asked.
     fn writes_stay(&mut self, array: &Name, was: &[(usize, usize)], is: &[(usize, usize)]) -> Result<bool> {
         let writes =
             |model: &Model<'_>, (p, k): &(usize, usize)| model.parts[*p].events[*k].touch != Touch::Read;
         let global = [self.old, self.new].iter().all(|model| model.space(array) == AddressSpace::Global);
-        let gone = was.iter().any(|at| writes(self.old, at) && self.outcome.gone.contains(&at.0));
+        let gone = was.iter().any(|at| writes(self.old, at) && self.outcome.gone.contains(&at.0))
+            || self.writes_elsewhere(array);
         let is: Vec<(usize, usize)> = is.iter().copied().filter(|at| writes(self.new, at)).collect();
         let linked = |(p, k): &(usize, usize)| self.links[*p].as_ref().is_some_and(|l| l.same[*k]);
         Ok(global && !gone && is.iter().all(linked) && self.pairs(array, &is)?.is_none())

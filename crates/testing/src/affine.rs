@@ -325,6 +325,14 @@ impl Maker {
             let some = self.rng.pick(&scalars);
             self.store(&loops, &[some]);
         }
+        // One of them is used for another value.
+        if self.rng.chance(25) {
+            let some = self.rng.pick(&scalars);
+            let cell = self.cell(&loops);
+            let value = self.mix(&[cell], &loops);
+            self.plain(&some, &value, &loops);
+            self.store(&loops, &[some]);
+        }
     }
 
     /// Temporary arrays of one shape.

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 54] = [
+pub const KINDS: [(&str, usize); 57] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -66,6 +66,9 @@ pub const KINDS: [(&str, usize); 54] = [
     ("extract_subst", 4),
     ("assignment_to_subst", 16),
     ("subst_to_assignment", 16),
+    ("move_statement", 16),
+    ("split_live_range", 14),
+    ("recognize_reduction", 14),
 ];
 
 /// A kind, by weight.
@@ -342,6 +345,45 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let parameters: Vec<String> = (0..axes).map(|k| format!("p{k}")).collect();
             let list = parameters.join(", ");
             format!("extract_subst(form_{array}, [{list}], {array}[{list}])")
+        }
+        "move_statement" => {
+            let mut places: Vec<Name> = kernel.instructions.iter().map(|i| i.id.clone()).collect();
+            places.extend(loops.paths.iter().filter_map(|p| p.last().cloned()));
+            let (what, other) = (any(rng, &places)?, any(rng, &places)?);
+            format!("move_statement({what}, {}={other})", rng.pick(&["before", "after"]))
+        }
+        "split_live_range" => {
+            let writers: Vec<(Name, Name)> = kernel
+                .instructions
+                .iter()
+                .filter(|i| kernel.temporary(&i.targets[0].array).is_some())
+                .map(|i| (i.targets[0].array.clone(), i.id.clone()))
+                .collect();
+            // Those that another instruction writes as well.
+            let again: Vec<(Name, Name)> = writers
+                .iter()
+                .filter(|(t, id)| writers.iter().any(|(u, other)| t == u && id > other))
+                .cloned()
+                .collect();
+            let (t, id) = any(rng, if again.is_empty() { &writers } else { &again })?;
+            format!("split_live_range({t}, {id})")
+        }
+        "recognize_reduction" => {
+            let own: Vec<(Name, Name)> = kernel
+                .instructions
+                .iter()
+                .filter_map(|i| Some((i.id.clone(), i.within.last()?.clone())))
+                .collect();
+            // Those that combine values into one element.
+            let adds = |(id, k): &&(Name, Name)| {
+                kernel.instruction(id).is_some_and(|i| {
+                    let index = &i.targets[0].index;
+                    mentions(&i.value, &i.targets[0].array) && !index.iter().any(|e| e.names().contains(k))
+                })
+            };
+            let chosen: Vec<(Name, Name)> = own.iter().filter(adds).cloned().collect();
+            let (id, k) = any(rng, if chosen.is_empty() { &own } else { &chosen })?;
+            format!("recognize_reduction({id}, {k})")
         }
         "subst_to_assignment" => {
             let rules: Vec<Name> = kernel.rules.iter().map(|r| r.name.clone()).collect();

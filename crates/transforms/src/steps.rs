@@ -21,6 +21,7 @@ mod loops {
     pub(super) mod index_set_split;
     pub(super) mod join_inames;
     pub(super) mod map_domain;
+    pub(super) mod move_statement;
     pub(super) mod peel;
     pub(super) mod rename_iname;
     pub(super) mod reorder;
@@ -41,6 +42,7 @@ mod storage {
     pub(super) mod privatize_temporary;
     pub(super) mod set_address_space;
     pub(super) mod set_layout;
+    pub(super) mod split_live_range;
     pub(super) mod swizzle;
     pub(super) mod tag_array_axes;
     pub(super) mod unprivatize_temporary;
@@ -50,6 +52,7 @@ mod storage {
 mod reductions {
     pub(super) mod map_to_atom;
     pub(super) mod realize_scan;
+    pub(super) mod recognize_reduction;
     pub(super) mod reduce_atomically;
     mod split_reduction;
     pub(super) mod split_reduction_inward;
@@ -121,6 +124,8 @@ steps! {
     loops::tile::Tile,
     loops::distribute::Distribute,
     loops::fuse_loops::FuseLoops,
+    loops::move_statement::MoveStatement,
+    storage::split_live_range::SplitLiveRange,
     storage::privatize_temporary::PrivatizeTemporary,
     storage::unprivatize_temporary::UnprivatizeTemporary,
     storage::alias_temporaries::AliasTemporaries,
@@ -133,6 +138,7 @@ steps! {
     storage::map_array::MapArray,
     loops::fuse_maximal::FuseMaximal,
     reductions::realize_scan::RealizeScan,
+    reductions::recognize_reduction::RecognizeReduction,
     copies::save_reload::SaveReload,
     parallelism::flatten_ragged::FlattenRagged,
     storage::cache_streaming::CacheStreaming,

@@ -334,9 +334,11 @@ class Steps:
         Legality
         --------
 
-        The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
-        each once, or do not depend on inames; other loops around them are also around all readers.
-        A writer may read the cell that it writes, but no other cell of `t`. All other reads of `t`
+        The writers of `t` have no predicates. Their subscripts are their inames, each once, or do not
+        depend on inames; other loops around them are also around all readers. The loops of their
+        reductions are sequential and have nothing else in them, and their bounds are functions of the
+        parameters: such a loop moves as a whole. A writer may read the cell that it writes, but no
+        other cell of `t`. All other reads of `t`
         are affine. It is proved by following values, or refuted with a counter-example, that each
         read of the buffer sees the value of its declared instance, and that the later computation
         reads the same values as before.
@@ -700,6 +702,60 @@ class Steps:
         """
         return self._step("fuse_loops", (*inames,), {"new": new})
 
+    def move_statement(
+        self, what: str, *, before: Optional[str] = None, after: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `move_statement(id, before=other)`: moves a statement, or a whole loop, to another place in
+        the order of the loop in which it stands.
+
+        Meaning
+        -------
+
+        What is moved, and what it is moved before or after (`after=other`), are given by the id of an
+        instruction or by the iname of a loop. In the innermost loop around both, or outside of all
+        loops, the first goes directly before or behind the second, with the loops in it. So a nest
+        comes next to another one with which it is to be fused, and a load in front of what it is
+        loaded for.
+
+        Legality
+        --------
+
+        In that loop, the loops around what is moved contain nothing else: cut them with
+        `distribute` first. With M the executions of what is moved, and P those
+        of what it passes, the step is legal if { (m, p) : m in M, p in P, in one iteration of the
+        loops around, both access one cell, one of them writes } is empty.
+
+        In text: `move_statement(load, before=store)`, `move_statement(i, after=j)`.
+        """
+        return self._step("move_statement", (what,), {"before": before, "after": after})
+
+    def split_live_range(self, temporary: str, from: str, *, new: Optional[str] = None) -> Kernel:
+        r"""
+        `split_live_range(t, id)`: from the instruction `id` on, which writes the temporary `t`, its
+        values are in a temporary of their own.
+
+        Meaning
+        -------
+
+        The new temporary has the shape, the type and the memory of the old one, and is called `t_2`,
+        or as `new=...` says. `id` writes it, and all instructions behind `id` in the order of the
+        loop tree access it; what `id` itself reads is the old one. A scalar that a kernel uses for
+        two things so stops tying them together: their loops can be distributed, moved and fused
+        apart.
+
+        Legality
+        --------
+
+        `t` bounds no loop, and no step has made copies of it. The step is legal if every read still
+        sees the value that it saw: { w -> r : r sees what w wrote to `t`, one of them is behind the
+        cut and the other one is not } is empty. A value that is carried around a loop to an earlier
+        instruction, or that `id` writes in some instances only, is refused with such a pair.
+
+        In text: `split_live_range(t, id)`, `split_live_range(t, id, new=u)`.
+        """
+        return self._step("split_live_range", (temporary, from), {"new": new})
+
     def privatize_temporary(self, temporary: str, *inames: Names) -> Kernel:
         r"""
         `privatize_temporary(t, [i])`: gives a temporary a copy for each value of an iname.
@@ -1053,6 +1109,36 @@ class Steps:
         """
         return self._step("realize_scan", (sweep, point), {})
 
+    def recognize_reduction(self, id: str, iname: str) -> Kernel:
+        r"""
+        `recognize_reduction(id, k)`: a loop in which an instruction adds to one element becomes a
+        reduction.
+
+        Meaning
+        -------
+
+        `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
+        reduction, which other steps can split, spread over threads and blocks, and scan. The
+        operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes in
+        the same way, and keeps its `origin`, with which `run --verify` compares.
+
+        Floating-point values are then added to the sum of the others, which begins with zero,
+        instead of to `acc`, and later steps may add them in any order: they are rounded differently.
+
+        Legality
+        --------
+
+        The loop over `k` is untagged and contains nothing but the instruction, in the declared
+        kernel as well. The element does not depend on `k`, `e` does not read its array, and there is
+        no condition. So { (e, f) : e, f write other elements than the one, or read what the loop
+        writes } is empty, and the values are combined with the element and nothing else. The types
+        of the element and of `e` are both integers or both floating-point, the element's of at least
+        32 bits; sums and products of integers are the same modulo a power of two in any order.
+
+        In text: `recognize_reduction(id, k)`.
+        """
+        return self._step("recognize_reduction", (id, iname), {})
+
     def save_reload(self, temporary: str, *, name: Optional[str] = None) -> Kernel:
         r"""
         `save_reload(t)`: saves a private or shared temporary in global memory where a device kernel
@@ -1384,11 +1470,14 @@ class Steps:
         Legality
         --------
 
-        The rule's value has no reductions, and reads only arguments that the kernel does not write,
-        at affine subscripts; it divides no integer by a variable; its parameters stand in subscripts
-        only, and its type, f32 or f64, does not depend on where it is used. Uses have affine
-        arguments and are not themselves in subscripts. The box has to be within the arrays that the
-        value reads, as the declared kernel of a text has to prove.
+        The rule's value reads only arguments that the kernel does not write, at affine subscripts; it
+        divides no integer by a variable; its parameters stand in subscripts only, and its type, f32
+        or f64, does not depend on where it is used. It may be a sum, product, minimum or maximum, or
+        have such reductions in it, over inames whose bounds are functions of the kernel's
+        parameters: the new instruction has loops of its own over copies of them. Uses have affine
+        arguments and are not themselves in subscripts; reductions are compared up to the names of
+        inames with equal bounds. The box has to be within the arrays that the value reads, as the
+        declared kernel of a text has to prove.
 
         In text: `subst_to_assignment(f)`.
         """

@@ -5,7 +5,10 @@
 //! from both, or new in both. Both forms are changed in the same way, so that the roles of
 //! instructions and their maps still relate them.
 
-use loopwright_kernel_ir::{Diagnostic, Diagnostics, Expr, KernelData, LoopKernel, Name, Rule};
+use loopwright_kernel_ir::{
+    DType, Diagnostic, Diagnostics, Expr, KernelData, LoopKernel, Name, Rule, Type, TypeTable, TypedKind,
+    ValueType,
+};
 
 /// All uses of a rule in the kernel's expressions: the instruction, and the arguments.
 pub(crate) fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, Vec<Expr>)> {
@@ -64,4 +67,21 @@ pub(crate) fn is_of_its_own_type(e: &Expr) -> bool {
             | Expr::Subscript(_)
             | Expr::Cast(..)
     )
+}
+
+/// The expression such that every context computes it as an assignment to this type does.
+pub(crate) fn in_its_type(data: &KernelData, e: &Expr, dtype: DType) -> Option<Expr> {
+    let table = TypeTable::new(data);
+    let assigned = table.typed(e, dtype, None).ok()?;
+    let own = table.type_of(e).ok()? == ValueType::Of(Type::Known(dtype));
+    if own && is_of_its_own_type(e) && dtype.is_float() && table.typed_alone(e, None).ok()? == assigned {
+        return Some(e.clone());
+    }
+    let cast = Expr::Cast(dtype.into(), e.clone().into());
+    let TypedKind::Cast(inside) = table.typed_alone(&cast, None).ok()?.kind else { return None };
+    let same = match &assigned.kind {
+        TypedKind::Convert(converted) => *converted == inside || assigned == *inside,
+        _ => assigned == *inside,
+    };
+    same.then_some(cast)
 }

@@ -1,8 +1,7 @@
 //! Replaces the reads of a temporary by the expression that computes it.
 
 use loopwright_kernel_ir::{
-    Aff, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Role, Rule, Type, TypeTable,
-    TypedKind, ValueType,
+    Aff, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Role, Rule, Type,
 };
 use loopwright_legality::{Judgement, judge, operands_stay, sees_only};
 
@@ -10,7 +9,7 @@ use crate::{
     Transform,
     rewrite::{
         map_expressions, require_temporary,
-        rules::{is_of_its_own_type, redeclare},
+        rules::{in_its_type, redeclare},
         tree::without,
     },
 };
@@ -150,23 +149,6 @@ fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction
     let outer = writer.within.iter().filter(|n| !parameters.contains(n)).cloned().collect();
     let rule = Rule { name: t.clone(), parameters, value };
     Ok((writer, Definition { id: id.clone(), rule, outer, changes }))
-}
-
-/// The expression such that every context computes it as an assignment to this type does.
-fn in_its_type(data: &KernelData, e: &Expr, dtype: DType) -> Option<Expr> {
-    let table = TypeTable::new(data);
-    let assigned = table.typed(e, dtype, None).ok()?;
-    let own = table.type_of(e).ok()? == ValueType::Of(Type::Known(dtype));
-    if own && is_of_its_own_type(e) && dtype.is_float() && table.typed_alone(e, None).ok()? == assigned {
-        return Some(e.clone());
-    }
-    let cast = Expr::Cast(dtype.into(), e.clone().into());
-    let TypedKind::Cast(inside) = table.typed_alone(&cast, None).ok()?.kind else { return None };
-    let same = match &assigned.kind {
-        TypedKind::Convert(converted) => *converted == inside || assigned == *inside,
-        _ => assigned == *inside,
-    };
-    same.then_some(cast)
 }
 
 /// Refuses kernels in which steps have changed what the temporary's cells are, or copied them.

@@ -1,0 +1,297 @@
+//! Makes a reduction of a loop that accumulates.
+
+use loopwright_kernel_ir::{
+    Access, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Part, PartRef,
+    Reduce, Tag, Tree, Type, TypeTable, ValueType,
+};
+use loopwright_legality::Judgement;
+
+use crate::{
+    Transform, names,
+    rewrite::{
+        body_of, element, require_iname,
+        rules::{in_its_type, redeclare},
+        tree, unknown_instruction,
+    },
+};
+
+step! {
+    /// `recognize_reduction(id, k)`: a loop in which an instruction adds to one element becomes a
+    /// reduction.
+    ///
+    /// # Meaning
+    ///
+    /// `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
+    /// reduction, which other steps can split, spread over threads and blocks, and scan. The
+    /// operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes in
+    /// the same way, and keeps its `origin`, with which `run --verify` compares.
+    ///
+    /// Floating-point values are then added to the sum of the others, which begins with zero,
+    /// instead of to `acc`, and later steps may add them in any order: they are rounded differently.
+    ///
+    /// # Legality
+    ///
+    /// The loop over `k` is untagged and contains nothing but the instruction, in the declared
+    /// kernel as well. The element does not depend on `k`, `e` does not read its array, and there is
+    /// no condition. So { (e, f) : e, f write other elements than the one, or read what the loop
+    /// writes } is empty, and the values are combined with the element and nothing else. The types
+    /// of the element and of `e` are both integers or both floating-point, the element's of at least
+    /// 32 bits; sums and products of integers are the same modulo a power of two in any order.
+    ///
+    /// In text: `recognize_reduction(id, k)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel rows(x: f32[n, m], y: f32[n], n: i32, m: i32)
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// temp acc: f32 private
+    /// for i {
+    ///     acc = 0.0 {id=zero}
+    ///     for k {
+    ///         acc = acc + x[i, k] {id=add}
+    ///     }
+    ///     y[i] = acc {id=store}
+    /// }
+    /// ")?;
+    /// let steps = Pipeline::parse("recognize_reduction(add, k)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel rows(x: f32[n, m], y: f32[n], n: i32, m: i32)
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// temp acc: f32 private
+    /// acc = 0.0 {id=zero, inames=i}
+    /// acc = acc + sum(k, x[i, k]) {id=add, inames=i}
+    /// y[i] = acc {id=store, inames=i}
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RecognizeReduction as "recognize_reduction" {
+        /// The instruction.
+        pub id: Name = next("the instruction that accumulates"),
+        /// The iname of the loop.
+        pub iname: Name = next("the iname of the loop"),
+    }
+    table: "recognize_reduction(id, k)" => "–",
+    methods: {
+        /// See [`RecognizeReduction`].
+        fn recognize_reduction(&self, id: &str, iname: &str) -> Result<Self, Diagnostic> {
+            self.step(RecognizeReduction { id: id.into(), iname: iname.into() })
+        }
+    }
+}
+
+/// An accumulation: the value is the element, combined by an operator with terms.
+struct Accumulation {
+    operator: &'static str,
+    /// What is combined with it, of which all but the first are added or subtracted.
+    terms: Vec<(BinaryOp, Expr)>,
+    /// Whether the terms are subtracted from the element.
+    is_subtracted: bool,
+}
+
+/// What is added to the element in a chain of sums and differences. Each term is computed by itself,
+/// as in the chain, where it meets the element first.
+fn terms(e: &Expr, of: &Expr) -> Option<Vec<(BinaryOp, Expr)>> {
+    if e == of {
+        return Some(Vec::new());
+    }
+    let Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) = e else { return None };
+    if let Some(mut left) = terms(a, of) {
+        left.push((*op, (**b).clone()));
+        return Some(left);
+    }
+    let mut right = terms(b, of).filter(|_| *op == BinaryOp::Add)?;
+    right.insert(0, (BinaryOp::Add, (**a).clone()));
+    Some(right)
+}
+
+fn accumulation(value: &Expr, of: &Expr) -> Option<Accumulation> {
+    let one = |operator, term: &Expr| {
+        let terms = vec![(BinaryOp::Add, term.clone())];
+        Some(Accumulation { operator, terms, is_subtracted: false })
+    };
+    match value {
+        Expr::Binary(BinaryOp::Sub, a, b) if **a == *of => {
+            one("sum", b).map(|found| Accumulation { is_subtracted: true, ..found })
+        }
+        Expr::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => {
+            let terms = terms(value, of)?;
+            let begins = terms.first().is_some_and(|(op, _)| *op == BinaryOp::Add);
+            begins.then_some(Accumulation { operator: "sum", terms, is_subtracted: false })
+        }
+        Expr::Binary(BinaryOp::Mul, a, b) if **a == *of => one("product", b),
+        Expr::Binary(BinaryOp::Mul, a, b) if **b == *of => one("product", a),
+        Expr::Call { function, precision: None, args } => {
+            let operator = ["min", "max"].into_iter().find(|f| **f == **function)?;
+            match args.as_slice() {
+                [a, b] if a == of => one(operator, b),
+                [a, b] if b == of => one(operator, a),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A term in the type of the element, such that its sum is what the terms add to the element one by
+/// one: exactly for integers, up to rounding otherwise. `None` if it would not be.
+fn in_type(data: &KernelData, operator: &str, term: &Expr, dtype: DType) -> Option<Expr> {
+    let table = TypeTable::new(data);
+    let own = table.type_of(term).ok()?;
+    let same = own == ValueType::Of(Type::Known(dtype));
+    let alike = match &own {
+        ValueType::Of(Type::Known(DType::Bool)) | ValueType::Of(Type::Open(_)) => false,
+        // Of a wider type, differences would be lost.
+        ValueType::Of(Type::Known(t)) if t.is_float() => dtype.is_float() && t.bytes() <= dtype.bytes(),
+        ValueType::FloatLiteral => dtype.is_float(),
+        _ => !dtype.is_float(),
+    };
+    let takes = match operator {
+        "min" | "max" => same && dtype.is_integer(),
+        _ => alike && (dtype.is_float() || dtype.is_integer()) && dtype.bytes() >= 4,
+    };
+    if !takes {
+        return None;
+    }
+    // What a reduction takes is computed in its own type.
+    let alone = table.typed_alone(term, None).ok();
+    match same && alone.is_some() && alone == table.typed(term, dtype, None).ok() {
+        true => Some(term.clone()),
+        false => in_its_type(data, term, dtype),
+    }
+}
+
+impl RecognizeReduction {
+    fn refuse(&self, why: String, help: &str) -> Diagnostic {
+        let (id, iname) = (&self.id, &self.iname);
+        let message = format!("the loop over `{iname}` is no reduction by `{id}`: {why}");
+        Diagnostic::new("not-a-reduction", message).help(help)
+    }
+
+    /// The new value of the instruction.
+    fn value(&self, data: &KernelData, i: &Instruction) -> Result<Expr, Diagnostic> {
+        let k = &self.iname;
+        let [Access { array, index }] = i.targets.as_slice() else {
+            return Err(self.refuse("it writes several elements".into(), "use an instruction for each"));
+        };
+        if i.predicate.is_some() || i.update.is_some() || i.scan.is_some() || i.atom.is_some() {
+            return Err(self.refuse(
+                "it has a condition, is an update, or a step has decided how it runs".into(),
+                "write `acc = if(c, acc + e, acc)` as `acc = acc + if(c, e, 0)`",
+            ));
+        }
+        let own =
+            data.definitions.iter().any(|d| d.value.mentions(k)) || i.map.values().any(|v| v.mentions(k));
+        if own || i.map.contains_key(k) {
+            return Err(self.refuse(format!("a step has changed what `{k}` is"), "apply the step earlier"));
+        }
+        if index.iter().any(|e| e.names().contains(k)) {
+            return Err(self.refuse(
+                format!("it writes another element for each `{k}`"),
+                "only values that are combined into one element are a reduction",
+            ));
+        }
+        let of = element(array, index.clone());
+        let Some(found) = accumulation(&i.value, &of) else {
+            return Err(self.refuse(
+                format!("its value does not combine `{of}` with something by `+`, `-`, `*`, `min` or `max`"),
+                "write it as `acc = acc + e`",
+            ));
+        };
+        for (_, term) in &found.terms {
+            if term.names().contains(array) || term.accesses().iter().any(|a| a.array == *array) {
+                return Err(self.refuse(
+                    format!("what it adds reads `{array}` as well"),
+                    "only a value that does not depend on what was added before can be",
+                ));
+            }
+        }
+        let dtype = data.array(array).and_then(|a| a.dtype.known());
+        let mut term: Option<Expr> = None;
+        for (op, e) in &found.terms {
+            let Some(e) = dtype.and_then(|d| in_type(data, found.operator, e, d)) else {
+                return Err(self.refuse(
+                    format!("`{e}` would be combined in another type than that of `{of}`"),
+                    "sums and products are taken of integers, or of f32 and f64 into no narrower type, \
+                     `min` and `max` of integers of one type; cast what is added to the type of the \
+                     element",
+                ));
+            };
+            term = Some(match term {
+                Some(before) => Expr::binary(*op, before, e),
+                None => e,
+            });
+        }
+        let args = term.into_iter().collect();
+        let reduce =
+            Expr::Reduce(Reduce { op: Name::new(found.operator), inames: vec![k.clone()], args }.into());
+        Ok(match (found.operator, found.is_subtracted) {
+            ("sum", false) => Expr::binary(BinaryOp::Add, of, reduce),
+            ("sum", true) => Expr::binary(BinaryOp::Sub, of, reduce),
+            ("product", _) => Expr::binary(BinaryOp::Mul, of, reduce),
+            (operator, _) => {
+                Expr::Call { function: Name::new(operator), precision: None, args: vec![of, reduce] }
+            }
+        })
+    }
+
+    fn change(&self, data: &mut KernelData) -> Result<(), Diagnostic> {
+        let (id, k) = (&self.id, &self.iname);
+        let Some(instruction) = data.instruction(id).cloned() else {
+            return Err(unknown_instruction(data, id));
+        };
+        let body = body_of(&data.tree, k).unwrap_or_default().to_vec();
+        let leaves: Vec<&PartRef> = body.iter().flat_map(Tree::leaves).collect();
+        if leaves.is_empty() || data.tag(k) != Tag::Seq {
+            return Err(self.refuse(
+                format!("`{k}` is not a loop in the thread"),
+                "apply the step before its iname is tagged or split",
+            ));
+        }
+        let others: Vec<String> =
+            leaves.iter().filter(|l| l.instruction != *id).map(ToString::to_string).collect();
+        if !others.is_empty() {
+            let others = names::list(others.iter().map(String::as_str));
+            return Err(self.refuse(
+                format!("it also contains {others}"),
+                "`distribute` gives the instruction a loop of its own",
+            ));
+        }
+        if !data.parts(&instruction).iter().all(|part| leaves.contains(&part)) {
+            return Err(self.refuse("it contains only a part of it".into(), "it is a reduction already"));
+        }
+        let value = self.value(data, &instruction)?;
+        // Reductions in the term keep their numbers: they come before the one around them.
+        let number = instruction.reductions().len();
+        let leaf = |part| Tree::Leaf(PartRef { instruction: id.clone(), part });
+        let last = if number == 0 { Part::Whole } else { Part::Finish };
+        let last = PartRef { instruction: id.clone(), part: last };
+        let body = tree::replace_leaf(&body, &last, &[leaf(Part::Update(number))]);
+        let inside: Vec<Tree> =
+            vec![leaf(Part::Init(number)), Tree::Loop { iname: k.clone(), body }, leaf(Part::Finish)];
+        data.tree = tree::replace_loop(&data.tree, k, &|_| inside.clone());
+        for i in data.instructions.iter_mut().filter(|i| i.id == *id) {
+            i.within.retain(|n| n != k);
+            i.value = value.clone();
+        }
+        Ok(())
+    }
+}
+
+impl Transform for RecognizeReduction {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        require_iname(kernel, &self.iname)?;
+        if !kernel.declared().is_iname(&self.iname) || kernel.declared().instruction(&self.id).is_none() {
+            return Err(self.refuse("a step has made it".into(), "apply the step earlier"));
+        }
+        redeclare(kernel, &|data| self.change(data))
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("all instances of the loop combine into one element, which nothing else touches")
+    }
+}
