@@ -22,7 +22,15 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
         .collect();
     if let Some((s, i)) = any(rng, &segments(kernel)) {
-        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[8, 16])));
+        steps.extend(match rng.below(5) {
+            0 => Vec::new(),
+            // Segments of one tile, side by side, whose lengths differ.
+            1 => vec![
+                format!("split_iname({s}, {})", rng.pick(&[2, 4])),
+                format!("tag_inames({s}_inner: {})", rng.pick(&["vec", "ilp", "unroll", "thread.x"])),
+            ],
+            _ => vec![format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[8, 16]))],
+        });
         return steps;
     }
     if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {

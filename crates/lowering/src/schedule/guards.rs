@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Part};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part};
 
 use super::{Guarded, Node, Which, place::Place, planner::Planner};
 use crate::{
@@ -129,6 +129,56 @@ impl Planner<'_, '_> {
                 && !place.implies(&guard.canonical)?
             {
                 found.push(guard.clone());
+            }
+        }
+        for guard in self.guards_of_lanes(&parts)? {
+            if !found.contains(&guard)
+                && self.testable(&guard.canonical, place)
+                && (!uniform_only || self.uniform(&guard.canonical.aff))
+                && !place.implies(&guard.canonical)?
+            {
+                found.push(guard);
+            }
+        }
+        Ok(found)
+    }
+
+    /// For parts with lanes that load a scalar from data, or are in ranges that are read from such a
+    /// one: what holds if a guard of all of them holds for some lane, where that is the first one.
+    /// Under it, the first lane has loaded what stands for all lanes.
+    fn guards_of_lanes(&self, parts: &[usize]) -> Result<Vec<Guard>, Diagnostic> {
+        let analysis = self.analysis;
+        let by_lanes = |n: &Name| {
+            analysis.data.contains(n) && analysis.writers(n).any(|(_, writer)| !writer.lanes.is_empty())
+        };
+        let concerned = |p: &usize| {
+            let info = self.part(*p);
+            let mut targets = analysis.instruction(info).targets.iter();
+            targets.any(|target| by_lanes(&target.array))
+                || info.guards.iter().any(|g| g.canonical.aff.mentions_any(&by_lanes))
+        };
+        let mut found = Vec::new();
+        let Some((first, rest)) = parts.split_first() else { return Ok(found) };
+        if !parts.iter().any(concerned) {
+            return Ok(found);
+        }
+        let lanes = &self.part(*first).lanes;
+        for guard in &self.part(*first).guards {
+            let aff = &guard.canonical.aff;
+            let common =
+                rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical));
+            if !common || guard.canonical.kind != Kind::Ge || !aff.mentions_any(&|n| lanes.contains(n)) {
+                continue;
+            }
+            // Later lanes have less of it.
+            let mut others = aff.clone();
+            for lane in lanes {
+                others = others.sub(&Aff::var(lane).scale(aff.coefficient(lane))?)?;
+            }
+            let falls = lanes.iter().all(|lane| aff.coefficient(lane) <= 0);
+            if falls && !others.mentions_any(&|n| lanes.contains(n)) {
+                let canonical = self.of_first_lane(&guard.canonical, lanes)?;
+                found.push(Guard { declared: guard.declared.clone(), canonical });
             }
         }
         Ok(found)

@@ -203,6 +203,20 @@ impl Planner<'_, '_> {
             "no-bound",
             format!("the loop over `{iname}` has no bound for {} here", info.execution.part),
         );
+        let by_lanes = |n: &Name| {
+            let writers = || self.analysis.writers(n);
+            self.analysis.data.contains(n) && writers().any(|(_, writer)| !writer.lanes.is_empty())
+        };
+        let names = info.guards.iter().flat_map(|g| g.canonical.names());
+        if let Some(scalar) = names.into_iter().find(by_lanes) {
+            let lanes = self.analysis.writers(&scalar).flat_map(|(_, writer)| writer.lanes.clone());
+            let lanes: Vec<String> = lanes.map(|n| format!("`{n}`")).collect();
+            return refusal.help(format!(
+                "one loop serves all lanes of {0}, which load `{scalar}` each for itself, and it is not known \
+                 that all of them have one value, the first too: leave {0} a loop, or spread it over threads",
+                lanes.join(" and "),
+            ));
+        }
         if !converges {
             return refusal.help(
                 "give the iname a lower and an upper bound, loaded before the loop if they are \

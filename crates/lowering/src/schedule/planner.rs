@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Part, PerDim};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Part, PerDim};
 use loopwright_legality::Presence;
 use loopwright_target::Target;
 
@@ -65,7 +65,52 @@ impl<'a, 'k> Planner<'a, 'k> {
     }
 
     pub fn available(&self, name: &Name, place: &Place) -> bool {
-        place.bound.contains(name) || self.analysis.is_parameter(name) || self.data.contains(name)
+        place.bound.contains(name)
+            || self.analysis.is_parameter(name)
+            || self.data.contains(name) && self.has_value(name, place)
+    }
+
+    /// Whether a scalar that is read from data has a value here. Where lanes load it, outside of
+    /// their loops that of the first lane stands for all: so the first lane has to have loaded it,
+    /// and the others the same.
+    fn has_value(&self, scalar: &Name, place: &Place) -> bool {
+        self.analysis.writers(scalar).all(|(_, writer)| {
+            writer.lanes.is_empty()
+                || !self.differs_over(scalar, &writer.lanes, &mut Vec::new())
+                    && writer.guards.iter().all(|guard| {
+                        let first = self.of_first_lane(&guard.canonical, &writer.lanes);
+                        first.is_ok_and(|c| place.implies(&c).unwrap_or(false))
+                    })
+        })
+    }
+
+    /// Whether a temporary may have different values in these lanes. `asked` are those that the
+    /// question has come from.
+    fn differs_over(&self, temporary: &Name, lanes: &[Name], asked: &mut Vec<Name>) -> bool {
+        asked.push(temporary.clone());
+        let lookup = &self.analysis.lookup;
+        let mentions = |n: &Name| match lookup.expand(&Aff::var(n)) {
+            Ok(aff) => aff.mentions_any(&|n| lanes.contains(n)),
+            Err(_) => true,
+        };
+        self.analysis.writers(temporary).any(|(_, writer)| {
+            let instruction = self.analysis.instruction(writer);
+            instruction.reads().iter().any(|name| match lookup.array(name) {
+                None => mentions(name),
+                Some(array) if array.space != AddressSpace::Private => false,
+                // A recurrence counts as different.
+                Some(_) => asked.contains(name) || self.differs_over(name, lanes, asked),
+            })
+        })
+    }
+
+    /// A constraint in the first of these lanes.
+    pub fn of_first_lane(&self, c: &Constraint, lanes: &[Name]) -> Result<Constraint, Diagnostic> {
+        let least = |n: &Name| match lanes.contains(n) {
+            true => self.analysis.extents.get(n).map(|extent| extent.lower.clone()),
+            false => None,
+        };
+        Ok(Constraint { kind: c.kind, aff: c.aff.substitute(&least)? })
     }
 
     /// Whether a function has the same value for all threads of a block.

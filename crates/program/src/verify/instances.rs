@@ -27,7 +27,7 @@ use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::{
     cases::case_with,
-    reading::{Given, Named, Reading, Scope, ScopeId},
+    reading::{Given, Named, OfLanes, Reading, Scope, ScopeId},
 };
 use crate::{Instances, LeafId, Program, Step};
 
@@ -375,12 +375,37 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
+    /// Whether a scalar, read where that of the first lane stands for all of them, has been given
+    /// there: what one of the statements that give it runs under has to hold in the first lane.
+    fn of_lanes(&mut self, name: &Name, scope: ScopeId, given: &[OfLanes]) -> Result<Option<Misfit>> {
+        let rows = [self.context, &self.reading.scope(scope).rows].concat();
+        let premises = self.premises(rows.clone())?;
+        'given: for of in given.iter().filter(|of| of.scalar == *name) {
+            let under = self.reading.scope(of.scope);
+            let Some(first) = of.first.as_ref().filter(|_| !under.unread && under.either.is_empty()) else {
+                continue;
+            };
+            for c in &under.rows {
+                let value = |n: &Name| first.iter().find(|(own, _)| own == n).map(|(_, at)| at.clone());
+                let c = Constraint { kind: c.kind, aff: c.aff.substitute(&value)? };
+                if !self.implied(&premises, &c)? {
+                    continue 'given;
+                }
+            }
+            return Ok(None);
+        }
+        Ok(Some(Misfit { flaw: Flaw::Index(name.clone()), case: System::new(&rows)?, exact: false }))
+    }
+
     fn named(&mut self, named: &Named) -> Result<Option<Misfit>> {
         let (name, scope, equal) = match named {
             Named::Unread { name, scope } => {
                 let rows = [self.context, &self.reading.scope(*scope).rows].concat();
                 let flaw = Flaw::Index(name.clone());
                 return Ok(Some(Misfit { flaw, case: System::new(&rows)?, exact: false }));
+            }
+            Named::OfLanes { name, scope, behind } => {
+                return self.of_lanes(name, *scope, &self.reading.of_lanes[..*behind]);
             }
             Named::Index { name, scope, value, meaning } => {
                 (name, *scope, Constraint::equal(value, meaning)?)

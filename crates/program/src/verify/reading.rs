@@ -27,10 +27,12 @@ pub(super) use sets::{
     ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
+pub(super) use scalars::OfLanes;
+
 use super::integers::Asked;
 use crate::{
-    Async, DeviceKernel, Instances, Leaf, LeafId, MemRef, Memory, Program, Purpose, Scope as SyncScope, Step,
-    Stmt, Value,
+    Async, DeviceKernel, Instances, Leaf, LeafId, Memory, Program, Purpose, Scope as SyncScope, Step, Stmt,
+    Value,
 };
 
 /// A device kernel as sets.
@@ -57,6 +59,8 @@ pub(super) struct Reading<'p> {
     pub named: Vec<Named>,
     /// Scalars of the kernel whose values are read from data.
     pub data: BTreeSet<Name>,
+    /// The statements that give lanes values of such scalars.
+    pub of_lanes: Vec<OfLanes>,
     /// What is known of them wherever they are given a value.
     known: BTreeMap<Name, Vec<Constraint>>,
     terms: Terms,
@@ -130,6 +134,7 @@ impl<'p> Reading<'p> {
             done: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
+            of_lanes: Vec::new(),
             known: BTreeMap::new(),
             terms,
             bound: host.iter().map(|(name, ..)| name.clone()).collect(),
@@ -192,22 +197,6 @@ impl<'p> Reading<'p> {
     /// The array from which the value of this name is read.
     pub fn load_of(&self, name: &Name) -> Option<Name> {
         self.loads.get(name).map(|load| load.array.clone())
-    }
-
-    /// The scalar of the kernel that an element stands for, where constraints are over instances
-    /// and some mention it.
-    pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
-        let name = self.array_name(element.memory);
-        let spoken_of =
-            |leaf: &Leaf| leaf.instances.iter().flat_map(|i| &i.constraints).any(|c| c.aff.mentions(&name));
-        if self.terms != Terms::Instances
-            || element.subscripts.iter().any(|s| s.as_int() != Some(0))
-            || !self.program.leaves.iter().any(spoken_of)
-        {
-            return None;
-        }
-        self.data.insert(name.clone());
-        Some(name)
     }
 
     /// Adds what holds everywhere.

@@ -15,10 +15,95 @@ use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::Result;
 
-use super::{Named, Reading, Terms};
-use crate::{BinOp, Destination, LeafId, Memory, Purpose, Stmt, Value, ValueKind, VarId};
+use super::{Named, Reading, ScopeId, Terms};
+use crate::{BinOp, Destination, Leaf, LeafId, MemRef, Memory, Purpose, Stmt, Value, ValueKind, VarId};
+
+/// A statement that gives lanes a scalar that is read from data.
+pub(in crate::verify) struct OfLanes {
+    pub scalar: Name,
+    pub scope: ScopeId,
+    /// What has to be put in for inames to be at the first lane; `None` if that is not known.
+    pub first: Option<Vec<(Name, Aff)>>,
+}
 
 impl Reading<'_> {
+    /// The scalar of the kernel that an array holds, for each lane where these have one each, if
+    /// constraints are over instances and some mention it.
+    fn scalar_of_array(&mut self, element: &MemRef) -> Option<Name> {
+        let name = self.array_name(element.memory);
+        let spoken_of =
+            |leaf: &Leaf| leaf.instances.iter().flat_map(|i| &i.constraints).any(|c| c.aff.mentions(&name));
+        if self.terms != Terms::Instances || !self.program.leaves.iter().any(spoken_of) {
+            return None;
+        }
+        self.data.insert(name.clone());
+        Some(name)
+    }
+
+    /// The scalar of the kernel that an element stands for, where it is read. That of the first lane
+    /// stands for all: that it has been given is checked later ([`Named::OfLanes`]).
+    pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
+        if element.subscripts.iter().any(|s| s.as_int() != Some(0)) {
+            return None;
+        }
+        let name = self.scalar_of_array(element)?;
+        if matches!(element.memory, Memory::Private(_)) && !element.subscripts.is_empty() {
+            let (scope, behind) = (self.scope, self.of_lanes.len());
+            self.named.push(Named::OfLanes { name: name.clone(), scope, behind });
+        }
+        Some(name)
+    }
+
+    /// Takes note of a statement that gives lanes a scalar. If it may give them different ones, that
+    /// of the first lane stands for no other.
+    fn give_lanes(&mut self, scalar: &Name, to: &MemRef, value: Option<&Value>) -> Result<()> {
+        let mut first = Some(Vec::new());
+        for subscript in &to.subscripts {
+            let at = self.aff(subscript)?;
+            let own = at.as_ref().and_then(|at| {
+                let name = at.names().into_iter().next();
+                match name {
+                    Some(name) => {
+                        let rest = at.sub(&Aff::var(&name)).ok()?.as_constant()?;
+                        Some(vec![(name, Aff::constant(rest.checked_neg()?))])
+                    }
+                    None => (at.as_constant() == Some(0)).then(Vec::new),
+                }
+            });
+            first = first.zip(own).map(|(mut all, own)| {
+                all.extend(own);
+                all
+            });
+        }
+        if let Some(lanes) = &first
+            && value.is_none_or(|value| self.differs_over(value, lanes))
+        {
+            first = None;
+        }
+        self.of_lanes.push(OfLanes { scalar: scalar.clone(), scope: self.scope, first });
+        Ok(())
+    }
+
+    /// Whether a value may differ between these lanes: it mentions one of them, or what is not known
+    /// to be the same for them.
+    fn differs_over(&self, value: &Value, lanes: &[(Name, Aff)]) -> bool {
+        let mut differs = false;
+        value.visit(&mut |part| {
+            differs |= match &part.kind {
+                ValueKind::Var(var) => {
+                    let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
+                    meaning.is_none_or(|aff| aff.mentions_any(&|n| lanes.iter().any(|(lane, _)| lane == n)))
+                }
+                ValueKind::Load(from) => {
+                    matches!(from.memory, Memory::Private(_))
+                        && !from.subscripts.iter().all(|s| s.as_int().is_some())
+                }
+                _ => false,
+            };
+        });
+        differs
+    }
+
     /// What is known of the scalars that are read from data.
     pub fn facts(&self) -> impl Iterator<Item = &Constraint> {
         self.known.values().flatten()
@@ -99,7 +184,7 @@ impl Reading<'_> {
                 let meaning = self.kernel.vars.get(var.0)?.meaning.as_ref()?;
                 Some((self.scalar_held(meaning)?.clone(), Some(var)))
             }
-            Destination::Elements(to) => Some((self.scalar_of_instances(to.element)?, None)),
+            Destination::Elements(to) => Some((self.scalar_of_array(to.element)?, None)),
         }
     }
 
@@ -109,6 +194,15 @@ impl Reading<'_> {
         if holder.is_none() {
             // Of what an element of memory holds nothing is known.
             self.known.insert(scalar.clone(), Vec::new());
+            if let Some(Destination::Elements(to)) = stmt.destination()
+                && !to.element.subscripts.is_empty()
+            {
+                let value = match stmt {
+                    Stmt::Store { value, .. } => Some(value),
+                    _ => None,
+                };
+                self.give_lanes(&scalar, to.element, value)?;
+            }
         }
         let scope = &self.scopes[self.scope];
         let mut rows = scope.rows.iter().chain(scope.either.iter().flatten());
