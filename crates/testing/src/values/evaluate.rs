@@ -179,9 +179,15 @@ impl<'a> Machine<'a> {
         if function == "lowest" || function == "highest" {
             let t = self.settle(own, want)?;
             let (low, high) = if t.is_float() { (0, 0) } else { super::number::range(t) };
+            // Of the types of eight bits, the page has the greatest numbers.
+            let end = match t {
+                DType::E4M3 => 448.0,
+                DType::E5M2 => 57344.0,
+                _ => f64::INFINITY,
+            };
             return Ok(match (t.is_float(), function) {
-                (true, "lowest") => Value::Float(t, f64::NEG_INFINITY),
-                (true, _) => Value::Float(t, f64::INFINITY),
+                (true, "lowest") => Value::Float(t, -end),
+                (true, _) => Value::Float(t, end),
                 (false, "lowest") => Value::Int(t, low),
                 (false, _) => Value::Int(t, high),
             });

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Pipelines that `auto` finds, beside those that were written by hand. On the machine with the GPU:
+#
+#   benches/gpu/auto.sh measure [OPTION...]  times both, kernel by kernel; options of auto.py
+#   benches/gpu/auto.sh check                both at small sizes, on the GPU, against the reference
+#
+# LOOPWRIGHT is the command; by default `cargo run --release`, built once.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if [ -z "${LOOPWRIGHT:-}" ]; then
+    cargo build --quiet --release --bin loopwright
+    export LOOPWRIGHT=target/release/loopwright
+fi
+
+case "${1:-}" in
+measure)
+    python3 benches/gpu/auto.py "${@:2}"
+    ;;
+check)
+    python3 benches/gpu/auto.py --check "${@:2}"
+    ;;
+*)
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac
