@@ -87,7 +87,9 @@ def check(name, sizes):
     for form in ["--auto", *map(str, pipelines)]:
         out, why = run(kernel, form, sizes, ["--verify"])
         right = out is not None and "verified" in out
-        wrong += not right
+        # A form for other lengths, which is refused at these.
+        others = why.startswith("error[assumption]")
+        wrong += not right and not others
         print(f"{name} {Path(form).stem}: {'right' if right else why or out}", flush=True)
     return wrong
 
