@@ -70,6 +70,8 @@ pub(super) struct Reading<'p> {
     values: Vec<Option<(Aff, Vec<usize>)>>,
     /// How often each variable is assigned in the text.
     assigned: Vec<usize>,
+    /// The loops around the last assignment of each variable that has been read; `None` without one.
+    within: Vec<Option<Vec<usize>>>,
     /// Whether a variable was computed from a scalar that has got another value since.
     stale: Vec<bool>,
     scope: ScopeId,
@@ -140,6 +142,7 @@ impl<'p> Reading<'p> {
             bound: host.iter().map(|(name, ..)| name.clone()).collect(),
             values: vec![None; kernel.vars.len()],
             assigned,
+            within: vec![None; kernel.vars.len()],
             stale: vec![false; kernel.vars.len()],
             scope: 0,
             around: Vec::new(),
@@ -278,6 +281,9 @@ impl<'p> Reading<'p> {
                                 self.data.extend(meaning.names());
                             }
                         }
+                    }
+                    if let Some(slot) = self.within.get_mut(var.0) {
+                        *slot = Some(self.scopes[self.scope].loops.clone());
                     }
                     if let Some(slot) = self.values.get_mut(var.0) {
                         *slot = known.map(|aff| (aff, self.scopes[self.scope].loops.clone()));

@@ -87,13 +87,20 @@ impl Reading<'_> {
     /// Whether a value may differ between these lanes: it mentions one of them, or what is not known
     /// to be the same for them.
     fn differs_over(&self, value: &Value, lanes: &[(Name, Aff)]) -> bool {
+        let is_lane = |n: &Name| lanes.iter().any(|(lane, _)| lane == n);
         let mut differs = false;
         value.visit(&mut |part| {
             differs |= match &part.kind {
-                ValueKind::Var(var) => {
-                    let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
-                    meaning.is_none_or(|aff| aff.mentions_any(&|n| lanes.iter().any(|(lane, _)| lane == n)))
-                }
+                ValueKind::Var(var) => match self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
+                    Some(aff) => aff.mentions_any(&is_lane),
+                    // What has been computed outside of the loops over the lanes is one value.
+                    None => {
+                        let loops = self.within.get(var.0).and_then(Option::as_ref);
+                        let of_lanes = |number: &usize| self.loops[*number].inames.iter().any(is_lane);
+                        self.assigned.get(var.0) != Some(&1)
+                            || loops.is_none_or(|loops| loops.iter().any(of_lanes))
+                    }
+                },
                 ValueKind::Load(from) => {
                     matches!(from.memory, Memory::Private(_))
                         && !from.subscripts.iter().all(|s| s.as_int().is_some())
