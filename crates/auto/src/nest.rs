@@ -206,6 +206,12 @@ impl<'k> Nest<'k> {
         if width > 1 && begins && along.iter().all(whole) { width } else { 1 }
     }
 
+    /// The length of the longest of these inames' ranges, if all are known.
+    pub(crate) fn longest(&self, of: &[Name]) -> Option<i64> {
+        let lengths: Option<Vec<i64>> = of.iter().map(|n| bounds::length(self.kernel, n)).collect();
+        lengths?.into_iter().max()
+    }
+
     /// For each reduction, and each instruction in loops below the band, the iname that should be
     /// spread over threads: those of the rows that a block or a warp works on.
     pub fn rows(&self) -> Vec<Name> {

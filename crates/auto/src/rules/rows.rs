@@ -29,7 +29,7 @@ use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule, bounds,
+    Nest, Proposal, Rule,
     text::{names, split, split_as, tag},
 };
 
@@ -54,10 +54,8 @@ impl Rule for Rows {
             return Vec::new();
         }
         let warp = i64::from(target.warp_size);
-        let longest = rows.iter().map(|r| bounds::length(nest.kernel, r)).collect::<Option<Vec<i64>>>();
-        let longest = longest.and_then(|all| all.into_iter().max());
         let mut proposals = Vec::new();
-        if longest.is_some_and(|n| n <= 16 * warp) {
+        if nest.longest(&rows).is_some_and(|n| n <= 16 * warp) {
             proposals.push(by_warps(last, &parallel, &rows, warp));
         }
         proposals.extend(by_blocks(nest, &parallel, &rows, target));

@@ -1,5 +1,5 @@
-//! Reductions with few neighbouring terms whose results are neighbours in memory: convolutions, stencils written
-//! as sums.
+//! Reductions with few neighbouring terms whose results are neighbours in memory: convolutions,
+//! stencils written as sums.
 //!
 //! Threads along so few terms would be idle for the most part, and their results would have to be
 //! joined. Each thread computes a result, and neighbouring results go to neighbouring threads, as
@@ -27,7 +27,7 @@
 use loopwright_lowering::Target;
 
 use super::map::Map;
-use crate::{Nest, Proposal, Rule, bounds};
+use crate::{Nest, Proposal, Rule};
 
 pub struct Short;
 
@@ -38,9 +38,7 @@ impl Rule for Short {
 
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
         let most = 2 * i64::from(target.warp_size);
-        let lengths =
-            nest.rows().iter().map(|r| bounds::length(nest.kernel, r)).collect::<Option<Vec<i64>>>();
-        let longest = lengths.and_then(|all| all.into_iter().max()).filter(|n| *n <= most);
+        let longest = nest.longest(&nest.rows()).filter(|n| *n <= most);
         let Some(longest) = longest.filter(|_| !nest.is_map()) else { return Vec::new() };
         let best = nest.best(&nest.parallel());
         if !nest.inner.is_empty() || best.is_none_or(|x| nest.score(&x) <= 0.0) {

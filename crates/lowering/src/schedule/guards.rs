@@ -118,21 +118,13 @@ impl Planner<'_, '_> {
             return Ok(Vec::new());
         }
         let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for guard in &self.part(*first).guards {
-            let common =
-                rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical));
-            if common
-                && !found.iter().any(|g: &Guard| g.canonical == guard.canonical)
-                && self.testable(&guard.canonical, place)
-                && (!uniform_only || self.uniform(&guard.canonical.aff))
-                && !place.implies(&guard.canonical)?
-            {
-                found.push(guard.clone());
-            }
-        }
-        for guard in self.guards_of_lanes(&parts)? {
-            if !found.contains(&guard)
+        let common = |guard: &&Guard| {
+            rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical))
+        };
+        let own = self.part(*first).guards.iter().filter(common).cloned();
+        let mut found: Vec<Guard> = Vec::new();
+        for guard in own.chain(self.guards_of_lanes(&parts)?) {
+            if !found.iter().any(|g| g.canonical == guard.canonical)
                 && self.testable(&guard.canonical, place)
                 && (!uniform_only || self.uniform(&guard.canonical.aff))
                 && !place.implies(&guard.canonical)?
@@ -148,9 +140,7 @@ impl Planner<'_, '_> {
     /// Under it, the first lane has loaded what stands for all lanes.
     fn guards_of_lanes(&self, parts: &[usize]) -> Result<Vec<Guard>, Diagnostic> {
         let analysis = self.analysis;
-        let by_lanes = |n: &Name| {
-            analysis.data.contains(n) && analysis.writers(n).any(|(_, writer)| !writer.lanes.is_empty())
-        };
+        let by_lanes = |n: &Name| self.is_loaded_by_lanes(n);
         let concerned = |p: &usize| {
             let info = self.part(*p);
             let mut targets = analysis.instruction(info).targets.iter();

@@ -203,12 +203,8 @@ impl Planner<'_, '_> {
             "no-bound",
             format!("the loop over `{iname}` has no bound for {} here", info.execution.part),
         );
-        let by_lanes = |n: &Name| {
-            let writers = || self.analysis.writers(n);
-            self.analysis.data.contains(n) && writers().any(|(_, writer)| !writer.lanes.is_empty())
-        };
         let names = info.guards.iter().flat_map(|g| g.canonical.names());
-        if let Some(scalar) = names.into_iter().find(by_lanes) {
+        if let Some(scalar) = names.into_iter().find(|n| self.is_loaded_by_lanes(n)) {
             let lanes = self.analysis.writers(&scalar).flat_map(|(_, writer)| writer.lanes.clone());
             let lanes: Vec<String> = lanes.map(|n| format!("`{n}`")).collect();
             return refusal.help(format!(

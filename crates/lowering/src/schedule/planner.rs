@@ -70,6 +70,12 @@ impl<'a, 'k> Planner<'a, 'k> {
             || self.data.contains(name) && self.has_value(name, place)
     }
 
+    /// Whether this is a scalar that is read from data, and lanes load it.
+    pub fn is_loaded_by_lanes(&self, name: &Name) -> bool {
+        self.analysis.data.contains(name)
+            && self.analysis.writers(name).any(|(_, writer)| !writer.lanes.is_empty())
+    }
+
     /// Whether a scalar that is read from data has a value here. Where lanes load it, outside of
     /// their loops that of the first lane stands for all: so the first lane has to have loaded it,
     /// and the others the same.

@@ -27,7 +27,7 @@ pub(super) use sets::{
     ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
-pub(super) use scalars::OfLanes;
+pub(super) use scalars::{OfLanes, declared_of};
 
 use super::integers::Asked;
 use crate::{
@@ -238,7 +238,7 @@ impl<'p> Reading<'p> {
         }
         scope.loads.push(load.clone());
         scope.exact = false;
-        scope.rows.extend(self.declared_of(&load.array, &Aff::var(name)));
+        scope.rows.extend(declared_of(&self.program.facts, &load.array, &Aff::var(name)));
     }
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {

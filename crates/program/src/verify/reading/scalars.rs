@@ -26,6 +26,20 @@ pub(in crate::verify) struct OfLanes {
     pub first: Option<Vec<(Name, Aff)>>,
 }
 
+/// What is declared of the values of an array's elements, of one of them.
+pub(in crate::verify) fn declared_of(facts: &[Fact], array: &Name, value: &Aff) -> Vec<Constraint> {
+    let mut known = Vec::new();
+    for fact in facts {
+        let Fact::Range { array: of, lower, upper } = fact else { continue };
+        if of == array {
+            let low = lower.as_ref().and_then(|e| Constraint::le(&e.to_aff()?, value).ok());
+            let high = upper.as_ref().and_then(|e| Constraint::lt(value, &e.to_aff()?).ok());
+            known.extend(low.into_iter().chain(high));
+        }
+    }
+    known
+}
+
 impl Reading<'_> {
     /// The scalar of the kernel that an array holds, for each lane where these have one each, if
     /// constraints are over instances and some mention it.
@@ -116,20 +130,6 @@ impl Reading<'_> {
         self.known.values().flatten()
     }
 
-    /// What is declared of the values of an array's elements, of one of them.
-    pub(super) fn declared_of(&self, array: &Name, value: &Aff) -> Vec<Constraint> {
-        let mut known = Vec::new();
-        for fact in &self.program.facts {
-            let Fact::Range { array: of, lower, upper } = fact else { continue };
-            if of == array {
-                let low = lower.as_ref().and_then(|e| Constraint::le(&e.to_aff()?, value).ok());
-                let high = upper.as_ref().and_then(|e| Constraint::lt(value, &e.to_aff()?).ok());
-                known.extend(low.into_iter().chain(high));
-            }
-        }
-        known
-    }
-
     /// Takes note of a value that a scalar gets. Of the scalar is known what holds for all of them.
     pub(super) fn know_scalar(&mut self, value: &Value, scalar: Name) -> Result<()> {
         let rows = self.range_of(value, &Aff::var(&scalar))?;
@@ -157,7 +157,9 @@ impl Reading<'_> {
             ValueKind::Load(from) => {
                 let Memory::Global(global) = from.memory else { return Ok(Vec::new()) };
                 let read_only = self.program.globals.get(global).filter(|g| !g.written);
-                return Ok(read_only.map_or_else(Vec::new, |g| self.declared_of(&g.name, scalar)));
+                return Ok(
+                    read_only.map_or_else(Vec::new, |g| declared_of(&self.program.facts, &g.name, scalar))
+                );
             }
             ValueKind::Binary(BinOp::BitAnd, a, b) => a.as_int().or(b.as_int()),
             _ => None,

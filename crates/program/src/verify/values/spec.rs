@@ -9,15 +9,15 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Instruction, Lookup, LoopKernel, Name, Part,
-    PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
+    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
+    Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
 };
 use loopwright_poly::Table;
 
 pub(in crate::verify) use text::Text;
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
-use crate::Program;
+use crate::{Program, verify::reading::declared_of};
 
 /// When each place has been written, in order. Times count what the text writes.
 pub(super) type Versions = Table<Place, Vec<Version>>;
@@ -122,26 +122,16 @@ impl<'k> Spec<'k> {
 
     /// What is declared of a scalar that is read from an array, and written nowhere else.
     pub fn known_of(&self, name: &Name) -> Vec<Constraint> {
-        let mut known = Vec::new();
         let ([writer], Some(_)) = (self.lookup.writers(name), self.lookup.temporary(name)) else {
-            return known;
+            return Vec::new();
         };
         let Some(Expr::Subscript(access)) = self.kernel.instructions.get(*writer).map(|i| &i.value) else {
-            return known;
+            return Vec::new();
         };
         if !self.lookup.writers(&access.array).is_empty() {
-            return known;
+            return Vec::new();
         }
-        let value = Aff::var(name);
-        for fact in &self.kernel.facts {
-            let Fact::Range { array, lower, upper } = fact else { continue };
-            if *array == access.array {
-                let low = lower.as_ref().and_then(|e| Constraint::le(&e.to_aff()?, &value).ok());
-                let high = upper.as_ref().and_then(|e| Constraint::lt(&value, &e.to_aff()?).ok());
-                known.extend(low.into_iter().chain(high));
-            }
-        }
-        known
+        declared_of(&self.kernel.facts, &access.array, &Aff::var(name))
     }
 
     fn operator(&mut self, name: &Name) -> Option<Rc<ReductionOp>> {
