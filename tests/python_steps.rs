@@ -38,6 +38,13 @@ class Steps:
         raise NotImplementedError
 "#;
 
+/// The keywords of Python that are names in Rust, and so could be fields of a step. From the
+/// language reference, section 2.3.1.
+const KEYWORDS: &[&str] = &[
+    "and", "assert", "class", "def", "del", "elif", "except", "finally", "from", "global", "import", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "with",
+];
+
 fn generated() -> String {
     let mut text = HEAD.to_owned();
     for page in Step::pages() {
@@ -133,6 +140,9 @@ fn declared(parameters: &[Parameter]) -> (Vec<String>, String, String) {
     let several = parameters.iter().any(|p| p.form == Form::AllPositional);
     let (options, plain): (Vec<&Parameter>, Vec<&Parameter>) =
         parameters.iter().partition(|p| p.form == Form::Keyed);
+    for p in parameters {
+        assert!(!KEYWORDS.contains(&p.name), "`{}` is a keyword of Python: no parameter", p.name);
+    }
     for p in plain {
         match p.form {
             Form::AllPositional => {

@@ -730,7 +730,7 @@ class Steps:
         """
         return self._step("move_statement", (what,), {"before": before, "after": after})
 
-    def split_live_range(self, temporary: str, from: str, *, new: Optional[str] = None) -> Kernel:
+    def split_live_range(self, temporary: str, first: str, *, new: Optional[str] = None) -> Kernel:
         r"""
         `split_live_range(t, id)`: from the instruction `id` on, which writes the temporary `t`, its
         values are in a temporary of their own.
@@ -754,7 +754,7 @@ class Steps:
 
         In text: `split_live_range(t, id)`, `split_live_range(t, id, new=u)`.
         """
-        return self._step("split_live_range", (temporary, from), {"new": new})
+        return self._step("split_live_range", (temporary, first), {"new": new})
 
     def privatize_temporary(self, temporary: str, *inames: Names) -> Kernel:
         r"""

@@ -74,7 +74,7 @@ step! {
         /// A temporary.
         pub temporary: Name = next("the temporary"),
         /// An instruction that writes it.
-        pub from: Name = next("the instruction from which on its values are other ones"),
+        pub first: Name = next("the instruction from which on its values are other ones"),
         /// The name of the new temporary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new: Option<Name> = option(),
@@ -82,16 +82,16 @@ step! {
     table: "split_live_range(t, id)" => "–",
     methods: {
         /// See [`SplitLiveRange`], which has an option.
-        fn split_live_range(&self, temporary: &str, from: &str) -> Result<Self, Diagnostic> {
-            self.step(SplitLiveRange::new(temporary, from))
+        fn split_live_range(&self, temporary: &str, first: &str) -> Result<Self, Diagnostic> {
+            self.step(SplitLiveRange::new(temporary, first))
         }
     }
 }
 
 impl SplitLiveRange {
     /// A new temporary for the values from an instruction on.
-    pub fn new(temporary: impl Into<Name>, from: impl Into<Name>) -> Self {
-        SplitLiveRange { temporary: temporary.into(), from: from.into(), new: None }
+    pub fn new(temporary: impl Into<Name>, first: impl Into<Name>) -> Self {
+        SplitLiveRange { temporary: temporary.into(), first: first.into(), new: None }
     }
 }
 
@@ -110,7 +110,7 @@ fn renamed(e: &Expr, old: &Name, new: &Name) -> Expr {
 
 impl Transform for SplitLiveRange {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let (t, from) = (&self.temporary, &self.from);
+        let (t, from) = (&self.temporary, &self.first);
         require_temporary(kernel, t)?;
         let refuse = |why: String, help: &str| {
             Err(Diagnostic::new("live-range", format!("the values of `{t}` cannot be told apart: {why}"))
