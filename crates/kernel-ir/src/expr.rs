@@ -303,37 +303,47 @@ impl Expr {
     pub fn from_aff(aff: &Aff) -> Expr {
         let mut sum: Option<Expr> = None;
         let remainders = remainders(aff);
-        let is_taken = |term: &Term| remainders.iter().any(|(_, subtracted, _)| *subtracted == term);
-        let (mut positive, mut negative): (Vec<_>, Vec<_>) =
-            aff.terms().iter().filter(|(term, _)| !is_taken(term)).partition(|(_, c)| *c > 0);
+        // The other terms of a remainder stand in it.
+        let is_taken = |term: &Term| remainders.iter().any(|r| r.first != term && r.terms.contains(&term));
+        let factor =
+            |term: &Term, c: i64| remainders.iter().find(|r| r.first == term).map_or(c, |r| r.factor);
+        let (mut positive, mut negative): (Vec<_>, Vec<_>) = aff
+            .terms()
+            .iter()
+            .filter(|(term, _)| !is_taken(term))
+            .map(|(term, c)| (term, factor(term, *c)))
+            .partition(|(_, c)| *c > 0);
         positive.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
         negative.sort_by_key(|(_, c)| *c);
         // `255 - i` rather than `-i + 255`.
-        let mut constant = aff.constant_term();
+        let mut constant = remainders.iter().fold(aff.constant_term(), |rest, r| rest - r.constant);
         if positive.is_empty() && !negative.is_empty() && constant > 0 {
             sum = Some(Expr::Int(constant));
             constant = 0;
         }
         for (term, c) in positive.into_iter().chain(negative) {
-            let value = match term {
+            let of_term = |term: &Term| match term {
                 Term::Var(name) => Expr::Name(name.clone()),
                 Term::Div(div) => {
                     let FloorDiv { numerator, denominator } = &**div;
                     Expr::binary(BinaryOp::FloorDiv, Expr::from_aff(numerator), Expr::Int(*denominator))
                 }
             };
-            let value = match remainders.iter().find(|(own, ..)| *own == term) {
-                Some((_, _, divisor)) => Expr::binary(BinaryOp::Mod, value, Expr::Int(*divisor)),
-                None => value,
+            let value = match remainders.iter().find(|r| r.first == term) {
+                Some(r) => {
+                    let value = r.numerator.map_or_else(|| of_term(term), Expr::from_aff);
+                    Expr::binary(BinaryOp::Mod, value, Expr::Int(r.divisor))
+                }
+                None => of_term(term),
             };
             let scaled = |k: i64, value: Expr| match k {
                 1 => value,
                 k => Expr::binary(BinaryOp::Mul, Expr::Int(k), value),
             };
             sum = Some(match sum {
-                None => scaled(*c, value),
-                Some(s) if *c < 0 && *c != i64::MIN => Expr::binary(BinaryOp::Sub, s, scaled(-*c, value)),
-                Some(s) => Expr::binary(BinaryOp::Add, s, scaled(*c, value)),
+                None => scaled(c, value),
+                Some(s) if c < 0 && c != i64::MIN => Expr::binary(BinaryOp::Sub, s, scaled(-c, value)),
+                Some(s) => Expr::binary(BinaryOp::Add, s, scaled(c, value)),
             });
         }
         match (sum, constant) {
@@ -345,11 +355,25 @@ impl Expr {
     }
 }
 
-/// The terms of which a function has the remainder only: a positive multiple of `x`, the term that
-/// takes the multiple of the divisor away, and the divisor. `x - 4*floor(x/4)` is `x mod 4`, and
-/// `floor(x/2) - 4*floor(x/8)` is `floor(x/2) mod 4`.
-fn remainders(aff: &Aff) -> Vec<(&Term, &Term, i64)> {
-    let mut found = Vec::new();
+/// A positive multiple of a remainder in a function.
+struct Remainder<'a> {
+    factor: i64,
+    divisor: i64,
+    /// The term in whose place it is written.
+    first: &'a Term,
+    /// All terms that it consists of.
+    terms: Vec<&'a Term>,
+    /// Of what it is the remainder, if not of `first`.
+    numerator: Option<&'a Aff>,
+    /// What it has of the function's constant.
+    constant: i64,
+}
+
+/// The remainders that a function contains: `x - 4*floor(x/4)` is `x mod 4`, `floor(x/2) -
+/// 4*floor(x/8)` is `floor(x/2) mod 4`, and `x + y + 1 - 4*floor((x + y + 1)/4)` is `(x + y + 1) mod
+/// 4`. No term is part of two of them.
+fn remainders(aff: &Aff) -> Vec<Remainder<'_>> {
+    let mut found: Vec<Remainder> = Vec::new();
     for (term, c) in aff.terms().iter().filter(|(_, c)| *c > 0) {
         let whole = aff.terms().iter().find_map(|(other, k)| {
             let Term::Div(other_div) = other else { return None };
@@ -367,8 +391,40 @@ fn remainders(aff: &Aff) -> Vec<(&Term, &Term, i64)> {
             is_whole.then_some((other, divisor))
         });
         if let Some((other, divisor)) = whole {
-            found.push((term, other, divisor));
+            let terms = vec![term, other];
+            found.push(Remainder { factor: *c, divisor, first: term, terms, numerator: None, constant: 0 });
+        }
+    }
+    let mut rest = aff.constant_term();
+    for (term, k) in aff.terms() {
+        if let Term::Div(div) = term
+            && let Some(of_sum) = remainder_of_sum(aff, term, div, *k)
+            && found.iter().all(|r| of_sum.terms.iter().all(|t| !r.terms.contains(t)))
+            && let Some(without) = rest.checked_sub(of_sum.constant)
+        {
+            rest = without;
+            found.push(of_sum);
         }
     }
     found
+}
+
+/// The remainder that a quotient belongs to, if the function has all terms of its numerator.
+fn remainder_of_sum<'a>(aff: &'a Aff, term: &'a Term, div: &'a FloorDiv, k: i64) -> Option<Remainder<'a>> {
+    let (numerator, divisor) = (&div.numerator, div.denominator);
+    if k >= 0 || k % divisor != 0 {
+        return None;
+    }
+    let factor = (k / divisor).checked_neg()?;
+    let mut terms = vec![term];
+    for (part, c) in numerator.terms() {
+        let (own, have) = aff.terms().iter().find(|(own, _)| own == part)?;
+        if c.checked_mul(factor) != Some(*have) {
+            return None;
+        }
+        terms.push(own);
+    }
+    let constant = numerator.constant_term().checked_mul(factor)?;
+    let first = terms.get(1).copied()?;
+    Some(Remainder { factor, divisor, first, terms, numerator: Some(numerator), constant })
 }

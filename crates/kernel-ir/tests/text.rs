@@ -1,7 +1,9 @@
 //! The text of kernels: what is read, what is printed, and that reading what was printed gives an
 //! equal kernel.
 
-use loopwright_kernel_ir::{Aff, Constraint, Definition, Dim, LoopKernel, Role, Tag, Tree};
+use loopwright_kernel_ir::{
+    Aff, Constraint, Definition, Dim, Expr, LoopKernel, Role, Tag, Tree, parse_expression,
+};
 
 fn parse(text: &str) -> LoopKernel {
     match LoopKernel::parse(text) {
@@ -105,4 +107,27 @@ fn a_transformed_kernel_reads_back_with_its_declared_form() {
     assert!(text.contains("declared {\n    kernel segmented_sum("), "{text}");
     assert_eq!(parse(&text), split);
     assert!(!split.to_string().contains("declared"));
+}
+
+/// A function that contains remainders is written with them; others that only look like it are not.
+#[test]
+fn remainders_are_written_as_such() {
+    let written = |text: &str| {
+        let aff = parse_expression(text).unwrap().to_aff().unwrap();
+        let expr = Expr::from_aff(&aff);
+        assert_eq!(expr.to_aff().as_ref(), Some(&aff), "{text} is {expr}");
+        expr.to_string()
+    };
+    for text in [
+        "(i + 1) % 4",
+        "3 * ((i + j + 1) % 4) + 2",
+        "2 * ((n - j + 3) % 4) + (i + 1) % 3",
+        "i // 2 % 4",
+    ] {
+        assert_eq!(written(text), text);
+    }
+    // Of `i` more, less, and another multiple than the remainder has.
+    assert_eq!(written("(i + 1) % 4 + i"), "2 * i - 4 * ((i + 1) // 4) + 1");
+    assert_eq!(written("i + j - 4 * ((i + 1) // 4)"), "(i + 1) % 4 + j - 1");
+    assert_eq!(written("i - 5 * ((i + 1) // 4)"), "i - 5 * ((i + 1) // 4)");
 }
