@@ -12,6 +12,7 @@ use loopwright_lowering::{
     program::{Async, Program, Stmt},
     verify::verify,
 };
+use rayon::prelude::*;
 
 /// The options of runs: asynchronous copies take effect as early, as late and as randomly as they
 /// may.
@@ -23,7 +24,7 @@ fn modes(program: &Program) -> Vec<Options> {
 
 #[test]
 fn every_example_pipeline_computes_what_its_kernel_declares() {
-    for example in common::examples() {
+    common::examples().par_iter().for_each(|example| {
         let program = example.program();
         let mut runs = 0;
         for sizes in cases::sizes(&example.kernel) {
@@ -49,13 +50,13 @@ fn every_example_pipeline_computes_what_its_kernel_declares() {
             runs += 1;
         }
         assert!(runs >= 2, "{}: only {runs} sizes fulfil its assumptions", example.name());
-    }
+    });
 }
 
 #[test]
 fn every_barrier_of_every_example_pipeline_is_needed() {
-    let mut removed = 0;
-    for example in common::examples() {
+    let examples = common::examples();
+    let removed = examples.par_iter().map(|example| {
         let program = example.program();
         let variants = barriers::without_each(&program);
         for (number, variant) in variants.iter().enumerate() {
@@ -74,9 +75,10 @@ fn every_barrier_of_every_example_pipeline_is_needed() {
                 }
             });
             assert!(raced, "{}: no race without barrier {number}", example.name());
-            removed += 1;
         }
-    }
+        variants.len()
+    });
+    let removed: usize = removed.sum();
     assert!(removed >= 10, "only {removed} barriers were taken away");
 }
 

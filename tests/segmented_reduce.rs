@@ -9,6 +9,7 @@ use loopwright::prelude::*;
 use loopwright::runtime::cuda::DeviceInfo;
 use loopwright::segmented::{Chosen, Operator, SegmentedReduce, Segments, Shape, segmented_reduce};
 use loopwright::tuner::Machine;
+use rayon::prelude::*;
 
 /// Pattern-free numbers in -8..8.
 fn numbers(count: usize) -> Vec<i64> {
@@ -95,20 +96,21 @@ const TYPES: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::F64, DTyp
 fn rows_of_every_operator_and_type() {
     let device = Device::emulator();
     // Lengths that are whole vectors for all types, for none, and for some.
-    for (length, rows) in [(64, 40), (7, 70), (36, 30), (1030, 5), (1, 9)] {
-        for operator in Operator::ALL {
-            // Every type at one length; all lengths for f32 and f16.
-            let types = if length == 64 { &TYPES[..] } else { &[DType::F32, DType::F16][..] };
-            for dtype in types {
-                let reduce = SegmentedReduce::new(operator, *dtype);
-                let compiled = reduce.compile(&Shape::rows(rows, length), &device);
-                let compiled = compiled.unwrap_or_else(|e| panic!("{reduce}, {rows} rows of {length}: {e}"));
-                let x = elements(operator, *dtype, rows * length).reshape(&[rows, length]).unwrap();
-                let offsets: Vec<usize> = (0..=rows).map(|s| s * length).collect();
-                check(&reduce, compiled.compiled(), &Args::new().tensor("x", &x), &x, &offsets);
-            }
+    let lengths = [(64, 40), (7, 70), (36, 30), (1030, 5), (1, 9)];
+    let cases = lengths.into_iter().flat_map(|shape| Operator::ALL.map(|operator| (shape, operator)));
+    let cases: Vec<((usize, usize), Operator)> = cases.collect();
+    cases.par_iter().for_each(|&((length, rows), operator)| {
+        // Every type at one length; all lengths for f32 and f16.
+        let types = if length == 64 { &TYPES[..] } else { &[DType::F32, DType::F16][..] };
+        for dtype in types {
+            let reduce = SegmentedReduce::new(operator, *dtype);
+            let compiled = reduce.compile(&Shape::rows(rows, length), &device);
+            let compiled = compiled.unwrap_or_else(|e| panic!("{reduce}, {rows} rows of {length}: {e}"));
+            let x = elements(operator, *dtype, rows * length).reshape(&[rows, length]).unwrap();
+            let offsets: Vec<usize> = (0..=rows).map(|s| s * length).collect();
+            check(&reduce, compiled.compiled(), &Args::new().tensor("x", &x), &x, &offsets);
         }
-    }
+    });
 }
 
 /// Named lists of segment lengths.
@@ -140,7 +142,7 @@ fn segments_between_offsets() {
         let n = offsets[offsets.len() - 1];
         let narrow: Vec<i32> = offsets.iter().map(|o| *o as i32).collect();
         let all = if what == "uneven, some empty" { &Operator::ALL[..] } else { &of_each[..] };
-        for operator in all {
+        all.par_iter().for_each(|operator| {
             for dtype in if all.len() > 4 { &TYPES[..] } else { &[DType::F32][..] } {
                 let reduce = SegmentedReduce::new(*operator, *dtype);
                 let shape = Shape::of(n, Segments::Offsets(&narrow)).unwrap();
@@ -151,7 +153,7 @@ fn segments_between_offsets() {
                 let args = Args::new().tensor("x", &x).tensor("offsets", &offsets_given).check_facts();
                 check(&reduce, compiled.compiled(), &args, &x, &offsets);
             }
-        }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use loopwright::prelude::*;
+use rayon::prelude::*;
 
 use crate::common::{Folder, call, example, out, refusal};
 
@@ -213,8 +214,8 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         }
         other => panic!("{other} has no sizes here"),
     };
-    for name in names {
-        let (kernel, sizes) = sizes(&name);
+    names.par_iter().for_each(|name| {
+        let (kernel, sizes) = sizes(name);
         let tuning = |kind: &str| example(&format!("tuning/{name}.{kind}"));
         // A kernel without its own pipelines is stored with its spaces.
         let folder = if kernel == "argmax" { "tuning" } else { "kernels" };
@@ -225,7 +226,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         let text = out(&call(&args));
         assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");
         assert!(!text.contains("wrong"), "{name}: {text}");
-    }
+    });
 }
 
 /// A file of offsets.

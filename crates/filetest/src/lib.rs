@@ -10,6 +10,8 @@
 
 use std::{fs, path::Path};
 
+use rayon::prelude::*;
+
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filetest {
@@ -97,8 +99,8 @@ pub fn read(folder: &Path, extension: &str, inputs: &[&str]) -> Vec<Filetest> {
     files.iter().map(parse).collect()
 }
 
-/// Compares the files of a folder with their actual outcomes, or writes these into them. Returns
-/// the files with the actual outcomes.
+/// Compares the files of a folder with their actual outcomes, or writes these into them. Outcomes are
+/// found in parallel. Returns the files with the actual outcomes.
 ///
 /// # Panics
 /// As [`read`], and with all differences if an outcome is not the expected one.
@@ -106,13 +108,13 @@ pub fn check(
     folder: &Path,
     extension: &str,
     inputs: &[&str],
-    outcome: impl Fn(&Filetest) -> String,
+    outcome: impl Fn(&Filetest) -> String + Sync,
 ) -> Vec<Filetest> {
     let bless = std::env::var_os("LOOPWRIGHT_BLESS").is_some();
     let mut differences = String::new();
     let mut tests = read(folder, extension, inputs);
-    for test in &mut tests {
-        let found = outcome(test);
+    let outcomes: Vec<String> = tests.par_iter().map(&outcome).collect();
+    for (test, found) in tests.iter_mut().zip(outcomes) {
         if found == test.expected {
             continue;
         }

@@ -18,8 +18,8 @@ fn refusal(kernel: &str, pipeline: &str, (from, to): (&str, &str)) -> Option<&'s
 /// A product by tiles, of which the last ones are partial.
 fn of_product(change: (&str, &str)) -> Option<&'static str> {
     refusal(
-        include_str!("../examples/kernels/matmul.lw"),
-        include_str!("../examples/pipelines/matmul/tiled_16.pipe"),
+        include_str!("../../examples/kernels/matmul.lw"),
+        include_str!("../../examples/pipelines/matmul/tiled_16.pipe"),
         change,
     )
 }

@@ -1,12 +1,6 @@
 //! The final check of finished programs: it proves those of all example pipelines (lowering has
 //! already run it on them), and refuses each spoilt variant, naming two executions.
 
-#[path = "common/barriers.rs"]
-mod barriers;
-mod common;
-#[path = "common/spoilt.rs"]
-mod spoilt;
-
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, LoopKernel};
 use loopwright_lowering::{
     LowerOptions, Target, lower,
@@ -15,6 +9,8 @@ use loopwright_lowering::{
     verify::{Finding, verify, verify_kernel},
 };
 use loopwright_transforms::Pipeline;
+
+use crate::{barriers, common, spoilt};
 
 fn refuted(program: &Program, what: &str) -> Diagnostic {
     match verify(program) {

@@ -1,9 +1,6 @@
 //! What the statements of finished programs compute is held to the kernel: programs of which one
 //! value, one element or one condition is another one are refused.
 
-#[allow(dead_code, reason = "other tests that share the examples read more of them")]
-mod common;
-
 use loopwright_cuda_target::cuda_source;
 use loopwright_kernel_ir::{DType, LoopKernel, Name, Role};
 use loopwright_lowering::{
@@ -12,6 +9,8 @@ use loopwright_lowering::{
     verify::verify_kernel,
 };
 use loopwright_transforms::Pipeline;
+
+use crate::common;
 
 /// Of each operation and type something: elements of two arrays alike, conversions, predicates,
 /// choices, calls, an operator with two values, subscripts from data.

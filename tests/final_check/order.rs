@@ -2,9 +2,6 @@
 //! examples in which a statement or a loop stands twice, two dependent statements stand the other
 //! way round, or a statement of no part writes what the kernel has, are refused.
 
-#[allow(dead_code, reason = "other tests that share the examples read more of them")]
-mod common;
-
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{LoopKernel, Part};
@@ -14,6 +11,8 @@ use loopwright_lowering::{
     verify::verify_kernel,
 };
 use loopwright_transforms::Pipeline;
+
+use crate::common;
 
 /// The programs, each with the kernel that it is held to.
 fn programs() -> Vec<(String, LoopKernel, Program)> {

@@ -2,12 +2,6 @@
 //! that are spoilt inside of such a nest are refused. Of those that it lets through nearly all are
 //! right on the emulator too, on other data: what is spoilt there makes no difference.
 
-#[allow(dead_code, reason = "other tests that share the examples read more of them")]
-mod common;
-#[allow(dead_code, reason = "other tests that share the changes make more of them")]
-#[path = "common/spoilt.rs"]
-mod spoilt;
-
 use std::collections::BTreeMap;
 
 use loopwright_emulator::{Arguments, Options, run};
@@ -20,6 +14,8 @@ use loopwright_lowering::{
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_testing::segments;
 use loopwright_transforms::Pipeline;
+
+use crate::spoilt;
 
 /// A kernel over the segments that ends with this instruction.
 fn declared(head: &str, outputs: &str, instruction: &str) -> LoopKernel {

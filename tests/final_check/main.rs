@@ -1,0 +1,14 @@
+//! The final check of finished programs: it proves what lowering writes, and refuses what is spoilt.
+
+#[path = "../common/barriers.rs"]
+mod barriers;
+#[path = "../common/mod.rs"]
+mod common;
+mod spoilt;
+
+mod by_hand;
+mod examples;
+mod filling;
+mod order;
+mod segments;
+mod values;
