@@ -5,7 +5,7 @@
 //! known what an [`Atom`] says: where each lane holds which element of `a`, `b` and `d`, and that
 //! each element of `d` gets the products of its row and its column. So the body is right if for
 //! each lane, each element of `d` in it, and each `k`, the element of the left factor that the
-//! contract reads is the one that every holder of this row and `k` has loaded, and likewise for the
+//! contract reads is the one that the holder of this row and `k` has loaded, and likewise for the
 //! right factor. Lanes, elements and `k` are enumerated; loops around and the other loops of the
 //! contract stay names, over which subscripts have to be the same functions.
 //!
@@ -397,10 +397,7 @@ impl Check<'_, '_> {
         };
         let together = fragment.rows.as_ref().map_or(1, |(_, step)| *step);
         for row in 0..together {
-            let held = match self.held(operand, fragment, row)? {
-                Ok(held) => held,
-                Err(why) => return Ok(Some(why)),
-            };
+            let held = self.held(operand, fragment, row)?;
             // The number of the row, from that of the iteration that has filled it.
             let of_row = match &fragment.rows {
                 Some((name, step)) => Some((name, Aff::var(name).scale(*step)?.add_constant(row)?)),
@@ -429,9 +426,9 @@ impl Check<'_, '_> {
         Ok(None)
     }
 
-    /// What the holders of each position have loaded, which is the same for all of them, of this one
-    /// of the rows of a fragment that are filled together.
-    fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Found<Held>> {
+    /// What the holder of each position has loaded, of this one of the rows of a fragment that are
+    /// filled together. A position has one holder: the texts of others are refused.
+    fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Held> {
         let atom = self.atom;
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let mut held = Held::new();
@@ -448,15 +445,10 @@ impl Check<'_, '_> {
                 };
                 let cell: Vec<Aff> = subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
                 let at = atom.position(operand, lane, number - first);
-                let cell = (*memory, cell);
-                if held.get(&at).is_some_and(|other| *other != cell) {
-                    let name = operand.name();
-                    return Ok(Err(format!("the holders of {at:?} of `{name}` hold different elements")));
-                }
-                held.insert(at, cell);
+                held.insert(at, (*memory, cell));
             }
         }
-        Ok(Ok(held))
+        Ok(held)
     }
 
     /// The element that the contract reads for an element of `d` of a lane, and a value of `k`.

@@ -138,28 +138,38 @@ fn limits(dtype: DType) -> (i64, i64) {
 mod tests {
     use super::*;
 
+    /// The least and the greatest value of each type of integers.
+    const INTEGERS: [(DType, i128, i128); 8] = [
+        (DType::I8, -128, 127),
+        (DType::I16, -32_768, 32_767),
+        (DType::I32, -2_147_483_648, 2_147_483_647),
+        (DType::I64, -9_223_372_036_854_775_808, 9_223_372_036_854_775_807),
+        (DType::U8, 0, 255),
+        (DType::U16, 0, 65_535),
+        (DType::U32, 0, 4_294_967_295),
+        (DType::U64, 0, 18_446_744_073_709_551_615),
+    ];
+
     #[test]
     fn a_type_contains_those_whose_values_it_has() {
-        let within = [
-            (DType::I64, DType::I32),
-            (DType::I64, DType::U32),
-            (DType::I32, DType::U16),
-            (DType::U64, DType::U64),
-        ];
-        for (wide, narrow) in within {
-            assert!(contains(wide, narrow), "{wide} has all values of {narrow}");
+        for (wide, low, high) in INTEGERS {
+            for (narrow, from, to) in INTEGERS {
+                let has_all = low <= from && to <= high;
+                assert_eq!(contains(wide, narrow), has_all, "{wide} has all values of {narrow}");
+            }
+            for other in DType::ALL.into_iter().filter(|t| INTEGERS.iter().all(|(i, ..)| t != i)) {
+                assert!(!contains(wide, other), "{other} is no type of integers");
+            }
         }
-        let beyond = [
-            (DType::I32, DType::I64),
-            (DType::I32, DType::U32),
-            (DType::U32, DType::I32),
-            (DType::I64, DType::U64),
-            (DType::U64, DType::I8),
-            (DType::I64, DType::F32),
-            (DType::F32, DType::F32),
-        ];
-        for (wide, narrow) in beyond {
-            assert!(!contains(wide, narrow), "{wide} does not have all values of {narrow}");
+        assert!(!contains(DType::F32, DType::F32), "no floating-point type is one of integers");
+    }
+
+    #[test]
+    fn limits_are_those_of_the_type_as_far_as_64_bits_go() {
+        for (dtype, low, high) in INTEGERS {
+            let most = i128::from(i64::MAX);
+            let within = (low.max(-most) as i64, high.min(most) as i64);
+            assert_eq!(limits(dtype), within, "{dtype}");
         }
     }
 }
