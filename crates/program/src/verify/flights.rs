@@ -20,14 +20,19 @@
 //! in the values that its own names have; ways on which this contradicts itself are left. A
 //! condition that cannot be said so is left out, and what is found by that is unknown. Around a
 //! loop the walk goes until it finds no new flights; where ways of different length meet, the worse
-//! state counts. From a number of iterations on (`MOST`) a relation means "or more". Loops in loops
-//! can have very many relations: then fewer iterations are told apart, and what is found by that is
-//! unknown, not refuted. Each access that meets a flight of the same array is a query about integer
-//! sets: whether the two touch one element.
+//! state counts. From a number of iterations on a relation means "or more". Each access that meets a
+//! flight of the same array is a query about integer sets: whether the two touch one element.
+//! Accesses of one element by the same executions share their flights.
+//!
+//! Loops in loops can have very many relations, and copies in many pieces very many flights. Then
+//! less is told apart (`DETAILS`): fewer iterations, and in the end not what conditions say. Each
+//! level follows more than can happen, never less, so that the first one without a meeting proves
+//! the kernel. Only the first level refutes one.
 
+mod flight;
 mod report;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name};
 use loopwright_legality::primed;
 use loopwright_poly::{Result, System, Table};
 
@@ -37,53 +42,18 @@ use super::{
     reading::{Node, Reading, Side, Touch, TouchId},
 };
 use crate::{Memory, Scope, Step};
+use flight::{DETAILS, Detail, Flight, Relation, State, join, narrow};
 use report::{Met, describe};
-
-/// The iterations that are told apart, and fewer, where there would be too many flights.
-const MOST: [u32; 3] = [12, 4, 2];
-
-/// The flights that are followed at one place.
-const MOST_FLIGHTS: usize = 2000;
-
-/// How far an access is from being ordered before what follows; the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
-    /// Under way, with so many commits since its issue.
-    UnderWay(u32),
-    /// Done; other threads may not see it yet.
-    Done,
-}
-
-/// The relation of a loop to an access and to the place reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    /// Around both: so many iterations have passed since the access.
-    Around(usize, u32),
-    /// Around the access: left so many iterations after it.
-    Left(usize, u32),
-    /// Around the place: so many iterations have passed since it was entered.
-    Entered(usize, u32),
-}
-
-#[derive(Clone, Debug)]
-struct Flight {
-    touch: TouchId,
-    state: State,
-    relations: Vec<Relation>,
-    /// What holds on this way, of parameters and of the access's own execution.
-    also: Vec<Constraint>,
-    /// Whether nothing of that was left out.
-    exact: bool,
-}
 
 struct Walk<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
     /// The greatest number that a wait leaves, and one more.
     most_commits: u32,
-    /// The iterations that are told apart.
-    most: u32,
-    arrays: Vec<Memory>,
+    detail: Detail,
+    arrays: &'r [Memory],
+    /// Of each access the first one like it.
+    alike: &'r [TouchId],
     asked: Table<Vec<Constraint>, bool>,
     queries: usize,
     found: Option<Met>,
@@ -108,13 +78,16 @@ pub(super) fn check(
             arrays.push(touch.memory);
         }
     }
-    for most in MOST {
+    let alike = alike(reading, &arrays);
+    let mut perhaps = None;
+    for detail in DETAILS {
         let mut walk = Walk {
             reading,
             context,
             most_commits: most_pending(&reading.body) + 1,
-            most,
-            arrays: arrays.clone(),
+            detail,
+            arrays: &arrays,
+            alike: &alike,
             asked: Table::default(),
             queries: 0,
             found: None,
@@ -126,14 +99,45 @@ pub(super) fn check(
         }
         *queries += walk.queries;
         match walk.found {
-            // Where fewer iterations are told apart, more than can happen may meet.
-            Some(met) if most == MOST[0] => return describe(reading, &met).map(Some),
+            // Where less is told apart, more may meet than does.
+            Some(met) if detail == DETAILS[0] => return describe(reading, &met).map(Some),
+            Some(met) => perhaps = perhaps.or(Some(Met { exact: false, ..met })),
             None if !walk.too_many => return Ok(None),
-            _ => {}
+            None => {}
         }
+    }
+    if let Some(met) = perhaps {
+        return describe(reading, &met).map(Some);
     }
     let message = format!("the asynchronous copies of `{}` are too many to follow", reading.kernel.name);
     Ok(Some(Finding::Unknown(Box::new(Diagnostic::new("under-way", message)))))
+}
+
+/// Of each access of these arrays the first one of the same element, of the same kind and by the
+/// same executions.
+fn alike(reading: &Reading<'_>, arrays: &[Memory]) -> Vec<TouchId> {
+    let mut firsts: Table<&[Option<Aff>], Vec<TouchId>> = Table::default();
+    let mut alike: Vec<TouchId> = (0..reading.touches.len()).collect();
+    for (id, touch) in reading.touches.iter().enumerate() {
+        if !arrays.contains(&touch.memory) {
+            continue;
+        }
+        let kind = |t: &Touch| (t.memory, t.write, t.asynchronous);
+        let when = |t: &Touch| {
+            let scope = reading.scope(t.scope);
+            (&scope.loops, &scope.rows, scope.exact)
+        };
+        let of_cell = firsts.entry(&touch.cell).or_default();
+        let same = |first: &&TouchId| {
+            let first = &reading.touches[**first];
+            kind(first) == kind(touch) && when(first) == when(touch)
+        };
+        match of_cell.iter().find(same) {
+            Some(first) => alike[id] = *first,
+            None => of_cell.push(id),
+        }
+    }
+    alike
 }
 
 /// The greatest number of groups that a wait leaves under way.
@@ -158,65 +162,24 @@ fn has_events(nodes: &[Node<'_>]) -> bool {
     })
 }
 
-/// Adds flights; whether any is new, or in a worse state than known.
-fn join(known: &mut Vec<Flight>, more: Vec<Flight>) -> bool {
-    let mut changed = false;
-    for flight in more {
-        let same = |f: &&mut Flight| {
-            f.touch == flight.touch
-                && f.relations == flight.relations
-                && f.also == flight.also
-                && f.exact == flight.exact
-        };
-        match known.iter_mut().find(same) {
-            Some(old) if old.state <= flight.state => {}
-            Some(old) => {
-                old.state = flight.state;
-                changed = true;
-            }
-            None => {
-                known.push(flight);
-                changed = true;
-            }
-        }
-    }
-    changed
-}
-
-/// The values of `name` and of `other` where the one has gone on by these iterations since.
-fn gone_on(from: &Aff, to: &Aff, step: Step, (by, most): (u32, u32)) -> Result<Option<Constraint>> {
+/// What holds of two values of a loop's counter, the second of which it has as many iterations later
+/// as the relation says.
+fn gone_on(
+    from: &Aff,
+    to: &Aff,
+    step: Step,
+    relation: Relation,
+    detail: Detail,
+) -> Result<Option<Constraint>> {
+    let (Relation::Around(_, by) | Relation::Left(_, by) | Relation::Entered(_, by)) = relation;
     let Step::Add(step) = step else {
         return Ok(if by == 0 { Some(Constraint::equal(to, from)?) } else { None });
     };
     let reached = from.add_constant(step.saturating_mul(by.into()))?;
-    Ok(Some(match by < most {
-        true => Constraint::equal(to, &reached)?,
-        false => Constraint::le(&reached, to)?,
+    Ok(Some(match relation.exactly(detail) {
+        Some(_) => Constraint::equal(to, &reached)?,
+        None => Constraint::le(&reached, to)?,
     }))
-}
-
-/// Adds a constraint, of which only the stronger stays beside one that differs by a constant;
-/// whether it does not plainly contradict another one.
-fn narrow(all: &mut Vec<Constraint>, c: Constraint) -> Result<bool> {
-    if c.kind == Kind::Ge {
-        for known in all.iter().filter(|known| known.kind == Kind::Ge) {
-            if c.aff.add(&known.aff)?.as_constant().is_some_and(|sum| sum < 0) {
-                return Ok(false);
-            }
-        }
-        for known in all.iter_mut().filter(|known| known.kind == Kind::Ge) {
-            if let Some(more) = c.aff.sub(&known.aff)?.as_constant() {
-                if more < 0 {
-                    *known = c;
-                }
-                return Ok(true);
-            }
-        }
-    }
-    if !all.contains(&c) {
-        all.push(c);
-    }
-    Ok(true)
 }
 
 impl<'r, 'p> Walk<'r, 'p> {
@@ -230,7 +193,7 @@ impl<'r, 'p> Walk<'r, 'p> {
                 break;
             }
             flights = self.node(node, flights)?;
-            self.too_many |= flights.len() > MOST_FLIGHTS;
+            self.too_many |= flights.len() > self.detail.flights;
         }
         Ok(flights)
     }
@@ -269,15 +232,17 @@ impl<'r, 'p> Walk<'r, 'p> {
                     }
                     self.again(*id)?;
                 }
-                for id in own {
+                let mut more = Vec::new();
+                for id in own.into_iter().map(|id| self.alike[id]) {
                     let touch = self.touch(id);
                     let around = self.reading.scope(touch.scope).loops.iter();
                     let relations = around.filter(|l| self.reading.loops[**l].has_events);
                     let relations = relations.map(|l| Relation::Around(*l, 0)).collect();
                     let state = if touch.asynchronous { State::UnderWay(0) } else { State::Done };
-                    let flight = Flight { touch: id, state, relations, also: Vec::new(), exact: true };
-                    join(&mut flights, vec![flight]);
+                    let exact = self.detail.ways;
+                    more.push(Flight { touch: id, state, relations, also: Vec::new(), exact });
                 }
+                join(&mut flights, more, self.detail);
                 Ok(flights)
             }
             Node::Choice(sides) => {
@@ -293,7 +258,7 @@ impl<'r, 'p> Walk<'r, 'p> {
                     for flight in &flights {
                         own.extend(self.goes(flight.clone(), side)?);
                     }
-                    join(&mut left, self.body(body, own)?);
+                    join(&mut left, self.body(body, own)?, self.detail);
                 }
                 Ok(left)
             }
@@ -318,26 +283,22 @@ impl<'r, 'p> Walk<'r, 'p> {
         loop {
             // Even if nothing is under way, the first iteration is walked.
             let first = known.is_empty() && arriving.is_empty();
-            if !join(&mut known, std::mem::take(&mut arriving)) && !first {
+            if !join(&mut known, std::mem::take(&mut arriving), self.detail) && !first {
                 return Ok(passed);
             }
             let end = self.body(body, known.clone())?;
             if self.found.is_some() || self.too_many {
                 return Ok(end);
             }
+            let (mut go_on, mut leave) = (Vec::new(), Vec::new());
             for flight in end {
                 let mut next = flight.clone();
-                for relation in &mut next.relations {
-                    match relation {
-                        Relation::Around(l, by) | Relation::Entered(l, by) if *l == number => {
-                            *by = (*by + 1).min(self.most);
-                        }
-                        _ => {}
-                    }
-                }
-                join(&mut arriving, vec![next]);
-                join(&mut passed, self.left(flight, number)?.into_iter().collect());
+                next.relations.iter_mut().for_each(|r| *r = r.next_of(number, self.detail));
+                go_on.push(next);
+                leave.extend(self.left(flight, number)?);
             }
+            join(&mut arriving, go_on, self.detail);
+            join(&mut passed, leave, self.detail);
             if first && arriving.is_empty() {
                 return Ok(passed);
             }
@@ -349,7 +310,9 @@ impl<'r, 'p> Walk<'r, 'p> {
         let mut since = None;
         for relation in &mut flight.relations {
             match *relation {
-                Relation::Around(l, by) if l == number => *relation = Relation::Left(l, by),
+                Relation::Around(l, by) if l == number => {
+                    *relation = Relation::Left(l, by.min(self.detail.since));
+                }
                 Relation::Entered(l, by) if l == number => since = Some(by),
                 _ => {}
             }
@@ -360,9 +323,10 @@ impl<'r, 'p> Walk<'r, 'p> {
         let (Some([reached, _]), Some([_, no_more])) = (first, last) else {
             return self.so_far(flight, &[], false);
         };
-        match by < self.most {
+        match by < self.detail.since {
             true => self.so_far(flight, &[reached, no_more], true),
-            false => self.so_far(flight, &[reached], true),
+            // Of more iterations, each with a commit, a wait may cover more.
+            false => self.so_far(flight, &[reached], self.most_commits <= by),
         }
     }
 
@@ -428,9 +392,9 @@ impl<'r, 'p> Walk<'r, 'p> {
                 _ => continue,
             };
             let (Some(from), Step::Add(step)) = (from, self.reading.loops[l].step) else { return Ok(None) };
-            return match by < self.most {
-                true => Ok(Some(from.add_constant(step.saturating_mul(by.into()))?)),
-                false => Ok(None),
+            return match relation.exactly(self.detail) {
+                Some(_) => Ok(Some(from.add_constant(step.saturating_mul(by.into()))?)),
+                None => Ok(None),
             };
         }
         Ok(None)
@@ -448,7 +412,7 @@ impl<'r, 'p> Walk<'r, 'p> {
             let (Step::Add(step), Some(upper)) = (of.step, &of.ends[1]) else { continue };
             let last = Aff::var(&of.name).add_constant(step.saturating_mul(by.into()))?;
             rows.push(Constraint::lt(&last, upper)?);
-            if by < self.most {
+            if relation.exactly(self.detail).is_some() {
                 rows.push(Constraint::le(upper, &last.add_constant(step)?)?);
             }
         }
@@ -458,11 +422,11 @@ impl<'r, 'p> Walk<'r, 'p> {
     /// Whether relations are exactly what holds of each pair.
     fn is_exact(&self, flight: &Flight) -> bool {
         let known = |r: &Relation| match *r {
-            Relation::Around(l, by) => by < self.most && matches!(self.reading.loops[l].step, Step::Add(_)),
-            Relation::Left(l, by) => by < self.most && self.reading.loops[l].ends[1].is_some(),
-            Relation::Entered(l, by) => by < self.most && self.reading.loops[l].ends[0].is_some(),
+            Relation::Around(l, _) => matches!(self.reading.loops[l].step, Step::Add(_)),
+            Relation::Left(l, _) => self.reading.loops[l].ends[1].is_some(),
+            Relation::Entered(l, _) => self.reading.loops[l].ends[0].is_some(),
         };
-        flight.exact && flight.relations.iter().all(known)
+        flight.exact && flight.relations.iter().all(|r| known(r) && r.exactly(self.detail).is_some())
     }
 
     fn is_empty(&mut self, rows: &[Constraint]) -> Result<bool> {
@@ -488,17 +452,18 @@ impl<'r, 'p> Walk<'r, 'p> {
         let Some(mut rows) = self.pair(flight, by)? else { return Ok(()) };
         let mut exact = self.is_exact(flight);
         for relation in &flight.relations {
-            let (from, l, passed) = match *relation {
-                Relation::Around(l, passed) => (Some(Aff::var(&self.reading.loops[l].name)), l, passed),
-                Relation::Entered(l, passed) => match &self.reading.loops[l].ends[0] {
-                    Some(lower) => (Some(lower.rename(&other)?), l, passed),
-                    None => (None, l, passed),
+            let (from, l) = match *relation {
+                Relation::Around(l, _) => (Some(Aff::var(&self.reading.loops[l].name)), l),
+                Relation::Entered(l, _) => match &self.reading.loops[l].ends[0] {
+                    Some(lower) => (Some(lower.rename(&other)?), l),
+                    None => (None, l),
                 },
                 Relation::Left(..) => continue,
             };
             let of = &self.reading.loops[l];
             let to = Aff::var(primed(&of.name));
-            match from.map(|from| gone_on(&from, &to, of.step, (passed, self.most))).transpose()?.flatten() {
+            let row = from.map(|from| gone_on(&from, &to, of.step, *relation, self.detail));
+            match row.transpose()?.flatten() {
                 Some(c) => rows.push(c),
                 None => exact = false,
             }
