@@ -38,6 +38,7 @@
 //! | [`counts`] | what a kernel does, as formulas of its parameters |
 //! | [`launches`] | the launches and barriers of its program, likewise |
 //! | [`host_code`] | what launches printed programs from C and Python, for any sizes |
+//! | [`picture`] | who runs what, and the roofline, as SVG |
 //! | [`auto`] | a pipeline for a kernel, found by rules, with reasons |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
@@ -69,6 +70,7 @@ pub use error::Error;
 mod error;
 pub mod host_code;
 pub mod launches;
+pub mod picture;
 pub mod prelude;
 pub mod segmented;
 

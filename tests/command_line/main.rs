@@ -6,6 +6,7 @@ mod export;
 mod layout;
 mod output;
 mod pages;
+mod picture;
 mod program;
 mod refusals;
 mod run;

@@ -24,6 +24,7 @@ mod limits;
 mod lint;
 mod manual;
 mod pages;
+mod picture;
 mod program;
 mod replay;
 mod report;
@@ -143,6 +144,12 @@ enum Command {
     },
     /// Evaluate layouts in CuTe's notation, draw them, or run a file of cases.
     Layout(layout::Layout),
+    /// Draw who runs which instances of a statement, as SVG: its iteration domain, shaded by blocks
+    /// and labelled with threads.
+    Picture(picture::Picture),
+    /// Draw pipelines of one kernel below the roof of an H200, as SVG: operations for each byte that
+    /// the emulator counts, and operations a second by the cost model.
+    Roofline(picture::Roofline),
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,
     /// Print the completions of a shell, as for `source <(loopwright completions bash)`.
@@ -208,6 +215,8 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::ExplainCode { code } => pages::explain_code(code.as_deref()),
         Command::Tags { name } => pages::tags(name.as_deref()),
         Command::Layout(layout) => layout.layout(),
+        Command::Picture(picture) => picture.picture().map_err(|f| picture.form.locate(f)),
+        Command::Roofline(roofline) => roofline.roofline(),
         Command::Completions { shell } => manual::completions(&mut Cli::command(), shell),
         Command::Man { folder } => manual::pages(Cli::command(), &folder),
         Command::Doctor => {
