@@ -2,7 +2,7 @@
 # Installs what building and running loopwright needs and this machine lacks. Running it again is
 # quick and changes nothing.
 #
-#   1. The tools that build isl: a C and C++ compiler, make, autoconf, automake, libtool. Required.
+#   1. A C compiler, which builds isl, a C++ compiler, which tests use, and make. Required.
 #   2. NVRTC, the compiler of CUDA C, with its headers: from an installed CUDA toolkit, or else from
 #      its Python packages, unpacked into .build/nvrtc. Optional: without it, kernels are printed
 #      and emulated, but not compiled for a GPU.
@@ -44,7 +44,7 @@ fi
 # missing_packages prints the packages whose command is not there.
 missing_packages() {
     local pair
-    for pair in cc:gcc g++:g++ make:make autoconf:autoconf automake:automake libtoolize:libtool; do
+    for pair in cc:gcc g++:g++ make:make; do
         command -v "${pair%%:*}" >/dev/null 2>&1 || echo "${pair##*:}"
     done
 }

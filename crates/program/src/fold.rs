@@ -29,10 +29,12 @@ pub fn add(a: Value, b: Value) -> Value {
         let sum = add(a, (**left).clone());
         return if *op == BinOp::Add { add(sum, (**right).clone()) } else { sub(sum, (**right).clone()) };
     }
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(sum) = x.checked_add(y).and_then(|v| constant(a.dtype, v))
+    {
+        return sum;
+    }
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(sum) = x.checked_add(y).and_then(|v| constant(a.dtype, v)) => {
-            return sum;
-        }
         (Some(0), _) => return b,
         (_, Some(0)) => return a,
         (Some(_), None) => return add(b, a),
@@ -56,22 +58,27 @@ pub fn add(a: Value, b: Value) -> Value {
 
 /// `a - b`.
 pub fn sub(a: Value, b: Value) -> Value {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v)) => rest,
-        (_, Some(y)) if let Some(opposite) = y.checked_neg().and_then(|v| constant(b.dtype, v)) => {
-            add(a, opposite)
-        }
-        _ if a == b => Value::int(a.dtype, 0),
-        _ => Value::binary(BinOp::Sub, a, b),
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v))
+    {
+        return rest;
     }
+    if let Some(y) = b.as_int()
+        && let Some(opposite) = y.checked_neg().and_then(|v| constant(b.dtype, v))
+    {
+        return add(a, opposite);
+    }
+    if a == b { Value::int(a.dtype, 0) } else { Value::binary(BinOp::Sub, a, b) }
 }
 
 /// `a * b`, a constant factor to the right.
 pub fn mul(a: Value, b: Value) -> Value {
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v))
+    {
+        return product;
+    }
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v)) => {
-            product
-        }
         (Some(0), _) | (_, Some(1)) => a,
         (Some(1), _) | (_, Some(0)) => b,
         (Some(_), None) => Value::binary(BinOp::Mul, b, a),

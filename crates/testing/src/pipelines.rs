@@ -79,14 +79,13 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> String {
                 .map(|t| t.name.clone())
                 .collect();
             let array = any(rng, &temps);
-            match rng.below(4) {
-                0 => format!("pad_array_axis({array}, 0, 1)"),
-                1 if let Some(step) = kernel.temporary(&array).and_then(|t| moves::swizzle(rng, t)) => step,
-                2 if let Some(step) = kernel.temporary(&array).and_then(|t| moves::set_layout(rng, t)) => {
-                    step
-                }
-                _ => format!("tag_array_axes({array}, f)"),
-            }
+            let step = match rng.below(4) {
+                0 => Some(format!("pad_array_axis({array}, 0, 1)")),
+                1 => kernel.temporary(&array).and_then(|t| moves::swizzle(rng, t)),
+                2 => kernel.temporary(&array).and_then(|t| moves::set_layout(rng, t)),
+                _ => None,
+            };
+            step.unwrap_or_else(|| format!("tag_array_axes({array}, f)"))
         }
         _ => format!("untag_inames({})", any(rng, &base)),
     }

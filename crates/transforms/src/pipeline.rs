@@ -34,6 +34,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[must_use = "its methods return a changed one"]
 pub struct Pipeline {
     steps: Vec<Step>,
     /// The locations of the first steps in the text that they were parsed from.

@@ -19,6 +19,7 @@ enum Entry {
 /// A user's own steps by name: a plain value that is passed to [`Pipeline::parse_with`] and
 /// [`Pipeline::resolve`].
 #[derive(Clone, Default)]
+#[must_use = "its methods return a changed one"]
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
 }

@@ -259,22 +259,23 @@ impl Parser {
                 }
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },
-                word if let Some(share) = Share::of_word(word) => {
-                    instruction.role = Role::Realizes { of: self.name("an id")?, share };
-                }
                 "by" => instruction.made_by = Some(self.name("the name of a transform")?),
-                _ => {
-                    self.open("[")?;
-                    while !self.at("]") {
-                        let iname = self.name("an iname")?;
-                        self.expect(":")?;
-                        let value = self.aff()?;
-                        instruction.map.insert(iname, value);
-                        if !self.eat(",") {
-                            break;
+                word => {
+                    if let Some(share) = Share::of_word(word) {
+                        instruction.role = Role::Realizes { of: self.name("an id")?, share };
+                    } else {
+                        self.open("[")?;
+                        while !self.at("]") {
+                            let iname = self.name("an iname")?;
+                            self.expect(":")?;
+                            let value = self.aff()?;
+                            instruction.map.insert(iname, value);
+                            if !self.eat(",") {
+                                break;
+                            }
                         }
+                        self.close("]")?;
                     }
-                    self.close("]")?;
                 }
             }
             if !self.eat(",") {

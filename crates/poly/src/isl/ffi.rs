@@ -1,4 +1,5 @@
-//! The functions of isl's C interface that queries use. `isl-rs` builds and links the library.
+//! The functions of isl's C interface that queries use. `loopwright-isl` builds and links the
+//! library.
 //!
 //! The C interface is declared here instead of using the wrappers of `isl-rs`, because those are
 //! `Send` although isl is not, free some objects twice and leak others, and report errors of
@@ -24,8 +25,8 @@ pub(super) const ON_ERROR_CONTINUE: c_int = 1;
 pub(super) const ERROR_NONE: c_int = 0;
 pub(super) const ERROR_QUOTA: c_int = 6;
 
-// Makes the linker take the library that `isl-rs` built.
-use isl_rs as _;
+// Makes the linker take the library.
+use loopwright_isl as _;
 
 unsafe extern "C" {
     pub(super) fn isl_ctx_alloc() -> Ptr;
