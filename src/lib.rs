@@ -44,6 +44,11 @@
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
 //!
+//! The modules `emulator`, `host_code`, `runtime`, `segmented` and `tuner` need the feature `run`,
+//! which is on by default. With `default-features = false`, kernels are transformed, lowered and
+//! printed, which needs no driver and no runtime. The feature `ndarray` converts between tensors and
+//! arrays of that crate.
+//!
 //! The [`prelude`] exports the items that most programs need. Everything that fails does so with a
 //! [`Diagnostic`](ir::Diagnostic), or several; [`Error`] is either, for functions that use `?`.
 
@@ -55,23 +60,28 @@
 pub use loopwright_auto as auto;
 pub use loopwright_counts as counts;
 pub use loopwright_cuda_target as cuda;
+#[cfg(feature = "run")]
 pub use loopwright_emulator as emulator;
 pub use loopwright_kernel_ir as ir;
 pub use loopwright_layout as layout;
 pub use loopwright_lowering as lowering;
 pub use loopwright_poly as poly;
 pub use loopwright_program as program;
+#[cfg(feature = "run")]
 pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
+#[cfg(feature = "run")]
 pub use loopwright_tuner as tuner;
 
 pub use error::Error;
 
 mod error;
+#[cfg(feature = "run")]
 pub mod host_code;
 pub mod launches;
 pub mod picture;
 pub mod prelude;
+#[cfg(feature = "run")]
 pub mod segmented;
 
 /// The README's program is compiled and run as a test.

@@ -5,8 +5,10 @@
 //! kernel, sizes and pipelines give the same bytes.
 
 mod points;
+#[cfg(feature = "run")]
 mod roofline;
 mod svg;
 
 pub use points::{Cell, Choice, Panel, Picture, Runner};
+#[cfg(feature = "run")]
 pub use roofline::{Dot, Roofline};

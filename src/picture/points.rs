@@ -55,7 +55,7 @@ pub struct Picture {
 /// What a picture shows of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The id of a declared statement, of whose sum the points are drawn, or of a copy that a step
+    /// The id of a declared statement, of whose first sum the points are drawn, or of a copy that a step
     /// has made; `None` for the first statement.
     pub statement: Option<String>,
     /// The inames of rows and columns, or of columns alone: declared ones, or the kernel's own. If
@@ -203,7 +203,10 @@ impl<'k> Subject<'k> {
             Part::Whole => !updates,
             Part::Init(_) | Part::Finish => false,
         };
-        let parts: Vec<usize> = candidates().filter(wanted).collect();
+        let mut parts: Vec<usize> = candidates().filter(wanted).collect();
+        // Of several sums of a statement, the first.
+        let kind = parts.first().map(|k| model.parts[*k].part.part);
+        parts.retain(|k| Some(model.parts[*k].part.part) == kind);
         let Some(part) = parts.first().map(|k| &model.parts[*k]) else {
             return Err(refused(format!("`{}` has no statement `{id}`", kernel.name), known()));
         };

@@ -70,6 +70,20 @@ y[r] = sum(c, x[r, c]) {id=rows}
     assert_eq!(own.cells.keys().filter(|at| at[0] == 2).count(), 4);
 }
 
+/// Of a quotient of two sums, the points of the first are drawn.
+#[test]
+fn the_first_of_two_sums_is_drawn() {
+    let kernel = "\
+kernel mean(x: f32[n, m], w: f32[n, l], y: f32[n], n: i32, m: i32, l: i32)
+domain { [r] : 0 <= r < n }
+domain { [c] : 0 <= c < m }
+domain { [d] : 0 <= d < l }
+y[r] = sum(c, x[r, c]) / sum(d, w[r, d])
+";
+    let mean = panel(kernel, "tag_inames(r: block.x)", &Choice::default(), &[("n", 2), ("m", 5), ("l", 9)]);
+    assert_eq!((mean.axes, mean.cells.len()), (["r".to_owned(), "c".to_owned()], 10));
+}
+
 /// A copy is drawn by the elements that it writes: a tile of 6 for 4 threads, in two rounds.
 #[test]
 fn copies_are_drawn_by_their_elements() {

@@ -51,6 +51,8 @@ mod host;
 mod host_cost;
 mod layout;
 mod lowered;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod npy;
 mod open_types;
 mod options;
