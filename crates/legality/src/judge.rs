@@ -100,13 +100,30 @@ impl fmt::Display for Verdict {
 /// `after` is compared first with `before` (see [`Comparison`]), then with the declared kernel.
 /// What cannot be proved is replayed for small parameter values; only a replay that fails refutes.
 pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
-    match remembering(|| try_judge(before, after)) {
+    judged(before, after, Replay::WhereNotProved)
+}
+
+/// As [`judge`], without a replay: what is not proved is `Unknown`, also where a replay would refute
+/// it. For callers who only ask whether a step is legal, and ask often.
+pub fn judge_by_proof(before: &LoopKernel, after: &LoopKernel) -> Verdict {
+    judged(before, after, Replay::Never)
+}
+
+/// Whether what is not proved is replayed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replay {
+    WhereNotProved,
+    Never,
+}
+
+fn judged(before: &LoopKernel, after: &LoopKernel, replay: Replay) -> Verdict {
+    match remembering(|| try_judge(before, after, replay)) {
         Ok(verdict) => verdict,
         Err(d) => Verdict::Unknown { reason: d.message, repair: None },
     }
 }
 
-fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnostic> {
+fn try_judge(before: &LoopKernel, after: &LoopKernel, replay: Replay) -> Result<Verdict, Diagnostic> {
     if before == after {
         return Ok(Verdict::Proved { basis: Basis::Order, queries: 0 });
     }
@@ -122,6 +139,9 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     // run may show that it is wrong; otherwise lowering refuses it.
     let ended = after.instructions.iter().find_map(|i| along(after, &new.lookup, i)?.err());
     if let Some(d) = ended {
+        if replay == Replay::Never {
+            return Ok(Verdict::Unknown { reason: d.message, repair: d.help });
+        }
         return Ok(match search(&Model::new(after.declared())?, &new, None) {
             Search::Wrong(mut witness) => {
                 witness.repair = witness.repair.or(d.help);
@@ -140,6 +160,9 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
         Err(why) => why,
     };
     let repair = facts_wanted(&new, &outcome.changed);
+    if replay == Replay::Never {
+        return Ok(Verdict::Unknown { reason: reason.text, repair });
+    }
     let pairs = outcome.suspect.map(|s| s.pairs).or(reason.pairs);
     let sample = pairs.and_then(|s| s.sample(&Default::default()).ok().flatten());
     let reason = reason.text;

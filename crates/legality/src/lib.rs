@@ -64,7 +64,7 @@ pub use event::{
 pub use execution::{Access, Execution, Load, coordinate_name, is_coordinate};
 pub use executor::{Executor, Presence, axes_in_use, executor, is_common_to, owner};
 pub use flat::{FlatNest, flat_nest, flat_nests};
-pub use judge::{Basis, Judgement, Verdict, judge};
+pub use judge::{Basis, Judgement, Verdict, judge, judge_by_proof};
 pub use link::{Link, Unlinked};
 pub use loads::facts_exclude;
 pub use model::{Model, ModelPart, Step, context};

@@ -8,7 +8,7 @@
 use std::{fmt, time::Instant};
 
 use loopwright_kernel_ir::{Array, Diagnostic, LoopKernel, Name};
-use loopwright_legality::{Basis, Judgement, Verdict, judge};
+use loopwright_legality::{Basis, Judgement, Verdict, judge, judge_by_proof};
 
 use crate::{Step, TextDiff, Transform};
 
@@ -25,7 +25,8 @@ pub struct Judged {
     pub judge_microseconds: f64,
 }
 
-fn pending(kernel: &LoopKernel) -> bool {
+/// Whether the user has vouched for the next step.
+pub(crate) fn pending(kernel: &LoopKernel) -> bool {
     kernel.vouched.iter().any(|v| v.step.is_none())
 }
 
@@ -60,6 +61,27 @@ pub(crate) fn with_right_layouts(kernel: LoopKernel) -> Result<LoopKernel, Diagn
     }
 }
 
+/// The kernel after a transform, if it is proved to be legal.
+pub(crate) fn apply_proved(transform: &dyn Transform, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    let after = applied(transform, kernel)?;
+    let verdict = match transform.judgement(kernel) {
+        Judgement::Theorem(_) => return Ok(after),
+        Judgement::Ask => judge_by_proof(kernel, &after),
+    };
+    verdict.refusal().map_or(Ok(after), Err)
+}
+
+/// The kernel after a transform, without a verdict.
+fn applied(transform: &dyn Transform, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    let after = with_right_layouts(transform.apply(kernel)?)?;
+    // Any step may move the target of atomic updates, or the blocks that execute them, where they
+    // are not possible.
+    for instruction in after.instructions.iter().filter(|i| i.atomic) {
+        instruction.check_atomic_target(&after)?;
+    }
+    Ok(after)
+}
+
 /// Applies a transform and judges it. `is_vouching` is set for `assume_legal` itself, which leaves
 /// the reason pending for the next step.
 pub(crate) fn apply_judged(
@@ -68,12 +90,7 @@ pub(crate) fn apply_judged(
     kernel: &LoopKernel,
 ) -> Result<Judged, Diagnostic> {
     let start = Instant::now();
-    let after = with_right_layouts(transform.apply(kernel)?)?;
-    // Any step may move the target of atomic updates, or the blocks that execute them, where they
-    // are not possible.
-    for instruction in after.instructions.iter().filter(|i| i.atomic) {
-        instruction.check_atomic_target(&after)?;
-    }
+    let after = applied(transform, kernel)?;
     let transform_microseconds = start.elapsed().as_secs_f64() * 1e6;
     let start = Instant::now();
     let verdict = verdict(transform, kernel, &after);

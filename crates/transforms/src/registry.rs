@@ -10,9 +10,14 @@ use crate::{
 
 type Make = dyn Fn(&[String]) -> Result<Arc<dyn Transform>, Diagnostic> + Send + Sync;
 
+/// The arguments of a step that have keys, in their order.
+type Keyed = [(String, String)];
+type MakeKeyed = dyn Fn(&[String], &Keyed) -> Result<Arc<dyn Transform>, Diagnostic> + Send + Sync;
+
 #[derive(Clone)]
 enum Entry {
     Make(Arc<Make>),
+    MakeKeyed(Arc<MakeKeyed>),
     Pipeline(Pipeline),
 }
 
@@ -63,6 +68,21 @@ impl Registry {
         )
     }
 
+    /// As [`Registry::transform`], with arguments that may have keys, written `name(a, key=b)`: those
+    /// without come first, then the others, each as its key and its value.
+    pub fn keyed_transform<T: Transform + 'static>(
+        self,
+        name: &str,
+        make: impl Fn(&[String], &[(String, String)]) -> Result<T, Diagnostic> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(
+            name,
+            Entry::MakeKeyed(Arc::new(move |args, keyed| {
+                make(args, keyed).map(|t| Arc::new(t) as Arc<dyn Transform>)
+            })),
+        )
+    }
+
     /// Adds a sequence of steps, written `name(parameter=value)` with a value for each of its open
     /// parameters that is to be bound.
     pub fn pipeline(self, name: &str, pipeline: Pipeline) -> Self {
@@ -86,6 +106,13 @@ impl Registry {
                 let texts: Vec<String> = args.all_texts().into_iter().map(|(t, _)| t).collect();
                 args.done()?;
                 Step::User(UserStep::of(make(&texts)?))
+            }
+            Entry::MakeKeyed(make) => {
+                let texts: Vec<String> = args.all_texts().into_iter().map(|(t, _)| t).collect();
+                let keyed: Vec<_> =
+                    args.all_keyed().into_iter().map(|(key, value, _)| (key, value)).collect();
+                args.done()?;
+                Step::User(UserStep::of(make(&texts, &keyed)?))
             }
             Entry::Pipeline(pipeline) => {
                 let mut values: BTreeMap<Name, Number> = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::{
     Composite, Number, Parameter, Registry, Step, Together, UserStep,
     arguments::{Args, Argument},
     call::{Body, Call},
-    judged::{Judged, apply_judged, with_right_layouts},
+    judged::{Judged, apply_judged, apply_proved, pending, with_right_layouts},
     names,
     patterns::{self, Subject, is_pattern},
     together::raw_all,
@@ -163,6 +163,9 @@ impl Step {
         let known =
             Step::NAMES.iter().copied().chain(["together"]).chain(registry.names()).collect::<Vec<&str>>();
         Err(match (names::ours(name), names::nearest(name, known)) {
+            _ if name == "auto" => d.help(
+                "`auto()` is in a registry: `Pipeline::parse_with(text, &loopwright::automatic::registry())`",
+            ),
             _ if name == "together" => d.help("write `together { step; step }`"),
             (Some(ours), _) if ours.contains(' ') => d.help(format!("it is called {ours} here")),
             (Some(ours), _) => d.help(format!("it is called `{ours}` here")),
@@ -178,6 +181,40 @@ impl Step {
     pub fn judged(&self, kernel: &LoopKernel) -> Result<Judged, Diagnostic> {
         let step = self.expanded(kernel)?;
         apply_judged(step.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
+    }
+
+    /// The kernel after the step, as [`Transform::apply`] makes it, but what is not proved is not
+    /// replayed in search of a witness. For callers who ask about many steps and only want to know
+    /// which are legal.
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::{Step, Transform};
+    ///
+    /// let shift = LoopKernel::parse("\
+    /// kernel shift(x: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 1 <= i < n }
+    /// x[i] = x[i - 1] {id=shift}
+    /// ")?;
+    /// let step = Step::parse("split_iname(i, 32)")?;
+    /// assert_eq!(step.proved(&shift)?, step.apply(&shift)?);
+    /// let wrong = Step::parse("tag_inames(i: thread.x)")?;
+    /// assert!(wrong.apply(&shift).unwrap_err().witness.is_some());
+    /// assert!(wrong.proved(&shift).unwrap_err().witness.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Errors: those of the step; that it is not proved to be legal.
+    pub fn proved(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        match self {
+            Step::Composite(group) => group.steps.iter().try_fold(kernel.clone(), |k, step| step.proved(&k)),
+            // What the user vouches for only has to be refuted by no replay.
+            step if pending(kernel) || matches!(step, Step::AssumeLegal(_)) => {
+                Ok(step.judged(kernel)?.kernel)
+            }
+            step => apply_proved(step.expanded(kernel)?.transform(), kernel),
+        }
     }
 
     /// The step with the [patterns](crate::patterns) in its lists replaced by the names that they

@@ -95,6 +95,10 @@ impl Transform for UserStep {
     fn judgement(&self, before: &LoopKernel) -> Judgement {
         self.transform.as_ref().map_or(Judgement::Ask, |t| t.judgement(before))
     }
+
+    fn notes(&self, before: &LoopKernel) -> Vec<String> {
+        self.transform.as_ref().map_or_else(Vec::new, |t| t.notes(before))
+    }
 }
 
 type Function = dyn Fn(&LoopKernel) -> Result<LoopKernel, Diagnostic> + Send + Sync;
