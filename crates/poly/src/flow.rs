@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use crate::{
     Aff, Constraint, Error, Map, Name, Result, Set, System,
     isl::{self, IslAccess},
+    memo,
     relation::Relation,
 };
 
 /// An access to an array by a set of executions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// The names of an execution's dimensions. Other names are parameters.
     pub dims: Vec<Name>,
@@ -56,7 +57,13 @@ pub struct Sources {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Within [`remembering`](crate::remembering) the same accesses are analysed once.
 pub fn flow(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
+    memo::flow(reads, writes, || analysed(reads, writes))
+}
+
+fn analysed(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
     let all = || reads.iter().chain(writes);
     let Some(first) = all().next() else { return Ok(Vec::new()) };
     let (cell, time) = (first.cell.len(), first.time.len());

@@ -3,7 +3,8 @@
 //! The statements of a kernel are much alike, and so is what is asked about them: whether a guard
 //! follows from the bounds of a loop, whether two accesses meet. Rows have no names, so that two
 //! systems that differ in nothing else are one key, and both an emptiness and a range are functions
-//! of the rows alone.
+//! of the rows alone. The dataflow through an array is remembered too, by its accesses with their
+//! names: that of the declared kernel is asked for with each verdict.
 //!
 //! Nothing is remembered outside of [`remembering`], so that what a query costs does not depend on
 //! what a thread did long before, and memory is given back. An answer that isl gave counts only for
@@ -12,7 +13,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use crate::{
-    Result, Table,
+    Access, Result, Sources, Table,
     isl::{DEFAULT_BUDGET, budget},
     reduced::Reduced,
     rows::Rows,
@@ -38,9 +39,14 @@ struct Memo {
     ranges: Table<(u64, usize), (Rows, Range)>,
     /// By the digests of rows, likewise.
     reduced: Table<u64, (Rows, Arc<Reduced>)>,
+    /// By all reads and all writes.
+    flows: Table<Accesses, Vec<Sources>>,
     /// Numbers in all keys.
     numbers: usize,
 }
+
+/// Reads and writes.
+type Accesses = (Vec<Access>, Vec<Access>);
 
 /// Numbers in all keys, at which everything is forgotten: eight megabytes.
 const MOST_NUMBERS: usize = 1 << 20;
@@ -124,6 +130,33 @@ pub(crate) fn range(rows: Rows, column: usize, ask: impl FnOnce() -> Result<Rang
     Ok(found)
 }
 
+/// The dataflow from writes to reads: as remembered, or as `ask` says.
+pub(crate) fn flow(
+    reads: &[Access],
+    writes: &[Access],
+    ask: impl FnOnce() -> Result<Vec<Sources>>,
+) -> Result<Vec<Sources>> {
+    if !is_remembering() || budget() != DEFAULT_BUDGET {
+        return ask();
+    }
+    let key = (reads.to_vec(), writes.to_vec());
+    if let Some(known) = MEMO.with_borrow(|memo| memo.flows.get(&key).cloned()) {
+        return Ok(known);
+    }
+    let found = ask()?;
+    let numbers = |access: &Access| {
+        let affs = access.constraints.len() + access.cell.len() + access.time.len();
+        affs * (1 + access.dims.len())
+    };
+    let numbers = key.0.iter().chain(&key.1).map(numbers).sum::<usize>();
+    MEMO.with_borrow_mut(|memo| {
+        // What was found is of the size of what was asked.
+        memo.makes_room(2 * numbers);
+        memo.flows.insert(key, found.clone());
+    });
+    Ok(found)
+}
+
 /// The reduced form of rows: as remembered, or as `make` makes it, if it does.
 pub(crate) fn reduced(rows: Rows, make: impl FnOnce(Rows) -> Result<Reduced>) -> Option<Arc<Reduced>> {
     if !is_remembering() {
@@ -173,6 +206,31 @@ mod tests {
             assert_eq!(range(rows(1), 0, || Ok((None, None))), Ok((None, None)));
         });
         assert_eq!(emptiness(rows(1), answer(true, false)), Ok(true));
+    }
+
+    #[test]
+    fn the_same_accesses_are_analysed_once() {
+        let at = |time: i64| Access {
+            dims: Vec::new(),
+            constraints: Vec::new(),
+            cell: vec![Aff::constant(0)],
+            time: vec![Aff::constant(time)],
+        };
+        let asked = std::cell::Cell::new(0);
+        let ask = |time: i64| {
+            flow(&[at(time)], &[at(0)], || {
+                asked.set(asked.get() + 1);
+                crate::flow(&[at(time)], &[at(0)])
+            })
+        };
+        remembering(|| {
+            let seen = |time: i64| ask(time).unwrap()[0].none.is_empty().unwrap();
+            // A read behind the write sees it, and one before it does not.
+            assert!(seen(1) && seen(1) && !seen(-1) && !seen(-1));
+            assert_eq!(asked.get(), 2);
+        });
+        ask(1).unwrap();
+        assert_eq!(asked.get(), 3);
     }
 
     #[test]
