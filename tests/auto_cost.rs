@@ -135,13 +135,11 @@ fn cost(kernel: &LoopKernel, small: Sizes, large: Sizes, launches: f64) -> Resul
         necessary_bytes: bytes(&small),
         scale,
         work,
+        launches,
         integers: &large,
     };
     let (machine, limits) = (Machine::h200(), emulator.limits());
-    let mut cost = Cost::of(&counted, &machine, limits);
-    cost.launches *= launches;
-    cost.estimate(&machine, limits);
-    Ok(cost)
+    Ok(Cost::of(&counted, &machine, limits))
 }
 
 /// Whether a pipeline serves every launch that its kernel does.

@@ -209,6 +209,7 @@ impl Context<'_> {
             necessary_bytes: self.judge.necessary_bytes,
             scale: self.scale,
             work: self.work,
+            launches: 1.0,
             integers: self.integers,
         };
         Ok(Outcome::Counted { cost: Cost::of(&counted, self.machine, self.limits) })

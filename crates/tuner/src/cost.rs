@@ -201,6 +201,12 @@ pub struct Cost {
     /// refer too.
     #[serde(default)]
     pub blocks: f64,
+    /// Number of launches of that kernel, of which each has so many blocks; 0 stands for 1.
+    #[serde(default)]
+    pub own_launches: f64,
+    /// Bytes that it moves in all of them; 0 stands for all that are moved.
+    #[serde(default)]
+    pub own_bytes: f64,
     /// Threads per block.
     #[serde(default)]
     pub threads: u32,
@@ -229,6 +235,8 @@ pub struct Counted<'a> {
     pub scale: f64,
     /// The work of the problem over that of the sample.
     pub work: f64,
+    /// The number of launches of the problem over that of the sample.
+    pub launches: f64,
     /// The problem's integers, which determine the number of blocks.
     pub integers: &'a BTreeMap<Name, i64>,
 }
@@ -279,7 +287,10 @@ impl Cost {
         let warps = resident * block_warps;
         let clocks = working * machine.clock;
 
-        let of_thread = (self.moved_bytes / (blocks * f64::from(self.threads.max(1)))).max(1.0);
+        // Counts are those of all launches, and a thread lives in one.
+        let launches = self.own_launches.max(1.0);
+        let own_bytes = if self.own_bytes > 0.0 { self.own_bytes } else { self.moved_bytes };
+        let of_thread = (own_bytes / (launches * blocks * f64::from(self.threads.max(1)))).max(1.0);
         let in_flight = if self.in_flight > 0.0 { self.in_flight.min(of_thread) } else { of_thread };
         let residents = Residents {
             blocks,
@@ -288,7 +299,7 @@ impl Cost {
             lanes: f64::from(lanes),
             bytes: of_thread,
             in_flight,
-            shuffles: self.shuffles / (blocks * block_warps),
+            shuffles: self.shuffles / (launches * blocks * block_warps),
         };
         let busy = residents.busy_at_most(machine);
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
@@ -310,7 +321,7 @@ impl Cost {
         if self.waves > 1.0 && memory.max(lines) < longest {
             seconds *= self.waves.ceil() / self.waves;
         }
-        let started = blocks * CLOCKS_A_BLOCK / machine.clock;
+        let started = launches * blocks * CLOCKS_A_BLOCK / machine.clock;
         let waits_for_blocks = if started > seconds { started } else { 0.0 };
         seconds = seconds.max(started);
         let waits_for_memory = match () {
@@ -375,7 +386,7 @@ impl Cost {
             fused: c.operations.float_multiply.min(c.operations.float_add) as f64 * work,
             shuffles: c.shuffles as f64 * work,
             barriers: c.barriers as f64 * work,
-            launches: c.launches as f64,
+            launches: c.launches as f64 * counted.launches,
             idle: if lanes > 0.0 { c.idle_lanes as f64 / lanes } else { 0.0 },
             in_flight: waits.mean(),
             ..Cost::default()
@@ -386,7 +397,12 @@ impl Cost {
             let axis = |value| eval_host(value, &|name: &Name| counted.integers.get(name).copied());
             let grid = kernel.grid.values().map(axis).map(|n| n.map(|n| n.max(0) as f64));
             let on_sample = report.kernels.get(k).map_or(0, |(_, c)| c.blocks) as f64;
-            cost.blocks = grid.product::<Option<f64>>().unwrap_or(on_sample * work);
+            let launches = report.kernels.get(k).map_or(1, |(_, c)| c.launches).max(1) as f64;
+            cost.own_launches = launches * counted.launches;
+            // A grid that differs between launches is taken as their mean.
+            let mean = on_sample * work / cost.own_launches;
+            cost.blocks = grid.product::<Option<f64>>().unwrap_or(mean);
+            cost.own_bytes = report.kernels.get(k).map_or(0, |(_, c)| c.global_bytes_moved()) as f64 * work;
             cost.threads = kernel.threads();
             cost.shared_bytes = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
             let words = kernel.private.iter().map(|a| a.bytes().div_ceil(4)).sum::<u64>();

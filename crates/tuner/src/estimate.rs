@@ -22,6 +22,7 @@ pub fn estimate(kernel: &LoopKernel, args: &Args, machine: &Machine) -> Result<C
         necessary_bytes,
         scale: 1.0,
         work: 1.0,
+        launches: 1.0,
         integers: &integers,
     };
     Ok(Cost::of(&counted, machine, emulator.limits()))

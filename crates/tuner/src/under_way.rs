@@ -9,13 +9,14 @@
 //! are not waited for: their bytes move in the rounds of the loads.
 //!
 //! Compilers unroll a rolled loop four times if its counter increases by a step; if it halves or
-//! doubles, as in a bisection, each load waits for the previous one. Lanes without a load wait with
-//! their warp.
+//! doubles, as in a bisection, each load waits for the previous one. No load moves ahead of a barrier
+//! of the block: the loads of one iteration of a loop with barriers, such as a scan in rounds, are all
+//! that is under way. Lanes without a load wait with their warp.
 
 use std::ops::AddAssign;
 
 use loopwright_emulator::Report;
-use loopwright_program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+use loopwright_program::{MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind};
 
 use crate::body::trips;
 
@@ -110,6 +111,7 @@ impl Rounds<'_> {
                             self.of_loop.push(number);
                             let once = self.gather(body, number);
                             self.asked[number] = match step {
+                                Step::Add(_) if has_barrier(body) => once,
                                 Step::Add(_) => once.max(UNROLLED.min(self.times * once)),
                                 Step::Halve | Step::Double => once,
                             };
@@ -148,6 +150,14 @@ impl Rounds<'_> {
         };
         own + value.children().into_iter().map(|v| self.loaded(v)).sum::<f64>()
     }
+}
+
+/// Whether all threads of a block meet in these statements.
+fn has_barrier(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Sync { scope: Scope::Block, .. } => true,
+        stmt => stmt.running().any(|body| has_barrier(body)),
+    })
 }
 
 #[cfg(test)]
@@ -196,6 +206,24 @@ mod tests {
             &rows(8, 4096),
         );
         assert!((found[0] - 16.0).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn no_load_moves_ahead_of_a_barrier() {
+        let text = "kernel prefix(x: f32[n, m], out: f32[n, m], n: i32, m: i32)\n\
+                    assume 0 <= n and 0 <= m\n\
+                    domain { [s] : 0 <= s < n }\n\
+                    domain { [i] : 0 <= i < m }\n\
+                    domain { [j] : 0 <= j <= i }\n\
+                    out[s, i] = sum(j, x[s, j])\n";
+        // Each round of a block loads 4 bytes a thread, and stores as many; a warp alone has no
+        // barriers, and its loop is unrolled.
+        let block = "realize_scan(i, j)\nsplit_iname(i, 256)\ntag_inames(s: block.x, i_inner: thread.x)\n";
+        let found = mean(text, block, &rows(8, 4096));
+        assert!((found[0] - 8.0).abs() < 1e-9, "{found:?}");
+        let warp = "realize_scan(i, j)\nsplit_iname(i, 32)\ntag_inames(s: block.x, i_inner: thread.x)\n";
+        let found = mean(text, warp, &rows(8, 4096));
+        assert!((found[0] - 32.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]
