@@ -40,6 +40,7 @@
 //! | [`host_code`] | what launches printed programs from C and Python, for any sizes |
 //! | [`picture`] | who runs what, and the roofline, as SVG |
 //! | [`auto`] | a pipeline for a kernel, found by rules, with reasons |
+//! | [`automatic`] | `auto()` in the texts of pipelines, with searches |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
@@ -75,6 +76,7 @@ pub use loopwright_tuner as tuner;
 
 pub use error::Error;
 
+pub mod automatic;
 mod error;
 #[cfg(feature = "run")]
 pub mod host_code;

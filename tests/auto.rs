@@ -12,7 +12,7 @@ mod suite;
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
 use loopwright::{
-    auto::{Found, auto},
+    auto::{Found, auto, auto_with_witnesses},
     emulator::{Options, run},
     prelude::*,
 };
@@ -74,6 +74,67 @@ fn kernels_of_polybench_are_computed_as_by_plain_loops() {
     }
 }
 
+/// With the usual sizes the pipeline is what was found, and with others it computes the same.
+#[test]
+fn other_sizes_are_computed_as_declared() {
+    let mut others = 0;
+    for (name, declared) in kernels() {
+        let found = found(&name, &declared);
+        let sizes = found.sizes(&Target::default());
+        let bind = |values: &BTreeMap<Name, i64>| {
+            sizes
+                .pipeline
+                .bind(values.iter().map(|(n, v)| (n.as_str(), *v)))
+                .unwrap_or_else(|d| panic!("{d}"))
+        };
+        assert_eq!(bind(&sizes.usual()), found.pipeline, "{name}");
+        assert!(sizes.allow(&sizes.usual()), "{name}: the rules' own sizes\n{sizes}");
+        // The first size that has another value that its relations allow.
+        let other = sizes.sizes.iter().find_map(|size| {
+            let value = size.values.iter().find(|v| **v != size.usual)?;
+            let mut values = sizes.usual();
+            values.insert(size.name.clone(), *value);
+            sizes.allow(&values).then_some(values)
+        });
+        let Some(other) = other else { continue };
+        let Ok(kernel) = bind(&other).apply(&declared) else { continue };
+        let Ok(program) = lower(&kernel, LowerOptions::default()) else { continue };
+        let Some(given) = cases::sizes(&name).into_iter().find(|sizes| cases::allowed(&program, sizes))
+        else {
+            continue;
+        };
+        let given = cases::arguments(&program, &given);
+        let mut arguments = given.clone();
+        run(&program, &mut arguments, &Options::default())
+            .unwrap_or_else(|fault| panic!("{name} {other:?}: {}", fault.diagnostic()));
+        for (array, buffer) in &cases::expected(&declared, &given) {
+            let got = arguments.buffer(array).expect("the array is an argument");
+            assert!(cases::agree(&name, got, buffer), "{name} {other:?}: `{array}`");
+        }
+        others += 1;
+    }
+    assert!(others >= 8, "only {others} kernels have other sizes");
+}
+
+/// Nests that share a launch have blocks of one shape, so that no threads are idle.
+#[test]
+fn blocks_of_a_launch_suit_all_of_its_nests() {
+    let declared = LoopKernel::parse(
+        "kernel borders(x: f32[m, n], y: f32[m, n], z: f32[n], m: i32, n: i32)\n\
+         assume 2 <= m and 0 <= n\n\
+         domain { [b] : 0 <= b < n }\n\
+         domain { [i, j] : 1 <= i < m and 0 <= j < n }\n\
+         y[0, b] = z[b] {id=border}\n\
+         y[i, j] = x[i, j] - x[i - 1, j] {id=inside}\n",
+    );
+    let declared = declared.unwrap_or_else(|d| panic!("{d}"));
+    let found = found("borders", &declared);
+    let program = lower(&found.kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let blocks: Vec<Vec<u32>> = program.kernels.iter().map(|k| k.block.values().copied().collect()).collect();
+    assert_eq!(blocks, [[32, 8, 1]], "{found}");
+    assert!(found.decisions[0].reason.ends_with("shape of a neighbour's in the same launch"), "{found}");
+}
+
 /// A kernel that is spread over nothing would pass the tests above.
 #[test]
 fn kernels_of_the_examples_run_on_threads_and_blocks() {
@@ -110,7 +171,12 @@ fn steps_of_the_user_stay_and_the_rest_is_found() {
 fn pipelines_of_small_kernels() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/auto");
     loopwright_filetest::check(&folder, "test", &[], |test| match LoopKernel::parse(&test.text) {
-        Ok(kernel) => format!("==== found\n{:#}", auto(&kernel, &Target::default())),
+        Ok(kernel) => {
+            let found = auto_with_witnesses(&kernel, &Target::default());
+            // Witnesses are all that differs.
+            assert_eq!(found.pipeline, auto(&kernel, &Target::default()).pipeline, "{}", test.text);
+            format!("==== found\n{found:#}")
+        }
         Err(d) => format!("==== refused\n{d}\n"),
     });
 }

@@ -247,6 +247,10 @@ fn of_the_runtime() -> Vec<Diagnostic> {
     let on = |device: &Device, args: Args| refusal(device.compile(&kernel(COPY)).and_then(|c| c.run(&args)));
     let huge = 1usize << 40;
     vec![
+        refusal(loopwright::automatic::sample(&kernel(
+            "kernel many(x: f32[n], n: i32)\nassume n = 1000000000\n\
+             domain { [i] : 0 <= i < n }\nx[i] = 1.0\n",
+        ))),
         refusal(Tensor::from_vec(&[2, 3], vec![1.0f32])),
         refusal(floats(&[4]).reshape(&[5])),
         refusal(Tensor::zeros(&[huge, huge], DType::F32)),

@@ -250,6 +250,13 @@ fn a_pipeline_that_is_found_runs() {
     // Nothing is left to be found.
     let nothing = out(&call(&["auto", &kernel, &written]));
     assert_eq!(nothing, without_comments(&written));
+    // The reasons, and what would be better.
+    let explained = out(&call(&["explain", &kernel, &step]));
+    let reasons: Vec<&str> = found.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    assert!(reasons.iter().any(|r| r.starts_with("better: `assume(len % 4 = 0)` would")), "{found}");
+    for reason in reasons {
+        assert!(explained.contains(&format!("\n   {reason}\n")), "{explained}");
+    }
     let refused = refusal(&call(&["cuda", &kernel, &folder.file("two.pipe", "auto(2)\n")]));
     assert!(refused.contains("`auto` takes no arguments"), "{refused}");
 }
@@ -274,4 +281,76 @@ fn a_search_is_cheaper_than_the_rules_alone() {
     let filled = ["A", "y_1", "y_2", "x_1", "x_2"].iter().flat_map(|name| ["--random", name]);
     let text = out(&call(&run.into_iter().chain(filled).collect::<Vec<_>>()));
     assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
+}
+
+/// Without a pipeline steps are found, and the user is told how to get the loops as they are.
+#[test]
+fn without_a_pipeline_steps_are_found() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let given = ["--set", "nseg=5", "--set", "len=3000", "--random", "x", "--device", "emulator"];
+    let run = |kernel: &str, more: &[&str]| call(&[&["run", kernel, "--verify"], &given[..], more].concat());
+    let implied = run(&kernel, &[]);
+    assert!(out(&implied).contains("counts: 1 launches, 5 blocks,"));
+    let found = out(&call(&["auto", &kernel]));
+    let note = "note: no pipeline is given, so these steps are found for the kernel, as by `--auto`; \
+                `--as-declared` runs its loops in their order, on one thread\n";
+    assert_eq!(String::from_utf8_lossy(&implied.stderr), format!("{note}{found}"));
+    assert_eq!(String::from_utf8_lossy(&run(&kernel, &["--auto"]).stderr), found);
+    let declared = run(&kernel, &["--as-declared"]);
+    assert!(out(&declared).contains("counts: 1 launches, 1 blocks,") && declared.stderr.is_empty());
+    let both = run(&kernel, &["--as-declared", "--auto"]);
+    assert_eq!(both.status.code(), Some(2));
+    // A kernel whose loops are on blocks and threads already is run as it is.
+    let folder = Folder::new("as-given");
+    let map = "kernel k(x: f32[nseg], y: f32[nseg], nseg: i32)\nassume 0 <= nseg\n\
+               domain { [i] : 0 <= i < nseg }\ny[i] = 2*x[i]\n";
+    let blocks = folder.file("blocks.pipe", "tag_inames(i: block.x)\n");
+    let spread = out(&call(&["print", &folder.file("map.lw", map), &blocks]));
+    let spread = folder.file("spread.lw", spread);
+    let text = call(&["run", &spread, "--set", "nseg=5", "--random", "x", "--device", "emulator"]);
+    assert!(out(&text).contains("5 blocks,") && text.stderr.is_empty());
+}
+
+/// The sizes of what is found are parameters.
+#[test]
+fn sizes_of_what_is_found_are_parameters() {
+    let kernel = example("kernels/transpose.lw");
+    let usual = out(&call(&["cuda", &kernel, "--auto"]));
+    let text = String::from_utf8_lossy(&call(&["cuda", &kernel, "--auto"]).stderr).into_owned();
+    let line = text.lines().find(|line| line.starts_with("split_iname(")).unwrap();
+    let (iname, size) = line["split_iname(".len()..].trim_end_matches(')').split_once(", ").unwrap();
+    let half = size.parse::<i64>().unwrap() / 2;
+    let value = format!("{iname}_inner={half}");
+    let changed = call(&["cuda", &kernel, "--auto", "-p", &value]);
+    assert_ne!(out(&changed), usual);
+    let told = String::from_utf8_lossy(&changed.stderr).into_owned();
+    assert!(told.contains(&format!("split_iname({iname}, {half})")), "{told}");
+    assert!(told.contains(&format!("; but {half} for `{iname}_inner` rather than {size}")), "{told}");
+    let refused = refusal(&call(&["cuda", &kernel, "--auto", "-p", "block=4"]));
+    assert!(refused.contains("there is no parameter `block`") && refused.contains("_inner`"), "{refused}");
+}
+
+/// A search in the text of a pipeline finds the same each time, and says what it did.
+#[test]
+fn a_search_is_a_step() {
+    let folder = Folder::new("search-step");
+    let kernel = example("polybench/mvt.lw");
+    let step = folder.file("search.pipe", "auto(search=6)\n");
+    let print = || out(&call(&["print", &kernel, &step]));
+    assert_eq!(print(), print());
+    let text = out(&call(&["explain", &kernel, &step]));
+    assert!(text.contains("1. auto(search=6)\n"), "{text}");
+    assert!(text.contains("\n   the cheapest of 6 pipelines, at "), "{text}");
+    // So short a time stands for one candidate, which is always counted.
+    let brief = folder.file("brief.pipe", "auto(search=0.0001s)\n");
+    let text = out(&call(&["explain", &kernel, &brief]));
+    assert!(text.contains("\n   the cheapest of 1 pipelines"), "{text}");
+    for (wrong, why) in [
+        ("auto(search=0)", "`search=0` is neither"),
+        ("auto(search=much)", "`search=much` is neither"),
+        ("auto(seek=4)", "`auto` has one argument, `search`, not `seek`"),
+    ] {
+        let text = refusal(&call(&["print", &kernel, &folder.file("wrong.pipe", wrong)]));
+        assert!(text.contains(why), "{text}");
+    }
 }

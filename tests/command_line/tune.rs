@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use loopwright::prelude::*;
 use rayon::prelude::*;
 
-use crate::common::{Folder, call, example, out, refusal};
+use crate::common::{Folder, call, example, out, refusal, without_comments};
 
 #[test]
 fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
@@ -548,4 +548,37 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
     assert!(refused.contains("error[binary-folder]") && refused.contains("00000.cubin"), "{refused}");
     let refused = refusal(&tune("64", &["--compile-only", &binaries]));
     assert!(refused.contains("error[arch]: there is no GPU here"), "{refused}");
+}
+
+/// `--auto` makes the pipeline and its space; what it finds is kept in a record, in which `run` finds
+/// it for the kernel alone.
+#[test]
+fn the_sizes_of_what_is_found_are_searched_and_recorded() {
+    let folder = Folder::new("tune-auto");
+    let (record, best) = (folder.path("tuned.json"), folder.path("best.pipe"));
+    let kernel = example("kernels/transpose.lw");
+    let tune = ["tune", &kernel, "--auto", "--set", "m=256", "--set", "n=256", "--device", "emulator"];
+    let tuned = call(&[&tune[..], &["--record", &record, "--best", &best]].concat());
+    let text = out(&tuned);
+    assert!(text.contains("<- best"), "{text}");
+    let told = String::from_utf8_lossy(&tuned.stderr).into_owned();
+    assert!(told.starts_with("# transpose: ") && told.contains("# The space:\n"), "{told}");
+    assert!(told.contains("_inner in [") && told.contains("$"), "{told}");
+    // The best point, by its record and by its pipeline.
+    let run = |form: &[&str]| {
+        let given = ["--set", "m=256", "--set", "n=256", "--random", "a", "--device", "emulator", "--verify"];
+        call(&[&["run", &kernel], form, &given[..]].concat())
+    };
+    let counts = |text: &str| text.lines().find(|line| line.starts_with("counts: ")).unwrap().to_owned();
+    let by_record = run(&["--record", &record]);
+    assert_eq!(counts(&out(&by_record)), counts(&out(&run(&[&best]))));
+    let steps = without_comments(&best);
+    assert!(String::from_utf8_lossy(&by_record.stderr).contains(steps.lines().next().unwrap()));
+    // A record of another kernel is not used, and the user is told.
+    let other = example("kernels/segmented_sum.lw");
+    let given = ["--set", "nseg=5", "--set", "len=300", "--random", "x", "--device", "emulator"];
+    let unfit = call(&[&["run", &other, "--record", &record], &given[..]].concat());
+    out(&unfit);
+    let told = String::from_utf8_lossy(&unfit.stderr).into_owned();
+    assert!(told.contains("note: the usual sizes are taken, not those of "), "{told}");
 }

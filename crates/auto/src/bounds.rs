@@ -55,3 +55,15 @@ pub fn is_multiple(kernel: &KernelData, length: &Expr, by: i64) -> bool {
     };
     decide().unwrap_or(false)
 }
+
+/// Whether no constraint relates an iname to another one.
+pub fn is_free(kernel: &KernelData, iname: &str) -> bool {
+    let all = kernel.domains.iter().flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname));
+    all.into_iter().all(|c| {
+        let others = c.names();
+        others
+            .iter()
+            .filter(|n| ***n != *iname)
+            .all(|n| !kernel.is_iname(n) && kernel.definition(n).is_none())
+    })
+}

@@ -1,12 +1,13 @@
 //! The search for a pipeline, and its outcome.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, rc::Rc};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use loopwright_lowering::{LowerOptions, Target, lower};
-use loopwright_transforms::{Pipeline, Step, Transform};
+use loopwright_lowering::Target;
+use loopwright_poly::remembering;
+use loopwright_transforms::{Pipeline, Step};
 
-use crate::{Nest, Proposal, RULES};
+use crate::{Nest, Proposal, RULES, fit, judge::Judge};
 
 /// What was decided about one nest.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,10 @@ pub struct Decision {
     pub steps: Vec<Step>,
     /// What was proposed before, and refused.
     pub refused: Vec<Refused>,
+    /// What the user could declare for better forms, each in a sentence.
+    pub better: Vec<String>,
+    /// Number of loops of the nest around its statements.
+    pub(crate) loops: usize,
 }
 
 /// A proposal that was refused, or a step of one that was left out.
@@ -46,8 +51,18 @@ pub struct Found {
     pub decisions: Vec<Decision>,
 }
 
-/// The decisions: the rule and the reason as a comment, then the steps, in the form of a pipeline's
-/// text. The alternate form also has what was refused before, as comments.
+impl Decision {
+    /// The rule with the reason, and what would make it better.
+    pub fn lines(&self) -> Vec<String> {
+        let first = format!("{}: {}", self.rule.unwrap_or("no rule"), self.reason);
+        let better = self.better.iter().map(|what| format!("better: {what}"));
+        std::iter::once(first).chain(better).collect()
+    }
+}
+
+/// The decisions: the rule and the reason as a comment, and what would make it better, then the
+/// steps, in the form of a pipeline's text. The alternate form also has what was refused before, as
+/// comments.
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for d in &self.decisions {
@@ -58,7 +73,7 @@ impl fmt::Display for Found {
                 let why = refused.why.to_string();
                 why.lines().try_for_each(|line| writeln!(f, "#     {line}"))?;
             }
-            writeln!(f, "# {}: {}", d.rule.unwrap_or("no rule"), d.reason)?;
+            d.lines().iter().try_for_each(|line| writeln!(f, "# {line}"))?;
             d.steps.iter().try_for_each(|step| writeln!(f, "{step}"))?;
         }
         Ok(())
@@ -70,47 +85,137 @@ impl fmt::Display for Found {
 /// The pipeline can be empty: if nothing is parallel, or nothing is open. It never fails; a kernel
 /// that lowering refuses as it stands gets what helps, or nothing.
 pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
-    let mut found = Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() };
-    extend(&mut found, target, &[]);
-    found
+    let judge = Rc::new(Judge::new(target, false));
+    auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
+}
+
+/// As [`auto`], and the refusals of illegal steps show executions for which they are wrong, which
+/// takes longer.
+pub fn auto_with_witnesses(kernel: &LoopKernel, target: &Target) -> Found {
+    let judge = Rc::new(Judge::new(target, true));
+    auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
 }
 
 /// As [`auto`], with the decisions by number that pass over so many legal proposals; the others take
 /// the first. `None` if a nest has no more of them.
-pub(crate) fn auto_with(kernel: &LoopKernel, target: &Target, skipped: &[usize]) -> Option<Found> {
-    let mut found = Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() };
-    extend(&mut found, target, skipped).then_some(found)
+pub(crate) fn auto_with(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<Found> {
+    // Verdicts on proposals for one kernel ask much the same.
+    remembering(|| {
+        let found = lowered(kernel, judge, skipped)?;
+        Some(with_fitting_blocks(kernel, judge, skipped, found))
+    })
 }
 
-/// Decides about all nests; false if one has fewer proposals than are to be passed over.
-fn extend(found: &mut Found, target: &Target, skipped: &[usize]) -> bool {
-    let mut seen = BTreeSet::new();
-    loop {
-        let before = found.kernel.clone();
-        let open = Nest::all(&before).into_iter().find(|nest| !seen.contains(&nest.key()));
-        let Some(nest) = open else { return true };
-        seen.insert(nest.key());
-        let skip = skipped.get(found.decisions.len()).copied().unwrap_or(0);
-        let (decision, kernel) = decide(&nest, target, skip);
-        if skip > 0 && decision.rule.is_none() {
-            return false;
+/// Lowering comes once, at the end. Where it refuses what was found, it comes after each proposal
+/// instead, so that each is one that it takes.
+fn lowered(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<Found> {
+    let mut found = Found::nothing(kernel);
+    let complete = found.extend(judge, skipped, Lowering::AtTheEnd);
+    let decided = found.decisions.iter().any(|d| d.rule.is_some());
+    if !decided || judge.lowers(&found.kernel).is_ok() {
+        return complete.then_some(found);
+    }
+    let mut found = Found::nothing(kernel);
+    found.extend(judge, skipped, Lowering::OfEach).then_some(found)
+}
+
+/// The most proposals of a nest that are tried for the sake of its neighbours.
+const OTHERS: usize = 4;
+
+/// What was found, with other proposals for nests whose blocks have another shape than those of
+/// their launch, as far as that leaves fewer threads idle. Nests with the fewest loops come first.
+fn with_fitting_blocks(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize], mut found: Found) -> Found {
+    let idle = |found: &Found| {
+        let blocks = judge.lowers(&found.kernel).unwrap_or_default();
+        if blocks.is_empty() { 1.0 } else { fit::idle(&found.kernel, &blocks) }
+    };
+    if found.decisions.iter().filter(|d| d.rule.is_some()).count() < 2 {
+        return found;
+    }
+    let mut least = idle(&found);
+    if least <= 1.0 {
+        return found;
+    }
+    let mut skipped = skipped.to_vec();
+    skipped.resize(found.decisions.len(), 0);
+    let mut order: Vec<usize> = (0..found.decisions.len()).collect();
+    order.sort_by_key(|number| found.decisions[*number].loops);
+    for number in order {
+        for _ in 0..OTHERS {
+            if least <= 1.0 {
+                return found;
+            }
+            let mut tried = skipped.clone();
+            tried[number] += 1;
+            let Some(mut other) = lowered(kernel, judge, &tried) else { break };
+            // The neighbours keep what suits them best.
+            let others = |of: &Found| {
+                let all = of.decisions.iter().enumerate().filter(|(k, _)| *k != number);
+                all.map(|(_, d)| d.steps.clone()).collect::<Vec<_>>()
+            };
+            let now = idle(&other);
+            skipped = tried;
+            if now < least && others(&other) == others(&found) {
+                if let Some(decision) = other.decisions.get_mut(number) {
+                    decision.reason += ", and blocks have the shape of a neighbour's in the same launch";
+                }
+                (found, least) = (other, now);
+            }
         }
-        found.pipeline = decision.steps.iter().cloned().fold(found.pipeline.clone(), Pipeline::step);
-        found.kernel = kernel;
-        found.decisions.push(decision);
+    }
+    found
+}
+
+/// When kernels are lowered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lowering {
+    AtTheEnd,
+    OfEach,
+}
+
+impl Found {
+    /// No decisions.
+    pub(crate) fn nothing(kernel: &LoopKernel) -> Found {
+        Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() }
+    }
+
+    /// Decides about all nests; false if one has fewer proposals than are to be passed over.
+    fn extend(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
+        let mut seen = BTreeSet::new();
+        loop {
+            let before = self.kernel.clone();
+            let all = Nest::all_judged(&before, judge);
+            let Some(nest) = all.into_iter().find(|nest| !seen.contains(&nest.key())) else { return true };
+            seen.insert(nest.key());
+            let skip = skipped.get(self.decisions.len()).copied().unwrap_or(0);
+            let (decision, kernel) = decide(&nest, judge, skip, lowering);
+            if skip > 0 && decision.rule.is_none() {
+                return false;
+            }
+            self.pipeline = decision.steps.iter().cloned().fold(self.pipeline.clone(), Pipeline::step);
+            self.kernel = kernel;
+            self.decisions.push(decision);
+        }
     }
 }
 
 /// The decision about one nest, and the kernel after it, passing over so many legal proposals.
-fn decide(nest: &Nest<'_>, target: &Target, skip: usize) -> (Decision, LoopKernel) {
+fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (Decision, LoopKernel) {
     let mut refused = Vec::new();
     let mut passed: Vec<Vec<Step>> = Vec::new();
+    let decision = |rule, reason, steps, refused| Decision {
+        nest: nest.root().clone(),
+        rule,
+        reason,
+        steps,
+        refused,
+        better: nest.wishes(),
+        loops: nest.band.len() + nest.inner.len(),
+    };
     for rule in RULES {
-        for proposal in rule.propose(nest, target) {
-            let Some((kernel, steps)) = attempt(nest.kernel, &proposal, rule.name(), target, &mut refused)
-            else {
-                continue;
-            };
+        for proposal in rule.propose(nest, &judge.target) {
+            let tried = attempt(nest.kernel, &proposal, rule.name(), judge, lowering, &mut refused);
+            let Some((kernel, steps)) = tried else { continue };
             if passed.contains(&steps) {
                 continue;
             }
@@ -118,17 +223,14 @@ fn decide(nest: &Nest<'_>, target: &Target, skip: usize) -> (Decision, LoopKerne
                 passed.push(steps);
                 continue;
             }
-            let (name, reason) = (Some(rule.name()), proposal.reason);
-            let decision = Decision { nest: nest.root().clone(), rule: name, reason, steps, refused };
-            return (decision, kernel);
+            return (decision(Some(rule.name()), proposal.reason, steps, refused), kernel);
         }
     }
     let reason = match nest.band.iter().chain(&nest.inner).any(|n| nest.is_parallel(n)) {
         true => format!("no rule knows how to spread the loops under `{}`", nest.root()),
         false => format!("no loop under `{}` is parallel as it stands", nest.root()),
     };
-    let decision = Decision { nest: nest.root().clone(), rule: None, reason, steps: Vec::new(), refused };
-    (decision, nest.kernel.clone())
+    (decision(None, reason, Vec::new(), refused), nest.kernel.clone())
 }
 
 /// The kernel after the steps of a proposal, and those that were applied; `None` if one that it
@@ -137,12 +239,13 @@ fn attempt(
     kernel: &LoopKernel,
     proposal: &Proposal,
     rule: &'static str,
-    target: &Target,
+    judge: &Judge,
+    lowering: Lowering,
     refused: &mut Vec<Refused>,
 ) -> Option<(LoopKernel, Vec<Step>)> {
     let (mut after, mut steps) = (kernel.clone(), Vec::new());
     for (text, is_optional) in &proposal.steps {
-        match Step::parse(text).and_then(|step| Ok((step.apply(&after)?, step))) {
+        match judge.step(&after, text) {
             Ok((kernel, step)) => {
                 after = kernel;
                 steps.push(step);
@@ -155,13 +258,11 @@ fn attempt(
             }
         }
     }
-    match lower(&after, LowerOptions::default().on(*target)) {
-        Ok(_) => Some((after, steps)),
-        // Types are bound at launch.
-        Err(open) if open.code == "open-type" => Some((after, steps)),
-        Err(why) => {
-            refused.push(Refused { rule, step: None, why });
-            None
-        }
+    if lowering == Lowering::OfEach
+        && let Err(why) = judge.lowers(&after)
+    {
+        refused.push(Refused { rule, step: None, why });
+        return None;
     }
+    Some((after, steps))
 }

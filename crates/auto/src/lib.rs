@@ -28,18 +28,19 @@
 //! 2. Each [`Rule`] proposes steps for a nest, the best first. Rules look at which loops are
 //!    parallel, at strides of accesses along them, at what accesses share, and at the target's
 //!    numbers; not at names of kernels, arrays or inames.
-//! 3. Each proposed step is applied with its ordinary verdict, and the kernel is lowered, which
-//!    includes the final check. If either refuses, the next proposal is tried. So a rule may be
-//!    optimistic: what it gets wrong costs speed, never results.
+//! 3. Each proposed step has to be proved legal; if it is not, the next proposal is tried. So a rule
+//!    may be optimistic: what it gets wrong costs speed, never results.
 //! 4. The first proposal that passes is taken, and nests are looked for again, until every nest has
-//!    been decided about.
+//!    been decided about. The kernel is lowered then, which includes the final check. If that
+//!    refuses it, decisions are made again, with lowering after each proposal. Where nests of one
+//!    launch have blocks of different shapes, so that threads are idle, other proposals are tried.
 //!
 //! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
 //! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
 //!
-//! [`search`] asks a cost which of the legal proposals to take, instead of taking the first. The same
-//! kernel always gets the same pipeline. [`AutoStep`] is a step that does all this in the
-//! middle of a pipeline.
+//! [`search`] asks a cost which of the legal proposals to take, instead of taking the first, and which
+//! [`Sizes`]. The same kernel always gets the same pipeline. [`AutoStep`] is a step that does all
+//! this in the middle of a pipeline.
 
 #![cfg_attr(
     not(test),
@@ -47,20 +48,24 @@
 )]
 
 mod bounds;
+mod fit;
 mod found;
+mod judge;
 mod nest;
 mod rule;
 mod rules;
 mod search;
 mod site;
+mod sizes;
 mod step;
 mod text;
 
-pub use found::{Decision, Found, Refused, auto};
+pub use found::{Decision, Found, Refused, auto, auto_with_witnesses};
 pub use loopwright_lowering::Target;
 pub use nest::Nest;
 pub use rule::{Proposal, Rule};
 pub use rules::RULES;
-pub use search::{Searched, search};
+pub use search::{Searched, search, search_while};
 pub use site::{Site, Stride};
-pub use step::{AutoStep, registry};
+pub use sizes::{Size, Sizes};
+pub use step::{AutoStep, CANDIDATES_A_SECOND, Cost, Costs, Effort, registry, registry_with};

@@ -1,12 +1,18 @@
 //! Loops of which nothing runs in parallel yet.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
-use loopwright_kernel_ir::{Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
 use crate::{
     bounds,
+    judge::Judge,
     site::{self, Site, Stride},
 };
 
@@ -25,18 +31,25 @@ pub struct Nest<'k> {
     pub sites: Vec<Site>,
     root: Name,
     tree: &'k Tree,
+    judge: Rc<Judge>,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
+    wishes: RefCell<BTreeSet<String>>,
 }
 
 impl<'k> Nest<'k> {
     /// The nests of a kernel: loops at the top or directly inside loops of the host.
     pub fn all(kernel: &'k LoopKernel) -> Vec<Nest<'k>> {
+        Nest::all_judged(kernel, &Rc::new(Judge::new(&Target::default(), false)))
+    }
+
+    /// As [`Nest::all`], with verdicts that are shared.
+    pub(crate) fn all_judged(kernel: &'k LoopKernel, judge: &Rc<Judge>) -> Vec<Nest<'k>> {
         let mut found = Vec::new();
-        collect(kernel, &kernel.tree, &mut found);
+        collect(kernel, &kernel.tree, judge, &mut found);
         found
     }
 
-    fn of(kernel: &'k LoopKernel, tree: &'k Tree) -> Option<Nest<'k>> {
+    fn of(kernel: &'k LoopKernel, tree: &'k Tree, judge: &Rc<Judge>) -> Option<Nest<'k>> {
         let Tree::Loop { iname, .. } = tree else { return None };
         let leaves = tree.leaves();
         let inside = |i: &&Instruction| leaves.iter().any(|part| part.instruction == i.id);
@@ -77,8 +90,15 @@ impl<'k> Nest<'k> {
             instructions,
             root: iname.clone(),
             tree,
+            judge: judge.clone(),
             verdicts: RefCell::default(),
+            wishes: RefCell::default(),
         })
+    }
+
+    /// What the user could declare for better forms, as far as it has been met.
+    pub(crate) fn wishes(&self) -> Vec<String> {
+        self.wishes.borrow().iter().cloned().collect()
     }
 
     /// What distinguishes it from other nests of the same kernel and of those after more steps.
@@ -100,14 +120,28 @@ impl<'k> Nest<'k> {
     /// Whether iterations of a loop may run in different blocks, whatever the order: asked of the
     /// legality analysis.
     pub fn is_parallel(&self, iname: &Name) -> bool {
-        self.is_legal(iname, "block.x", &[format!("tag_inames({iname}: block.x)")])
+        !self.writes_again(iname)
+            && self.is_legal(iname, "block.x", &[format!("tag_inames({iname}: block.x)")])
+    }
+
+    /// Whether all iterations of a loop write the same element, which no analysis has to be asked
+    /// about: they cannot run in different threads.
+    fn writes_again(&self, iname: &Name) -> bool {
+        self.instructions.iter().filter(|i| i.update.is_none() && i.within.contains(iname)).any(|i| {
+            let writes = self.sites.iter().filter(|s| s.is_write && s.instruction == i.id);
+            writes.into_iter().any(|s| s.index.iter().all(Option::is_some) && s.stride(iname) == Stride::Same)
+        })
     }
 
     /// Whether iterations of a loop may run in different threads of one block, which have the same
-    /// cells in shared memory.
+    /// cells in shared memory. Where there are none, threads are as blocks are.
     pub fn is_parallel_in_block(&self, iname: &Name) -> bool {
+        if self.is_parallel(iname) {
+            return true;
+        }
+        let has_shared = self.kernel.temporaries.iter().any(|a| a.space == AddressSpace::Shared);
         let steps = [format!("split_iname({iname}, 32)"), format!("tag_inames({iname}_inner: thread.x)")];
-        self.is_parallel(iname) || self.is_legal(iname, "thread.x", &steps)
+        has_shared && !self.writes_again(iname) && self.is_legal(iname, "thread.x", &steps)
     }
 
     fn is_legal(&self, iname: &Name, tag: &'static str, steps: &[String]) -> bool {
@@ -115,16 +149,37 @@ impl<'k> Nest<'k> {
         if let Some(known) = self.verdicts.borrow().get(&key) {
             return *known;
         }
-        let mut kernel = self.kernel.clone();
-        let legal = steps.iter().all(|text| {
-            let judged = Step::parse(text).and_then(|s| s.judged(&kernel));
-            judged.is_ok_and(|judged| {
-                kernel = judged.kernel;
-                matches!(judged.verdict, Verdict::Proved { .. })
-            })
-        });
+        let legal = self.proves(iname, steps);
         self.verdicts.borrow_mut().insert(key, legal);
         legal
+    }
+
+    /// Whether these steps are proved to be legal, whatever the user has vouched for.
+    fn proves(&self, iname: &Name, steps: &[String]) -> bool {
+        let mut kernel = self.kernel.clone();
+        if kernel.vouched.iter().any(|v| v.step.is_none()) {
+            return steps.iter().all(|text| {
+                let judged = Step::parse(text).and_then(|s| s.judged(&kernel));
+                judged.is_ok_and(|judged| {
+                    kernel = judged.kernel;
+                    matches!(judged.verdict, Verdict::Proved { .. })
+                })
+            });
+        }
+        steps.iter().all(|text| match self.judge.step(&kernel, text) {
+            Ok((after, _)) => {
+                kernel = after;
+                true
+            }
+            Err(why) => {
+                let help = why.help.as_deref().unwrap_or_default();
+                if let Some((facts, _)) = help.split_once(';').filter(|(text, _)| text.contains("`fact ")) {
+                    let wish = format!("{facts}: iterations of `{iname}` may be parallel then");
+                    self.wishes.borrow_mut().insert(wish);
+                }
+                false
+            }
+        })
     }
 
     /// The loops of the band that are parallel, outermost first.
@@ -194,16 +249,44 @@ impl<'k> Nest<'k> {
         let along: Vec<&Site> = self.sites.iter().filter(|s| s.stride(iname) == Stride::Unit).collect();
         let Some(bytes) = along.iter().map(|s| s.bytes).max() else { return 1 };
         let width = i64::try_from(widest / bytes.max(1)).unwrap_or(1);
-        let whole = |site: &&Site| {
-            let (Some(axis), Some(array)) = (site.dense, self.kernel.array(&site.array)) else {
-                return false;
-            };
+        let begins = bounds::begin(self.kernel, iname).is_some_and(|b| b % width == 0);
+        if width <= 1 || !begins {
+            return 1;
+        }
+        // The lengths of rows that are not known to be multiples.
+        let mut open: Vec<String> = Vec::new();
+        for site in &along {
+            let (Some(axis), Some(array)) = (site.dense, self.kernel.array(&site.array)) else { return 1 };
             let exact = site.index[axis].as_ref().and_then(|aff| aff.as_var()).is_some_and(|n| **n == *iname);
             let plain = array.axes.iter().all(|a| a.stride.is_none() && a.padding == 0);
-            exact && plain && bounds::is_multiple(self.kernel, &array.axes[axis].length, width)
-        };
-        let begins = bounds::begin(self.kernel, iname).is_some_and(|b| b % width == 0);
-        if width > 1 && begins && along.iter().all(whole) { width } else { 1 }
+            if !exact || !plain {
+                return 1;
+            }
+            let length = &array.axes[axis].length;
+            if !bounds::is_multiple(self.kernel, length, width) {
+                if length.names().is_empty() {
+                    return 1;
+                }
+                let text = match length.names().len() {
+                    1 if length.to_aff().is_some_and(|aff| aff.as_var().is_some()) => length.to_string(),
+                    _ => format!("({length})"),
+                };
+                if !open.contains(&text) {
+                    open.push(text);
+                }
+            }
+        }
+        if open.is_empty() {
+            return width;
+        }
+        if !bounds::is_free(self.kernel, iname) {
+            return 1;
+        }
+        let open: Vec<String> = open.iter().map(|length| format!("{length} % {width} = 0")).collect();
+        let wish =
+            format!("`assume({})` would allow whole vectors of {width} along `{iname}`", open.join(" and "));
+        self.wishes.borrow_mut().insert(wish);
+        1
     }
 
     /// The length of the longest of these inames' ranges, if all are known.
@@ -250,11 +333,13 @@ fn reduced(kernel: &LoopKernel, instructions: &[&Instruction]) -> Vec<Name> {
     found
 }
 
-fn collect<'k>(kernel: &'k LoopKernel, trees: &'k [Tree], found: &mut Vec<Nest<'k>>) {
+fn collect<'k>(kernel: &'k LoopKernel, trees: &'k [Tree], judge: &Rc<Judge>, found: &mut Vec<Nest<'k>>) {
     for tree in trees {
         match tree {
-            Tree::Loop { iname, body } if kernel.tag(iname) == Tag::Host => collect(kernel, body, found),
-            tree => found.extend(Nest::of(kernel, tree)),
+            Tree::Loop { iname, body } if kernel.tag(iname) == Tag::Host => {
+                collect(kernel, body, judge, found);
+            }
+            tree => found.extend(Nest::of(kernel, tree, judge)),
         }
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use loopwright::prelude::{
-    Args, Compiled, DType, Device, Diagnostic, LoopKernel, Name, Pipeline, Registry, Report, Space, Step,
-    cuda_source,
+    Args, Compiled, DType, Device, Diagnostic, LoopKernel, Name, Pipeline, Report, Space, Step, cuda_source,
 };
 use loopwright::runtime;
 use loopwright::transforms::held_to_declared;
@@ -70,7 +69,8 @@ impl Kernel {
         origin: &str,
     ) -> PyResult<Kernel> {
         let apply = || -> Result<Kernel, Failure> {
-            let steps = Pipeline::parse_file(origin, pipeline, &Registry::default())?.bind(parameters)?;
+            let steps = Pipeline::parse_file(origin, pipeline, &loopwright::automatic::registry())?
+                .bind(parameters)?;
             let kernel = steps.apply(&self.kernel)?;
             Ok(Kernel::new(self.declared.clone(), self.pipeline.clone().then(&steps), kernel))
         };
@@ -80,7 +80,11 @@ impl Kernel {
     /// The kernel after one step, given by its text.
     fn step(&self, py: Python<'_>, text: &str) -> PyResult<Kernel> {
         let apply = || -> Result<Kernel, Failure> {
-            let step = Pipeline::new().step(Step::parse(text)?);
+            let step = Pipeline::parse_file("<step>", text, &loopwright::automatic::registry())?;
+            if step.steps().len() != 1 {
+                // It says what is expected.
+                Step::parse(text)?;
+            }
             let kernel = step.apply(&self.kernel)?;
             Ok(Kernel::new(self.declared.clone(), self.pipeline.clone().then(&step), kernel))
         };
@@ -216,7 +220,7 @@ impl Kernel {
         };
         let (args, sample) = (given(values)?, sample.map(given).transpose()?);
         let search = || -> Result<tune::Found, Failure> {
-            let pipeline = Pipeline::parse_file("<pipeline>", &search.0, &Registry::default())?;
+            let pipeline = Pipeline::parse_file("<pipeline>", &search.0, &loopwright::automatic::registry())?;
             let space = Space::parse(&search.1)?;
             tune::tune(&place.device, &self.kernel, (&pipeline, &space), (&args, sample.as_ref()), &options)
         };

@@ -78,6 +78,18 @@ class Methods(unittest.TestCase):
             self.assertTrue(inspect.isfunction(method), name)
             self.assertIn("Legality", inspect.getdoc(method), name)
 
+    def test_steps_are_found(self):
+        declared = loopwright.Kernel(TWICE)
+        k = declared.auto()
+        self.assertEqual(k.steps, "auto()\n")
+        self.assertEqual(k.text, declared.apply("auto()").text)
+        self.assertIn("map: neighbours of `i` are neighbours in memory", k.explain())
+        x = np.arange(300, dtype=np.float32)
+        np.testing.assert_array_equal(k.on("emulator").check(x=x)["out"], 2 * x)
+        self.assertEqual(declared.auto(search=4).steps, "auto(search=4)\n")
+        with self.assertRaises(loopwright.Error):
+            declared.auto(search=0)
+
     def test_the_explanation_is_that_of_all_steps(self):
         k = loopwright.Kernel(TWICE).split_iname("i", 32).apply("tag_inames(i_inner: thread.x)")
         self.assertIn("split_iname(i, 32)", k.explain())

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
-use loopwright::ir::{Arg, Expr, Fact};
+use loopwright::automatic::random_array;
+use loopwright::ir::{Arg, Expr};
 use loopwright::prelude::*;
 
 use crate::input::{self, Failure};
@@ -91,41 +92,4 @@ fn arrays_read(kernel: &LoopKernel) -> Vec<Name> {
     read.extend(updates.flat_map(|i| &i.targets).map(|t| t.array.clone()));
     let arrays = kernel.args.iter().filter(|a| matches!(a, Arg::Array(_)));
     arrays.map(|a| a.name().clone()).filter(|n| read.contains(n)).collect()
-}
-
-/// Random elements that satisfy the declared facts.
-fn random_array(
-    kernel: &LoopKernel,
-    args: &Args,
-    name: &str,
-    dtype: DType,
-    shape: &[usize],
-    seed: u64,
-) -> Result<Tensor, Failure> {
-    let seed = name.bytes().fold(seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
-    let facts: Vec<&Fact> = kernel.facts.iter().filter(|f| **f.array() == *name).collect();
-    if facts.is_empty() {
-        return Ok(Tensor::random(shape, dtype, seed)?);
-    }
-    let bounds = loopwright::runtime::fact_range(kernel, args, name)?;
-    let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
-    let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
-    let mut values: Vec<i64> = raw
-        .to_vec::<u64>()?
-        .iter()
-        .scan(seed, |state, v| {
-            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + v);
-            Some(low.saturating_add(((*state >> 33) as i64) % high.saturating_sub(low).max(1)))
-        })
-        .collect();
-    if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
-        // A permutation of the first values, by a stable sort of random keys.
-        let mut order: Vec<i64> = (0..values.len() as i64).collect();
-        order.sort_by_key(|k| values[*k as usize]);
-        values = order.into_iter().map(|k| low.saturating_add(k)).collect();
-    }
-    if facts.iter().any(|f| matches!(f, Fact::Monotone(_))) {
-        values.sort_unstable();
-    }
-    Ok(Tensor::from_vec(shape, values)?.cast(dtype))
 }

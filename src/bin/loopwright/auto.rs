@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use loopwright::{
-    auto::{auto, search},
+    auto::{auto, auto_with_witnesses, search},
     prelude::*,
     tuner::{Machine, estimate},
 };
@@ -35,6 +35,7 @@ impl Auto {
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note) = match self.search {
+            None if self.refused => (auto_with_witnesses(&begun, &Target::default()), String::new()),
             None => (auto(&begun, &Target::default()), String::new()),
             Some(most) => self.searched(&begun, most)?,
         };

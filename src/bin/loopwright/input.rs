@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
-use loopwright::auto::auto;
+use loopwright::auto::{Found, Sizes, auto};
 use loopwright::ir::Place;
 use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
@@ -42,7 +42,8 @@ pub struct Form {
     pub kernel: String,
     /// The pipeline's file, if any; `-` reads standard input.
     pub pipeline: Option<String>,
-    /// A value for an open parameter of the pipeline, such as `block=256`.
+    /// A value for an open parameter of the pipeline, such as `block=256`, or for a size that --auto
+    /// takes.
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     pub parameters: Vec<String>,
     /// A file of `tune --record`: values for open parameters that -p does not give. A record that
@@ -74,18 +75,7 @@ impl Form {
 
     /// The pipeline, with its parameters bound. A record only has to match kernel and pipeline.
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
-        let bound = self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline));
-        self.with_found(bound?)
-    }
-
-    /// The pipeline with the steps that `--auto` finds behind its own.
-    fn with_found(&self, pipeline: Pipeline) -> Result<Pipeline, Failure> {
-        if !self.auto {
-            return Ok(pipeline);
-        }
-        let found = auto(&pipeline.apply(&self.declared()?)?, &Target::default());
-        crate::report::note(found.to_string().trim_end());
-        Ok(pipeline.then(&found.pipeline))
+        self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
     }
 
     /// The pipeline for a launch, with its parameters bound: a record has to match the arguments
@@ -99,15 +89,16 @@ impl Form {
             return self.pipeline();
         }
         let args = args(&self.declared()?)?;
-        let bound =
-            self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device));
-        self.with_found(bound?)
+        self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device))
     }
 
     fn bound_pipeline(
         &self,
         find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
     ) -> Result<Pipeline, Failure> {
+        if self.auto {
+            return self.bound_automatic(find);
+        }
         let Some(path) = &self.pipeline else {
             if let Some(extra) = self.parameters.first() {
                 return Err(Diagnostic::new("unknown-parameter", format!("`{extra}` needs a pipeline"))
@@ -142,6 +133,61 @@ impl Form {
             }
             Err(unfit) => Err(unfit.into()),
         }
+    }
+
+    /// The pipeline with the steps that `auto` finds behind its own. Their sizes are parameters, whose
+    /// values are those of -p, of a record, or the usual ones.
+    fn bound_automatic(
+        &self,
+        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
+    ) -> Result<Pipeline, Failure> {
+        let declared = self.declared()?;
+        let given = self.values()?;
+        let own = self.pipeline.as_deref().map_or_else(|| Ok(Pipeline::new()), read_pipeline)?;
+        let known = own.parameters();
+        let is_own = |name: &str| known.iter().any(|n| **n == *name);
+        let mut own = own.bind(given.iter().filter(|(n, _)| is_own(n)).map(|(n, v)| (n.as_str(), *v)))?;
+        let (mut find, mut record) = (Some(find), self.record.as_ref());
+        if !own.parameters().is_empty()
+            && let (Some(find), Some(_)) = (find.take(), record.take())
+        {
+            // The record is about the user's own parameters.
+            let parameters = self.parameters.iter().filter(|p| pair(p).is_ok_and(|(n, _)| is_own(n)));
+            let form = Form { auto: false, parameters: parameters.cloned().collect(), ..self.clone() };
+            own = form.bound_pipeline(find)?;
+        }
+        let automatic = Automatic::of(&declared, own)?;
+        let mut values = automatic.sizes.usual();
+        if let (Some(record), Some(find)) = (record, find) {
+            let records = TunedRecords::load(record)?;
+            match find(&records, &declared, &automatic.open()) {
+                Ok(record) => {
+                    let best = record.best.first().into_iter().flat_map(|b| b.point.values());
+                    values.extend(best.map(|(n, v)| (n.clone(), v)));
+                }
+                Err(unfit) => crate::report::note(&format!(
+                    "note: the usual sizes are taken, not those of {}: {}",
+                    record.display(),
+                    unfit.message
+                )),
+            }
+        }
+        for (name, value) in given.into_iter().filter(|(n, _)| !is_own(n)) {
+            if !values.contains_key(name.as_str()) {
+                let sizes: Vec<String> = values.keys().map(|n| format!("`{n}`")).collect();
+                let help = match sizes.is_empty() {
+                    true => "the steps that were found have no sizes".to_string(),
+                    false => format!("the sizes are {}", sizes.join(", ")),
+                };
+                return Err(Diagnostic::new("unknown-parameter", format!("there is no parameter `{name}`"))
+                    .help(help)
+                    .into());
+            }
+            values.insert(Name::new(&name), value);
+        }
+        let found = automatic.with(&values)?;
+        crate::report::note(found.to_string().trim_end());
+        Ok(automatic.own.then(&found.pipeline))
     }
 
     /// The values for open parameters.
@@ -195,6 +241,41 @@ impl Form {
             d
         });
         Failure::Input(located.collect())
+    }
+}
+
+/// A pipeline of the user's, what `auto` finds behind it, and the sizes of that.
+pub struct Automatic {
+    /// The user's own steps.
+    pub own: Pipeline,
+    /// The kernel after them.
+    begun: LoopKernel,
+    /// What is found for it.
+    pub found: Found,
+    /// Its sizes.
+    pub sizes: Sizes,
+}
+
+impl Automatic {
+    /// What is found behind these steps.
+    pub fn of(declared: &LoopKernel, own: Pipeline) -> Result<Automatic, Failure> {
+        let begun = own.apply(declared)?;
+        let found = auto(&begun, &Target::default());
+        let sizes = found.sizes(&Target::default());
+        Ok(Automatic { own, begun, found, sizes })
+    }
+
+    /// All steps, with sizes as open parameters.
+    pub fn open(&self) -> Pipeline {
+        self.own.clone().then(&self.sizes.pipeline)
+    }
+
+    /// What was found, with these sizes.
+    fn with(&self, values: &BTreeMap<Name, i64>) -> Result<Found, Failure> {
+        if *values == self.sizes.usual() {
+            return Ok(self.found.clone());
+        }
+        Ok(self.sizes.with(&self.found, &self.begun, values)?)
     }
 }
 
@@ -369,7 +450,9 @@ pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
         Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
             .help("a pipeline is plain text with one step per line")
     })?;
-    Ok(Pipeline::parse_file(&origin(path), &text, &loopwright::auto::registry())?)
+    let registry =
+        loopwright::automatic::registry_telling(|what| crate::report::note(&format!("note: {what}")));
+    Ok(Pipeline::parse_file(&origin(path), &text, &registry)?)
 }
 
 /// The text of a space's file.

@@ -18,6 +18,10 @@ pub struct Run {
     pub form: Form,
     #[command(flatten)]
     arguments: Arguments,
+    /// Run the loops as they are declared, each in its order and on one thread, where no pipeline is
+    /// given: without this, steps are found as by --auto.
+    #[arg(long, conflicts_with_all = ["auto", "pipeline", "parameters", "record"])]
+    as_declared: bool,
     /// Write an array to a file after the run, such as `out=out.npy`.
     #[arg(long = "output", value_name = "NAME=FILE")]
     outputs: Vec<String>,
@@ -52,7 +56,8 @@ impl Run {
         let tolerance_asked = self.verify.as_deref().map(tolerance).transpose()?;
         let declared = self.form.declared()?;
         let device = input::device(&self.device)?;
-        let pipeline = self.form.pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
+        let pipeline =
+            self.with_steps(&declared).pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
         let phase = report::Phase::begin("proving");
         let kernel = pipeline.apply(&declared)?;
         drop(phase);
@@ -131,6 +136,21 @@ impl Run {
             report::say("verified: equal to the declared kernel\n")?;
         }
         Ok(())
+    }
+}
+
+impl Run {
+    /// The form, with steps to be found where it has no pipeline and loops are left to them.
+    fn with_steps(&self, declared: &LoopKernel) -> Form {
+        let is_open = || !loopwright::auto::Nest::all(declared).is_empty();
+        let is_automatic = self.form.pipeline.is_none() && !self.form.auto && !self.as_declared && is_open();
+        if is_automatic {
+            report::note(
+                "note: no pipeline is given, so these steps are found for the kernel, as by `--auto`; \
+                 `--as-declared` runs its loops in their order, on one thread",
+            );
+        }
+        Form { auto: self.form.auto || is_automatic, ..self.form.clone() }
     }
 }
 

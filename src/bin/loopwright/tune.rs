@@ -20,11 +20,16 @@ pub struct Tune {
     #[arg(required_unless_present = "replay")]
     kernel: Option<String>,
     /// The pipeline's file, with open parameters.
-    #[arg(required_unless_present = "replay")]
+    #[arg(required_unless_present_any = ["replay", "auto"])]
     pipeline: Option<String>,
     /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
-    #[arg(required_unless_present = "replay")]
+    #[arg(required_unless_present_any = ["replay", "auto"])]
     space: Option<String>,
+    /// Find steps for the kernel, or for what the pipeline leaves open, and search their sizes: tile
+    /// sizes, widths of blocks, results in flight. The pipeline and its space are written to
+    /// standard error. `run --record` finds them again.
+    #[arg(long, conflicts_with_all = ["replay", "space"])]
+    auto: bool,
     #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem on which candidates are checked and counted, such as
@@ -176,16 +181,22 @@ impl Tune {
         if let Some(log) = &self.replay {
             return replay::print(log, |points| self.strategy(points).unwrap_or(known));
         }
-        let (Some(kernel), Some(pipeline_file), Some(space)) = (&self.kernel, &self.pipeline, &self.space)
-        else {
-            return Err(Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
-                .help("give the three files, in this order")
-                .into());
+        let missing = || {
+            Failure::from(
+                Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
+                    .help("give the three files, in this order; or the kernel and `--auto`"),
+            )
         };
+        let Some(kernel) = &self.kernel else { return Err(missing()) };
         self.check_files()?;
         let kernel = input::kernel(kernel)?;
-        let pipeline = input::read_pipeline(pipeline_file)?;
-        let space = Space::parse(&input::read_space(space)?)?;
+        let (pipeline, space) = match (&self.pipeline, &self.space) {
+            (pipeline, _) if self.auto => automatic(&kernel, pipeline.as_deref())?,
+            (Some(pipeline), Some(space)) => {
+                (input::read_pipeline(pipeline)?, Space::parse(&input::read_space(space)?)?)
+            }
+            _ => return Err(missing()),
+        };
         space.check(&pipeline)?;
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
@@ -232,8 +243,11 @@ impl Tune {
             ));
         }
         // Several pipelines of one kernel are distinguished by their files.
-        if let Some(name) = Path::new(pipeline_file).file_stem().filter(|_| pipeline_file != "-") {
-            tuner = tuner.name(name.to_string_lossy());
+        let file = self.pipeline.as_deref().filter(|file| *file != "-");
+        match file.and_then(|file| Path::new(file).file_stem()) {
+            Some(name) => tuner = tuner.name(name.to_string_lossy()),
+            None if self.auto => tuner = tuner.name("auto"),
+            None => {}
         }
         if let Some(budget) = budget {
             tuner = tuner.budget(budget);
@@ -283,6 +297,22 @@ impl Tune {
         // The table says why there is none.
         if tuning.why_none().is_some() { Err(Failure::Told) } else { Ok(()) }
     }
+}
+
+/// The pipeline that is found for a kernel behind a user's steps, and the space of its sizes.
+fn automatic(kernel: &LoopKernel, pipeline: Option<&str>) -> Result<(Pipeline, Space), Failure> {
+    let own = pipeline.map_or_else(|| Ok(Pipeline::new()), input::read_pipeline)?;
+    let automatic = input::Automatic::of(kernel, own)?;
+    let open = automatic.open();
+    let reasons = automatic.found.decisions.iter().flat_map(|d| d.lines());
+    let reasons: String = reasons.map(|line| format!("# {line}\n")).collect();
+    report::note(format!("{reasons}{open}# The space:\n{}", automatic.sizes).trim_end());
+    if automatic.sizes.sizes.is_empty() {
+        return Err(Diagnostic::new("option", "the steps that were found have no sizes to be searched")
+            .help("`loopwright auto` prints them; write a pipeline with open parameters, and its space")
+            .into());
+    }
+    Ok((open, Space::parse(&automatic.sizes.to_string())?))
 }
 
 /// The CUDA C of a point, for these arguments.

@@ -128,11 +128,14 @@ fn one(nest: &Nest<'_>, x: &Name, coalesced: &str, target: &Target) -> Vec<Propo
                 ])),
         );
     }
-    proposals.push(
-        Proposal::new(coalesced)
-            .step(split(x, THREADS))
-            .step(tag(&[(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")])),
-    );
+    // The last one is for neighbours of nests whose blocks are boxes.
+    for threads in [THREADS, i64::from(target.warp_size)] {
+        proposals.push(
+            Proposal::new(coalesced)
+                .step(split(x, threads))
+                .step(tag(&[(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")])),
+        );
+    }
     proposals
 }
 

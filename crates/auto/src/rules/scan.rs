@@ -1,7 +1,9 @@
 //! Prefix sums and other reductions over the points up to one's own.
 //!
-//! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass; a
-//! block then scans a row in rounds, its threads along the row.
+//! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass; threads
+//! along a row then scan it in rounds. A block has barriers in each round, at which all its loads end,
+//! so that few are under way; a warp has none. So where there are rows, each gets a warp, unless it
+//! consists of whole vectors, of which a block loads enough. A single row is scanned by a block.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -17,8 +19,9 @@
 //! ")?;
 //! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
 //! realize_scan(i, j)
-//! split_iname(i, 256)
-//! tag_inames(s: block.x, i_inner: thread.x)
+//! split_iname(i, 32)
+//! split_iname(s, 8)
+//! tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,6 +37,8 @@ pub struct Scan;
 
 /// Threads of a block.
 const THREADS: i64 = 256;
+/// Warps of a block whose warps work on rows of their own.
+const WARPS: i64 = 8;
 
 impl Rule for Scan {
     fn name(&self) -> &'static str {
@@ -66,6 +71,25 @@ impl Rule for Scan {
                             format!("{i}_thread"),
                             format!("{i}_vec"),
                         ))
+                        .step(tag(&tags)),
+                );
+            }
+            // A block ends its loads at the barriers of each round; a warp has none.
+            let mut around = parallel.iter().rev().filter(|n| *n != i);
+            if let Some(last) = around.next() {
+                let mut tags = vec![
+                    (format!("{last}_outer"), "block.x"),
+                    (format!("{last}_inner"), "thread.y"),
+                    (format!("{i}_inner"), "thread.x"),
+                ];
+                tags.extend(around.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
+                let reason =
+                    format!("{reason}; a warp for each row, which meets no barriers: {WARPS} rows a block");
+                proposals.push(
+                    Proposal::new(reason)
+                        .step(format!("realize_scan({i}, {j})"))
+                        .step(split(i, i64::from(target.warp_size)))
+                        .step(split(last, WARPS))
                         .step(tag(&tags)),
                 );
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _arrays
 from ._loopwright import Kernel as _Native
@@ -101,6 +101,15 @@ class Kernel(Steps):
         return self._step("assume_legal", [f'"{why}"'], {})
 
     assume_legal.__doc__ = Steps.assume_legal.__doc__
+
+    def auto(self, *, search: Optional[Union[int, str]] = None) -> Kernel:
+        """The kernel after steps that are found for what its steps have left open.
+
+        `search=16` takes the cheapest of 16 forms by their estimated time on an H200, at small sizes
+        of its own; `search="1s"` stands for 32, unless the clock cuts it short. `explain` shows the
+        steps, each with its reason, and what would be better.
+        """
+        return self._step("auto", [], {"search": search})
 
     def with_types(self, **types: str) -> Kernel:
         """The kernel with its open types bound: `with_types(T="f32")`.

@@ -1,0 +1,43 @@
+//! Threads that are idle because nests of one launch have blocks of different shapes.
+//!
+//! A launch has one shape of block: along each axis, as many threads as the nest that has most of
+//! them there. A nest of 128 threads along x beside one of 32 x 8 makes blocks of 128 x 8, three
+//! quarters of which have nothing to do for either. Which nests share a launch is decided when the
+//! kernel is lowered; so shapes are looked at then, and the nests with the least work are decided
+//! about again, until the others' shape suits them.
+
+use loopwright_kernel_ir::{Dim, HardwareAxis, LoopKernel};
+
+use crate::{bounds, judge::Blocks};
+
+/// The factor by which blocks have more threads than the instruction that uses most of them, over
+/// all launches the largest; 1 if that is not known.
+pub(crate) fn idle(kernel: &LoopKernel, blocks: &Blocks) -> f64 {
+    let Some(shapes) = shapes(kernel) else { return 1.0 };
+    let threads = |shape: &[i64; 3]| shape.iter().map(|n| *n as f64).product::<f64>();
+    let of = |block: &[i64; 3]| {
+        let fits = shapes.iter().filter(|shape| shape.iter().zip(block).all(|(a, b)| a <= b));
+        let most = fits.map(threads).fold(0.0, f64::max);
+        if most > 0.0 { threads(block) / most } else { 1.0 }
+    };
+    blocks.iter().map(of).fold(1.0, f64::max)
+}
+
+/// The threads along x, y and z that each instruction uses; `None` if one is not known.
+fn shapes(kernel: &LoopKernel) -> Option<Vec<[i64; 3]>> {
+    let of = |instruction: &loopwright_kernel_ir::Instruction| {
+        let mut shape = [1i64; 3];
+        let reduced = instruction.reductions().into_iter().flat_map(|r| r.inames.clone());
+        for iname in instruction.within.iter().cloned().chain(reduced) {
+            let axis = match kernel.tag(&iname).axis() {
+                Some(HardwareAxis::Block(Dim::X)) => 0,
+                Some(HardwareAxis::Block(Dim::Y)) => 1,
+                Some(HardwareAxis::Block(Dim::Z)) => 2,
+                _ => continue,
+            };
+            shape[axis] = bounds::length(kernel, &iname)?;
+        }
+        Some(shape)
+    };
+    kernel.instructions.iter().map(of).collect()
+}

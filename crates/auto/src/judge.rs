@@ -1,0 +1,65 @@
+//! Verdicts that proposals share.
+//!
+//! Proposals for one nest begin alike, and a search makes the same decisions again for each of its
+//! candidates. So what came of a step for a kernel, and of lowering it, is kept. Of a lowered program
+//! only the shapes of its blocks are.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_lowering::{LowerOptions, Target, lower, program::DeviceKernel};
+use loopwright_transforms::{Step, Transform};
+
+/// A kernel after a step, or why there is none.
+type Outcome = Result<(LoopKernel, Step), Diagnostic>;
+
+/// The threads of a block along x, y and z, for each device kernel; none if types are open.
+pub(crate) type Blocks = Vec<[i64; 3]>;
+
+/// Applies steps and lowers kernels, each once.
+pub(crate) struct Judge {
+    pub target: Target,
+    /// Whether refusals show executions for which a step is wrong. This takes longer, and changes
+    /// nothing else.
+    pub witnesses: bool,
+    steps: RefCell<HashMap<(LoopKernel, String), Outcome>>,
+    lowered: RefCell<HashMap<LoopKernel, Result<Blocks, Diagnostic>>>,
+}
+
+impl Judge {
+    pub fn new(target: &Target, witnesses: bool) -> Judge {
+        Judge { target: *target, witnesses, steps: RefCell::default(), lowered: RefCell::default() }
+    }
+
+    /// The kernel after a step, and the step.
+    pub fn step(&self, kernel: &LoopKernel, text: &str) -> Outcome {
+        let key = (kernel.clone(), text.to_string());
+        if let Some(known) = self.steps.borrow().get(&key) {
+            return known.clone();
+        }
+        let outcome = Step::parse(text).and_then(|step| {
+            let after = if self.witnesses { step.apply(kernel)? } else { step.proved(kernel)? };
+            Ok((after, step))
+        });
+        self.steps.borrow_mut().insert(key, outcome.clone());
+        outcome
+    }
+
+    /// The blocks of a kernel that is lowered, the final check included.
+    pub fn lowers(&self, kernel: &LoopKernel) -> Result<Blocks, Diagnostic> {
+        if let Some(known) = self.lowered.borrow().get(kernel) {
+            return known.clone();
+        }
+        let outcome = match lower(kernel, LowerOptions::default().on(self.target)) {
+            Ok(program) => {
+                let block = |k: &DeviceKernel| [k.block.x, k.block.y, k.block.z].map(i64::from);
+                Ok(program.kernels.iter().map(block).collect())
+            }
+            // Types are bound at launch.
+            Err(open) if open.code == "open-type" => Ok(Blocks::new()),
+            Err(why) => Err(why),
+        };
+        self.lowered.borrow_mut().insert(kernel.clone(), outcome.clone());
+        outcome
+    }
+}
