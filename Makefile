@@ -78,7 +78,7 @@ doc: setup
 package: setup
 	$(CARGO) package --workspace --no-verify --allow-dirty --quiet
 
-# A crate of its own, outside the workspace, that uses this one as a dependency.
+# Crates that use this one as a dependency, each with the features that it asks for.
 external: setup
 	@if [ -x scripts/test-external.sh ]; then scripts/test-external.sh; fi
 
