@@ -65,6 +65,43 @@ fn the_last_lane_of_several() {
     }
 }
 
+/// Subscripts of 64 bits, also of values whose lower halves are inside.
+#[test]
+fn subscripts_of_64_bits() {
+    let far = 1i64 << 32;
+    for threads in [1, 2, 32] {
+        let text = format!(
+            "program p(x, r: i64, c: i64) index i64
+global x: f32[3, 4] written
+leaf put \"x[r, c] = 2.0\"
+host {{
+    launch p
+}}
+kernel p(x written, r: i64, c: i64) {{
+    grid(1, 1, 1)
+    block({threads}, 1, 1)
+
+    store x[r, c] = 2.0f32 {{put}}
+}}
+"
+        );
+        let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let stored = |row: i64, column: i64| {
+            let x = Buffer::zeros(F, 12);
+            let mut args = Arguments::new().array("x", x).scalar("r", row).scalar("c", column);
+            run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
+        };
+        for (row, column) in OUTSIDE.into_iter().chain([(far, 0), (far + 1, 2), (0, far), (-far, 1)]) {
+            assert_eq!(stored(row, column), outside(row, column), "{threads} threads, {row}, {column}");
+        }
+        if threads == 1 {
+            for (row, column) in [(0, 0), (0, 3), (2, 0), (2, 3)] {
+                assert_eq!(stored(row, column), None, "{row}, {column}");
+            }
+        }
+    }
+}
+
 /// An offset that does not match the subscripts, by one lane and by several: the first element's
 /// for another one, and the reverse.
 #[test]
