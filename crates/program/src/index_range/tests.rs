@@ -192,6 +192,24 @@ fn a_counter_that_doubles_stays_below_its_bound() {
 }
 
 #[test]
+fn blocks_have_all_numbers_below_the_length_of_the_grid() {
+    for (axis, grid) in [("x", "n, 1, 1"), ("y", "1, n, 1"), ("z", "1, 1, n")] {
+        let of = |add: i64| {
+            let text = format!(
+                "program k(x, n: i32) index i32\nglobal x: f32[n] written\nhost {{\n launch k\n}}\nkernel k(x \
+                 written, n: i32) {{\n grid({grid})\n block(1, 1, 1)\n\n store x[block.{axis} + {add}] = \
+                 0.0f32\n}}\n"
+            );
+            let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+            check(&program, &|_| Some(100)).err().map(|wide| wide.range)
+        };
+        // The last of 100 blocks has the number 99.
+        assert_eq!(of(MOST - 99), None, "{axis}");
+        assert_eq!(of(MOST - 98), Some((i128::from(MOST) - 98, i128::from(MOST) + 1)), "{axis}");
+    }
+}
+
+#[test]
 fn a_loop_whose_counter_would_leave_the_type_is_reported() {
     let to = |n| outcome("", "for i: i32 = 0 to n step 64 {\n store x[0] = 0.0f32\n}", n, 0);
     // The last value is below the bound, and the counter goes 64 beyond.
