@@ -9,7 +9,7 @@ use common::{
     Change, each_is_noticed, end, instruction, one_more, position, realized, reduction, renamed, transformed,
 };
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, Name, Role, Share, Tag,
+    Aff, BinaryOp, Constraint, DType, Diagnostic, Dim, Expr, Fact, Name, Role, Share, Tag,
 };
 use loopwright_realize::{Realized, Wanted, realize};
 use loopwright_target::Target;
@@ -155,6 +155,13 @@ fn reductions_in_two_stages() {
             (
                 "another place",
                 &|data| data.tags.retain(|iname, _| **iname != *"r"),
+                "has a name that is taken",
+            ),
+            (
+                "another axis",
+                &|data| {
+                    data.tags.insert(Name::new("r"), Tag::Block(Dim::Z));
+                },
                 "has a name that is taken",
             ),
             ("another shape", &|data| end(data, "r", |aff| aff.add_constant(-1).unwrap()), "`other`"),
