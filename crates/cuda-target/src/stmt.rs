@@ -380,3 +380,25 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_stands_behind_its_statement_where_the_line_is_wide_enough() {
+        for (indent, text) in [(0, "f();"), (8, "__syncthreads();")] {
+            let room = WIDTH - indent - text.len() - "  // ".len();
+            let noted = |length: usize| {
+                let mut lines = Lines::default();
+                lines.noted(text, &"n".repeat(length), indent, None);
+                lines.0.into_iter().map(|(line, _)| line).collect::<Vec<_>>()
+            };
+            let blank = " ".repeat(indent);
+            let (fits, beyond) = ("n".repeat(room), "n".repeat(room + 1));
+            assert_eq!(noted(room), [format!("{blank}{text}  // {fits}")]);
+            assert_eq!(noted(room).concat().len(), WIDTH);
+            assert_eq!(noted(room + 1), [format!("{blank}// {beyond}"), format!("{blank}{text}")]);
+        }
+    }
+}
