@@ -135,6 +135,28 @@ fn blocks_of_a_launch_suit_all_of_its_nests() {
     assert!(found.decisions[0].reason.ends_with("shape of a neighbour's in the same launch"), "{found}");
 }
 
+/// The form of a nest is not given up for the shape of its neighbours' blocks.
+#[test]
+fn segments_stay_flattened_beside_other_nests() {
+    let declared = LoopKernel::parse(
+        "kernel both(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], y: f32[k], n: i32, nseg: i32, k: i32)\n\
+         assume 0 <= n and 0 <= nseg and 0 <= k\n\
+         fact monotone(offsets)\n\
+         fact 0 <= offsets <= n\n\
+         domain { [s] : 0 <= s < nseg }\n\
+         domain { [i] : lo <= i < hi }\n\
+         domain { [j] : 0 <= j < k }\n\
+         temp lo: i32 private\n\
+         temp hi: i32 private\n\
+         lo = offsets[s] {id=load_lo}\n\
+         hi = offsets[s + 1] {id=load_hi}\n\
+         out[s] = sum(i, x[i]) {id=total}\n\
+         y[j] = 2*y[j] {id=twice}\n",
+    );
+    let found = found("both", &declared.unwrap_or_else(|d| panic!("{d}")));
+    assert!(found.decisions[0].steps[0].to_string().starts_with("flatten_ragged(s, i, "), "{found}");
+}
+
 /// A kernel that is spread over nothing would pass the tests above.
 #[test]
 fn kernels_of_the_examples_run_on_threads_and_blocks() {

@@ -13,7 +13,8 @@ use crate::{bounds, judge::Blocks};
 /// The factor by which blocks have more threads than the instruction that uses most of them, over
 /// all launches the largest; 1 if that is not known.
 pub(crate) fn idle(kernel: &LoopKernel, blocks: &Blocks) -> f64 {
-    let Some(shapes) = shapes(kernel) else { return 1.0 };
+    // Warps of flattened nests divide their work by themselves.
+    let Some(shapes) = shapes(kernel).filter(|_| kernel.flat.is_empty()) else { return 1.0 };
     let threads = |shape: &[i64; 3]| shape.iter().map(|n| *n as f64).product::<f64>();
     let of = |block: &[i64; 3]| {
         let fits = shapes.iter().filter(|shape| shape.iter().zip(block).all(|(a, b)| a <= b));

@@ -122,8 +122,9 @@ fn lowered(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<
 /// The most proposals of a nest that are tried for the sake of its neighbours.
 const OTHERS: usize = 4;
 
-/// What was found, with other proposals for nests whose blocks have another shape than those of
-/// their launch, as far as that leaves fewer threads idle. Nests with the fewest loops come first.
+/// What was found, with other proposals of the same rule for nests whose blocks have another shape
+/// than those of their launch, as far as that leaves fewer threads idle. Nests with the fewest loops
+/// come first.
 fn with_fitting_blocks(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize], mut found: Found) -> Found {
     let idle = |found: &Found| {
         let blocks = judge.lowers(&found.kernel).unwrap_or_default();
@@ -153,9 +154,11 @@ fn with_fitting_blocks(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]
                 let all = of.decisions.iter().enumerate().filter(|(k, _)| *k != number);
                 all.map(|(_, d)| d.steps.clone()).collect::<Vec<_>>()
             };
+            let rule = |of: &Found| of.decisions.get(number).and_then(|d| d.rule);
+            let is_alike = rule(&other) == rule(&found) && others(&other) == others(&found);
             let now = idle(&other);
             skipped = tried;
-            if now < least && others(&other) == others(&found) {
+            if is_alike && now < least {
                 if let Some(decision) = other.decisions.get_mut(number) {
                     decision.reason += ", and blocks have the shape of a neighbour's in the same launch";
                 }

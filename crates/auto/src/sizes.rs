@@ -112,7 +112,7 @@ fn split(step: &Step) -> Option<&SplitIname> {
 }
 
 fn inner(split: &SplitIname) -> Name {
-    split.inner.clone().unwrap_or_else(|| Name::new(&format!("{}_inner", split.iname)))
+    split.inner.clone().unwrap_or_else(|| Name::new(format!("{}_inner", split.iname)))
 }
 
 /// Replaces the sizes of a step by parameters.
@@ -144,9 +144,9 @@ fn open(
         }
         Step::FlattenRagged(flat) => {
             let s = flat.segment.clone();
-            size(&mut flat.threads, Name::new(&format!("{s}_threads")));
-            size(&mut flat.items, Name::new(&format!("{s}_items")));
-            size(&mut flat.tiles, Name::new(&format!("{s}_tiles")));
+            size(&mut flat.threads, Name::new(format!("{s}_threads")));
+            size(&mut flat.items, Name::new(format!("{s}_items")));
+            size(&mut flat.tiles, Name::new(format!("{s}_tiles")));
         }
         _ => {}
     }
@@ -171,7 +171,7 @@ fn block(steps: &[Step], kernel: &LoopKernel, target: &Target) -> Vec<Relation> 
             axes.entry(axis).or_default().push((&split.length, 1));
         }
         // Of what is divided into threads with a part each, the threads are the outer loop.
-        let outer = split.outer.clone().unwrap_or_else(|| Name::new(&format!("{}_outer", split.iname)));
+        let outer = split.outer.clone().unwrap_or_else(|| Name::new(format!("{}_outer", split.iname)));
         if let (Some(axis), Number::Known(part)) = (axis(&outer), &split.length)
             && let Some(whole) = all.iter().find(|whole| inner(whole) == split.iname)
         {

@@ -153,7 +153,8 @@ impl AutoStep {
         };
         let note = match searched.is_cut_short {
             true => format!(
-                "the clock cut the search short: the cheapest of {} pipelines, not of {most}{compared};                  another run may find another one",
+                "the clock cut the search short: the cheapest of {} pipelines, not of {most}{compared}; \
+                 another run may find another one",
                 searched.candidates
             ),
             false => format!("the cheapest of {} pipelines{compared}", searched.candidates),

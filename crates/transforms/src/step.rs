@@ -199,9 +199,9 @@ impl Step {
     /// ")?;
     /// let step = Step::parse("split_iname(i, 32)")?;
     /// assert_eq!(step.proved(&shift)?, step.apply(&shift)?);
-    /// let wrong = Step::parse("tag_inames(i: thread.x)")?;
-    /// assert!(wrong.apply(&shift).unwrap_err().witness.is_some());
-    /// assert!(wrong.proved(&shift).unwrap_err().witness.is_none());
+    /// let (split, wrong) = (step.proved(&shift)?, Step::parse("tag_inames(i_inner: thread.x)")?);
+    /// assert!(wrong.apply(&split).unwrap_err().witness.is_some());
+    /// assert!(wrong.proved(&split).unwrap_err().witness.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
