@@ -59,13 +59,12 @@ fn polynomial(value: &Value) -> Option<Polynomial> {
             if a.dtype.is_integer() && mask.as_int().is_some_and(|m| (0..1 << 40).contains(&m)) =>
         {
             let bits = i64::BITS - mask.as_int()?.leading_zeros();
+            let by_few = |by: &Value| by.as_int().and_then(|by| u32::try_from(by).ok()).filter(|by| *by < 20);
             let (of, by) = match &a.kind {
-                ValueKind::Binary(op @ (BinOp::Shl | BinOp::Shr), of, by)
-                    if let Some(by) =
-                        by.as_int().and_then(|by| u32::try_from(by).ok()).filter(|by| *by < 20) =>
-                {
-                    (&**of, Some((*op, by)))
-                }
+                ValueKind::Binary(op @ (BinOp::Shl | BinOp::Shr), of, by) => match by_few(by) {
+                    Some(by) => (&**of, Some((*op, by))),
+                    None => (&**a, None),
+                },
                 _ => (&**a, None),
             };
             let bits = match by {
