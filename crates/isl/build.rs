@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         .define("HAVE_CONFIG_H", None)
         .std("gnu99")
         // Queries take most of the time of proofs: fast in every profile.
-        .opt_level(3)
+        .opt_level(2)
         .debug(false)
         .warnings(false)
         .try_compile("isl");

@@ -118,12 +118,9 @@ fn remainders_are_written_as_such() {
         assert_eq!(expr.to_aff().as_ref(), Some(&aff), "{text} is {expr}");
         expr.to_string()
     };
-    for text in [
-        "(i + 1) % 4",
-        "3 * ((i + j + 1) % 4) + 2",
-        "2 * ((n - j + 3) % 4) + (i + 1) % 3",
-        "i // 2 % 4",
-    ] {
+    let same =
+        ["(i + 1) % 4", "3 * ((i + j + 1) % 4) + 2", "2 * ((n - j + 3) % 4) + (i + 1) % 3", "i // 2 % 4"];
+    for text in same {
         assert_eq!(written(text), text);
     }
     // Of `i` more, less, and another multiple than the remainder has.

@@ -31,3 +31,13 @@ fn a_sweep_has_results_and_refusals() {
     assert!(candidates[1].1.is_ok());
     assert!(candidates[2].1.is_err(), "a block of 4096 threads cannot be launched");
 }
+
+#[test]
+fn arrays_of_ndarray_go_in_and_come_out() {
+    let kernel = LoopKernel::parse(KERNEL).unwrap();
+    let x = ndarray::array![[1.0f32, 4.0], [2.0, 5.0], [3.0, 6.0]];
+    let x = Tensor::try_from(&x.t()).unwrap();
+    let outputs = Device::best().compile(&kernel).unwrap().run(&Args::new().tensor("x", &x)).unwrap();
+    let out = ndarray::Array1::<f32>::try_from(outputs.get("out").unwrap()).unwrap();
+    assert_eq!(out, ndarray::array![14.0, 77.0]);
+}
