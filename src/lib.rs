@@ -45,10 +45,10 @@
 //! | [`layout`] | layouts: CuTe's algebra, its text form, pictures |
 //! | [`poly`] | affine sets and maps, exact queries about them |
 //!
-//! The modules `emulator`, `host_code`, `runtime`, `segmented` and `tuner` need the feature `run`,
-//! which is on by default. With `default-features = false`, kernels are transformed, lowered and
-//! printed, which needs no driver and no runtime. The feature `ndarray` converts between tensors and
-//! arrays of that crate.
+//! The modules `automatic`, `emulator`, `host_code`, `runtime`, `segmented` and `tuner` need the
+//! feature `run`, which is on by default. With `default-features = false`, kernels are transformed,
+//! lowered and printed, which needs no driver and no runtime. The feature `ndarray` converts between
+//! tensors and arrays of that crate.
 //!
 //! The [`prelude`] exports the items that most programs need. Everything that fails does so with a
 //! [`Diagnostic`](ir::Diagnostic), or several; [`Error`] is either, for functions that use `?`.
@@ -76,6 +76,7 @@ pub use loopwright_tuner as tuner;
 
 pub use error::Error;
 
+#[cfg(feature = "run")]
 pub mod automatic;
 mod error;
 #[cfg(feature = "run")]
