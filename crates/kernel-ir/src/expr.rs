@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use loopwright_poly::{Aff, FloorDiv, Name, Term};
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Type};
+use crate::{Access, Type, remainder::remainders};
 
 /// A floating-point literal, compared by its bits.
 ///
@@ -302,7 +302,8 @@ impl Expr {
     /// The expression of a quasi-affine function: positive terms first, greater coefficients first.
     pub fn from_aff(aff: &Aff) -> Expr {
         let mut sum: Option<Expr> = None;
-        let remainders = remainders(aff);
+        let mut remainders = remainders(aff);
+        remainders.retain(|r| r.factor > 0);
         // The other terms of a remainder stand in it.
         let is_taken = |term: &Term| remainders.iter().any(|r| r.first != term && r.terms.contains(&term));
         let factor =
@@ -353,78 +354,4 @@ impl Expr {
             (Some(s), c) => Expr::binary(BinaryOp::Add, s, Expr::Int(c)),
         }
     }
-}
-
-/// A positive multiple of a remainder in a function.
-struct Remainder<'a> {
-    factor: i64,
-    divisor: i64,
-    /// The term in whose place it is written.
-    first: &'a Term,
-    /// All terms that it consists of.
-    terms: Vec<&'a Term>,
-    /// Of what it is the remainder, if not of `first`.
-    numerator: Option<&'a Aff>,
-    /// What it has of the function's constant.
-    constant: i64,
-}
-
-/// The remainders that a function contains: `x - 4*floor(x/4)` is `x mod 4`, `floor(x/2) -
-/// 4*floor(x/8)` is `floor(x/2) mod 4`, and `x + y + 1 - 4*floor((x + y + 1)/4)` is `(x + y + 1) mod
-/// 4`. No term is part of two of them.
-fn remainders(aff: &Aff) -> Vec<Remainder<'_>> {
-    let mut found: Vec<Remainder> = Vec::new();
-    for (term, c) in aff.terms().iter().filter(|(_, c)| *c > 0) {
-        let whole = aff.terms().iter().find_map(|(other, k)| {
-            let Term::Div(other_div) = other else { return None };
-            let divisor = match term {
-                Term::Var(name) if other_div.numerator.as_var() == Some(name) => other_div.denominator,
-                Term::Div(own)
-                    if own.numerator == other_div.numerator
-                        && other_div.denominator % own.denominator == 0 =>
-                {
-                    other_div.denominator / own.denominator
-                }
-                _ => return None,
-            };
-            let is_whole = divisor > 1 && c.checked_mul(divisor).and_then(i64::checked_neg) == Some(*k);
-            is_whole.then_some((other, divisor))
-        });
-        if let Some((other, divisor)) = whole {
-            let terms = vec![term, other];
-            found.push(Remainder { factor: *c, divisor, first: term, terms, numerator: None, constant: 0 });
-        }
-    }
-    let mut rest = aff.constant_term();
-    for (term, k) in aff.terms() {
-        if let Term::Div(div) = term
-            && let Some(of_sum) = remainder_of_sum(aff, term, div, *k)
-            && found.iter().all(|r| of_sum.terms.iter().all(|t| !r.terms.contains(t)))
-            && let Some(without) = rest.checked_sub(of_sum.constant)
-        {
-            rest = without;
-            found.push(of_sum);
-        }
-    }
-    found
-}
-
-/// The remainder that a quotient belongs to, if the function has all terms of its numerator.
-fn remainder_of_sum<'a>(aff: &'a Aff, term: &'a Term, div: &'a FloorDiv, k: i64) -> Option<Remainder<'a>> {
-    let (numerator, divisor) = (&div.numerator, div.denominator);
-    if k >= 0 || k % divisor != 0 {
-        return None;
-    }
-    let factor = (k / divisor).checked_neg()?;
-    let mut terms = vec![term];
-    for (part, c) in numerator.terms() {
-        let (own, have) = aff.terms().iter().find(|(own, _)| own == part)?;
-        if c.checked_mul(factor) != Some(*have) {
-            return None;
-        }
-        terms.push(own);
-    }
-    let constant = numerator.constant_term().checked_mul(factor)?;
-    let first = terms.get(1).copied()?;
-    Some(Remainder { factor, divisor, first, terms, numerator: Some(numerator), constant })
 }

@@ -127,4 +127,6 @@ fn remainders_are_written_as_such() {
     assert_eq!(written("(i + 1) % 4 + i"), "2 * i - 4 * ((i + 1) // 4) + 1");
     assert_eq!(written("i + j - 4 * ((i + 1) // 4)"), "(i + 1) % 4 + j - 1");
     assert_eq!(written("i - 5 * ((i + 1) // 4)"), "i - 5 * ((i + 1) // 4)");
+    // One quotient for two remainders: it is part of one of them.
+    written("i + 2 * (i // 2) - 8 * (i // 8)");
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Access, Aff, Arg, Constraint, Diagnostic, Expr, Kind, Name, Term};
+use loopwright_kernel_ir::{Access, Aff, Arg, Constraint, Diagnostic, Expr, Kind, Name, Term, remainders};
 use loopwright_legality::coordinate_name;
 
 use crate::{analyse::analysis::Analysis, program::BinOp};
@@ -90,48 +90,28 @@ pub(crate) fn fails(c: &Constraint) -> Result<Constraint, Diagnostic> {
     Ok(Constraint::nonneg(c.aff.neg()?.add_constant(-1)?))
 }
 
-/// The terms that are parts of a remainder, with its factor: of `8*x - 32*floor(x / 4)`, which is
-/// `8 * (x % 4)`, both with 8. And what the remainders with negative factors have of the constant.
-fn in_remainders(aff: &Aff) -> (Vec<(&Term, i64)>, i64) {
-    let mut constant: i64 = 0;
-    let coefficient = |term: &Term| aff.terms().iter().find(|(t, _)| t == term).map_or(0, |(_, k)| *k);
-    let mut parts = Vec::new();
-    for (term, k) in aff.terms() {
-        let Term::Div(div) = term else { continue };
-        if k % div.denominator != 0 {
-            continue;
-        }
-        let factor = (k / div.denominator).saturating_neg();
-        let numerator = div.numerator.terms();
-        if numerator.iter().all(|(t, c)| c.checked_mul(factor) == Some(coefficient(t))) {
-            parts.push((term, factor));
-            parts.extend(numerator.iter().map(|(t, _)| (t, factor)));
-            constant = constant.saturating_add(factor.min(0).saturating_mul(div.numerator.constant_term()));
-        }
-    }
-    (parts, constant)
-}
-
 /// A constraint as a comparison: terms with negative signs go to the other side, and remainders as
 /// a whole.
 pub(crate) fn sides(c: &Constraint) -> Result<(BinOp, Aff, Aff), Diagnostic> {
     let mut left = Aff::default();
     let mut right = Aff::default();
-    let (remainders, of_remainders) = in_remainders(&c.aff);
+    let remainders = remainders(&c.aff);
     for (term, k) in c.aff.terms() {
         let one = match term {
             Term::Var(name) => Aff::var(name),
             Term::Div(div) => div.numerator.floor_div(div.denominator)?,
         };
-        let factor = remainders.iter().find(|(t, _)| *t == term).map_or(*k, |(_, factor)| *factor);
+        let factor = remainders.iter().find(|r| r.terms.contains(&term)).map_or(*k, |r| r.factor);
         if factor < 0 {
             left = left.add(&one.scale(k.saturating_neg())?)?;
         } else {
             right = right.add(&one.scale(*k)?)?;
         }
     }
-    let left = left.add_constant(of_remainders.saturating_neg())?;
-    let constant = c.aff.constant_term().saturating_sub(of_remainders);
+    let of_left =
+        remainders.iter().filter(|r| r.factor < 0).fold(0i64, |sum, r| sum.saturating_add(r.constant));
+    let left = left.add_constant(of_left.saturating_neg())?;
+    let constant = c.aff.constant_term().saturating_sub(of_left);
     // The compared names are alone on the left: `i < n`, `i >= 1`, `i + j <= n - 3`.
     Ok(match c.kind {
         Kind::Eq if left.terms().is_empty() => (BinOp::Eq, right, Aff::constant(constant.saturating_neg())),
