@@ -55,8 +55,8 @@ pub struct Picture {
 /// What a picture shows of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The id of a declared statement, of whose first sum the points are drawn, or of a copy that a step
-    /// has made; `None` for the first statement.
+    /// The id of a declared statement, of whose first sum the points are drawn, or of a copy that a
+    /// step has made; `None` for the first statement.
     pub statement: Option<String>,
     /// The inames of rows and columns, or of columns alone: declared ones, or the kernel's own. If
     /// empty, the outermost declared ones; of a copy, the subscripts of the element that it writes.

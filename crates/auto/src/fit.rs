@@ -6,7 +6,7 @@
 //! kernel is lowered; so shapes are looked at then, and the nests with the least work are decided
 //! about again, until the others' shape suits them.
 
-use loopwright_kernel_ir::{Dim, HardwareAxis, LoopKernel};
+use loopwright_kernel_ir::{HardwareAxis, Instruction, LoopKernel, PerDim};
 
 use crate::{bounds, judge::Blocks};
 
@@ -15,9 +15,9 @@ use crate::{bounds, judge::Blocks};
 pub(crate) fn idle(kernel: &LoopKernel, blocks: &Blocks) -> f64 {
     // Warps of flattened nests divide their work by themselves.
     let Some(shapes) = shapes(kernel).filter(|_| kernel.flat.is_empty()) else { return 1.0 };
-    let threads = |shape: &[i64; 3]| shape.iter().map(|n| *n as f64).product::<f64>();
-    let of = |block: &[i64; 3]| {
-        let fits = shapes.iter().filter(|shape| shape.iter().zip(block).all(|(a, b)| a <= b));
+    let threads = |shape: &PerDim<i64>| shape.values().map(|n| *n as f64).product::<f64>();
+    let of = |block: &PerDim<i64>| {
+        let fits = shapes.iter().filter(|shape| shape.values().zip(block.values()).all(|(a, b)| a <= b));
         let most = fits.map(threads).fold(0.0, f64::max);
         if most > 0.0 { threads(block) / most } else { 1.0 }
     };
@@ -25,18 +25,14 @@ pub(crate) fn idle(kernel: &LoopKernel, blocks: &Blocks) -> f64 {
 }
 
 /// The threads along x, y and z that each instruction uses; `None` if one is not known.
-fn shapes(kernel: &LoopKernel) -> Option<Vec<[i64; 3]>> {
-    let of = |instruction: &loopwright_kernel_ir::Instruction| {
-        let mut shape = [1i64; 3];
+fn shapes(kernel: &LoopKernel) -> Option<Vec<PerDim<i64>>> {
+    let of = |instruction: &Instruction| {
+        let mut shape = PerDim::all(1);
         let reduced = instruction.reductions().into_iter().flat_map(|r| r.inames.clone());
         for iname in instruction.within.iter().cloned().chain(reduced) {
-            let axis = match kernel.tag(&iname).axis() {
-                Some(HardwareAxis::Block(Dim::X)) => 0,
-                Some(HardwareAxis::Block(Dim::Y)) => 1,
-                Some(HardwareAxis::Block(Dim::Z)) => 2,
-                _ => continue,
-            };
-            shape[axis] = bounds::length(kernel, &iname)?;
+            if let Some(HardwareAxis::Block(dim)) = kernel.tag(&iname).axis() {
+                shape[dim] = bounds::length(kernel, &iname)?;
+            }
         }
         Some(shape)
     };

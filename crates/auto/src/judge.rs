@@ -6,7 +6,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, PerDim};
 use loopwright_lowering::{LowerOptions, Target, lower, program::DeviceKernel};
 use loopwright_transforms::{Step, Transform};
 
@@ -14,7 +14,7 @@ use loopwright_transforms::{Step, Transform};
 type Outcome = Result<(LoopKernel, Step), Diagnostic>;
 
 /// The threads of a block along x, y and z, for each device kernel; none if types are open.
-pub(crate) type Blocks = Vec<[i64; 3]>;
+pub(crate) type Blocks = Vec<PerDim<i64>>;
 
 /// Applies steps and lowers kernels, each once.
 pub(crate) struct Judge {
@@ -52,7 +52,7 @@ impl Judge {
         }
         let outcome = match lower(kernel, LowerOptions::default().on(self.target)) {
             Ok(program) => {
-                let block = |k: &DeviceKernel| [k.block.x, k.block.y, k.block.z].map(i64::from);
+                let block = |k: &DeviceKernel| k.block.map(i64::from);
                 Ok(program.kernels.iter().map(block).collect())
             }
             // Types are bound at launch.

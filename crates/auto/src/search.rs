@@ -2,10 +2,10 @@
 //!
 //! The pipeline of the rules alone comes first. Then each decision in turn takes its other legal
 //! proposals, with the decisions before it as they are by then, and those after it as the rules make
-//! them; the cheapest stays. At most three quarters of the candidates are for that. Then each size of the
-//! cheapest pipeline ([`Sizes`](crate::Sizes)) in turn takes its other candidates, the nearest first,
-//! in either direction as long as it gets cheaper. A number of candidates that is given, and one
-//! order: the same result each time, whatever the machine.
+//! them; the cheapest stays. At most three quarters of the candidates are for that. Then each size of
+//! the cheapest pipeline ([`Sizes`](crate::Sizes)) in turn takes its other candidates, the nearest
+//! first, in either direction as long as it gets cheaper. A number of candidates that is given, and
+//! one order: the same result each time, whatever the machine.
 
 use std::{collections::BTreeMap, rc::Rc};
 
