@@ -106,7 +106,7 @@ pub fn kernel(seed: u64) -> Affine {
 
 impl Maker {
     fn finish(self) -> Affine {
-        let shape = if self.rank == 1 { "2*n + 2*m + 24" } else { "n + m + 12, n + m + 12" };
+        let shape = if self.rank == 1 { "2*n + 2*m + 24" } else { "n + m + 14, n + m + 14" };
         let mut args: Vec<String> =
             ["a", "b", "c"].iter().map(|name| format!("{name}: {}[{shape}]", self.dtype)).collect();
         if self.scatters {

@@ -173,6 +173,12 @@ fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<
             let why = format!("`{}` reads it in a subscript, where integers have no type", i.id);
             return Err(refuse(t, why, "its value would not wrap there"));
         }
+        if matches!(&i.role, Role::Does(id) if *id == definition.id)
+            && let Some(other) = i.targets.iter().find(|x| x.array != *t)
+        {
+            let why = format!("`{}` writes some of its values to `{}`", i.id, other.array);
+            return Err(refuse(t, why, "apply the step before the live range is split"));
+        }
         for target in i.targets.iter().filter(|x| x.array == *t) {
             let cell = |e: &Expr, n: &Name| {
                 let value = i.map.get(n).cloned().unwrap_or_else(|| Aff::var(n));
