@@ -190,8 +190,10 @@ class Ours:
             raise RuntimeError(f"{example} {shape}\n{done.stderr}")
         return folder / "kernel.lw", folder / "default.pipe", done.stdout.strip()
 
-    def exported(self, kernel, pipeline, sizes, tensors):
+    def exported(self, kernel, pipeline, sizes, tensors, parameters=None, auto=False):
+        """The launches of a pipeline for these sizes; `parameters` are values of its open ones, with `auto` what it leaves open is found."""
+        self.count += 1
         folder = self.work / f"export{self.count}"
-        sets = [f"--set={k}={v}" for k, v in sizes.items()]
-        self.call("export", kernel, pipeline, *sets, "--arch", self.arch, "-o", folder)
+        sets = [f"--set={k}={v}" for k, v in sizes.items()] + [f"--parameter={k}={v}" for k, v in (parameters or {}).items()]
+        self.call("export", kernel, *([pipeline] if pipeline else []), *(["--auto"] if auto else []), *sets, "--arch", self.arch, "-o", folder)
         return Exported(folder, tensors)

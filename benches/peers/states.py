@@ -16,52 +16,16 @@ A time is the median over the rounds, by events; a ratio is the best peer's time
 
 import argparse
 import json
-import random
-import statistics
 import tempfile
 from pathlib import Path
 
 import torch
 
+from cache import STATES, Cache, medians
 from exported import ROOT, Ours
 from libraries import Cub, triton_rows
 from segments import EQUAL, lengths_of, sums_between
-from timing import agree, timed
-
-STATES = ("left", "clean", "dirty")
-
-
-class Cache:
-    def __init__(self):
-        self.read = torch.rand(1 << 27, device="cuda")
-        self.written = torch.empty(1 << 28, dtype=torch.uint8, device="cuda")
-        self.sum = torch.empty(1, device="cuda")
-
-    def prepare(self, state, launch):
-        if state == "left":
-            launch()
-        elif state == "clean":
-            torch.sum(self.read, dim=0, out=self.sum[0])
-        else:
-            self.written.fill_(1)
-
-
-def medians(launches, state, cache, rounds):
-    """Milliseconds of each launch."""
-    names, order = list(launches), random.Random(1)
-    found = {name: [] for name in names}
-    for launch in launches.values():
-        launch()
-        launch()
-    for _ in range(rounds):
-        order.shuffle(names)
-        for name in names:
-            cache.prepare(state, launches[name])
-            start, end = timed(launches[name])
-            torch.cuda.synchronize()
-            found[name].append(start.elapsed_time(end))
-    return {name: statistics.median(times) for name, times in found.items()}
-
+from timing import agree
 
 def sums_by(cub, x, out, count, offsets):
     """CUB's launch, which has the offsets' address: they have to stay."""
