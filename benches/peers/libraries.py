@@ -1,4 +1,4 @@
-"""The peers: CUB behind C functions (`cub_segments.cu`), and row sums by Triton."""
+"""The peers: CUB behind C functions (`cub_*.cu`), and row sums by Triton."""
 
 import ctypes
 import statistics
@@ -12,11 +12,13 @@ from timing import times
 
 
 class Cub:
-    def __init__(self, cccl, work):
-        library = work / "libcub_segments.so"
+    """The functions of a source beside this file, compiled by nvcc."""
+
+    def __init__(self, cccl, work, source="cub_segments"):
+        library = work / f"lib{source}.so"
         command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "-Xcompiler", "-fPIC", "-shared"]
         command += [f"-I{cccl}", "-DCUB_FIXED_SIZE"] if cccl else []
-        subprocess.run([*command, str(Path(__file__).with_name("cub_segments.cu")), "-o", str(library)], check=True)
+        subprocess.run([*command, str(Path(__file__).with_name(f"{source}.cu")), "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
         self.fixed_size = bool(cccl)
 

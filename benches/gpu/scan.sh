@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Prefix sums of 2^28 numbers beside CUB's DeviceScan and torch.cumsum:
+#
+#   benches/gpu/scan.sh measure [OPTION...]  one table (a GPU, torch, nvcc, NVRTC); options of scan.py
+#   benches/gpu/scan.sh check                our pipelines on the emulator, few numbers, against the reference
+#
+# LOOPWRIGHT is the command; by default `cargo run --release`, built once.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if [ -z "${LOOPWRIGHT:-}" ]; then
+    cargo build --quiet --release --bin loopwright
+    LOOPWRIGHT=target/release/loopwright
+fi
+export LOOPWRIGHT
+
+case "${1:-}" in
+measure)
+    python3 benches/gpu/scan.py "${@:2}"
+    ;;
+check)
+    for kernel in {i32,f32}_{inclusive,exclusive}; do
+        # What is declared is quadratic in the length.
+        for shape in "64 4 3 132" "128 8 5 68"; do
+            read -r tile own c l <<<"$shape"
+            printf '%s, tiles of %s, %s x %s: ' $kernel "$tile" "$c" "$l"
+            "$LOOPWRIGHT" run benches/gpu/scan/$kernel.lw benches/gpu/scan/three.pipe -p tile="$tile" -p own="$own" --set c="$c" --set l="$l" \
+                --random x --device emulator --verify | tail -1
+        done
+    done
+    ;;
+*)
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac
