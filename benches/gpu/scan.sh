@@ -21,7 +21,7 @@ measure)
 check)
     for kernel in {i32,f32}_{inclusive,exclusive}; do
         # What is declared is quadratic in the length.
-        for shape in "64 4 3 132" "128 8 5 68"; do
+        for shape in "64 4 3 136" "128 8 5 72"; do
             read -r tile own c l <<<"$shape"
             printf '%s, tiles of %s, %s x %s: ' $kernel "$tile" "$c" "$l"
             "$LOOPWRIGHT" run benches/gpu/scan/$kernel.lw benches/gpu/scan/three.pipe -p tile="$tile" -p own="$own" --set c="$c" --set l="$l" \
