@@ -39,8 +39,8 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
             // In tiles: the threads of a block scan together, and the total carries over from tile
             // to tile.
             0..=2 => vec![
-                format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
-                format!("tag_inames({i}_inner: thread.x)"),
+                format!("split_iname({i}, {})", rng.pick(&[2, 2, 3, 4, 5])),
+                format!("tag_inames({i}_inner: {})", rng.pick(&["thread.x", "thread.x", "thread.y"])),
             ],
             3 => vec![
                 format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])),

@@ -8,7 +8,7 @@ use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
 /// How the rows `s` of a scan along `i` run; each works for any length.
-const PIPELINES: [(&str, &str); 12] = [
+const PIPELINES: [(&str, &str); 19] = [
     ("sequential", "split_iname(s, 32)\ntag_inames(s_outer: block.x, s_inner: thread.x)"),
     ("sequential, split", "split_iname(i, 8)\nunroll(i_inner)\ntag_inames(s: block.x)"),
     ("threads", "split_iname(i, 64)\ntag_inames(s: block.x, i_inner: thread.x)"),
@@ -42,6 +42,39 @@ const PIPELINES: [(&str, &str); 12] = [
         "lanes in a part of a warp",
         "split_iname(i, 32)\n\
          split_iname(i_inner, 4, outer=i_thread, inner=i_part)\n\
+         tag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
+    ),
+    ("ten threads", "split_iname(i, 10)\ntag_inames(s: block.x, i_inner: thread.x)"),
+    ("a warp and a half", "split_iname(i, 49)\ntag_inames(s: block.x, i_inner: thread.x)"),
+    (
+        "rows of an odd number of threads",
+        "split_iname(i, 17)\n\
+         split_iname(s, 3)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
+    ),
+    (
+        "rows of units of four",
+        "split_iname(i, 12)\n\
+         split_iname(s, 5)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)",
+    ),
+    (
+        "columns of threads",
+        "split_iname(i, 6)\n\
+         split_iname(s, 5)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.x, i_inner: thread.y)",
+    ),
+    (
+        "threads that are no neighbours, on two axes",
+        "split_iname(i, 12)\n\
+         split_iname(i_inner, 4, outer=i_far, inner=i_near)\n\
+         split_iname(s, 3)\n\
+         tag_inames(s_outer: block.x, i_far: thread.z, s_inner: thread.y, i_near: thread.x)",
+    ),
+    (
+        "lanes in an odd number of threads",
+        "split_iname(i, 70)\n\
+         split_iname(i_inner, 2, outer=i_thread, inner=i_part)\n\
          tag_inames(s: block.x, i_thread: thread.x, i_part: ilp)",
     ),
     ("lanes alone", "split_iname(i, 4)\ntag_inames(s: block.x, i_inner: ilp)"),

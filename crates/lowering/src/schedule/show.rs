@@ -13,7 +13,7 @@ use crate::{
     program::Note,
     schedule::{
         items::Join,
-        joins::{JoinPlan, axis_names},
+        joins::{JoinPlan, Units, axis_names},
         loop_bounds::{LoopBounds, LoopEnd, Side},
     },
 };
@@ -265,6 +265,21 @@ impl Text<'_, '_> {
                 )
             }
             JoinPlan::Memory => "through shared memory".to_string(),
+            JoinPlan::Scan(Units { group: 1, .. }) => "in each thread".to_string(),
+            JoinPlan::Scan(units) => match (units.unit, units.count()) {
+                (1, _) => format!("through shared memory, {} threads together", units.group),
+                (_, 1) => format!("by shuffles among {} lanes", units.group),
+                (unit, _) => {
+                    let inside = match units.warps {
+                        true => "each warp".to_string(),
+                        false => format!("each {unit} lanes"),
+                    };
+                    format!(
+                        "by shuffles in {inside}, then through shared memory, {} threads together",
+                        units.group
+                    )
+                }
+            },
         };
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let op = reduction(instruction, join.reduction).map_or_else(String::new, |r| r.op.to_string());

@@ -106,6 +106,17 @@ impl Emitter<'_, '_> {
         terms
     }
 
+    /// The number of the thread among those along some axes: of two, x counts before y before z.
+    pub fn number_along(&self, dims: &[Dim]) -> Value {
+        let mut factor = 1;
+        let mut terms = Vec::new();
+        for dim in Dim::ALL.iter().filter(|dim| dims.contains(dim) && self.block[**dim] > 1) {
+            terms.push((*dim, factor));
+            factor *= self.block[*dim];
+        }
+        self.thread_sum(&terms)
+    }
+
     fn thread_sum(&self, terms: &[(Dim, u32)]) -> Value {
         let mut sum = self.index_int(0);
         for (dim, factor) in terms.iter().rev() {
@@ -234,7 +245,8 @@ impl Emitter<'_, '_> {
         let note = Note::new(format!("join {id}'s partial results over {}", axis_names(join)));
         let mut body = Vec::new();
         match plan {
-            JoinPlan::Nothing => {}
+            // Scans are not joins.
+            JoinPlan::Nothing | JoinPlan::Scan(_) => {}
             JoinPlan::Butterfly(width) => body.push(self.butterfly(operator, &cells, width, "", env)?),
             JoinPlan::Warps { group, groups } => {
                 let lanes = self.warp_size();

@@ -6,24 +6,25 @@
 //!
 //! 1. The accumulators are reset ([`Item::Start`](crate::schedule::items::Item)) and take one point
 //!    each; the total of earlier rounds is *carried* in another variable.
-//! 2. Each thread scans its lanes. Groups of neighbouring threads, up to a warp, scan their
-//!    threads' totals by shuffles from 1, 2, 4, ... threads before. If a group has several warps,
-//!    each warp stores its total in shared memory, and every thread joins the totals of the warps
-//!    before its own.
-//! 3. Every accumulator is joined with what precedes it: the carried total, the earlier warps, and
+//! 2. Each thread scans its lanes. Units of neighbouring threads, up to a warp, scan their threads'
+//!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several units, each stores
+//!    its total in shared memory, and every thread joins the totals of the units before its own. A
+//!    unit is a warp, or, where groups do not begin with warps, as many threads as divide a group
+//!    ([`Units`]); the last unit of a block may have fewer threads than the others.
+//! 3. Every accumulator is joined with what precedes it: the carried total, the earlier units, and
 //!    the earlier threads.
 //!
 //! In each join the earlier value is the left operand, so that operators need not commute. Threads
 //! beyond the last point hold the neutral element.
 
-use loopwright_kernel_ir::{DType, Diagnostic, Name, ReductionOp};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, Name, ReductionOp};
 
 use crate::{
     analyse::{analysis::reduction, scan_order::is_carried},
     program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     schedule::{
         items::Join,
-        joins::{JoinPlan, axis_names},
+        joins::{JoinPlan, Units, axis_names, dims},
     },
     write::{
         cell::{Cell, names},
@@ -32,6 +33,9 @@ use crate::{
         fold::{add, mul, sub},
     },
 };
+
+/// A loop over more units than these is not unrolled.
+const LONGEST_UNROLLED: u32 = 32;
 
 /// An accumulator: one cell per value of the operator's state.
 type Cells = [(Cell, DType)];
@@ -117,15 +121,11 @@ impl Emitter<'_, '_> {
             }
             _ => self.cells(join.instruction, join.reduction, env)?,
         };
-        let warp_size = self.warp_size();
-        let width = match plan {
-            JoinPlan::Nothing => 1,
-            JoinPlan::Butterfly(width) => width,
-            JoinPlan::Warps { .. } => warp_size,
-            // Threads that are not neighbours cannot be scanned.
-            JoinPlan::Memory => return Err(Diagnostic::new("internal", "a scan through shared memory")),
+        let JoinPlan::Scan(units) = plan else {
+            return Err(Diagnostic::new("internal", "a scan with the plan of a join"));
         };
-        // The thread's lane in its warp or part of a warp.
+        let width = units.unit;
+        // The thread's lane in its unit.
         let of_lane = match width {
             1 => self.index_int(0),
             width => {
@@ -134,17 +134,17 @@ impl Emitter<'_, '_> {
             }
         };
         if width > 1 {
-            body.push(self.scan_warp(operator, &mine, width, &of_lane, env)?);
+            body.push(self.scan_unit(operator, &mine, units, &of_lane, env)?);
         }
-        // The joined value before the thread's group: `None` if there is none.
-        let before = match (plan, &carry) {
-            (JoinPlan::Warps { group, groups }, _) if group > warp_size => Some(self.scan_warps(
+        // The joined value before the thread's unit: `None` if there is none.
+        let before = match (units.count(), &carry) {
+            (2.., _) => Some(self.scan_units(
                 join,
                 operator,
                 &mine,
                 carry.as_deref(),
                 &of_lane,
-                (group, groups),
+                units,
                 &mut body,
                 env,
             )?),
@@ -157,7 +157,7 @@ impl Emitter<'_, '_> {
                 let total = match width {
                     1 => values(&mine),
                     width => {
-                        let last = Value::int(DType::I32, i64::from(width - 1));
+                        let last = Value::int(DType::I32, i64::from(units.group - 1));
                         let taken = self.shuffled(&mine, ShuffleMode::Index, &last, width);
                         self.named(operator, "total", taken, &mut body)
                     }
@@ -217,18 +217,18 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Scans neighbouring lanes of a warp: each takes values from 1, 2, 4, ... lanes before it.
-    fn scan_warp(
+    /// Scans the lanes of a unit: each takes values from 1, 2, 4, ... lanes before it.
+    fn scan_unit(
         &mut self,
         operator: &ReductionOp,
         mine: &Cells,
-        width: u32,
+        units: Units,
         of_lane: &Value,
         env: &Env,
     ) -> Result<Stmt, Diagnostic> {
         let var = self.new_var("offset", self.index(), true);
         let offset = self.var_value(var);
-        let taken = self.shuffled(mine, ShuffleMode::Up, &offset.clone().cast(DType::I32), width);
+        let taken = self.shuffled(mine, ShuffleMode::Up, &offset.clone().cast(DType::I32), units.unit);
         // All lanes take part in a shuffle, whether or not they use its result.
         let mut body = Vec::new();
         let others = self.named(operator, "other", taken, &mut body);
@@ -242,65 +242,76 @@ impl Emitter<'_, '_> {
         Ok(Stmt::For {
             var,
             lower: self.index_int(1),
-            upper: self.index_int(i64::from(width)),
+            upper: self.index_int(i64::from(units.unit.min(units.group))),
             step: Step::Double,
             unroll: true,
             body,
-            note: Note::new(if width == self.warp_size() { "within each warp" } else { "" }),
+            note: Note::new(match units.warps {
+                true => "within each warp",
+                false => "",
+            }),
         })
     }
 
-    /// Scans the warps of a group: the joined value before each, and the carried total including
-    /// all of them.
+    /// Scans the units of a group: the joined value before each, and the carried total including all
+    /// of them.
     #[allow(clippy::too_many_arguments)]
-    fn scan_warps(
+    fn scan_units(
         &mut self,
         join: &Join,
         operator: &ReductionOp,
         mine: &Cells,
         carry: Option<&Cells>,
         of_lane: &Value,
-        (group, groups): (u32, u32),
+        units: Units,
         body: &mut Vec<Stmt>,
         env: &Env,
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = instruction.id.clone();
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let lanes = self.warp_size();
-        let warps = group / lanes;
-        let slots = self.scratch("totals", &what, operator, mine, u64::from(warps * groups));
-        // The warp's number in its group, and the group's first total.
-        let (own, base) = match groups {
-            1 => (self.thread_quotient(lanes), self.index_int(0)),
-            _ => {
-                let number = self.thread_modulo(group);
-                let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
-                (Value::binary(BinOp::TruncDiv, number, self.index_int(i64::from(lanes))), base)
-            }
+        let count = units.count();
+        let slots = self.scratch("totals", &what, operator, mine, u64::from(count * units.groups));
+        let (a_unit, all_units) = match (units.warps, units.unit) {
+            (true, _) => ("warp", "warps"),
+            (false, 1) => ("thread", "threads"),
+            (false, _) => ("unit", "units"),
         };
-        let own = self.index_named("warp", own, body);
+        let (own, base) = self.unit_and_base(join, units);
+        let own = self.index_named(a_unit, own, body);
         let mut stores = Vec::new();
         for (slot, (cell, dtype)) in slots.iter().zip(mine) {
             let to = self.local_element(Memory::Shared(*slot), vec![add(base.clone(), own.clone())]);
             stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
         }
-        body.push(Stmt::If {
-            cond: Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(i64::from(lanes - 1))),
-            body: stores,
-            otherwise: Vec::new(),
-            note: Note::new("the total of a warp"),
-        });
+        match units.unit {
+            1 => body.extend(stores),
+            unit => {
+                let last = |at: Value, of: u32| Value::binary(BinOp::Eq, at, self.index_int((of - 1).into()));
+                let mut cond = last(of_lane.clone(), unit);
+                // The total of the last unit is wanted where it is carried to the next round.
+                if units.has_partial() && carry.is_some() {
+                    let end = last(self.thread_modulo(units.group), units.group);
+                    cond = Value::binary(BinOp::Or, cond, end);
+                }
+                body.push(Stmt::If {
+                    cond,
+                    body: stores,
+                    otherwise: Vec::new(),
+                    note: Note::new(format!("the total of a {a_unit}")),
+                });
+            }
+        }
         body.push(Stmt::Sync {
             scope: SyncScope::Block,
-            note: Note::new(format!("all warps have stored their partial results of {id}")),
+            note: Note::new(format!("all {all_units} have stored their partial results of {id}")),
         });
         let first = match carry {
             Some(carry) => values(carry),
             None => self.neutral_values(operator, mine, env)?,
         };
         let before = self.copies(operator, "before", first, mine, body);
-        let var = self.new_var("other_warp", self.index(), false);
+        let var = self.new_var(&format!("other_{a_unit}"), self.index(), false);
         let mut inner = Vec::new();
         let mut loads = Vec::new();
         for (slot, (_, dtype)) in slots.iter().zip(mine) {
@@ -322,9 +333,39 @@ impl Emitter<'_, '_> {
         if let Some(carry) = carry {
             inner.extend(self.combine_into(operator, carry, values(carry), total, None, env)?);
         }
-        let count = if carry.is_some() { warps } else { warps - 1 };
-        body.push(self.unrolled(var, 0, i64::from(count), inner, "across the warps"));
+        let count = if carry.is_some() { count } else { count - 1 };
+        let mut across = self.unrolled(var, 0, i64::from(count), inner, &format!("across the {all_units}"));
+        if let Stmt::For { unroll, .. } = &mut across {
+            *unroll = count <= LONGEST_UNROLLED;
+        }
+        body.push(across);
         Ok(before)
+    }
+
+    /// The number of the thread's unit in its group, and the number of the group's first unit.
+    fn unit_and_base(&self, join: &Join, units: Units) -> (Value, Value) {
+        let first = |this: &Self, group: Value| match units.groups {
+            1 => this.index_int(0),
+            _ => mul(group, this.index_int(i64::from(units.count()))),
+        };
+        if units.neighbours {
+            let own = match units.groups {
+                1 => self.thread_quotient(units.unit),
+                _ => {
+                    let number = self.thread_modulo(units.group);
+                    match units.unit {
+                        1 => number,
+                        unit => Value::binary(BinOp::TruncDiv, number, self.index_int(unit.into())),
+                    }
+                }
+            };
+            let group = self.thread_quotient(units.group);
+            return (own, first(self, group));
+        }
+        let scanned: Vec<Dim> = dims(join.axes()).collect();
+        let own = self.number_along(&scanned);
+        let others: Vec<Dim> = Dim::ALL.iter().copied().filter(|d| !scanned.contains(d)).collect();
+        (own, first(self, self.number_along(&others)))
     }
 
     /// A name for an index.
