@@ -154,15 +154,16 @@ pub fn set_layout(rng: &mut Rng, array: &Array) -> Option<String> {
     Some(format!("set_layout({}, {}:{})", array.name, tuple(&parts), tuple(&strides)))
 }
 
-/// A random function of two inames that, with the other iname, has determinant one.
-fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
+/// A random function of two inames: one that, with the other iname, has determinant one, or one whose
+/// image is a lattice.
+fn skewed(rng: &mut Rng, i: &Name, j: &Name) -> String {
     let (u, v) = (format!("{i}_u"), format!("{j}_v"));
     let k = rng.pick(&["", "2*", "-", "-"]);
     let term = |c: &str, n: &Name| match c {
         "-" => format!(" - {n}"),
         c => format!(" + {c}{n}"),
     };
-    match rng.below(8) {
+    match rng.below(11) {
         0 => format!("[{i}, {j}] -> [{u}, {j}], {u} = {i}{}", term(k, j)),
         1 => format!("[{i}, {j}] -> [{i}, {v}], {v} = {j}{}", term(k, i)),
         2 => format!("[{i}, {j}] -> [{u}, {i}], {u} = {j}{}", term(k, i)),
@@ -170,6 +171,9 @@ fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
         4 => format!("[{i}, {j}] -> [{j}, {i}]"),
         5 => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} + {j}, {v} = {i} + 2*{j}"),
         6 => format!("[{i}, {j}] -> [{u}, {v}], {u} = 2*{i} + {j}, {v} = {i} + {j} - 1"),
+        7 => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} + {j}, {v} = {i} - {j}"),
+        8 => format!("[{i}, {j}] -> [{u}, {j}], {u} = 2*{i} + {j}"),
+        9 => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} - 2*{j}, {v} = {i} + {j}"),
         _ => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} + 1, {v} = -{j}"),
     }
 }
@@ -324,7 +328,14 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
             let over = sweep(rng, kernel, &t, false)?;
             let space = if rng.chance(40) { ", space=private" } else { "" };
-            format!("precompute({t}, [{}]{space})", comma(&over))
+            // Often that of another copy, or of the readers.
+            let others: Vec<Name> =
+                kernel.base_inames().into_iter().filter(|n| rng.chance(60) && !n.is_empty()).collect();
+            let onto = match rng.chance(35) && !others.is_empty() {
+                true => format!(", onto=[{}]", comma(&others[others.len().saturating_sub(over.len())..])),
+                false => String::new(),
+            };
+            format!("precompute({t}, [{}]{space}{onto})", comma(&over))
         }
         "assignment_to_subst" => {
             format!("assignment_to_subst({})", any(rng, &temporaries(kernel, |_| true))?)
@@ -412,7 +423,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("{kind}({chosen})")
         }
         "map_domain" => match (rng.chance(75), any(rng, &loops.perfect)) {
-            (true, Some((i, j))) => format!("map_domain({})", unimodular(rng, &i, &j)),
+            (true, Some((i, j))) => format!("map_domain({})", skewed(rng, &i, &j)),
             _ => {
                 let i = any(rng, &names)?;
                 match rng.below(2) {

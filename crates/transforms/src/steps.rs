@@ -19,6 +19,7 @@ mod loops {
     pub(super) mod fuse_loops;
     pub(super) mod fuse_maximal;
     pub(super) mod index_set_split;
+    mod inverse;
     pub(super) mod join_inames;
     pub(super) mod map_domain;
     pub(super) mod move_statement;
@@ -28,7 +29,6 @@ mod loops {
     pub(super) mod reverse;
     pub(super) mod split_iname;
     pub(super) mod tile;
-    mod unimodular;
     pub(super) mod unroll;
 }
 

@@ -315,7 +315,8 @@ class Steps:
 
     def precompute(
         self, temporary: str, sweep: Names, *, space: Optional[str] = None,
-        name: Optional[str] = None, pad: Optional[int] = None, inames: Optional[Names] = None
+        name: Optional[str] = None, pad: Optional[int] = None, inames: Optional[Names] = None,
+        onto: Optional[Names] = None
     ) -> Kernel:
         r"""
         `precompute(t, [i_inner])`: computes the elements of the temporary `t` that the sweep reads
@@ -343,12 +344,16 @@ class Steps:
         read of the buffer sees the value of its declared instance, and that the later computation
         reads the same values as before.
 
+        With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of other
+        instructions, one for each axis of the buffer, which have to take the values that new inames
+        would take, neither more nor fewer. Two copies of the same shape then share their loops.
+
         In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
-        `name=t_tile`, `pad=1`, `inames=[r, c]`.
+        `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.
         """
         return self._step(
             "precompute", (temporary, sweep), {"space": space, "name": name, "pad": pad,
-            "inames": inames}
+            "inames": inames, "onto": onto}
         )
 
     def rename_iname(self, iname: str, new: str) -> Kernel:
@@ -534,12 +539,16 @@ class Steps:
 
         The loops over the old inames become loops over the new ones, in the order in which these
         are listed. An iname in both lists is kept; for each other new iname, its function of the
-        old inames, parameters and a constant follows the lists. The map has to be a bijection of
-        the integer points: its matrix is square and has determinant 1 or -1. Old inames that are
-        not kept get their value from the inverse map: here `i` cannot be kept, since `t = (w -
-        i)/2` would skip values of `w`, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+        old inames, parameters and a constant follows the lists. Different points need different
+        values: the matrix of the map is square and has an inverse. Old inames that are not kept get
+        their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
 
-        It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
+        If the determinant is neither 1 nor -1, the new inames skip points: in `[t, i] -> [w, i], w =
+        2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is odd. Each inverse function
+        with a division adds the condition that nothing remains to the domain of the new inames.
+
+        It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), diamonds
+        (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
         (`[i] -> [k], k = i + 1`), reversal (see `reverse`) and interchange.
 
         Legality
@@ -839,9 +848,12 @@ class Steps:
         Legality
         --------
 
-        The iname is untagged and its length is constant: with a symbolic length, a chunk would
-        begin at a product of two variables, which is not affine. The values keep their order, since
-        { i -> (c, j) } is one-to-one and monotone.
+        The iname is untagged and its length is constant. With a symbolic length L, chunk `c` would
+        begin at `floor(L*c/K)` or, with a parameter for the length of a chunk, at `c` times that: a
+        product of two variables, which is not affine, so that no set with it can be decided. Pieces
+        of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes `i =
+        K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are balanced,
+        too. The values keep their order, since { i -> (c, j) } is one-to-one and monotone.
 
         In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
         and `i_inner`.
@@ -1084,8 +1096,8 @@ class Steps:
 
         Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
         inner part on the threads of a block, the threads scan their points together by shuffles and
-        shared memory; a loop over the outer part carries the total from tile to tile. Lanes (`vec`,
-        `ilp`) inside the threads give each thread several neighbouring points.
+        shared memory, whatever their number; a loop over the outer part carries the total from tile
+        to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
 
         Legality
         --------

@@ -4,8 +4,7 @@
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
 //! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for uses of a
 //! rule (`rules`, `rule_uses`), or for a buffer and the copy that fills it (`copy`, `spread`,
-//! `ahead`). The toolkit knows no step by name and
-//! does not judge legality, which is decided by comparing the kernels before and after the step.
+//! `ahead`, `onto`). The toolkit knows no step by name and does not judge legality, which is decided by comparing the kernels before and after the step.
 
 pub(crate) mod ahead;
 mod arrays;
@@ -15,6 +14,7 @@ pub(crate) mod extent;
 pub(crate) mod footprint;
 mod fresh;
 mod inames;
+pub(crate) mod onto;
 mod own_inames;
 mod require;
 pub(crate) mod rule_uses;

@@ -12,7 +12,7 @@ use crate::{
     rewrite::{
         Site, add_parts, buffered, element, fetch_names,
         footprint::{self, Span},
-        fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
+        fresh, map_expressions, onto, parts_with_inames, replace_accesses, require_array, require_fresh,
         require_iname, rule_uses, site, spread,
         tree::{self, without},
     },
@@ -42,8 +42,12 @@ step! {
     /// read of the buffer sees the value of its declared instance, and that the later computation
     /// reads the same values as before.
     ///
+    /// With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of other
+    /// instructions, one for each axis of the buffer, which have to take the values that new inames
+    /// would take, neither more nor fewer. Two copies of the same shape then share their loops.
+    ///
     /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
-    /// `name=t_tile`, `pad=1`, `inames=[r, c]`.
+    /// `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.
     ///
     /// # Before and after
     ///
@@ -141,6 +145,59 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    /// Two copies that share their loops:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel twice(a: f32[8], b: f32[8], y: f32[n, 8], z: f32[n, 8], n: i32)
+    /// assume 1 <= n
+    /// rule first(j) = a[j]*0.5
+    /// rule second(j) = b[j]*2.0
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < 8 }
+    /// domain { [k] : 0 <= k < 8 }
+    /// y[i, j] = first(j)
+    /// z[i, k] = second(k)
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// subst_to_assignment(first)
+    /// subst_to_assignment(second)
+    /// precompute(first, [j], inames=[c])
+    /// precompute(second, [k], onto=[c])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel twice(a: f32[8], b: f32[8], y: f32[n, 8], z: f32[n, 8], n: i32)
+    /// assume 1 <= n
+    /// domain { [i, j] : 0 <= i < n and 0 <= j <= 7 }
+    /// domain { [k] : 0 <= k <= 7 }
+    /// domain { [first_j] : 0 <= first_j <= 7 }
+    /// domain { [second_j] : 0 <= second_j <= 7 }
+    /// domain { [c] : 0 <= c <= 7 }
+    /// temp first_tile: f32[8] shared
+    /// temp second_tile: f32[8] shared
+    /// first_tile[c] = a[c] * 0.5 {id=set_first, inames=c, by=precompute, map=[first_j: c]}
+    /// y[i, j] = first_tile[j] {id=set_y, inames=i:j}
+    /// second_tile[c] = b[c] * 2.0 {id=set_second, inames=c, by=precompute, map=[second_j: c]}
+    /// z[i, k] = second_tile[k] {id=set_z, inames=i:k}
+    /// tree {
+    ///     for c {
+    ///         set_first
+    ///         set_second
+    ///     }
+    ///     for i {
+    ///         for j {
+    ///             set_y
+    ///         }
+    ///         for k {
+    ///             set_z
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct Precompute as "precompute" {
         /// A temporary with axes, read by instructions that do not write it.
         pub temporary: Name = next("the temporary to precompute"),
@@ -157,6 +214,9 @@ step! {
         /// its id as a suffix.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub inames: Vec<Name> = option(),
+        /// Inames that exist, one for each axis of the buffer, in place of new ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub onto: Vec<Name> = option(),
     }
     table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after \
         `assignment_to_subst`",
@@ -178,6 +238,7 @@ impl Precompute {
             name: None,
             pad: Number::Known(0),
             inames: Vec::new(),
+            onto: Vec::new(),
         }
     }
 
@@ -363,6 +424,16 @@ impl Transform for Precompute {
         let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
+        if !self.onto.is_empty() {
+            if !self.inames.is_empty() {
+                return Err(Diagnostic::new(
+                    "onto-inames",
+                    "`inames=` names new inames, `onto=` ones that exist",
+                )
+                .help("leave out one of the two"));
+            }
+            onto::require_onto(kernel, &self.onto, kept.len(), &site, &writers[0].instruction.id)?;
+        }
         let inames = fetch_names(kernel, &self.inames, t, kept.len())?;
         let mut pieces = Vec::new();
         for (k, writer) in writers.iter().enumerate() {
@@ -373,7 +444,11 @@ impl Transform for Precompute {
                     inames.iter().map(|n| fresh(kernel, &format!("{n}_{id}"))).collect()
                 }
             };
-            pieces.push(self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?);
+            let piece = self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?;
+            pieces.push(match self.onto.is_empty() {
+                true => piece,
+                false => piece.onto(kernel, &self.onto, &site)?,
+            });
         }
 
         let mut failed = None;
@@ -409,11 +484,15 @@ impl Transform for Precompute {
             data.retain_tags(|iname| !gone(iname));
             for (piece, body) in pieces.iter().zip(bodies) {
                 let (new, needed) = (piece.instruction.clone(), piece.needed.clone());
-                add_parts(data, new, body, &piece.inames, needed, &site)?;
+                if self.onto.is_empty() {
+                    add_parts(data, new, body, &piece.inames, needed, &site)?;
+                } else {
+                    onto::add_onto(data, new, body, &self.onto, &site)?;
+                }
             }
             Ok::<(), Diagnostic>(())
         })?;
-        for piece in &pieces {
+        for piece in pieces.iter().filter(|_| self.onto.is_empty()) {
             changed = spread::for_space(&changed, &piece.loops, self.space, 1)?;
         }
         Ok(changed)
@@ -428,6 +507,33 @@ struct Piece {
     needed: Vec<Constraint>,
     /// Those of the box, with their lengths.
     loops: Vec<(Name, i64)>,
+}
+
+impl Piece {
+    /// The piece over inames that exist, in place of those of the box.
+    fn onto(mut self, kernel: &LoopKernel, onto: &[Name], site: &Site) -> Result<Self, Diagnostic> {
+        let new = |n: &Name| {
+            let k = self.loops.iter().position(|(own, _)| own == n)?;
+            onto.get(k).cloned()
+        };
+        let as_aff = |n: &Name| new(n).map(Aff::var);
+        let as_expr = |n: &Name| new(n).map(Expr::Name);
+        let mut needed = Vec::new();
+        for c in &self.needed {
+            needed.push(c.substitute(&as_aff)?);
+        }
+        let instruction = &mut self.instruction;
+        for value in instruction.map.values_mut() {
+            *value = value.substitute(&as_aff)?;
+        }
+        for target in &mut instruction.targets {
+            target.index = target.index.iter().map(|e| e.substitute(&as_expr)).collect();
+        }
+        instruction.value = instruction.value.substitute(&as_expr);
+        instruction.within = site.within.iter().cloned().chain(onto::bases(kernel, onto)).collect();
+        onto::require_same_values(kernel, onto, &needed, site, &instruction.id)?;
+        Ok(Piece { inames: Vec::new(), needed, ..self })
+    }
 }
 
 impl Precompute {

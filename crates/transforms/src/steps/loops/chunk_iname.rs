@@ -19,9 +19,12 @@ step! {
     ///
     /// # Legality
     ///
-    /// The iname is untagged and its length is constant: with a symbolic length, a chunk would
-    /// begin at a product of two variables, which is not affine. The values keep their order, since
-    /// { i -> (c, j) } is one-to-one and monotone.
+    /// The iname is untagged and its length is constant. With a symbolic length L, chunk `c` would
+    /// begin at `floor(L*c/K)` or, with a parameter for the length of a chunk, at `c` times that: a
+    /// product of two variables, which is not affine, so that no set with it can be decided. Pieces
+    /// of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes `i =
+    /// K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are balanced,
+    /// too. The values keep their order, since { i -> (c, j) } is one-to-one and monotone.
     ///
     /// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
     /// and `i_inner`.
@@ -94,7 +97,11 @@ impl Transform for ChunkIname {
                 "not-constant-length",
                 format!("`{iname}` cannot be cut into chunks: its length is not constant"),
             )
-            .help(format!("fix the parameters, or split by length with `split_iname({iname}, 128)`")));
+            .help(format!(
+                "fix the parameters, split by length with `split_iname({iname}, 128)`, or into \
+                 {chunks} interleaved pieces, numbered by `{iname}_inner`, with \
+                 `split_iname({iname}, {chunks})`"
+            )));
         };
         let (outer, inner) = split_names(kernel, iname, self.outer.as_ref(), self.inner.as_ref())?;
         kernel.edit(|data| {

@@ -1,8 +1,9 @@
-//! Unimodular changes of inames: skewing, wavefronts, shifts, reversal.
+//! Affine changes of inames: skewing, wavefronts, diamonds, shifts, reversal.
 
 use loopwright_kernel_ir::{
-    Aff, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree, parse_expression,
+    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree, parse_expression,
 };
+use loopwright_poly::System;
 
 use crate::{
     Transform,
@@ -24,12 +25,16 @@ step! {
     ///
     /// The loops over the old inames become loops over the new ones, in the order in which these
     /// are listed. An iname in both lists is kept; for each other new iname, its function of the
-    /// old inames, parameters and a constant follows the lists. The map has to be a bijection of
-    /// the integer points: its matrix is square and has determinant 1 or -1. Old inames that are
-    /// not kept get their value from the inverse map: here `i` cannot be kept, since `t = (w -
-    /// i)/2` would skip values of `w`, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+    /// old inames, parameters and a constant follows the lists. Different points need different
+    /// values: the matrix of the map is square and has an inverse. Old inames that are not kept get
+    /// their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
     ///
-    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
+    /// If the determinant is neither 1 nor -1, the new inames skip points: in `[t, i] -> [w, i], w =
+    /// 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is odd. Each inverse function
+    /// with a division adds the condition that nothing remains to the domain of the new inames.
+    ///
+    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), diamonds
+    /// (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
     /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
     ///
     /// # Legality
@@ -66,6 +71,40 @@ step! {
     /// tree {
     ///     for w {
     ///         for i {
+    ///             add
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A map whose image is every other point:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// map_domain([i, j] -> [w, d], w = i + j, d = i - j)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// domain { [w, d] : 0 = (d + w) mod 2 }
+    /// let i = floor((d + w)/2)
+    /// let j = floor((w - d)/2)
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add, inames=w:d}
+    /// tree {
+    ///     for w {
+    ///         for d {
     ///             add
     ///         }
     ///     }
@@ -160,8 +199,9 @@ impl MapDomain {
         }
     }
 
-    /// The inverse map: the value of each old iname that is not kept.
-    fn inverse(&self) -> Result<Vec<Definition>, Diagnostic> {
+    /// The inverse map: the value of each old iname that is not kept, and what the new inames have
+    /// to fulfil for these values to be integers.
+    fn inverse(&self) -> Result<(Vec<Definition>, Vec<Constraint>), Diagnostic> {
         let mut rows = Vec::new();
         let mut offsets = Vec::new();
         for n in &self.new {
@@ -171,18 +211,16 @@ impl MapDomain {
             let offset = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
             offsets.push(Aff::var(n).sub(&offset)?);
         }
-        let Some(inverse) = super::unimodular::inverse(&rows) else {
+        let Some(inverse) = super::inverse::inverse(&rows) else {
             return Err(Diagnostic::new(
-                "not-unimodular",
-                format!(
-                    "this map skips integer points: the determinant of {rows:?} is neither 1 nor \
-                     -1"
-                ),
+                "not-one-to-one",
+                format!("this map takes several points to one: the matrix {rows:?} has no inverse"),
             )
-            .help("keep one of the old inames, or split an iname first if a stride is intended"));
+            .help("keep one of the old inames"));
         };
         let mut values = Vec::new();
-        for (o, row) in self.old.iter().zip(&inverse) {
+        let mut whole = Vec::new();
+        for (o, (row, by)) in self.old.iter().zip(&inverse) {
             if self.new.contains(o) {
                 continue;
             }
@@ -190,9 +228,16 @@ impl MapDomain {
             for (c, offset) in row.iter().zip(&offsets) {
                 value = value.add(&offset.scale(*c)?)?;
             }
-            values.push(Definition { iname: o.clone(), value });
+            let divided = value.floor_div(*by)?;
+            if *by != 1 {
+                let condition = Constraint::equal(&value, &divided.scale(*by)?)?;
+                if !System::new(&whole)?.implies(&condition)? {
+                    whole.push(condition);
+                }
+            }
+            values.push(Definition { iname: o.clone(), value: divided });
         }
-        Ok(values)
+        Ok((values, whole))
     }
 }
 
@@ -297,7 +342,7 @@ impl TextForm for MapDomain {
 impl Transform for MapDomain {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         self.check_lists(kernel)?;
-        let inverse = self.inverse()?;
+        let (inverse, whole) = self.inverse()?;
         let outermost = require_perfect_nest(kernel, &self.old)?;
         if self.old != self.new {
             check_commutes(kernel, &self.old)?;
@@ -305,7 +350,7 @@ impl Transform for MapDomain {
         kernel.edit(|data| {
             let added: Vec<Name> = self.values.iter().map(|d| d.iname.clone()).collect();
             if !added.is_empty() {
-                data.domains.push(Domain { inames: added, constraints: Vec::new() });
+                data.domains.push(Domain { inames: added, constraints: whole });
             }
             data.definitions.extend(inverse);
             for instruction in &mut data.instructions {

@@ -1,0 +1,222 @@
+//! Puts an instruction into loops that exist.
+//!
+//! An instruction that is to run over `f0, f1, ...`, for given values of the inames around it, runs
+//! over inames of the kernel instead. These have to take the values that `f0, f1, ...` would take,
+//! neither more nor fewer, each once, whatever the inames around are. An iname that earlier steps have split or
+//! joined stands for the inames by which it is defined; those among them that are loops have to
+//! stand together in the tree, with no loop around them over which the instruction does not run.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Instruction, KernelData, Lookup, Name, Tree};
+use loopwright_poly::System;
+
+use crate::rewrite::{copy::Site, require_iname, tree::path_to};
+
+fn refuse(id: &Name, why: String) -> Diagnostic {
+    Diagnostic::new("onto-inames", format!("`{id}` cannot run over inames that exist: {why}"))
+}
+
+/// Checks that inames exist, that there is one for each axis of a buffer, and that none is around
+/// it.
+pub(crate) fn require_onto(
+    data: &KernelData,
+    onto: &[Name],
+    axes: usize,
+    site: &Site,
+    id: &Name,
+) -> Result<(), Diagnostic> {
+    if onto.len() != axes {
+        let why = format!(
+            "its buffer has {axes} axes (those of length 1 are left out), and {} are given",
+            onto.len()
+        );
+        return Err(refuse(id, why));
+    }
+    for (k, name) in onto.iter().enumerate() {
+        if data.definition(name).is_none() {
+            require_iname(data, name)?;
+        }
+        if onto[..k].contains(name) {
+            return Err(Diagnostic::new("iname-listed-twice", format!("`{name}` is listed twice")));
+        }
+        if let Some(around) = data.base_of(name).iter().find(|n| site.within.contains(n)) {
+            let why = format!("`{around}` is around the place where the buffer is filled");
+            return Err(refuse(id, why).help("name inames over which the buffer is swept"));
+        }
+    }
+    Ok(())
+}
+
+/// The inames by which these are defined, each once.
+pub(crate) fn bases(data: &KernelData, onto: &[Name]) -> Vec<Name> {
+    let lookup = Lookup::new(data);
+    let mut found: Vec<Name> = Vec::new();
+    for base in onto.iter().flat_map(|n| lookup.base_of(n)) {
+        if !found.contains(base) {
+            found.push(base.clone());
+        }
+    }
+    found
+}
+
+/// Checks that `onto` takes the values that `needed` allows, for the inames around the site.
+pub(crate) fn require_same_values(
+    data: &KernelData,
+    onto: &[Name],
+    needed: &[Constraint],
+    site: &Site,
+    id: &Name,
+) -> Result<(), Diagnostic> {
+    let lookup = Lookup::new(data);
+    let bases = bases(data, onto);
+    // The inames in question stay as they are; those around are seen down to what defines them.
+    let down = |c: &Constraint| -> Result<Constraint, Diagnostic> {
+        let mut c = c.clone();
+        loop {
+            let defined = |n: &Name| lookup.definition(n).filter(|_| !onto.contains(n));
+            if c.names().iter().all(|n| defined(n).is_none()) {
+                return Ok(c);
+            }
+            c = c.substitute(&|n| defined(n).cloned())?;
+        }
+    };
+    let rows = |inames: &[Name]| -> Result<Vec<Constraint>, Diagnostic> {
+        let mut rows = data.assumptions.clone();
+        for c in lookup.instances(inames) {
+            let c = down(&c)?;
+            // How the digits of a split iname lie is the business of the split.
+            if c.names().iter().all(|n| onto.contains(n) || !bases.contains(n)) {
+                rows.push(c);
+            }
+        }
+        Ok(rows)
+    };
+    let all: Vec<Name> = site.within.iter().chain(&bases).cloned().collect();
+    let have = rows(&all)?;
+    let mut want = rows(&site.within)?;
+    for c in needed {
+        want.push(down(c)?);
+    }
+    let names = onto.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let differs = |a: &[Constraint], b: &[Constraint], what: &str| -> Result<(), Diagnostic> {
+        let system = System::new(a)?;
+        for c in b {
+            if system.implies(c)? {
+                continue;
+            }
+            let why = format!("the values of {names} are not those of the part that is read");
+            let d = refuse(id, why)
+                .help("leave out `onto=`, so that new inames take these values, or name others");
+            let point = c.negations()?.into_iter().find_map(|not| {
+                let point = system.with(&[not]).ok()?.sample(&BTreeMap::new()).ok()??;
+                Some(point.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
+            });
+            return Err(match point {
+                Some(point) => d.witness(format!("{what} at {point}")),
+                None => d,
+            });
+        }
+        Ok(())
+    };
+    differs(&have, &want, "they have a value that nothing reads")?;
+    differs(&want, &have, "they lack a value that is read")?;
+    require_once(data, onto, &bases, site, id)
+}
+
+/// Checks that `onto` takes no value twice for the same values of the inames around the site: its
+/// inames may be some of those that the same loops count.
+fn require_once(
+    data: &KernelData,
+    onto: &[Name],
+    bases: &[Name],
+    site: &Site,
+    id: &Name,
+) -> Result<(), Diagnostic> {
+    let lookup = Lookup::new(data);
+    if onto.iter().all(|n| lookup.definition(n).is_none()) {
+        return Ok(());
+    }
+    let all: Vec<Name> = site.within.iter().chain(bases).cloned().collect();
+    let other = |n: &Name| bases.contains(n).then(|| Aff::var(&Name::new(format!("{n}_other"))));
+    let mut rows = data.assumptions.clone();
+    for c in lookup.instances(&all) {
+        let c = lookup.expand_constraint(&c)?;
+        rows.push(c.substitute(&other)?);
+        rows.push(c);
+    }
+    for n in onto {
+        let value = lookup.expand(&Aff::var(n))?;
+        rows.push(Constraint::equal(&value, &value.substitute(&other)?)?);
+    }
+    let system = System::new(&rows)?;
+    for base in bases {
+        let later = Constraint::lt(&Aff::var(base), &Aff::var(&Name::new(format!("{base}_other"))))?;
+        if !system.is_empty_with(&[later])? {
+            let names = onto.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            let why = format!("{names} take the same values for several values of `{base}`");
+            return Err(refuse(id, why).help("name all inames that these loops count"));
+        }
+    }
+    Ok(())
+}
+
+/// Adds an instruction to the loops of `onto`: before the readers if these are in the same loops,
+/// otherwise at their end.
+pub(crate) fn add_onto(
+    data: &mut KernelData,
+    instruction: Instruction,
+    parts: Vec<Tree>,
+    onto: &[Name],
+    site: &Site,
+) -> Result<(), Diagnostic> {
+    let id = instruction.id.clone();
+    let mut path = site.loops.clone();
+    for base in bases(data, onto) {
+        match path_to(&data.tree, &base) {
+            Some(found) if found.len() > path.len() => path = found,
+            Some(_) => {}
+            None if data.tag(&base).is_hardware() => {}
+            None => {
+                let why = format!("there is no loop over `{base}`, other than that of what it replaces");
+                return Err(refuse(&id, why).help("name inames of other instructions"));
+            }
+        }
+    }
+    for base in bases(data, onto).iter().chain(&site.loops) {
+        if path_to(&data.tree, base).is_some() && !path.contains(base) {
+            return Err(refuse(
+                &id,
+                format!("the loops over `{base}` and `{}` are apart", path[path.len() - 1]),
+            )
+            .help("name inames of one nest of loops"));
+        }
+    }
+    if let Some(more) = path.iter().find(|n| !instruction.within.contains(n)) {
+        return Err(refuse(
+            &id,
+            format!("they are inside the loop over `{more}`, which it does not run over"),
+        )
+        .help("bring the loops together with `reorder` or `distribute` first"));
+    }
+    let readers = &site.readers;
+    let mut body = &mut data.tree;
+    for iname in &path {
+        let inside = body.iter_mut().find_map(|tree| match tree {
+            Tree::Loop { iname: here, body } if here == iname => Some(body),
+            _ => None,
+        });
+        match inside {
+            Some(inside) => body = inside,
+            None => return Err(refuse(&id, format!("there is no loop over `{iname}` around it"))),
+        }
+    }
+    let reads = |tree: &Tree| tree.leaves().iter().any(|leaf| readers.contains(leaf));
+    let at = body.iter().position(reads).unwrap_or(body.len());
+    for (k, tree) in parts.into_iter().enumerate() {
+        body.insert(at + k, tree);
+    }
+    let first = data.instructions.iter().position(|i| readers.iter().any(|r| r.instruction == i.id));
+    data.instructions.insert(first.unwrap_or(data.instructions.len()), instruction);
+    Ok(())
+}
