@@ -328,12 +328,15 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
             let over = sweep(rng, kernel, &t, false)?;
             let space = if rng.chance(40) { ", space=private" } else { "" };
-            // Often that of another copy, or of the readers.
-            let others: Vec<Name> =
-                kernel.base_inames().into_iter().filter(|n| rng.chance(60) && !n.is_empty()).collect();
-            let onto = match rng.chance(35) && !others.is_empty() {
-                true => format!(", onto=[{}]", comma(&others[others.len().saturating_sub(over.len())..])),
-                false => String::new(),
+            // The readers' own inames, or any, as those of another copy.
+            let onto = match rng.below(6) {
+                0 | 1 if !over.is_empty() => format!(", onto=[{}]", comma(&over)),
+                2 if !over.is_empty() => {
+                    let all = kernel.base_inames();
+                    let first = rng.below(all.len().max(over.len()) - over.len() + 1);
+                    format!(", onto=[{}]", comma(&all[first..(first + over.len()).min(all.len())]))
+                }
+                _ => String::new(),
             };
             format!("precompute({t}, [{}]{space}{onto})", comma(&over))
         }

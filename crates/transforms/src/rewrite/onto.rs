@@ -154,7 +154,7 @@ fn require_once(
         let later = Constraint::lt(&Aff::var(base), &Aff::var(&Name::new(format!("{base}_other"))))?;
         if !system.is_empty_with(&[later])? {
             let names = onto.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-            let why = format!("{names} take the same values for several values of `{base}`");
+            let why = format!("several values of `{base}` have the same {names}");
             return Err(refuse(id, why).help("name all inames that these loops count"));
         }
     }
