@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""Products of bf16 matrices by tensor cores beside cuBLAS, in one process, in alternation.
+"""Products by tensor cores beside cuBLAS, and a convolution beside cuDNN, by way of torch, in one process, in alternation.
 
-    benches/gpu/tensor.py FOLDER [--sizes 4096 8192] [--rounds 15] [--state clean|dirty|left] [--json FILE]
+    benches/gpu/tensor.py FOLDER [--types bf16 tf32 s8 f64 convolution] [--sizes 4096 8192] [--rounds 15] [--json FILE]
 
-FOLDER is what `benches/gpu/tensor.sh export` writes: FOLDER/SIZE/VARIANT as of `loopwright export`. A round launches each kernel once, in a new
-random order. Before each launch 512 MB are read (clean), 256 MB are written (dirty), or nothing is done (left). A time is the median over the
-rounds, by events; the ratio to cuBLAS is the median of the ratios within each round, with the least and the greatest. Inputs are normal random
-numbers, the right factor lies transposed. Results are compared with an f32 product of the same inputs, beside the error that cuBLAS makes.
+FOLDER is what `benches/gpu/tensor.sh export` writes: FOLDER/TYPE/SIZE/VARIANT as of `loopwright export`. SIZE is `4096` or `4095x4097x4099` (m, n, l); of a
+convolution images, height, width, channels of the result and of the input. Inputs are normal random numbers (s8: all bytes alike); the right factor lies
+transposed, channels are the fastest axis. Results are compared with a product in f64, beside the error that the peer makes, which a note behind the table
+says with our registers. tf32 is compared with cuBLAS where it may round to tf32, s8 with `torch._int_mm`. What is timed is said in benches/peers/table.py.
 """
 
 import argparse
-import json
-import statistics
 import sys
 from pathlib import Path
 
@@ -20,62 +18,112 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 
 from exported import Exported
-from sgemm import alternate, shape
+from table import Form, Table, Wrong
+
+TYPES = {
+    "bf16": (torch.bfloat16, torch.bfloat16),
+    "tf32": (torch.float32, torch.float32),
+    "s8": (torch.int8, torch.int32),
+    "f64": (torch.float64, torch.float64),
+}
+# How much larger our error may be than the peer's: both round alike, but for tf32, where cuBLAS may cut bits off; and f64 is all in the order of sums.
+ALLOWED = {"bf16": 1.05, "tf32": 1.5, "s8": 1, "f64": 4}
+
+
+def shape(size):
+    parts = [int(p) for p in size.split("x")]
+    return parts if len(parts) > 1 else parts * 3
+
+
+def drawn(dtype, *of):
+    if dtype == torch.int8:
+        return torch.randint(-128, 128, of, dtype=dtype, device="cuda")
+    return torch.randn(*of, dtype=dtype, device="cuda")
+
+
+def product(type_name, size):
+    """Tensors by name, what cuBLAS does, the result in f64, and operations."""
+    (m, n, l), (dtype, result) = shape(size), TYPES[type_name]
+    a, b = drawn(dtype, m, l), drawn(dtype, n, l)
+    c = torch.empty(m, n, dtype=result, device="cuda")
+    # In parts along l, so that sums of f64 are not those of cuBLAS.
+    expected = torch.zeros(m, n, dtype=torch.float64, device="cuda")
+    for left, right in zip(a.split(512, 1), b.split(512, 1)):
+        expected.addmm_(left.double(), right.double().T)
+    multiply = torch._int_mm if dtype == torch.int8 else torch.mm
+    return {"a": a, "b": b, "c": c}, "c", "cuBLAS", Form(lambda: multiply(a, b.T, out=c), c), expected, 2 * m * n * l
+
+
+def convolution(_type_name, size):
+    q, h, w, n, l = shape(size)
+    x, f = drawn(torch.bfloat16, q, h + 2, w + 2, l), drawn(torch.bfloat16, 3, 3, n, l)
+    y = torch.empty(q, h, w, n, dtype=torch.bfloat16, device="cuda")
+    expected = torch.zeros(q * h * w, n, dtype=torch.float64, device="cuda")
+    for r in range(3):
+        for s in range(3):
+            expected.addmm_(x[:, r : r + h, s : s + w].reshape(-1, l).double(), f[r, s].double().T)
+    image, weights = x.permute(0, 3, 1, 2), f.permute(2, 3, 0, 1).contiguous(memory_format=torch.channels_last)
+    run = lambda: torch.nn.functional.conv2d(image, weights).permute(0, 2, 3, 1)
+    return {"x": x, "f": f, "y": y}, "y", "cuDNN", Form(run), expected, 2 * q * h * w * n * l * 9
+
+
+def measure(type_name, size, folder, table):
+    case = f"{type_name}, {size}"
+    make = convolution if type_name == "convolution" else product
+    tensors, result_name, peer_name, peer, expected, operations = make(type_name, size)
+    scale = expected.norm()
+
+    def off(result):
+        if result.numel() != expected.numel():
+            raise Wrong(f"{result.numel()} results instead of {expected.numel()}")
+        return ((result.reshape(expected.shape).double() - expected).norm() / scale).item()
+
+    errors = {}
+    own = {}
+    for path in sorted(folder.iterdir()):
+        launch = table.peer(case, path.name, lambda: Exported(path, tensors))
+        table.failed += launch is None
+        own[path.name] = launch and Form(launch, tensors[result_name])
+    peer_error = off(peer.result())
+
+    def agrees(result, name):
+        error = off(result)
+        if not error <= ALLOWED.get(type_name, 1.05) * peer_error + (0 if type_name == "s8" else 1e-15):
+            raise Wrong(f"{name}: off by {error:.3g}, {peer_name} by {peer_error:.3g}")
+        errors[name] = error
+
+    table.case(case, own, {peer_name: peer}, agrees, operations=operations)
+    for name, error in errors.items():
+        about = own[name].launch.resources() if name in own else None
+        resources = f", {about['registers']} registers, {about['resident_blocks']} resident blocks of {about['threads']}" if about else ""
+        table.notes.append(f"{case}, {name}: error {error:.2e}{resources}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--types", nargs="*", default=[*TYPES, "convolution"])
     parser.add_argument("--sizes", nargs="*")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--state", choices=["clean", "dirty", "left"], default="clean")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
-    read = torch.zeros(512 << 18, dtype=torch.float32, device="cuda")
-    written = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    before = {"clean": lambda: read.sum(), "dirty": written.zero_, "left": lambda: None}[given.state]
-    rows = []
-    print(torch.cuda.get_device_name(), torch.version.cuda, given.state, flush=True)
-    for size in given.sizes or sorted((p.name for p in given.folder.iterdir()), key=shape):
-        m, n, l = shape(size)
-        a = torch.randn(m, l, device="cuda", dtype=torch.bfloat16)
-        b = torch.randn(n, l, device="cuda", dtype=torch.bfloat16)
-        expected = a.float() @ b.float().T
-        blas_out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-        blas = lambda: torch.mm(a, b.T, out=blas_out)
-        blas()
-        off = lambda c: ((c.float() - expected).norm() / expected.norm()).item()
-        kernels, about = {"cuBLAS": blas}, {"cuBLAS": {"error": off(blas_out)}}
-        for folder in sorted((given.folder / size).iterdir()):
-            c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
-            ours = Exported(folder, {"a": a, "b": b, "c": c})
-            ours()
-            torch.cuda.synchronize()
-            own = off(c)
-            if not own <= 1.05 * about["cuBLAS"]["error"]:
-                raise RuntimeError(f"{folder}: off by {own}, cuBLAS by {about['cuBLAS']['error']}")
-            kernels[folder.name] = ours
-            about[folder.name] = {"error": own, **ours.resources()}
-        del expected
-        times = alternate(kernels, given.rounds, before)
-        for name, own in times.items():
-            ratios = sorted(t / o for t, o in zip(times["cuBLAS"], own))
-            time = statistics.median(own)
-            tflops = 2e-9 * m * n * l / time
-            ratio = {"of_cublas": statistics.median(ratios), "least": ratios[0], "greatest": ratios[-1]}
-            rows.append({"size": size, "kernel": name, "ms": time, "tflops": tflops, **ratio, **about[name]})
-        for row in sorted((r for r in rows if r["size"] == size), key=lambda r: r["ms"]):
-            resources = f"{row['registers']:4d} registers, {row['resident_blocks']} blocks of {row['threads']}" if "registers" in row else ""
-            print(
-                f"{size:>8} {row['kernel']:34} {row['ms']:8.4f} ms {row['tflops']:6.1f} TFLOP/s  {row['of_cublas']:.3f} of cuBLAS "
-                f"({row['least']:.3f} to {row['greatest']:.3f})  error {row['error']:.1e}  {resources}",
-                flush=True,
-            )
-    if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    table = Table(given.rounds, rates=False)
+    for type_name in given.types:
+        if not (given.folder / type_name).is_dir():
+            continue
+        torch.backends.cuda.matmul.allow_tf32 = type_name == "tf32"
+        for size in sorted((p.name for p in (given.folder / type_name).iterdir()), key=shape):
+            if not given.sizes or size in given.sizes:
+                try:
+                    measure(type_name, size, given.folder / type_name / size, table)
+                except Exception as error:
+                    table.failed += 1
+                    table.leave_out(f"{type_name}, {size}", "all", error)
+                torch.cuda.empty_cache()
+    return table.end(given.json)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,81 +1,140 @@
 #!/usr/bin/env bash
-# bf16 products by tensor cores beside cuBLAS. Two parts, since the machine with the GPU need not
-# have Rust, nor this one a GPU:
+# Products by tensor cores beside cuBLAS, a convolution beside cuDNN. Two parts, since the machine
+# with the GPU need not have Rust, nor this one a GPU:
 #
 #   benches/gpu/tensor.sh export FOLDER [ARCH [SIZE...]]    binaries of each variant for each size (NVRTC, no GPU)
-#   benches/gpu/tensor.sh measure FOLDER [OPTION...]        times them beside cuBLAS (a GPU, torch); options of tensor.py
+#   benches/gpu/tensor.sh measure FOLDER [OPTION...]        times them beside cuBLAS and cuDNN (a GPU, torch); options of tensor.py
+#   benches/gpu/tensor.sh both [OPTION...]                  both, by way of a temporary folder
 #   benches/gpu/tensor.sh check                             each variant on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. VARIANTS are lines of `PIPELINE
-# NAME=INTEGER...`.
+# LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32, s8, f64
+# and convolution; by default all. VARIANTS are lines of `TYPE PIPELINE NAME=INTEGER...`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 loopwright() {
     if [ -n "${LOOPWRIGHT:-}" ]; then "$LOOPWRIGHT" "$@"; else cargo run --quiet --release --bin loopwright -- "$@"; fi
 }
-kernel=examples/kernels/matmul_bf16.lw
+here=benches/gpu/tensor
+types=${TYPES:-bf16 tf32 s8 f64 convolution}
 variants=${VARIANTS:-"
-examples/pipelines/matmul_bf16/mma.pipe
-examples/pipelines/matmul_bf16/mma_async.pipe
-examples/pipelines/matmul_bf16/mma_swizzled.pipe
-examples/pipelines/matmul_bf16/mma_raster.pipe
-benches/gpu/tensor/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
-benches/gpu/tensor/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
-benches/gpu/tensor/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
-benches/gpu/tensor/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+bf16 examples/pipelines/matmul_bf16/mma.pipe
+bf16 examples/pipelines/matmul_bf16/mma_async.pipe
+bf16 examples/pipelines/matmul_bf16/mma_swizzled.pipe
+bf16 examples/pipelines/matmul_bf16/mma_raster.pipe
+bf16 $here/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
+bf16 $here/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
+bf16 $here/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+bf16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+tf32 $here/ring_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
+tf32 $here/ring_across_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
+tf32 $here/ring_across_tf32.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=3 group=4
+s8 $here/ring_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
+s8 $here/ring_across_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
+s8 $here/ring_across_s8.pipe bm=256 bn=128 wm=64 wn=64 bk=128 stages=3 group=4
+f64 $here/ring_f64.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
+f64 $here/ring_across_f64.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
+f64 $here/ring_f64_16.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
+f64 $here/ring_across_f64_16.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
+convolution $here/conv_ring.pipe height=128 channels=256 bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3
 "}
 
-# each COMMAND: COMMAND NAME PIPELINE [-p NAME=INTEGER]... for each variant
+kernel_of() {
+    case $1 in
+    bf16) echo examples/kernels/matmul_bf16.lw ;;
+    *) echo "$here/$1.lw" ;;
+    esac
+}
+
+# each COMMAND: COMMAND TYPE NAME PIPELINE [-p NAME=INTEGER]... for each variant of the types that are asked for
 each() {
-    local pipeline parameters name
-    while read -r pipeline parameters; do
-        [ -n "$pipeline" ] || continue
+    local type pipeline parameters name
+    while read -r type pipeline parameters; do
+        [[ " $types " == *" ${type:-none} "* ]] || continue
         name=$(basename "$pipeline" .pipe)
         local -a given=()
         for p in $parameters; do
             given+=(-p "$p")
             name+=_${p#*=}
         done
-        "$@" "$name" "$pipeline" "${given[@]}"
+        "$@" "$type" "$name" "$pipeline" "${given[@]}"
     done <<<"$variants"
 }
 
+# product TYPE NAME PIPELINE M N L [OPTION...]: one export of a product
+product() {
+    local size=$4x$5x$6
+    [ "$4$4" != "$5$6" ] || size=$4
+    loopwright export "$(kernel_of "$1")" "$3" "${@:7}" --set m="$4" --set n="$5" --set l="$6" --arch "$arch" -o "$folder/$1/$size/$2" >/dev/null
+}
+
 export_one() {
-    local to=$folder/$size/$1
-    loopwright export "$kernel" "$2" "${@:3}" --set m="$m" --set n="$n" --set l="$l" --arch "$arch" -o "$to" >/dev/null
+    if [ "$1" = convolution ]; then
+        loopwright export "$(kernel_of "$1")" "$3" "${@:4}" --set q=16 --set h=128 --set w=128 --set n=256 --set l=256 --arch "$arch" \
+            -o "$folder/$1/16x128x128x256x256/$2" >/dev/null
+    else
+        for size in "${sizes[@]}"; do
+            local m n l
+            IFS=x read -r m n l <<<"$size"
+            product "$1" "$2" "$3" "$m" "${n:-$m}" "${l:-$m}" "${@:4}"
+        done
+    fi
+}
+
+export_all() {
+    folder=$1 arch=${2:-sm_90a}
+    sizes=("${@:3}")
+    [ ${#sizes[@]} -gt 0 ] || sizes=(4096 8192)
+    each export_one
+    if [[ " $types " == *" convolution "* ]]; then
+        # What the tile of the convolution reaches as a product of the same size.
+        product bf16 ring_whole $here/ring_whole.pipe 262144 256 2304 -p bm=128 -p bn=128 -p wm=64 -p wn=64 -p bk=64 -p stages=3 -p group=8
+    fi
 }
 
 check_one() {
+    local m n l
     local sizes="131 133 40"
-    case $1 in
+    case $2 in
+    conv*) sizes="" ;;
+    ring_tf32* | ring_across_tf32*) sizes="1024 128 32" ;;
+    ring_s8* | ring_across_s8*) sizes="1024 128 128" ;;
+    ring_f64* | ring_across_f64*) sizes="1024 128 32" ;;
     ring_whole*) sizes="256 256 64" ;;
     ring_stored* | ring_ahead* | ring_across*) sizes="2048 256 64" ;;
     esac
-    read -r m n l <<<"$sizes"
-    printf '%s, %s x %s x %s: ' "$1" "$m" "$n" "$l"
-    loopwright run "$kernel" "$2" "${@:3}" --set m="$m" --set n="$n" --set l="$l" --random a --random b --device emulator --verify | tail -1
+    local -a run=(run "$(kernel_of "$1")" "$3" "${@:4}" --device emulator --verify)
+    if [ -z "$sizes" ]; then
+        printf '%s, 1 x 2 x 128 x 128 x 64: ' "$2"
+        run=("${run[@]/#height=*/height=2}")
+        run=("${run[@]/#channels=*/channels=64}")
+        loopwright "${run[@]}" --set q=1 --set h=2 --set w=128 --set n=128 --set l=64 \
+            --random x --random f | tail -1
+    else
+        read -r m n l <<<"$sizes"
+        printf '%s, %s x %s x %s: ' "$2" "$m" "$n" "$l"
+        loopwright "${run[@]}" --set m="$m" --set n="$n" --set l="$l" --random a --random b | tail -1
+    fi
 }
 
 case "${1:-}" in
 export)
-    folder=$2 arch=${3:-sm_90a}
-    sizes=("${@:4}")
-    [ ${#sizes[@]} -gt 0 ] || sizes=(4096 8192)
-    for size in "${sizes[@]}"; do
-        IFS=x read -r m n l <<<"$size"
-        n=${n:-$m} l=${l:-$m}
-        each export_one
-    done
+    export_all "${@:2}"
     ;;
 measure)
     python3 benches/gpu/tensor.py "${@:2}"
+    ;;
+both)
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    export_all "$work"
+    python3 benches/gpu/tensor.py "$work" "${@:2}"
     ;;
 check)
     each check_one
     ;;
 *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

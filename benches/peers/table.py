@@ -4,8 +4,8 @@ Results are compared with a reference before anything is timed: a form of ours t
 that cannot be had here, is left out, and the end of the table says so.
 
 A time is the median over the rounds, by events, with half of the range of the middle half of the rounds in percent of it. The ratio is the best
-peer's median over this form's: above 1, the form is faster than every peer. The last column is the least time for the bytes that have to move,
-at the rates measured in the same run, over the median in the clean state.
+peer's median over this form's: above 1, the form is faster than every peer. The last column is for the clean state: the least time for the bytes
+that have to move, at the rates measured in the same run, over the median; or operations a second.
 """
 
 import json
@@ -72,13 +72,14 @@ class Form:
 
 class Table:
     def __init__(self, rounds, rates=True):
-        self.rounds, self.cache, self.rows, self.missing, self.failed = rounds, Cache(), [], [], 0
+        self.rounds, self.cache, self.rows, self.failed = rounds, Cache(), [], 0
+        self.missing, self.notes = [], []
         self.rates = Rates() if rates else None
         torch.cuda.empty_cache()
         versions = f"CUDA {torch.version.cuda}, torch {torch.__version__}"
         print(f"{torch.cuda.get_device_name()}, {versions}", end="")
         print(f"; reading {self.rates.read / 1e6:.0f} GB/s, copying {self.rates.copy / 1e6:.0f}" if rates else "")
-        print("\n| case | form | " + " | ".join(f"{state}: ms | ratio" for state in STATES) + " | of limit |")
+        print("\n| case | form | " + " | ".join(f"{state}: ms | ratio" for state in STATES) + (" | of limit |" if rates else " | TFLOP/s |"))
         print("|---|---|" + "---|" * (2 * len(STATES) + 1), flush=True)
 
     def peer(self, case, name, make):
@@ -93,9 +94,9 @@ class Table:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         self.missing.append(f"{case}, {name}: {type(error).__name__}: {lines[0][:200]}")
 
-    def case(self, case, own, peers, agrees, limit=None):
+    def case(self, case, own, peers, agrees, limit=None, operations=None):
         """Times forms by name. `own` and `peers` give none for what is not there; `agrees(result, name)` raises where a result is wrong; `limit` is
-        in milliseconds."""
+        in milliseconds, `operations` are counted."""
         try:
             launches = {}
             for name, form in {**own, **peers}.items():
@@ -128,17 +129,22 @@ class Table:
                 ratio = best[state] / middle if best[state] else None
                 row[state] = {"ms": middle, "spread_percent": spread, "ratio": ratio, "least": all_times[0], "greatest": all_times[-1]}
                 columns += [f"{middle:.4f} ±{spread:.1f} %", "–" if ratio is None else f"{ratio:.3f}"]
-            of_limit = "–" if limit is None else f"{limit / row['clean']['ms']:.3f}"
+            last = "–" if limit is None else f"{limit / row['clean']['ms']:.3f}"
+            if operations is not None:
+                row["tflops"] = 1e-9 * operations / row["clean"]["ms"]
+                last = f"{row['tflops']:.1f}"
             shown = f"**{name}**" if name in own else name
-            print(f"| {case} | {shown} | " + " | ".join(columns) + f" | {of_limit} |", flush=True)
+            print(f"| {case} | {shown} | " + " | ".join(columns) + f" | {last} |", flush=True)
             self.rows.append(row)
 
     def end(self, path=None):
         """Says what was not measured, and gives the exit status."""
         print(f"\nMedians of {self.rounds} rounds; ours in bold.")
+        for line in self.notes:
+            print(line)
         for line in self.missing:
             print(f"not measured: {line}")
         if path:
-            path.write_text(json.dumps({"rows": self.rows, "not measured": self.missing}, indent=1) + "\n")
+            path.write_text(json.dumps({"rows": self.rows, "notes": self.notes, "not measured": self.missing}, indent=1) + "\n")
         sys.stdout.flush()
         return 1 if self.failed else 0
