@@ -149,6 +149,36 @@ fn a_type_has_its_limits() {
 fn the_farther_end_is_named() {
     let far = |low, high| TooWide { place: String::new(), range: (low, high), index: DType::I32 }.farthest();
     assert_eq!([far(-9, 8), far(-8, 9), far(-9, -10), far(2, 3)], [-9, 9, -10, 3]);
+    assert_eq!(far(-9, 9), 9, "the upper one of two that are equally far");
+}
+
+#[test]
+fn a_union_has_the_values_of_both() {
+    for (a, b) in ranges().flat_map(|a| ranges().map(move |b| (a, b))) {
+        let all = Range::new(a.0, a.1).union(Range::new(b.0, b.1));
+        assert_eq!((all.low, all.high), (a.0.min(b.0), a.1.max(b.1)), "{a:?} {b:?}");
+        for (low, high) in ranges() {
+            let values = (low..=high).filter(|v| (a.0..=a.1).contains(v)).count() as i128;
+            assert_eq!(Range::new(a.0, a.1).is_within((low, high)), values == a.1 - a.0 + 1);
+        }
+    }
+}
+
+#[test]
+fn what_is_made_of_data_is_data_and_what_is_made_of_a_wrapped_value_has_wrapped() {
+    let plain = Range::constant(1);
+    let data = Range { data: true, ..plain };
+    let wrapped = Range { wrapped: Some((7, 9)), ..plain };
+    for (a, b) in [(data, plain), (plain, data), (data, data)] {
+        assert!(binary(BinOp::Add, a, b, DType::I32).unwrap().data && a.union(b).data);
+    }
+    for (a, b) in [(wrapped, plain), (plain, wrapped)] {
+        let sum = binary(BinOp::Add, a, b, DType::I32).unwrap();
+        assert_eq!((sum.wrapped, a.union(b).wrapped), (Some((7, 9)), Some((7, 9))));
+    }
+    // The first one is kept.
+    let other = Range { wrapped: Some((1, 2)), ..plain };
+    assert_eq!(wrapped.union(other).wrapped, Some((7, 9)));
 }
 
 /// The check of a program of one thread, for `n` and `m`; its place and range if it does not fit.
@@ -181,6 +211,21 @@ fn a_fact_about_data_bounds_subscripts_made_of_them() {
 }
 
 #[test]
+fn a_fact_bounds_data_from_below_too() {
+    let fits = |head: &str, last: &str| outcome(head, &format!("store x[idx[0] {last}] = 0.0f32"), 10, 0);
+    let least = i128::from(i32::MIN);
+    assert_eq!(fits("fact 0 <= idx < n", "- 2147483647 - 1"), None);
+    let range = |head: &str, last: &str| fits(head, last).unwrap().1;
+    assert_eq!(range("fact 0 <= idx < n", "- 2147483647 - 2"), (least - 1, least - 1 + 9));
+    assert_eq!(fits("fact 3 <= idx < n", "- 2147483647 - 4"), None);
+    assert_eq!(range("fact 3 <= idx < n", "- 2147483647 - 5"), (least - 1, least - 1 + 6));
+    // No fact says more than the type does.
+    let wide = "fact -9000000000 <= idx < 9000000000";
+    assert_eq!(fits(wide, ""), None);
+    assert_eq!(range(wide, "+ 1"), (least + 1, 1 << 31));
+}
+
+#[test]
 fn a_counter_that_doubles_stays_below_its_bound() {
     let up_to = |add: i64| {
         let body = format!("for i: i32 = 1 to n step double {{\n store x[i + {add}] = 0.0f32\n}}");
@@ -207,6 +252,41 @@ fn blocks_have_all_numbers_below_the_length_of_the_grid() {
         assert_eq!(of(MOST - 99), None, "{axis}");
         assert_eq!(of(MOST - 98), Some((i128::from(MOST) - 98, i128::from(MOST) + 1)), "{axis}");
     }
+}
+
+#[test]
+fn threads_have_all_numbers_below_the_length_of_the_block() {
+    for (axis, block) in [("x", "32, 1, 1"), ("y", "1, 32, 1"), ("z", "1, 1, 32")] {
+        let of = |add: i64| {
+            let text = format!(
+                "program k(x, n: i32) index i32\nglobal x: f32[n] written\nhost {{\n launch k\n}}\nkernel k(x \
+                 written, n: i32) {{\n grid(1, 1, 1)\n block({block})\n\n store x[thread.{axis} + {add}] = \
+                 0.0f32\n}}\n"
+            );
+            let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+            check(&program, &|_| Some(100)).err().map(|wide| wide.range)
+        };
+        // The last of 32 threads has the number 31, the first one 0.
+        assert_eq!(of(MOST - 31), None, "{axis}");
+        assert_eq!(of(MOST - 30), Some((i128::from(MOST) - 30, i128::from(MOST) + 1)), "{axis}");
+        assert_eq!(of(i32::MIN.into()), None, "{axis}");
+    }
+}
+
+#[test]
+fn a_variable_has_the_range_that_is_declared_for_it() {
+    let of = |add: i64| {
+        let text = format!(
+            "program k(x, n: i32) index i32\nglobal x: f32[n] written\nhost {{\n launch k\n}}\nkernel k(x \
+             written, n: i32) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n var v: i32 within(-2, 9)\n\n let v: i32 \
+             = n\n store x[v + {add}] = 0.0f32\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        check(&program, &|_| Some(100)).err().map(|wide| wide.range)
+    };
+    assert_eq!(of(MOST - 9), None);
+    assert_eq!(of(MOST - 8), Some((i128::from(MOST) - 10, i128::from(MOST) + 1)));
+    assert_eq!(of(i64::from(i32::MIN) + 2), None);
 }
 
 #[test]
@@ -281,6 +361,69 @@ fn a_negated_range_is_turned_round() {
     assert_eq!(minus(MOST), None);
     let body = "for i: i32 = 10 to n {\n store x[-i - 2147483638] = 0.0f32\n}";
     assert_eq!(outcome("", body, 12, 0).unwrap().1, (-2147483649, -2147483648));
+}
+
+/// A loop that ends where it begins has no second value, and one that begins at the least number
+/// of the type has that.
+#[test]
+fn a_counter_begins_at_its_lower_bound() {
+    let of = |n| outcome("", "for i: i32 = 10 to n {\n store x[-i - 2147483638] = 0.0f32\n}", n, 0);
+    assert_eq!(of(11), None, "-10 - 2147483638 is the least number");
+    assert_eq!(of(5), None);
+    assert!(of(12).is_some());
+}
+
+#[test]
+fn a_condition_of_another_type_is_true_or_false() {
+    assert_eq!(outcome("", "if cast(bool, n) {\n store x[0] = 0.0f32\n}", 5, 0), None);
+    let once = "store x[cast(i32, cast(bool, n)) + ";
+    assert_eq!(outcome("", &format!("{once}{}] = 0.0f32", MOST - 1), 5, 0), None);
+    assert!(outcome("", &format!("{once}{MOST}] = 0.0f32"), 5, 0).is_some());
+}
+
+/// In values of the kernel numbers wrap by definition; only arithmetic on indices is printed as if
+/// it did not.
+#[test]
+fn values_made_of_data_and_conversions_wrap() {
+    let of = |value: &str, n, m| outcome("", &format!("store x[0] = cast(f32, {value})"), n, m);
+    assert_eq!(of("idx[0] + 1", 1, 0), None);
+    assert_eq!(of("idx[0] * idx[0]", 1, 0), None);
+    assert_eq!(of("cast(i32, m)", 1, 1 << 40), None);
+    assert_eq!(of("n + 1", MOST, 0).unwrap().0, "a value in kernel `k`");
+    // The first of several is named.
+    assert_eq!(of("(n + 2) + (n + 1)", MOST, 0).unwrap().1, (i128::from(MOST) + 2, i128::from(MOST) + 2));
+}
+
+/// The check of a program whose indices have 64 bits, for `n`.
+fn of_64_bits(body: &str, n: i64) -> Option<(String, (i128, i128))> {
+    let text = format!(
+        "program k(x, idx, n: i64) index i64\nglobal x: f32[n] written\nglobal idx: i64[n] read\nhost {{\n \
+         launch k\n}}\nkernel k(x written, idx, n: i64) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n var i: \
+         i64\n\n{body}\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    check(&program, &|_| Some(n)).err().map(|wide| (wide.place, wide.range))
+}
+
+/// Subscripts made of data are within their arrays, so that arithmetic on them fits 64 bits.
+#[test]
+fn in_64_bits_arithmetic_on_data_is_assumed_to_fit() {
+    let subscript = |text: &str, n| of_64_bits(&format!("store x[{text}] = 0.0f32"), n);
+    assert_eq!(subscript("idx[0] + 1", 1), None);
+    assert_eq!(subscript("idx[0] * 2 + n - n", 1), None);
+    assert_eq!(subscript("n + 1", i64::MAX - 1), None);
+    let beyond = 1i128 << 63;
+    let found = |place: &str, range| Some((format!("{place} in kernel `k`"), range));
+    assert_eq!(subscript("n + 1", i64::MAX), found("a subscript of `x`", (beyond, beyond)));
+    assert_eq!(subscript("n + 1 - 1", i64::MAX), found("a subscript of `x`", (beyond, beyond)));
+    for step in ["64", "double"] {
+        let body =
+            |upper: &str| format!("for i: i64 = 1 to {upper} step {step} {{\n store x[0] = 0.0f32\n}}");
+        assert_eq!(of_64_bits(&body("idx[0]"), 1), None, "{step}");
+        let (place, range) = of_64_bits(&body("n"), i64::MAX).unwrap();
+        assert_eq!(place, "the counter of a loop in kernel `k`", "{step}");
+        assert!(range.1 > i64::MAX.into());
+    }
 }
 
 #[test]
@@ -398,6 +541,36 @@ fn what_a_launch_stores_is_what_later_rounds_read() {
     assert_eq!(of_rounds("+ 1").unwrap().0, "a subscript of `x` in kernel `turn`");
 }
 
+/// In the first round nothing has been stored yet; what is read there is what a later launch stores.
+#[test]
+fn a_load_may_stand_before_the_store_of_its_value() {
+    let of = |stored: i64| {
+        let text = format!(
+            "program k(x, n: i32) index i32\nglobal x: f32[n] written\nglobal t: i32[1] temporary read \
+             written\nhost {{\n for round = 0 to n {{\n  launch turn\n  launch set\n }}\n}}\nkernel turn(x \
+             written, t) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store x[t[0] + 1] = 0.0f32\n}}\nkernel \
+             set(t written) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store t[0] = {stored}\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        check(&program, &|_| Some(100)).err().map(|wide| wide.place)
+    };
+    assert_eq!(of(7), None);
+    assert_eq!(of(MOST).as_deref(), Some("a subscript of `x` in kernel `turn`"));
+}
+
+#[test]
+fn a_loop_of_the_host_is_no_part_of_the_kernel_before_it() {
+    let of = |n| {
+        let text = "program k(x, n: i32) index i32\nglobal x: f32[4] written\nhost {\n launch k\n for round = \
+                    0 to n + 1 {\n  launch k\n }\n}\nkernel k(x written) {\n grid(1, 1, 1)\n block(1, 1, \
+                    1)\n\n store x[0] = 0.0f32\n}\n";
+        let program = Program::parse(text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        check(&program, &|_| Some(n)).err().map(|wide| wide.place)
+    };
+    assert_eq!(of(MOST - 1), None);
+    assert_eq!(of(MOST).as_deref(), Some("the host's loop over `round`"));
+}
+
 #[test]
 fn a_refusal_says_whether_an_index_is_too_wide_or_a_scalar_too_great() {
     let message = |range, index| TooWide { place: "it".into(), range, index }.diagnostic().message;
@@ -406,6 +579,10 @@ fn a_refusal_says_whether_an_index_is_too_wide_or_a_scalar_too_great() {
         message((far, far), DType::I64),
         "it is 2305843009213693952: proofs about conditions are for scalars below 2^61"
     );
+    for end in [i64::MIN, i64::MAX] {
+        let said = message((end.into(), end.into()), DType::I64);
+        assert!(said.starts_with(&format!("it is {end}: ")), "{said}");
+    }
     assert_eq!(message((-1, far), DType::I32), "it can reach -1 to 2305843009213693952, which leaves i32");
     let beyond = 1i128 << 63;
     assert_eq!(message((0, beyond), DType::I64), "it can reach 0 to 9223372036854775808, which leaves i64");
