@@ -116,3 +116,94 @@ fn updates_are_of_global_and_shared_arrays_and_types_that_have_them() {
         assert_eq!((refused.code, &*refused.message), ("malformed-program", &*message), "{statement}");
     }
 }
+
+/// The counter is signed: against an unsigned bound it would be compared as unsigned.
+#[test]
+fn the_bound_of_a_loop_is_signed() {
+    let head = |index: &str| {
+        let text = format!(
+            "program k(x) index {index}\nglobal x: f64[8] written\nhost {{\n launch k\n}}\nkernel k(x written) \
+             {{\n grid(1, 1, 1)\n block(8, 1, 1)\n var i: {index}\n\n for i: {index} = -1 to thread.x {{\n \
+             store x[0] = 1.0f64\n }}\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let source = cuda_source(&program).unwrap().text;
+        source.lines().find(|l| l.contains("for (")).unwrap().trim().to_string()
+    };
+    assert_eq!(head("i32"), "for (int i = -1; i < (int)threadIdx.x; ++i) {");
+    // To `long long` an unsigned int is a number as any other.
+    assert_eq!(head("i64"), "for (long long i = -1; i < threadIdx.x; ++i) {");
+}
+
+#[test]
+fn the_notes_of_a_chain_of_conditions_stand_above_and_inside() {
+    let chain = " if n < 1 \"first\" {\n store x[0] = 1.0f64\n } else if n < 2 \"second\" {\n store x[1] = \
+                 1.0f64\n } else {\n store x[2] = 1.0f64\n }";
+    let found = lines("1, 1, 1", "", chain).unwrap();
+    let wanted = [
+        "// first",
+        "if (n < 1) {",
+        "x[0] = 1.0;",
+        "} else if (n < 2) {",
+        "// second",
+        "x[1] = 1.0;",
+        "} else {",
+        "x[2] = 1.0;",
+        "}",
+    ];
+    assert!(has(&found, &wanted), "{found:#?}");
+}
+
+/// A guard over what is read from memory is over data, which may leave their type.
+#[test]
+fn guards_over_elements_wrap() {
+    let guard = |cond: &str| {
+        let found =
+            lines("1, 1, 1", " shared s: i32[4]", &format!(" if {cond} {{\n store x[0] = 1.0f64\n }}"));
+        found.unwrap().into_iter().find(|l| l.starts_with("if (")).unwrap()
+    };
+    assert_eq!(guard("s[0] + s[1] < 3"), "if ((int)((unsigned int)s[0] + s[1]) < 3) {");
+    assert_eq!(guard("n + n < 3"), "if (n + n < 3) {");
+}
+
+/// C multiplies numbers of 16 bits as ints, in which the product of two may overflow.
+#[test]
+fn an_operator_assigns_unless_the_operation_may_overflow() {
+    let set = |dtype: &str, value: &str| {
+        let found = lines("1, 1, 1", &format!(" var v: {dtype}"), &format!(" set v = {value}")).unwrap();
+        found.into_iter().find(|l| l.starts_with("v ")).unwrap()
+    };
+    for (dtype, value, wanted) in [
+        ("u16", "v + 3u16", "v += 3;"),
+        ("u32", "v * 3u32", "v *= 3;"),
+        ("u8", "v * 3u8", "v *= 3;"),
+        ("f64", "v * 3.0f64", "v *= 3.0;"),
+        ("i32", "v & 3", "v &= 3;"),
+    ] {
+        assert_eq!(set(dtype, value), wanted, "{dtype} {value}");
+    }
+    assert!(set("u16", "v * 3u16").starts_with("v = "));
+    assert!(set("bool", "v and n < 3").starts_with("v = "));
+}
+
+/// Hints to the cache are for types that have such accesses.
+#[test]
+fn elements_of_a_byte_are_stored_without_hints() {
+    let stored = |dtype: &str, hint: &str, value: &str| {
+        let text = format!(
+            "program k(x, n: i32) index i32\nglobal x: {dtype}[8] read written {hint}\nhost {{\n launch \
+             k\n}}\nkernel k(x written, n: i32) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store x[1] = {value}\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let source = cuda_source(&program).unwrap().text;
+        source.lines().rev().find(|l| l.contains("x[1]")).unwrap().trim().to_string()
+    };
+    assert_eq!(stored("f32", "streaming", "x[0]"), "__stcs(&x[1], __ldcs(&x[0]));");
+    assert_eq!(stored("u8", "streaming", "x[0]"), "__stcs(&x[1], __ldcs(&x[0]));");
+    assert_eq!(stored("f32", "", "x[0]"), "x[1] = x[0];");
+    for dtype in ["bool", "e4m3", "e5m2"] {
+        assert_eq!(stored(dtype, "streaming", "x[0]"), "x[1] = x[0];", "{dtype}");
+    }
+    assert_eq!(stored("u8", "waves(64, 4)", "7u8"), "x[1] = 7;");
+    assert_eq!(stored("u16", "waves(64, 4)", "7u16"), "store_in_waves(&x[1], 7, 1, 8, 64, 4);");
+}

@@ -213,3 +213,106 @@ fn a_choice_between_ints_is_an_int_in_wider_types_too() {
     // One that is no int makes the choice one of its type.
     assert_eq!(choice("-1i64", "4294967296i64"), "y[0] = (int)(v < 3 ? -1 : 4294967296LL);");
 }
+
+/// A product of two indices is no small multiple of one, and the greater of two multiples counts.
+#[test]
+fn products_of_indices_and_choices_between_multiples_wrap() {
+    for (value, text) in [
+        ("n * n", "(unsigned int)n * n"),
+        ("2 * n", "2 * n"),
+        ("max(n * 65536, 1) + n", "(unsigned int)max(n * 65536, 1) + n"),
+        ("max(1, n * 65536) + n", "(unsigned int)max(1, n * 65536) + n"),
+        ("max(n, 1) + n", "max(n, 1) + n"),
+        ("n * 65535 + n", "n * 65535 + n"),
+        ("n * 65535 - n * 2", "(unsigned int)(n * 65535) - n * 2"),
+    ] {
+        assert_eq!(printed("i32", &format!("store y[0] = {value}")), format!("y[0] = {text};"));
+    }
+}
+
+/// A thread's number, a remainder, what is left of a number, and conversions of small numbers.
+#[test]
+fn amounts_of_shifts_are_bounded_by_what_they_are_made_of() {
+    let shift = |by: &str| {
+        let text = printed("i64", &format!("store y[0] = cast(i32, cast(i64, v) >> ({by}))"));
+        assert!(text.contains(">>") != text.contains("shift_right"), "{text}");
+        text.contains(">>")
+    };
+    for (by, evident) in [
+        // The block has 64 threads.
+        ("thread.x", true),
+        ("63 - thread.x", true),
+        ("62 - thread.x", false),
+        ("64 - thread.x", false),
+        ("70 - (7 + thread.x)", false),
+        ("cast(i64, cast(i32, thread.x))", true),
+        ("cast(i64, v % 64i32)", true),
+        ("cast(i64, v % 65i32)", false),
+        ("n", false),
+    ] {
+        assert_eq!(shift(by), evident, "{by}");
+    }
+    // 300 is 44 in eight bits, and 310 - 44 more than all bits.
+    assert!(!shift("310 - cast(i64, cast(u8, 300))"));
+}
+
+#[test]
+fn a_choice_that_may_be_negative_is_no_unsigned_number() {
+    let less = |a: &str| printed("i32", &format!("store y[0] = cast(i32, {a} < 0)"));
+    assert_eq!(
+        less("if(v < 3, threadIdx.x, v)"),
+        "y[0] = (int)((int)(v < 3 ? threadIdx.x : v) < 0);",
+        "`v` becomes unsigned there"
+    );
+    let wide =
+        |other: &str| printed("i64", &format!("store y[0] = cast(i32, if(v < 3, {other}, threadIdx.x))"));
+    assert_eq!(wide("0"), "y[0] = (int)(v < 3 ? 0 : threadIdx.x);", "0 is not negative");
+    assert_eq!(wide("-1"), "y[0] = (int)(v < 3 ? -1LL : threadIdx.x);");
+}
+
+/// A choice binds least of all, and groups to the right.
+#[test]
+fn a_choice_within_a_choice_is_in_brackets() {
+    let choice = |c: &str, a: &str, b: &str| printed("i32", &format!("store y[0] = if({c}, {a}, {b})"));
+    assert_eq!(choice("v < 3", "if(v < 2, 1, 2)", "7"), "y[0] = v < 3 ? (v < 2 ? 1 : 2) : 7;");
+    assert_eq!(choice("if(v < 3, v < 2, v < 1)", "4", "5"), "y[0] = (v < 3 ? v < 2 : v < 1) ? 4 : 5;");
+}
+
+#[test]
+fn signs_stand_apart_and_keep_what_they_are_of() {
+    for (value, text) in [
+        ("~v", "~v"),
+        ("-threadIdx.x", "-threadIdx.x"),
+        ("~(~v)", "~(~v)"),
+        ("-(-n)", "-(-n)"),
+        ("cast(i32, -cast(i8, v))", "(int)(signed char)-(signed char)v"),
+        ("cast(i32, -cast(u32, v))", "(int)-(unsigned int)v"),
+    ] {
+        assert_eq!(printed("i32", &format!("store y[0] = {value}")), format!("y[0] = {text};"));
+    }
+}
+
+#[test]
+fn magnitudes_by_types() {
+    let magnitude = |of: &str| printed("i32", &format!("store y[0] = cast(i32, abs({of}))"));
+    assert_eq!(magnitude("v"), "y[0] = absolute(v);");
+    assert_eq!(magnitude("cast(u32, v)"), "y[0] = (int)(unsigned int)v;");
+    assert_eq!(magnitude("cast(u8, v)"), "y[0] = (int)(unsigned char)v;");
+    // Of eight bits the least value has no opposite, which C computes in int.
+    assert_eq!(magnitude("cast(i8, v)"), "y[0] = (int)(signed char)abs((signed char)v);");
+}
+
+#[test]
+fn floats_are_rounded_to_their_type_and_keep_their_sign() {
+    for (to, value, text) in [
+        ("f", "0.1f32", "0.1f"),
+        ("f", "-0.5f32", "-0.5f"),
+        ("f", "-0.0f32", "-0.0f"),
+        ("f", "f32.nan", "not_a_number"),
+        ("f", "-f32.inf", "-infinity"),
+        ("h", "0.1f64", "0.1"),
+        ("h", "-1e300f64", "-1e300"),
+    ] {
+        assert_eq!(printed("i32", &format!("store {to}[0] = {value}")), format!("{to}[0] = {text};"));
+    }
+}
