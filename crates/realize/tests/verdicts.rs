@@ -9,7 +9,7 @@ use common::{
     Change, each_is_noticed, end, instruction, one_more, position, realized, reduction, renamed, transformed,
 };
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Diagnostic, Dim, Expr, Fact, Name, Role, Share, Tag,
+    Aff, BinaryOp, Constraint, DType, Definition, Diagnostic, Dim, Expr, Fact, Name, Role, Share, Tag,
 };
 use loopwright_realize::{Realized, Wanted, realize};
 use loopwright_target::Target;
@@ -184,6 +184,24 @@ fn reductions_in_two_stages() {
                 "does a share of `other`",
             ),
         ],
+    );
+}
+
+/// What is defined anew has no name of the kernel, not even that of an iname that nothing uses.
+#[test]
+fn an_iname_of_the_kernel_gets_no_definition() {
+    let text = SUM.replacen("domain", "domain { [spare] : 0 <= spare < 4 }\ndomain", 1);
+    let (before, after) = realized("two_stages", &text, BLOCKS);
+    each_is_noticed(
+        &before,
+        &after,
+        &[(
+            "a definition of an iname",
+            &|data| {
+                data.definitions.push(Definition { iname: Name::new("spare"), value: Aff::var("s") });
+            },
+            "has a name that is taken",
+        )],
     );
 }
 
