@@ -182,6 +182,43 @@ mod tests {
         assert!(!places.same_places(&layout([3, 3, 2])));
     }
 
+    /// All shapes and strides of two axes with a few elements, against the offsets themselves.
+    #[test]
+    fn places_of_small_arrays_are_told_apart_as_their_offsets_are() {
+        let small = 0..16usize;
+        let all = small.flat_map(|shape| (0..25usize).map(move |strides| (shape, strides)));
+        let layouts: Vec<(Layout, Vec<usize>)> = all
+            .map(|(shape, strides)| {
+                let (shape, strides) = ([shape / 4, shape % 4], [strides / 5, strides % 5]);
+                let places: Vec<usize> = (0..shape[0])
+                    .flat_map(|i| (0..shape[1]).map(move |j| i * strides[0] + j * strides[1]))
+                    .collect();
+                let size = places.iter().max().map_or(0, |last| last + 1);
+                (Layout { shape: shape.to_vec(), strides: strides.to_vec(), size }, places)
+            })
+            .collect();
+        for (layout, places) in &layouts {
+            assert_eq!(layout.offsets().collect::<Vec<_>>(), *places, "{layout:?}");
+            let distinct = places.iter().collect::<std::collections::BTreeSet<_>>().len();
+            let injective = injective(&layout.shape, &layout.strides, layout.size);
+            assert_eq!(injective, distinct == places.len(), "{layout:?}");
+            let rows = places.iter().copied().eq(0..places.len());
+            assert_eq!(layout.is_rows(), rows, "{layout:?}");
+            for (other, there) in layouts.iter().filter(|(other, _)| other.shape == layout.shape) {
+                assert_eq!(layout.same_places(other), places == there, "{layout:?} {other:?}");
+            }
+        }
+    }
+
+    /// Storage beyond the last element makes an array no dense one.
+    #[test]
+    fn padding_behind_the_last_row_is_a_gap() {
+        let layout = |size| Layout { shape: vec![2, 3], strides: vec![3, 1], size };
+        assert!(layout(6).is_rows() && !layout(7).is_rows() && !layout(5).is_rows());
+        let other = Layout { shape: vec![3, 2], strides: vec![3, 1], size: 6 };
+        assert!(!layout(6).same_places(&other), "other lengths are other elements");
+    }
+
     #[test]
     fn packing_and_unpacking_are_inverse() {
         let padded = Layout { shape: vec![2, 3], strides: vec![4, 1], size: 8 };
