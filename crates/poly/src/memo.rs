@@ -234,6 +234,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_reduced_once_within_a_scope_and_each_time_outside() {
+        let made = std::cell::Cell::new(0);
+        let ask = |constant: i64| {
+            let found = reduced(rows(constant), |rows| {
+                made.set(made.get() + 1);
+                Reduced::of(rows)
+            });
+            assert!(!found.unwrap().is_never());
+            made.get()
+        };
+        assert_eq!([ask(1), ask(1)], [1, 2]);
+        assert_eq!(remembering(|| [ask(1), ask(1), ask(2), ask(1)]), [3, 3, 4, 4]);
+        assert_eq!([ask(1), ask(2)], [5, 6]);
+        // What cannot be made is asked again.
+        let fails = || reduced(rows(3), |_| Err(crate::Error::Overflow)).is_none();
+        assert!(remembering(|| fails() && ask(3) == 7 && !fails()));
+    }
+
+    #[test]
     fn what_isl_said_counts_for_the_default_budget_alone() {
         remembering(|| {
             assert_eq!(emptiness(rows(1), answer(false, true)), Ok(false));
