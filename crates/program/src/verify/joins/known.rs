@@ -100,6 +100,36 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
+    /// Both sides of every limit: negative numbers, zero, equal operands, the ends of the type.
+    #[test]
+    fn operations_on_small_numbers_and_at_the_ends_of_64_bits() {
+        let numbers = [i64::MIN, -2, -1, 0, 1, 2, i64::MAX];
+        for (a, b) in numbers.iter().flat_map(|a| numbers.map(|b| (*a, b))) {
+            let fits = |v: i128| i64::try_from(v).ok();
+            let (wide_a, wide_b) = (i128::from(a), i128::from(b));
+            let truth = |holds: bool| Some(i64::from(holds));
+            for (op, wanted) in [
+                (BinOp::Add, fits(wide_a + wide_b)),
+                (BinOp::Sub, fits(wide_a - wide_b)),
+                (BinOp::Mul, fits(wide_a * wide_b)),
+                (BinOp::Min, Some(if a < b { a } else { b })),
+                (BinOp::Max, Some(if a < b { b } else { a })),
+                (BinOp::Lt, truth(wide_a - wide_b < 0)),
+                (BinOp::Le, truth(wide_a - wide_b <= 0)),
+                (BinOp::Gt, truth(wide_a - wide_b > 0)),
+                (BinOp::Ge, truth(wide_a - wide_b >= 0)),
+                (BinOp::Eq, truth(wide_a - wide_b == 0)),
+                (BinOp::Ne, truth(wide_a - wide_b != 0)),
+                (BinOp::And, truth(![a, b].contains(&0))),
+                (BinOp::Or, truth([a, b] != [0, 0])),
+                (BinOp::Shl, None),
+                (BinOp::BitAnd, None),
+            ] {
+                assert_eq!(computed(op, a, b), wanted, "{op:?} {a} {b}");
+            }
+        }
+    }
+
     #[test]
     fn quotients_are_known_where_every_rounding_agrees() {
         for op in [BinOp::FloorDiv, BinOp::TruncDiv] {
