@@ -178,6 +178,19 @@ fn skewed(rng: &mut Rng, i: &Name, j: &Name) -> String {
     }
 }
 
+/// An option of copies: at times the readers' own inames, or any, as those of another copy.
+fn onto(rng: &mut Rng, kernel: &LoopKernel, over: &[Name]) -> String {
+    match rng.below(6) {
+        0 | 1 if !over.is_empty() => format!(", onto=[{}]", comma(over)),
+        2 if !over.is_empty() => {
+            let all = kernel.base_inames();
+            let first = rng.below(all.len().max(over.len()) - over.len() + 1);
+            format!(", onto=[{}]", comma(&all[first..(first + over.len()).min(all.len())]))
+        }
+        _ => String::new(),
+    }
+}
+
 /// A rule for a reduction of the kernel, whose parameters are the inames around it.
 fn reduction_as_rule(rng: &mut Rng, kernel: &LoopKernel) -> Option<String> {
     let all: Vec<_> = kernel.instructions.iter().flat_map(|i| i.value.reductions()).collect();
@@ -243,7 +256,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 .collect();
             let array = any(rng, &read)?;
             let over = sweep(rng, kernel, &array, false)?;
-            let mut text = format!("add_prefetch({array}, [{}]", comma(&over));
+            let mut text = format!("add_prefetch({array}, [{}]{}", comma(&over), onto(rng, kernel, &over));
             if rng.chance(30) {
                 text += ", space=private";
             } else if rng.chance(35) {
@@ -328,16 +341,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
             let over = sweep(rng, kernel, &t, false)?;
             let space = if rng.chance(40) { ", space=private" } else { "" };
-            // The readers' own inames, or any, as those of another copy.
-            let onto = match rng.below(6) {
-                0 | 1 if !over.is_empty() => format!(", onto=[{}]", comma(&over)),
-                2 if !over.is_empty() => {
-                    let all = kernel.base_inames();
-                    let first = rng.below(all.len().max(over.len()) - over.len() + 1);
-                    format!(", onto=[{}]", comma(&all[first..(first + over.len()).min(all.len())]))
-                }
-                _ => String::new(),
-            };
+            let onto = onto(rng, kernel, &over);
             format!("precompute({t}, [{}]{space}{onto})", comma(&over))
         }
         "assignment_to_subst" => {

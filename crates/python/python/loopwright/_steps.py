@@ -163,7 +163,8 @@ class Steps:
     def add_prefetch(
         self, array: str, sweep: Names, *, space: Optional[str] = None, name: Optional[str] = None,
         pad: Optional[int] = None, inames: Optional[Names] = None, readers: Optional[Names] = None,
-        accesses: Optional[Names] = None, vec: Optional[int] = None, via: Optional[str] = None
+        accesses: Optional[Names] = None, vec: Optional[int] = None, via: Optional[str] = None,
+        onto: Optional[Names] = None
     ) -> Kernel:
         r"""
         `add_prefetch(a, [i_inner, k_inner])`: copies the elements of `a` that are read in the sweep
@@ -198,11 +199,14 @@ class Steps:
         moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
         whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
         while their threads do, which wait for them before the barrier that stands before the
-        readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later).
+        readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later),
+        `onto=[r, c]` (the copy runs in loops, or by threads, that exist, as of another copy; their
+        inames have to take the values that new ones would take, neither more nor fewer).
         """
         return self._step(
             "add_prefetch", (array, sweep), {"space": space, "name": name, "pad": pad,
-            "inames": inames, "readers": readers, "accesses": accesses, "vec": vec, "via": via}
+            "inames": inames, "readers": readers, "accesses": accesses, "vec": vec, "via": via,
+            "onto": onto}
         )
 
     def assume(self, *arguments: Argument, **options: Argument) -> Kernel:

@@ -8,13 +8,22 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Instruction, KernelData, Lookup, Name, Tree};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, Instruction, KernelData, Lookup, Name, Tree};
 use loopwright_poly::System;
 
 use crate::rewrite::{copy::Site, require_iname, tree::path_to};
 
 fn refuse(id: &Name, why: String) -> Diagnostic {
     Diagnostic::new("onto-inames", format!("`{id}` cannot run over inames that exist: {why}"))
+}
+
+/// Refuses names of new inames beside those of inames that exist.
+pub(crate) fn require_new_or_onto(new: &[Name]) -> Result<(), Diagnostic> {
+    match new.is_empty() {
+        true => Ok(()),
+        false => Err(Diagnostic::new("onto-inames", "`inames=` names new inames, `onto=` ones that exist")
+            .help("leave out one of the two")),
+    }
 }
 
 /// Checks that inames exist, that there is one for each axis of a buffer, and that none is around
@@ -49,7 +58,7 @@ pub(crate) fn require_onto(
 }
 
 /// The inames by which these are defined, each once.
-pub(crate) fn bases(data: &KernelData, onto: &[Name]) -> Vec<Name> {
+fn bases(data: &KernelData, onto: &[Name]) -> Vec<Name> {
     let lookup = Lookup::new(data);
     let mut found: Vec<Name> = Vec::new();
     for base in onto.iter().flat_map(|n| lookup.base_of(n)) {
@@ -61,7 +70,7 @@ pub(crate) fn bases(data: &KernelData, onto: &[Name]) -> Vec<Name> {
 }
 
 /// Checks that `onto` takes the values that `needed` allows, for the inames around the site.
-pub(crate) fn require_same_values(
+fn require_same_values(
     data: &KernelData,
     onto: &[Name],
     needed: &[Constraint],
@@ -159,6 +168,34 @@ fn require_once(
         }
     }
     Ok(())
+}
+
+/// The instruction over `onto` in place of `own`, on whose values there are the constraints `needed`.
+pub(crate) fn moved(
+    data: &KernelData,
+    mut instruction: Instruction,
+    needed: &[Constraint],
+    own: &[Name],
+    onto: &[Name],
+    site: &Site,
+) -> Result<Instruction, Diagnostic> {
+    let new = |n: &Name| onto.get(own.iter().position(|o| o == n)?).cloned();
+    let as_aff = |n: &Name| new(n).map(Aff::var);
+    let as_expr = |n: &Name| new(n).map(Expr::Name);
+    let mut constraints = Vec::with_capacity(needed.len());
+    for c in needed {
+        constraints.push(c.substitute(&as_aff)?);
+    }
+    for value in instruction.map.values_mut() {
+        *value = value.substitute(&as_aff)?;
+    }
+    for target in &mut instruction.targets {
+        target.index = target.index.iter().map(|e| e.substitute(&as_expr)).collect();
+    }
+    instruction.value = instruction.value.substitute(&as_expr);
+    instruction.within = site.within.iter().cloned().chain(bases(data, onto)).collect();
+    require_same_values(data, onto, &constraints, site, &instruction.id)?;
+    Ok(instruction)
 }
 
 /// Adds an instruction to the loops of `onto`: before the readers if these are in the same loops,

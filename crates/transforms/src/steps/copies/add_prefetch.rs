@@ -1,7 +1,7 @@
 //! Prefetches the elements of an array that a sweep reads into a buffer.
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role, Via,
+    Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role, Tree, Via,
 };
 
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
     rewrite::{
         add_instruction, buffered, fetch_names,
         footprint::{self, Span},
-        fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
-        unknown_instruction,
+        fresh, map_expressions, onto, replace_accesses, require_array, require_fresh, require_iname, site,
+        spread, unknown_instruction,
     },
 };
 
@@ -45,7 +45,9 @@ step! {
     /// moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
     /// whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
     /// while their threads do, which wait for them before the barrier that stands before the
-    /// readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later).
+    /// readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later),
+    /// `onto=[r, c]` (the copy runs in loops, or by threads, that exist, as of another copy; their
+    /// inames have to take the values that new ones would take, neither more nor fewer).
     ///
     /// # Before and after
     ///
@@ -167,6 +169,9 @@ step! {
         /// How the elements are moved.
         #[serde(default, skip_serializing_if = "Via::is_plain")]
         pub via: Via = option(),
+        /// Inames that exist, one for each axis of the buffer, in place of new ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub onto: Vec<Name> = option(),
     }
     table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \
         \"k_inner\"])`", "add_prefetch(a, [k], accesses=[a[i, k]])" => "`add_prefetch(k, \"a[i, :]\", \
@@ -209,6 +214,7 @@ impl AddPrefetch {
             accesses: Vec::new(),
             vec: single(),
             via: Via::Plain,
+            onto: Vec::new(),
         }
     }
 
@@ -393,10 +399,18 @@ impl Transform for AddPrefetch {
         self.check_via(&source, vector)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
+        let id = fresh(kernel, &format!("{}_fetch", self.array));
+        if !self.onto.is_empty() {
+            if vector > 1 {
+                let why = "`onto=` names the loops of single elements, `vec=` moves several at once";
+                return Err(Diagnostic::new("onto-inames", why).help("leave out one of the two"));
+            }
+            onto::require_new_or_onto(&self.inames)?;
+            onto::require_onto(kernel, &self.onto, kept.len(), &site, &id)?;
+        }
         let inames = fetch_names(kernel, &self.inames, &self.array, kept.len())?;
         let fetch: Vec<(Name, usize, Span)> =
             inames.iter().zip(&kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
-        let id = fresh(kernel, &format!("{}_fetch", self.array));
         let shape: Vec<Option<Aff>> = source.axes.iter().map(|a| a.length.to_aff()).collect();
         let keep =
             |n: &Name| site.within.contains(n) || !(kernel.is_iname(n) || kernel.temporary(n).is_some());
@@ -443,8 +457,16 @@ impl Transform for AddPrefetch {
                 via: self.via,
                 ..Instruction::new(&id, vec![target], value, role)
             };
-            add_instruction(data, copy, &inames, constraints, &site)
+            if self.onto.is_empty() {
+                return add_instruction(data, copy, &inames, constraints, &site);
+            }
+            let copy = onto::moved(kernel, copy, &constraints, &inames, &self.onto, &site)?;
+            let parts = data.parts(&copy).into_iter().map(Tree::Leaf).collect();
+            onto::add_onto(data, copy, parts, &self.onto, &site)
         })?;
+        if !self.onto.is_empty() {
+            return Ok(changed);
+        }
         let loops: Vec<(Name, i64)> = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
         spread::for_space(&changed, &loops, self.space, vector)
     }

@@ -425,13 +425,7 @@ impl Transform for Precompute {
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         if !self.onto.is_empty() {
-            if !self.inames.is_empty() {
-                return Err(Diagnostic::new(
-                    "onto-inames",
-                    "`inames=` names new inames, `onto=` ones that exist",
-                )
-                .help("leave out one of the two"));
-            }
+            onto::require_new_or_onto(&self.inames)?;
             onto::require_onto(kernel, &self.onto, kept.len(), &site, &writers[0].instruction.id)?;
         }
         let inames = fetch_names(kernel, &self.inames, t, kept.len())?;
@@ -511,28 +505,10 @@ struct Piece {
 
 impl Piece {
     /// The piece over inames that exist, in place of those of the box.
-    fn onto(mut self, kernel: &LoopKernel, onto: &[Name], site: &Site) -> Result<Self, Diagnostic> {
-        let new = |n: &Name| {
-            let k = self.loops.iter().position(|(own, _)| own == n)?;
-            onto.get(k).cloned()
-        };
-        let as_aff = |n: &Name| new(n).map(Aff::var);
-        let as_expr = |n: &Name| new(n).map(Expr::Name);
-        let mut needed = Vec::new();
-        for c in &self.needed {
-            needed.push(c.substitute(&as_aff)?);
-        }
-        let instruction = &mut self.instruction;
-        for value in instruction.map.values_mut() {
-            *value = value.substitute(&as_aff)?;
-        }
-        for target in &mut instruction.targets {
-            target.index = target.index.iter().map(|e| e.substitute(&as_expr)).collect();
-        }
-        instruction.value = instruction.value.substitute(&as_expr);
-        instruction.within = site.within.iter().cloned().chain(onto::bases(kernel, onto)).collect();
-        onto::require_same_values(kernel, onto, &needed, site, &instruction.id)?;
-        Ok(Piece { inames: Vec::new(), needed, ..self })
+    fn onto(self, kernel: &LoopKernel, onto: &[Name], site: &Site) -> Result<Self, Diagnostic> {
+        let own: Vec<Name> = self.loops.iter().map(|(n, _)| n.clone()).collect();
+        let instruction = onto::moved(kernel, self.instruction, &self.needed, &own, onto, site)?;
+        Ok(Piece { instruction, inames: Vec::new(), ..self })
     }
 }
 
