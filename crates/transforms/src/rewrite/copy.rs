@@ -145,7 +145,7 @@ pub(crate) fn fetch_names(
 /// outer iname gets its bounds from the inner one, over which the instruction does not run: without
 /// them its range would be unbounded. Constraints that all other instructions in the loop satisfy
 /// restrict none of them; the others are returned.
-fn bound_outer(
+pub(crate) fn bound_outer(
     data: &mut KernelData,
     instruction: &Instruction,
     constraints: &[Constraint],

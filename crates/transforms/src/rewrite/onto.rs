@@ -11,7 +11,11 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, Instruction, KernelData, Lookup, Name, Tree};
 use loopwright_poly::System;
 
-use crate::rewrite::{copy::Site, require_iname, tree::path_to};
+use crate::rewrite::{
+    copy::{Site, bound_outer},
+    require_iname,
+    tree::path_to,
+};
 
 fn refuse(id: &Name, why: String) -> Diagnostic {
     Diagnostic::new("onto-inames", format!("`{id}` cannot run over inames that exist: {why}"))
@@ -170,7 +174,8 @@ fn require_once(
     Ok(())
 }
 
-/// The instruction over `onto` in place of `own`, on whose values there are the constraints `needed`.
+/// The instruction over `onto` in place of `own`, and the constraints on the values of its inames
+/// likewise.
 pub(crate) fn moved(
     data: &KernelData,
     mut instruction: Instruction,
@@ -178,7 +183,7 @@ pub(crate) fn moved(
     own: &[Name],
     onto: &[Name],
     site: &Site,
-) -> Result<Instruction, Diagnostic> {
+) -> Result<(Instruction, Vec<Constraint>), Diagnostic> {
     let new = |n: &Name| onto.get(own.iter().position(|o| o == n)?).cloned();
     let as_aff = |n: &Name| new(n).map(Aff::var);
     let as_expr = |n: &Name| new(n).map(Expr::Name);
@@ -194,20 +199,24 @@ pub(crate) fn moved(
     }
     instruction.value = instruction.value.substitute(&as_expr);
     instruction.within = site.within.iter().cloned().chain(bases(data, onto)).collect();
-    require_same_values(data, onto, &constraints, site, &instruction.id)?;
-    Ok(instruction)
+    Ok((instruction, constraints))
 }
 
 /// Adds an instruction to the loops of `onto`: before the readers if these are in the same loops,
-/// otherwise at their end.
+/// otherwise at their end. Its inames have to take the values that `needed` allows.
 pub(crate) fn add_onto(
     data: &mut KernelData,
     instruction: Instruction,
     parts: Vec<Tree>,
     onto: &[Name],
+    needed: &[Constraint],
     site: &Site,
 ) -> Result<(), Diagnostic> {
     let id = instruction.id.clone();
+    // An outer iname around it may have its bounds from an inner one, over which it does not run.
+    let around = |c: &&Constraint| c.names().iter().all(|n| !onto.contains(n));
+    bound_outer(data, &instruction, &needed.iter().filter(around).cloned().collect::<Vec<_>>())?;
+    require_same_values(data, onto, needed, site, &id)?;
     let mut path = site.loops.clone();
     for base in bases(data, onto) {
         match path_to(&data.tree, &base) {

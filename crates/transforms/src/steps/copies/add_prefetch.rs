@@ -460,9 +460,9 @@ impl Transform for AddPrefetch {
             if self.onto.is_empty() {
                 return add_instruction(data, copy, &inames, constraints, &site);
             }
-            let copy = onto::moved(kernel, copy, &constraints, &inames, &self.onto, &site)?;
+            let (copy, needed) = onto::moved(kernel, copy, &constraints, &inames, &self.onto, &site)?;
             let parts = data.parts(&copy).into_iter().map(Tree::Leaf).collect();
-            onto::add_onto(data, copy, parts, &self.onto, &site)
+            onto::add_onto(data, copy, parts, &self.onto, &needed, &site)
         })?;
         if !self.onto.is_empty() {
             return Ok(changed);

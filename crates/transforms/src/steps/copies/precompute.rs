@@ -219,7 +219,8 @@ step! {
         pub onto: Vec<Name> = option(),
     }
     table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after \
-        `assignment_to_subst`",
+        `assignment_to_subst`", "precompute(t, [j], onto=[r, c])" => "`precompute(k, ..., \
+        precompute_inames=\"r,c\")` with inames that exist",
     methods: {
         /// See [`Precompute`], which has options.
         fn precompute(&self, temporary: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
@@ -481,7 +482,7 @@ impl Transform for Precompute {
                 if self.onto.is_empty() {
                     add_parts(data, new, body, &piece.inames, needed, &site)?;
                 } else {
-                    onto::add_onto(data, new, body, &self.onto, &site)?;
+                    onto::add_onto(data, new, body, &self.onto, &needed, &site)?;
                 }
             }
             Ok::<(), Diagnostic>(())
@@ -507,8 +508,8 @@ impl Piece {
     /// The piece over inames that exist, in place of those of the box.
     fn onto(self, kernel: &LoopKernel, onto: &[Name], site: &Site) -> Result<Self, Diagnostic> {
         let own: Vec<Name> = self.loops.iter().map(|(n, _)| n.clone()).collect();
-        let instruction = onto::moved(kernel, self.instruction, &self.needed, &own, onto, site)?;
-        Ok(Piece { instruction, inames: Vec::new(), ..self })
+        let (instruction, needed) = onto::moved(kernel, self.instruction, &self.needed, &own, onto, site)?;
+        Ok(Piece { instruction, needed, inames: Vec::new(), ..self })
     }
 }
 
