@@ -5,6 +5,11 @@ median of N launches, or of N rounds of launches. Arrays are drawn, and exceed t
 in all cases that memory bounds. The ratio is auto's time over that of the best form written by hand:
 of those that serve every launch, and of those that assume lengths as well. `--check` runs each form
 at small sizes and compares it with the declared kernel instead.
+
+The last columns are peers, where there is an obvious one: torch, torch.compile and a simple Triton
+kernel on arrays of the same size, by events in this process, each behind a launch of its own, as
+loopwright's rounds of launches are; auto's time over the fastest peer's. Their results are compared
+with f64 first. `--no-peers` leaves them out, as where there is no torch.
 """
 
 import argparse
@@ -22,6 +27,7 @@ CASES = [
     ("column_sum", {"m": 8192, "n": 16384}, {"m": 70, "n": 300}),
     ("layer_norm", {"m": 32768, "n": 4096}, {"m": 3, "n": 4096}),
     ("log_sum_exp", {"m": 32768, "n": 4096}, {"m": 3, "n": 4096}),
+    ("matmul_bf16", {"m": 4096, "n": 4096, "l": 4096}, {"m": 128, "n": 128, "l": 64}),
     ("matmul", {"m": 4096, "n": 4096, "l": 4096}, {"m": 128, "n": 128, "l": 64}),
     ("prefix_sum", {"nseg": 65536, "len": 2048}, {"nseg": 3, "len": 2048}),
     ("segmented_sum", {"nseg": 32768, "len": 4096}, {"nseg": 3, "len": 4096}),
@@ -94,7 +100,7 @@ def check(name, sizes):
     return wrong
 
 
-def measure(name, sizes, repeat):
+def measure(name, sizes, repeat, peers):
     kernel, pipelines = forms(name)
     times = {}
     for form in ["--auto", *map(str, pipelines)]:
@@ -113,6 +119,13 @@ def measure(name, sizes, repeat):
             columns.append((f"{best:.3f} {stem}", found / best))
         else:
             columns.append(("–", None))
+    others = peers(name, sizes, repeat) if peers else {}
+    if others:
+        best = min(others.values())
+        said = ", ".join(f"{peer} {time:.3f}" for peer, time in sorted(others.items(), key=lambda item: item[1]))
+        columns.append((said, found / best if found else None))
+    else:
+        columns.append(("–", None))
     shown = " | ".join(f"{text} | {'–' if ratio is None else f'{ratio:.2f}'}" for text, ratio in columns)
     print(f"| {name} | {'–' if found is None else f'{found:.3f}'} | {shown} |", flush=True)
     return columns[0][1]
@@ -122,14 +135,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the declared kernels instead")
     parser.add_argument("--repeat", type=int, default=20, help="launches of each form (20)")
+    parser.add_argument("--no-peers", action="store_true", help="without torch and Triton")
     parser.add_argument("kernels", nargs="*", help="those to take (all)")
     given = parser.parse_args()
     cases = [case for case in CASES if not given.kernels or case[0] in given.kernels]
     if given.check:
         sys.exit(1 if sum(check(name, small) for name, _, small in cases) else 0)
-    print("| kernel | auto, ms | by hand, ms | ratio | with assumptions, ms | ratio |")
-    print("|---|---|---|---|---|---|")
-    ratios = [r for r in (measure(name, large, given.repeat) for name, large, _ in cases) if r]
+    peers = None
+    if not given.no_peers:
+        sys.path.insert(0, str(Path("benches/peers")))
+        from auto_peers import times_of_peers as peers
+    print("| kernel | auto, ms | by hand, ms | ratio | with assumptions, ms | ratio | peers, ms | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    ratios = [r for r in (measure(name, large, given.repeat, peers) for name, large, _ in cases) if r]
     mean = 1.0
     for ratio in ratios:
         mean *= ratio ** (1 / len(ratios))

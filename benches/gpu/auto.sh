@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Pipelines that `auto` finds, beside those that were written by hand. On the machine with the GPU:
+# Pipelines that `auto` finds, beside those that were written by hand, and beside torch and Triton where
+# there is an obvious peer. On the machine with the GPU:
 #
-#   benches/gpu/auto.sh measure [OPTION...]  times both, kernel by kernel; options of auto.py
+#   benches/gpu/auto.sh measure [OPTION...]  times them, kernel by kernel; options of auto.py
 #   benches/gpu/auto.sh check                both at small sizes, on the GPU, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
@@ -21,7 +22,7 @@ check)
     python3 benches/gpu/auto.py --check "${@:2}"
     ;;
 *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    sed -n '2,8s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
