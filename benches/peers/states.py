@@ -27,6 +27,7 @@ from libraries import Cub, triton_rows
 from segments import EQUAL, lengths_of, sums_between
 from timing import agree
 
+
 def sums_by(cub, x, out, count, offsets):
     """CUB's launch, which has the offsets' address: they have to stay."""
     launch = cub("cub_offsets", x, out, count, offsets)
