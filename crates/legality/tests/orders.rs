@@ -408,3 +408,27 @@ fn updates_that_a_read_must_not_see_are_named() {
     );
     assert_eq!(moved(&format!("{get}{add}"), first), "order");
 }
+
+/// The values at the end are the sums of all updates: one that is gone, or goes to another array,
+/// is missed.
+#[test]
+fn updates_that_are_gone_or_go_elsewhere_are_missed() {
+    let head = "kernel k(x: f32[n], out: f32[1], other: f32[1], y: f32[1], n: i32)\nassume 1 <= n\n\
+                domain { [i] : 0 <= i < n }\n";
+    let add = "out[0] += x[i] {id=add, inames=i}\n";
+    let again = "out[0] += 2.0 * x[i] {id=again, inames=i}\n";
+    let elsewhere = "other[0] += 2.0 * x[i] {id=again, inames=i}\n";
+    let get = "y[0] = out[0] {id=get}\n";
+    let beside = "other[0] += x[i] {id=beside, inames=i}\n";
+    let declared = format!("{head}{add}{again}{beside}{get}");
+    let of = |statements: &[&str], loops: &str| {
+        let tree = format!("tree {{\nfor i {{\n{loops}}}\nget\n}}\n");
+        verdict(&format!("{head}{}{tree}", statements.concat()), &declared)
+    };
+    assert_eq!(of(&[add, again, beside, get], "add\nagain\nbeside\n"), "order");
+    assert_eq!(of(&[add, again, beside, get], "again\nbeside\nadd\n"), "order");
+    let missed = of(&[add, beside, get], "add\nbeside\n");
+    assert!(missed.starts_with("dependence-violated: "), "{missed}");
+    let missed = of(&[add, elsewhere, beside, get], "add\nagain\nbeside\n");
+    assert!(missed.starts_with("dependence-violated: "), "{missed}");
+}
