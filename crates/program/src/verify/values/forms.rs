@@ -9,6 +9,9 @@
 //! floating-point values stay as they are, in their order and with their types; only constants are
 //! folded, and choices that a constant decides.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Name, Number, Precision, Term};

@@ -1,0 +1,283 @@
+//! Forms of random integers against their values: what has one form has one value.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::*;
+
+/// An expression over elements of several types, with the type of its value.
+#[derive(Clone, Debug)]
+enum E {
+    /// An element of [`ELEMENTS`].
+    Element(usize),
+    Int(DType, i64),
+    Neg(DType, Box<E>),
+    Binary(Operation, DType, Box<E>, Box<E>),
+    Cast(DType, Box<E>),
+    /// The first value where the one number is less than the other, otherwise the second.
+    Select(DType, Box<[E; 4]>),
+}
+
+const ELEMENTS: [(DType, &str); 7] = [
+    (DType::I8, "a"),
+    (DType::U8, "b"),
+    (DType::I32, "c"),
+    (DType::I32, "d"),
+    (DType::U32, "e"),
+    (DType::I64, "f"),
+    (DType::U64, "g"),
+];
+
+const TYPES: [DType; 6] = [DType::I8, DType::U8, DType::I32, DType::U32, DType::I64, DType::U64];
+
+/// The value that these bits have in a type.
+fn in_type(dtype: DType, value: i128) -> i128 {
+    match dtype {
+        DType::I8 => (value as i8).into(),
+        DType::U8 => (value as u8).into(),
+        DType::I32 => (value as i32).into(),
+        DType::U32 => (value as u32).into(),
+        DType::I64 => (value as i64).into(),
+        _ => (value as u64).into(),
+    }
+}
+
+impl E {
+    fn dtype(&self) -> DType {
+        match self {
+            E::Element(k) => ELEMENTS[*k].0,
+            E::Int(t, _) | E::Neg(t, _) | E::Binary(_, t, ..) | E::Cast(t, _) | E::Select(t, _) => *t,
+        }
+    }
+
+    /// Its value for these values of the elements, each operation wrapped in its type.
+    fn value(&self, elements: &[i128]) -> i128 {
+        let value = match self {
+            E::Element(k) => elements[*k],
+            E::Int(_, v) => (*v).into(),
+            E::Neg(_, a) => -a.value(elements),
+            E::Cast(_, a) => a.value(elements),
+            E::Binary(op, _, a, b) => {
+                let (a, b) = (a.value(elements), b.value(elements));
+                match op {
+                    Operation::Add => a + b,
+                    Operation::Sub => a - b,
+                    Operation::Mul => a.wrapping_mul(b),
+                    Operation::FloorDiv => a.div_euclid(b),
+                    Operation::FloorMod => a.rem_euclid(b),
+                    Operation::Min => a.min(b),
+                    _ => a.max(b),
+                }
+            }
+            E::Select(_, of) => {
+                let less = of[0].value(elements) < of[1].value(elements);
+                of[if less { 2 } else { 3 }].value(elements)
+            }
+        };
+        in_type(self.dtype(), value)
+    }
+
+    fn form(&self, forms: &mut Forms) -> Form {
+        match self {
+            E::Element(k) => {
+                let (dtype, name) = ELEMENTS[*k];
+                forms.make(Node::Element(dtype, Place::Array(Name::new(name)), Vec::new(), 0))
+            }
+            E::Int(t, v) => forms.int(*t, *v),
+            E::Neg(t, a) => {
+                let a = a.form(forms);
+                forms.unary(UnaryOp::Neg, *t, a)
+            }
+            E::Cast(t, a) => {
+                let a = a.form(forms);
+                forms.cast(*t, a, &|_, _| false)
+            }
+            E::Binary(op, t, a, b) => {
+                let (a, b) = (a.form(forms), b.form(forms));
+                forms.binary(*op, *t, a, b)
+            }
+            E::Select(t, of) => {
+                let [x, y, a, b] = [0, 1, 2, 3].map(|k| of[k].form(forms));
+                let cond = forms.binary(Operation::Lt, of[0].dtype(), x, y);
+                forms.select(*t, cond, a, b)
+            }
+        }
+    }
+}
+
+/// A fixed sequence of numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+
+    /// An expression of this type.
+    fn of(&mut self, dtype: DType, depth: usize) -> E {
+        let own: Vec<usize> = (0..ELEMENTS.len()).filter(|k| ELEMENTS[*k].0 == dtype).collect();
+        let constant = [0, 1, -1, 2, 3, 128, 256][self.below(7)];
+        match if depth == 0 { self.below(4) } else { self.below(16) } {
+            0 => E::Int(dtype, in_type(dtype, constant.into()) as i64),
+            1..=3 => E::Element(own[self.below(own.len())]),
+            4 => E::Neg(dtype, self.of(dtype, depth - 1).into()),
+            5..=8 => {
+                let from = TYPES[self.below(6)];
+                E::Cast(dtype, self.of(from, depth - 1).into())
+            }
+            9 => {
+                let op = [Operation::FloorDiv, Operation::FloorMod][self.below(2)];
+                let by = E::Int(dtype, [1, 2, 3, 100][self.below(4)]);
+                E::Binary(op, dtype, self.of(dtype, depth - 1).into(), by.into())
+            }
+            10 => {
+                let of = TYPES[self.below(6)];
+                let condition = [self.of(of, 0), self.of(of, 0)];
+                let [x, y] = condition;
+                E::Select(dtype, [x, y, self.of(dtype, depth - 1), self.of(dtype, depth - 1)].into())
+            }
+            _ => {
+                use Operation::{Add, Max, Min, Mul, Sub};
+                let op = [Add, Sub, Mul, Add, Sub, Min, Max][self.below(7)];
+                E::Binary(op, dtype, self.of(dtype, depth - 1).into(), self.of(dtype, depth - 1).into())
+            }
+        }
+    }
+}
+
+/// Values of the elements: the ends of their types and numbers between them.
+fn assignments() -> Vec<Vec<i128>> {
+    let mut random = Random(7);
+    let numbers =
+        [0i128, 1, -1, 2, 5, 127, -128, 200, 255, 1 << 31, (1 << 31) - 1, 1 << 40, -(1 << 63), 77777];
+    let one = |random: &mut Random| {
+        ELEMENTS.iter().map(|(t, _)| in_type(*t, numbers[random.below(numbers.len())])).collect()
+    };
+    (0..40).map(|_| one(&mut random)).collect()
+}
+
+#[test]
+fn what_has_one_form_has_one_value() {
+    let (mut forms, mut random) = (Forms::new(DType::I32), Random(1));
+    let assignments = assignments();
+    let mut seen: BTreeMap<Form, (Vec<i128>, E)> = BTreeMap::new();
+    let mut again = 0;
+    for round in 0..30_000 {
+        let dtype = TYPES[round % 6];
+        let depth = 1 + random.below(3);
+        let e = random.of(dtype, depth);
+        let form = e.form(&mut forms);
+        assert_eq!(forms.dtype(form), dtype, "{e:?}");
+        let values: Vec<i128> = assignments.iter().map(|a| e.value(a)).collect();
+        if let Some(number) = forms.as_number(form) {
+            assert!(values.iter().all(|v| Some(*v) == number.as_i128()), "{e:?} is not {number}");
+        }
+        match seen.get(&form) {
+            Some((known, other)) => {
+                assert_eq!(*known, values, "one form for\n{e:?} and\n{other:?}");
+                again += usize::from(format!("{e:?}") != format!("{other:?}"));
+            }
+            None => drop(seen.insert(form, (values, e))),
+        }
+    }
+    assert!(again > 1000, "{again} were written in two ways");
+}
+
+/// Sums and products are polynomials modulo two to the width of their type.
+#[test]
+fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
+    let (mut forms, mut random) = (Forms::new(DType::I32), Random(3));
+    for round in 0..600 {
+        let t = TYPES[round % 6];
+        let [x, y, z] = [0; 3].map(|_| random.of(t, 2));
+        let element = E::Element(ELEMENTS.iter().position(|(own, _)| *own == t).unwrap());
+        let op = |op: Operation, a: &E, b: &E| E::Binary(op, t, a.clone().into(), b.clone().into());
+        let add = |a: &E, b: &E| op(Operation::Add, a, b);
+        let sub = |a: &E, b: &E| op(Operation::Sub, a, b);
+        let mul = |a: &E, b: &E| op(Operation::Mul, a, b);
+        let int = |v: i64| E::Int(t, v);
+        let wide = if t.is_unsigned() { DType::U64 } else { DType::I64 };
+        let cast = |to: DType, a: &E| E::Cast(to, a.clone().into());
+        for (one, other) in [
+            (add(&x, &y), add(&y, &x)),
+            (mul(&x, &y), mul(&y, &x)),
+            (add(&add(&x, &y), &z), add(&x, &add(&y, &z))),
+            (mul(&x, &add(&y, &z)), add(&mul(&x, &y), &mul(&x, &z))),
+            (sub(&add(&x, &y), &y), x.clone()),
+            (add(&x, &x), mul(&int(2), &x)),
+            (sub(&x, &x), int(0)),
+            (mul(&x, &int(1)), x.clone()),
+            (E::Neg(t, x.clone().into()), sub(&int(0), &x)),
+            (op(Operation::FloorDiv, &x, &int(1)), x.clone()),
+            (op(Operation::FloorMod, &x, &int(1)), int(0)),
+            (cast(t, &x), x.clone()),
+            // An element keeps its bits where it is widened and narrowed again.
+            (cast(t, &cast(wide, &element)), element.clone()),
+            (cast(t, &add(&x, &y)), add(&x, &y)),
+            (E::Select(t, [x.clone(), y.clone(), z.clone(), z.clone()].into()), z.clone()),
+        ] {
+            let [a, b] = [&one, &other].map(|e| e.form(&mut forms));
+            assert_eq!(a, b, "{one:?} and\n{other:?}");
+        }
+    }
+}
+
+/// A name in the type of indices is an integer that a launch checks, in others a number modulo two
+/// to their width.
+#[test]
+fn functions_of_names_are_functions_again() {
+    let mut forms = Forms::new(DType::I32);
+    let mut random = Random(5);
+    let name = |k: usize| Name::new(["i", "j", "n"][k]);
+    for _ in 0..300 {
+        let mut aff = Aff::constant(random.below(9) as i64 - 4);
+        for k in 0..3 {
+            let term = Aff::var(&name(k)).scale(random.below(7) as i64 - 3).unwrap();
+            aff = aff.add(&term).unwrap();
+        }
+        if random.below(2) == 0 {
+            aff = aff.floor_div(2 + random.below(3) as i64).unwrap();
+        }
+        let form = forms.of_aff(&aff, DType::I32, &mut |_, _| None);
+        assert!(forms.is_index(form), "{aff}");
+        assert_eq!(forms.to_aff(form, &mut |_| None), Some(aff.clone()));
+        for k in 0..3 {
+            assert_eq!(forms.mentions(form, &name(k)), aff.names().contains(&name(k)), "{aff}");
+        }
+        // By other functions, as the function itself is.
+        let by = Aff::var("m").scale(2).unwrap().add_constant(1).unwrap();
+        let replaced = forms.substitute(form, &HashMap::from([(name(0), by.clone())]));
+        let wanted = aff.substitute_one("i", &by).unwrap();
+        assert_eq!(forms.to_aff(replaced, &mut |_| None), Some(wanted), "{aff}");
+        // In a narrower type it is no integer.
+        let narrow = forms.cast(DType::I8, form, &|_, _| false);
+        assert!(forms.as_number(narrow).is_some() || !forms.is_index(narrow), "{aff}");
+    }
+}
+
+#[test]
+fn a_type_keeps_the_values_of_those_that_it_contains() {
+    let ends = |t: DType| match t {
+        DType::I8 => Some((-128i128, 127i128)),
+        DType::I16 => Some((-32768, 32767)),
+        DType::I32 => Some((-(1 << 31), (1 << 31) - 1)),
+        DType::I64 => Some((-(1 << 63), (1 << 63) - 1)),
+        DType::U8 => Some((0, 255)),
+        DType::U16 => Some((0, 65535)),
+        DType::U32 => Some((0, (1 << 32) - 1)),
+        DType::U64 => Some((0, (1 << 64) - 1)),
+        _ => None,
+    };
+    for (from, to) in DType::ALL.iter().flat_map(|a| DType::ALL.iter().map(move |b| (*a, *b))) {
+        let inside = match (ends(from), ends(to)) {
+            (Some((low, high)), Some((least, most))) => least <= low && high <= most,
+            // Each floating-point type has the values of the shorter ones.
+            _ if from.is_float() && to.is_float() => from == to || from.bytes() < to.bytes(),
+            _ => false,
+        };
+        assert_eq!(keeps(from, to), inside, "{from} in {to}");
+    }
+}
