@@ -186,6 +186,12 @@ fn what_has_one_form_has_one_value() {
     assert!(again > 1000, "{again} were written in two ways");
 }
 
+/// The other type of the same width.
+fn twin(dtype: DType) -> DType {
+    let at = TYPES.iter().position(|t| *t == dtype).unwrap();
+    TYPES[at ^ 1]
+}
+
 /// Sums and products are polynomials modulo two to the width of their type.
 #[test]
 fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
@@ -198,6 +204,8 @@ fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
         let add = |a: &E, b: &E| op(Operation::Add, a, b);
         let sub = |a: &E, b: &E| op(Operation::Sub, a, b);
         let mul = |a: &E, b: &E| op(Operation::Mul, a, b);
+        let add_in =
+            |t: DType, a: &E, b: &E| E::Binary(Operation::Add, t, a.clone().into(), b.clone().into());
         let int = |v: i64| E::Int(t, v);
         let wide = if t.is_unsigned() { DType::U64 } else { DType::I64 };
         let cast = |to: DType, a: &E| E::Cast(to, a.clone().into());
@@ -214,6 +222,9 @@ fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
             (op(Operation::FloorDiv, &x, &int(1)), x.clone()),
             (op(Operation::FloorMod, &x, &int(1)), int(0)),
             (cast(t, &x), x.clone()),
+            // The type of the same width has the same bits.
+            (cast(t, &cast(twin(t), &x)), x.clone()),
+            (cast(twin(t), &add(&x, &y)), add_in(twin(t), &cast(twin(t), &x), &cast(twin(t), &y))),
             // An element keeps its bits where it is widened and narrowed again.
             (cast(t, &cast(wide, &element)), element.clone()),
             (cast(t, &add(&x, &y)), add(&x, &y)),
