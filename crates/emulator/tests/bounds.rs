@@ -441,6 +441,50 @@ kernel p(x, y written) {{
     }
 }
 
+/// A load of matrices is checked as other loads are: the rows that it reads are written, by threads
+/// behind a barrier, begin at multiples of their length, and are in the array.
+#[test]
+fn rows_of_matrices_are_checked() {
+    let fault = |rows: usize, barrier: &str, from: &str| {
+        let text = format!(
+            "program p(x) index i32
+global x: u8[16, 32] read
+host {{
+    launch p
+}}
+kernel p(x) {{
+    grid(1, 1, 1)
+    block(32, 1, 1)
+    var c: i32
+    shared s: u8[16, 32]
+    private r: u8[8]
+
+    for c: i32 = 0 to 32 {{
+        if thread.x < {rows} {{
+            store s[thread.x, c] = x[thread.x, c]
+        }}
+    }}
+    {barrier}
+    matrices 2 of 16 r[0] = s[{from}]
+}}
+"
+        );
+        let p = Program::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        let mut args = Arguments::new().array("x", Buffer::zeros(DType::U8, 16 * 32));
+        run(&p, &mut args, &Options::default()).err().map(|fault| fault.kind)
+    };
+    let neighbour = "(thread.x + 1) % 16";
+    for column in [0, 16] {
+        assert_eq!(fault(16, "barrier block", &format!("{neighbour}, {column}")), None);
+    }
+    assert_eq!(fault(16, "", &format!("{neighbour}, 0")), Some(FaultKind::Race));
+    assert_eq!(fault(15, "barrier block", &format!("{neighbour}, 0")), Some(FaultKind::Uninitialised));
+    assert_eq!(fault(16, "barrier block", &format!("{neighbour}, 8")), Some(FaultKind::Misaligned));
+    assert_eq!(fault(16, "barrier block", "thread.x % 16 + 1, 0"), Some(FaultKind::OutOfBounds));
+    // Within the storage, but beyond the end of the row.
+    assert_eq!(fault(16, "barrier block", "thread.x % 8, 32"), Some(FaultKind::OutOfBounds));
+}
+
 /// Eight rows of eight elements of two bytes, each read by a lane of its own.
 #[test]
 fn traffic_of_matrices() {
