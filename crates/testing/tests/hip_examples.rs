@@ -52,6 +52,25 @@ fn only_in_cuda(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
+/// Votes have 64 bits where there are no masks, whatever the number of lanes.
+#[test]
+fn votes_have_the_type_of_their_warp() {
+    let vote = |target: &str, dtype: &str, lanes: u32| {
+        let text = format!(
+            "program k(x, n: i32) index i32\ntarget {target}\nglobal x: {dtype}[64] written\nhost {{\n launch \
+             k\n}}\nkernel k(x written, n: i32) {{\n grid(1, 1, 1)\n block({lanes}, 1, 1)\n\n store \
+             x[thread.x] = typed({dtype}, ballot(n < 3))\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let source = if target == "cuda" { cuda_source(&program) } else { hip_source(&program) };
+        let source = source.unwrap_or_else(|d| panic!("{}", d.render())).text;
+        source.lines().find_map(|line| Some(line.split_once("x[threadIdx.x] = ")?.1.to_string())).unwrap()
+    };
+    assert_eq!(vote("cuda", "u32", 32), "__ballot_sync(0xffffffffu, n < 3);");
+    assert_eq!(vote("rdna", "u32", 32), "(unsigned int)__ballot(n < 3);");
+    assert_eq!(vote("cdna", "u64", 64), "__ballot(n < 3);");
+}
+
 /// A text without what it lacks would be another program.
 #[test]
 fn refusals_name_what_the_language_lacks() {
