@@ -113,9 +113,26 @@ pub fn is_common_to(space: AddressSpace, axes: &[HardwareAxis]) -> bool {
     !axes.iter().any(|axis| owner.contains(*axis))
 }
 
-/// The axes on which a kernel has an iname.
+/// The axes on which a kernel has an iname over which an instruction or a reduction runs: others
+/// make no threads.
 pub fn axes_in_use(kernel: &KernelData) -> AxisSet {
-    kernel.tags.values().filter_map(|tag| tag.axis()).collect()
+    let on_axis = kernel.tags.iter().filter_map(|(iname, tag)| Some((iname, tag.axis()?)));
+    on_axis.filter(|(iname, _)| runs_over(kernel, iname)).map(|(_, axis)| axis).collect()
+}
+
+/// Whether an instruction or one of its reductions runs over an iname.
+fn runs_over(kernel: &KernelData, iname: &Name) -> bool {
+    kernel.instructions.iter().any(|i| i.within.contains(iname))
+        || kernel.instructions.iter().any(|i| {
+            let reductions = i.reductions();
+            reductions.iter().flat_map(|r| &r.inames).any(|n| is_made_of(kernel, n, iname))
+        })
+}
+
+/// Whether an iname is this base iname, or is defined by it.
+fn is_made_of(kernel: &KernelData, iname: &Name, base: &Name) -> bool {
+    iname == base
+        || kernel.definition(iname).is_some_and(|v| v.names().iter().any(|n| is_made_of(kernel, n, base)))
 }
 
 /// Who runs a part with these inames.
