@@ -151,7 +151,7 @@ fn require_once(
         return Ok(());
     }
     let all: Vec<Name> = site.within.iter().chain(bases).cloned().collect();
-    let other = |n: &Name| bases.contains(n).then(|| Aff::var(&Name::new(format!("{n}_other"))));
+    let other = |n: &Name| bases.contains(n).then(|| Aff::var(Name::new(format!("{n}_other"))));
     let mut rows = data.assumptions.clone();
     for c in lookup.instances(&all) {
         let c = lookup.expand_constraint(&c)?;
@@ -164,7 +164,7 @@ fn require_once(
     }
     let system = System::new(&rows)?;
     for base in bases {
-        let later = Constraint::lt(&Aff::var(base), &Aff::var(&Name::new(format!("{base}_other"))))?;
+        let later = Constraint::lt(&Aff::var(base), &Aff::var(Name::new(format!("{base}_other"))))?;
         if !system.is_empty_with(&[later])? {
             let names = onto.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let why = format!("several values of `{base}` have the same {names}");
