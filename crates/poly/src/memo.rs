@@ -208,6 +208,18 @@ mod tests {
         assert_eq!(emptiness(rows(1), answer(true, false)), Ok(true));
     }
 
+    /// Many small keys take as much room as a large one.
+    #[test]
+    fn everything_is_forgotten_where_keys_would_take_too_much_room() {
+        let mut memo = Memo { depth: 3, ..Memo::default() };
+        memo.emptiness.insert(0, (rows(1), Emptiness { empty: false, by_isl: false }));
+        memo.makes_room(MOST_NUMBERS - 1);
+        memo.makes_room(1);
+        assert_eq!(memo.emptiness.len(), 1);
+        memo.makes_room(1);
+        assert_eq!((memo.emptiness.len(), memo.numbers, memo.depth), (0, 1, 3));
+    }
+
     #[test]
     fn the_same_accesses_are_analysed_once() {
         let at = |time: i64| Access {
