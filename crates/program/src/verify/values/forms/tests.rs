@@ -246,7 +246,7 @@ fn functions_of_names_are_functions_again() {
     for _ in 0..300 {
         let mut aff = Aff::constant(random.below(9) as i64 - 4);
         for k in 0..3 {
-            let term = Aff::var(&name(k)).scale(random.below(7) as i64 - 3).unwrap();
+            let term = Aff::var(name(k)).scale(random.below(7) as i64 - 3).unwrap();
             aff = aff.add(&term).unwrap();
         }
         if random.below(2) == 0 {
