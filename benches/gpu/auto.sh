@@ -7,12 +7,8 @@
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-
-if [ -z "${LOOPWRIGHT:-}" ]; then
-    cargo build --quiet --release --bin loopwright
-    export LOOPWRIGHT=target/release/loopwright
-fi
+. "$(dirname "$0")/loopwright.sh"
+set_loopwright
 
 case "${1:-}" in
 measure)

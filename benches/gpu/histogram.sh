@@ -8,11 +8,7 @@
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-
-loopwright() {
-    if [ -n "${LOOPWRIGHT:-}" ]; then "$LOOPWRIGHT" "$@"; else cargo run --quiet --release --bin loopwright -- "$@"; fi
-}
+. "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/histogram
 
 case "${1:-}" in

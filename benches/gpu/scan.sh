@@ -6,13 +6,8 @@
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-
-if [ -z "${LOOPWRIGHT:-}" ]; then
-    cargo build --quiet --release --bin loopwright
-    LOOPWRIGHT=target/release/loopwright
-fi
-export LOOPWRIGHT
+. "$(dirname "$0")/loopwright.sh"
+set_loopwright
 
 case "${1:-}" in
 measure)

@@ -10,11 +10,7 @@
 # the example and benches/gpu/sgemm. A pipeline whose assumptions a size does not meet is left out
 # for that size, which is said.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-
-loopwright() {
-    if [ -n "${LOOPWRIGHT:-}" ]; then "$LOOPWRIGHT" "$@"; else cargo run --quiet --release --bin loopwright -- "$@"; fi
-}
+. "$(dirname "$0")/loopwright.sh"
 kernel=examples/kernels/matmul.lw
 read -ra pipelines <<<"${PIPELINES:-$(echo examples/pipelines/matmul/register_tile.pipe benches/gpu/sgemm/*.pipe)}"
 

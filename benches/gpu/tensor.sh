@@ -10,11 +10,7 @@
 # LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32, s8, f64
 # and convolution; by default all. VARIANTS are lines of `TYPE PIPELINE NAME=INTEGER...`.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-
-loopwright() {
-    if [ -n "${LOOPWRIGHT:-}" ]; then "$LOOPWRIGHT" "$@"; else cargo run --quiet --release --bin loopwright -- "$@"; fi
-}
+. "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/tensor
 types=${TYPES:-bf16 tf32 s8 f64 convolution}
 variants=${VARIANTS:-"
