@@ -219,7 +219,12 @@ pub(crate) fn add_parts(
     for tree in tree::nest(&inames, parts) {
         tree::insert_before(&mut data.tree, &site.loops, &site.readers, tree)?;
     }
+    list_before_readers(data, instruction, site);
+    Ok(())
+}
+
+/// Lists an instruction before the first reader of its results.
+pub(crate) fn list_before_readers(data: &mut KernelData, instruction: Instruction, site: &Site) {
     let first = data.instructions.iter().position(|i| site.readers.iter().any(|r| r.instruction == i.id));
     data.instructions.insert(first.unwrap_or(data.instructions.len()), instruction);
-    Ok(())
 }

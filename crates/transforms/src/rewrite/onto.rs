@@ -10,12 +10,13 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, Instruction, KernelData, Lookup, Name, Tree};
+use loopwright_legality::primed;
 use loopwright_poly::System;
 
 use crate::rewrite::{
-    copy::{Site, bound_outer},
+    copy::{Site, bound_outer, list_before_readers},
     require_iname,
-    tree::path_to,
+    tree::{insert_before, path_to},
 };
 
 fn refuse(id: &Name, why: String) -> Diagnostic {
@@ -152,7 +153,7 @@ fn require_once(
         return Ok(());
     }
     let all: Vec<Name> = site.within.iter().chain(bases).cloned().collect();
-    let other = |n: &Name| bases.contains(n).then(|| Aff::var(Name::new(format!("{n}_other"))));
+    let other = |n: &Name| bases.contains(n).then(|| Aff::var(primed(n)));
     let mut rows = data.assumptions.clone();
     for c in lookup.instances(&all) {
         let c = lookup.expand_constraint(&c)?;
@@ -165,7 +166,7 @@ fn require_once(
     }
     let system = System::new(&rows)?;
     for base in bases {
-        let later = Constraint::lt(&Aff::var(base), &Aff::var(Name::new(format!("{base}_other"))))?;
+        let later = Constraint::lt(&Aff::var(base), &Aff::var(primed(base)))?;
         if !system.is_empty_with(&[later])? {
             let names = onto.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let why = format!("several values of `{base}` have the same {names}");
@@ -246,24 +247,9 @@ pub(crate) fn add_onto(
         )
         .help("bring the loops together with `reorder` or `distribute` first"));
     }
-    let readers = &site.readers;
-    let mut body = &mut data.tree;
-    for iname in &path {
-        let inside = body.iter_mut().find_map(|tree| match tree {
-            Tree::Loop { iname: here, body } if here == iname => Some(body),
-            _ => None,
-        });
-        match inside {
-            Some(inside) => body = inside,
-            None => return Err(refuse(&id, format!("there is no loop over `{iname}` around it"))),
-        }
+    for tree in parts {
+        insert_before(&mut data.tree, &path, &site.readers, tree)?;
     }
-    let reads = |tree: &Tree| tree.leaves().iter().any(|leaf| readers.contains(leaf));
-    let at = body.iter().position(reads).unwrap_or(body.len());
-    for (k, tree) in parts.into_iter().enumerate() {
-        body.insert(at + k, tree);
-    }
-    let first = data.instructions.iter().position(|i| readers.iter().any(|r| r.instruction == i.id));
-    data.instructions.insert(first.unwrap_or(data.instructions.len()), instruction);
+    list_before_readers(data, instruction, site);
     Ok(())
 }
