@@ -42,6 +42,7 @@ pub mod grammar {}
 #[doc = include_str!("../values.md")]
 pub mod values {}
 mod infer;
+mod inline;
 mod instruction;
 pub mod interval;
 mod kernel;

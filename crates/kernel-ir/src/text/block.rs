@@ -222,6 +222,9 @@ impl Parser {
         if self.at_block() {
             return self.block(draft);
         }
+        if self.at_call() {
+            return self.call_line(draft);
+        }
         let assigns = matches!(self.tok(1), Tok::Punct("=" | "," | "["));
         let word = self.word(0).filter(|w| *w == "domain" || LINES.contains(w) && !assigns);
         if word.is_some() || self.at("{") || self.at("[") {

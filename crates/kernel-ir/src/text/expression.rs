@@ -292,13 +292,26 @@ impl Parser {
         self.open("[")?;
         let mut index = Vec::new();
         while !self.at("]") {
+            if self.at(":") {
+                return Err(self.slice_here());
+            }
             index.push(self.expr()?);
             if !self.eat(",") {
                 break;
             }
         }
+        if self.at(":") {
+            return Err(self.slice_here());
+        }
         self.close("]")?;
         Ok(index)
+    }
+
+    /// The refusal of a slice outside of a call.
+    fn slice_here(&self) -> Box<crate::Diagnostic> {
+        let help = "a slice is an argument of a kernel that is declared above and called in a line of its \
+                    own: `y[i] = total(x[i, :])`";
+        self.error("syntax", "a slice is not a value").help(help).into()
     }
 
     fn call_arguments(&mut self) -> Parse<Vec<Expr>> {

@@ -103,6 +103,15 @@ impl Parser {
             Some(_) => self.skip_update_sign(),
             None => self.expect("=")?,
         }
+        if let Some(callee) = self.called_here(draft) {
+            if update.is_some() {
+                return Err(self
+                    .error("syntax", "an update has a value, and a call is none")
+                    .help(format!("call it before: `<> t = {}(...)`, and update by `t`", callee.name))
+                    .into());
+            }
+            return self.call(draft, start, callee, targets);
+        }
         let value = self.expr()?;
         let mut predicate = None;
         if self.eat_word("if") {

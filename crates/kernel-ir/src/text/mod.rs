@@ -5,6 +5,8 @@ mod affine;
 mod arguments;
 mod array_layout;
 pub(crate) mod block;
+mod callee;
+mod calls;
 mod expression;
 mod fragment;
 mod instruction;
@@ -23,7 +25,7 @@ pub(crate) use expression::binary_text;
 pub use fragment::{parse_constraints, parse_domain, parse_expression};
 pub(crate) use lexer::{close_of_c, is_identifier};
 pub(crate) use parser::RESERVED;
-pub(crate) use print::conjunction as text_of_constraints;
+pub(crate) use print::{conjunction as text_of_constraints, fact as text_of_fact};
 pub(crate) use read::{complete_built, map_of_print, map_of_text};
 
 /// The parts of the parser that other text formats share: tokens, the cursor over them, affine

@@ -6,11 +6,11 @@
 //! that consecutive instructions of the same loops share, such as those of an `if` block, is
 //! evaluated once; none of them may change what it reads, otherwise it is evaluated again.
 
-use std::collections::BTreeSet;
-
 use crate::{
     Access, AddressSpace, Array, BinaryOp, DType, Expr, Instruction, KernelData, Name, Role, Type, UnaryOp,
-    infer, nest,
+    infer,
+    inline::all_names,
+    nest,
     text::{block::Blocks, source_map::SourceMap},
     validate,
 };
@@ -29,19 +29,6 @@ struct Assigned {
     name: Name,
 }
 
-/// All names of a kernel and the ids of its instructions.
-fn names(data: &KernelData) -> BTreeSet<Name> {
-    let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
-    taken.extend(data.args.iter().map(|a| a.name().clone()));
-    taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
-    taken.extend(data.functions.iter().map(|f| f.name.clone()));
-    taken.extend(data.atoms.iter().map(|a| a.name().clone()));
-    taken.extend(data.rules.iter().map(|r| r.name.clone()));
-    taken.extend(data.instructions.iter().map(|i| i.id.clone()));
-    taken.insert(data.name.clone());
-    taken
-}
-
 /// Assigns the conditions with reductions to truth values.
 pub(super) fn assign_conditions(data: &mut KernelData, map: &mut SourceMap, blocks: &mut Blocks) {
     let has = |i: &Instruction| i.predicate.as_ref().is_some_and(|p| !p.reductions().is_empty());
@@ -51,7 +38,7 @@ pub(super) fn assign_conditions(data: &mut KernelData, map: &mut SourceMap, bloc
     let mut placed = data.clone();
     infer::infer_temporaries(&mut placed);
     nest::fill_within(&mut placed, &blocks.around);
-    let mut taken = names(data);
+    let mut taken = all_names(data);
     let around = std::mem::take(&mut blocks.around);
     let negated = std::mem::take(&mut blocks.negated);
     let mut made = Vec::with_capacity(data.instructions.len());

@@ -10,6 +10,8 @@ use crate::{
     rule::expanded,
     text::{
         block::{BlockLoops, without_not},
+        callee::inside_expression,
+        calls,
         expression::resolve,
         fragment::parse_expression,
         parser::Parser,
@@ -30,7 +32,7 @@ impl LoopKernel {
     /// name.
     pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
         let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
-        finish(draft)
+        Ok(finish(draft)?.0)
     }
 
     /// As [`LoopKernel::parse_named`], for bytes that need not be valid UTF-8.
@@ -57,7 +59,12 @@ pub(crate) fn map_of_print(kernel: &LoopKernel) -> Option<SourceMap> {
 
 /// The spans of a kernel's items in a text that it was read from.
 pub(crate) fn map_of_text(origin: &str, text: &str) -> Option<SourceMap> {
-    Parser::new(origin, text).whole().ok().map(|draft| draft.map)
+    let mut draft = Parser::new(origin, text).whole().ok()?;
+    if !draft.calls.is_empty() {
+        // The items of a kernel that calls others are those of all their lines.
+        prepare(&mut draft).ok()?;
+    }
+    Some(draft.map)
 }
 
 /// Ids for the instructions without one: `set_` plus the first target, numbered from the second on.
@@ -155,14 +162,35 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
     Ok(())
 }
 
-fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
-    let Draft { mut data, mut map, mut blocks, has_tree, declared, origin } = draft;
-    if let Some(declared) = declared {
-        data.declared = Some(finish(*declared)?);
+/// The kernel of a text, and the places of its items.
+pub(super) fn finish(mut draft: Draft) -> Result<(LoopKernel, SourceMap), Diagnostics> {
+    prepare(&mut draft)?;
+    let Draft { data, map, blocks, has_tree, .. } = draft;
+    let all = |inserted: &[usize]| {
+        let mut map = map.clone();
+        inserted.iter().for_each(|at| map.insert_domain(*at));
+        map
+    };
+    let (kernel, inserted) = complete(data, has_tree, blocks.around, &|_, inserted| Some(all(inserted)))?;
+    Ok((kernel, all(&inserted)))
+}
+
+/// Everything that is decided by the text alone: reductions, rules, calls, ids, conditions.
+fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
+    if let Some(declared) = draft.declared.take() {
+        draft.data.declared = Some(finish(*declared)?.0);
     }
-    if let Some(origin) = origin {
-        data.origin = Some(finish(*origin)?);
+    if let Some(origin) = draft.origin.take() {
+        draft.data.origin = Some(finish(*origin)?.0);
     }
+    let own = draft.callees.iter().skip(draft.inherited);
+    let wrong: Vec<Diagnostic> =
+        own.filter_map(|c| c.kernel.as_ref().err()).flat_map(|all| all.0.clone()).collect();
+    if !wrong.is_empty() {
+        return Err(Diagnostics(wrong));
+    }
+    let Draft { data, map, blocks, has_tree, callees, .. } = draft;
+    let (calls, has_tree) = (std::mem::take(&mut draft.calls), *has_tree);
     if let Some((iname, span)) = blocks.inames.iter().find(|(n, _)| !data.is_iname(n)) {
         let message = format!("no domain has the iname `{iname}`");
         let help = format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`");
@@ -178,16 +206,33 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
             .help("list the inames of each instruction, as `inames=i:j`")
             .into());
     }
-    resolve_reductions(&mut data);
+    if let (true, Some(site)) = (has_tree, calls.first()) {
+        let message = "a text with a `tree` has no calls: it is a transformed kernel";
+        return Err(Diagnostic::new("syntax", message)
+            .at(Some(map.place(site.span.clone())))
+            .help("write the lines of the called kernel in its place, as a printed kernel has them")
+            .into());
+    }
+    resolve_reductions(data);
     if !data.rules.is_empty() {
-        expand_rules(&mut data, &map)?;
+        expand_rules(data, map)?;
+    }
+    if !callees.is_empty() {
+        for (k, i) in data.instructions.iter().enumerate() {
+            if let Some(d) = inside_expression(callees, i) {
+                return Err(d.at(map.locate(&Item::Instruction(k), "")).into());
+            }
+        }
+    }
+    if !calls.is_empty() {
+        calls::expand(data, map, blocks, calls)?;
     }
     fill_ids(&mut data.instructions);
     if !has_tree {
-        assign_conditions(&mut data, &mut map, &mut blocks);
+        assign_conditions(data, map, blocks);
     }
     if !blocks.negated.is_empty() {
-        let types = TypeTable::new(&data);
+        let types = TypeTable::new(data);
         let is_integer = |n: &Name| match types.scalar(n) {
             Some(t) => t.known().is_some_and(DType::is_integer),
             None => false,
@@ -219,22 +264,19 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
             .into());
         }
     }
-    complete(data, has_tree, blocks.around, &|_, inserted| {
-        let mut map = map.clone();
-        inserted.iter().for_each(|at| map.insert_domain(*at));
-        Some(map)
-    })
+    Ok(())
 }
 
 /// Fills in the types of temporaries, the inames of instructions and the tree where they are
-/// missing, then validates. `map` gives the places, for the positions at which domains have been
+/// missing, then validates. Returns the kernel, and the positions at which domains have been
+/// inserted. `map` gives the places, for the positions at which domains have been
 /// inserted, and is called only on errors.
 pub(crate) fn complete(
     mut data: KernelData,
     has_tree: bool,
     mut blocks: BlockLoops,
     map: &dyn Fn(&KernelData, &[usize]) -> Option<SourceMap>,
-) -> Result<LoopKernel, Diagnostics> {
+) -> Result<(LoopKernel, Vec<usize>), Diagnostics> {
     // Everything below relies on this.
     let structure = validate::structure(&data);
     if !structure.is_empty() {
@@ -277,7 +319,7 @@ pub(crate) fn complete(
         findings.extend(validate::no_tree(&data));
     }
     if findings.is_empty() {
-        Ok(LoopKernel::from_data(data))
+        Ok((LoopKernel::from_data(data), inserted))
     } else {
         Err(validate::placed(findings, map(&data, &inserted).as_ref()))
     }
@@ -291,6 +333,7 @@ pub(crate) fn complete_built(mut data: KernelData) -> Result<LoopKernel, Diagnos
     complete(data, false, BlockLoops::new(), &|data: &KernelData, _| {
         map_of_print(&LoopKernel::from_data(data.clone()))
     })
+    .map(|(kernel, _)| kernel)
 }
 
 impl LoopKernel {

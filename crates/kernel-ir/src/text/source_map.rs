@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use crate::{
-    Place,
+    Name, Place,
     text::lexer::{Tok, lex},
 };
 
@@ -33,36 +33,58 @@ pub(crate) struct SourceMap {
     pub origin: Arc<str>,
     pub text: Arc<str>,
     pub spans: BTreeMap<Item, Range<usize>>,
+    /// Of the items that calls have made, what was called in which bytes; the innermost call first.
+    pub calls: BTreeMap<Item, Vec<(Name, Range<usize>)>>,
 }
 
 impl SourceMap {
     pub fn new(origin: &str, text: &str) -> Self {
-        SourceMap { origin: origin.into(), text: text.into(), spans: BTreeMap::new() }
+        SourceMap { origin: origin.into(), text: text.into(), spans: BTreeMap::new(), calls: BTreeMap::new() }
     }
 
     /// Makes room for a domain without a place, before the one with this number.
     pub fn insert_domain(&mut self, at: usize) {
         let moved = |k: usize| if k < at { k } else { k + 1 };
-        let spans = std::mem::take(&mut self.spans).into_iter().map(|(item, span)| match item {
-            Item::Domain(k) => (Item::Domain(moved(k)), span),
-            Item::Constraint(k, j) => (Item::Constraint(moved(k), j), span),
-            item => (item, span),
+        self.renumber(&|item| match item {
+            Item::Domain(k) => Item::Domain(moved(k)),
+            Item::Constraint(k, j) => Item::Constraint(moved(k), j),
+            item => item,
         });
-        self.spans = spans.collect();
     }
 
     /// Makes room for an instruction that was made of the one with this number, before it.
     pub fn insert_instruction(&mut self, at: usize) {
         let moved = |k: usize| if k < at { k } else { k + 1 };
         let own = self.spans.get(&Item::Instruction(at)).cloned();
-        let spans = std::mem::take(&mut self.spans).into_iter().map(|(item, span)| match item {
-            Item::Instruction(k) => (Item::Instruction(moved(k)), span),
-            item => (item, span),
+        let called = self.calls.get(&Item::Instruction(at)).cloned();
+        self.renumber(&|item| match item {
+            Item::Instruction(k) => Item::Instruction(moved(k)),
+            item => item,
         });
-        self.spans = spans.collect();
         if let Some(span) = own {
             self.spans.insert(Item::Instruction(at), span);
         }
+        if let Some(called) = called {
+            self.calls.insert(Item::Instruction(at), called);
+        }
+    }
+
+    /// Gives items other numbers.
+    pub fn renumber(&mut self, moved: &dyn Fn(Item) -> Item) {
+        self.spans = std::mem::take(&mut self.spans).into_iter().map(|(i, span)| (moved(i), span)).collect();
+        self.calls =
+            std::mem::take(&mut self.calls).into_iter().map(|(i, calls)| (moved(i), calls)).collect();
+    }
+
+    /// Words that say which calls have made an item, to be added to a sentence about it.
+    pub fn called(&self, item: &Item) -> Option<String> {
+        let calls = self.calls.get(item)?;
+        let words = calls.iter().map(|(name, span)| {
+            let before = self.text.get(..span.start).unwrap_or_default();
+            let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+            format!("in `{name}`, called in line {line}")
+        });
+        Some(format!(" ({})", words.collect::<Vec<_>>().join(", ")))
     }
 
     pub fn place(&self, span: Range<usize>) -> Place {

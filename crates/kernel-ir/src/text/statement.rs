@@ -1,12 +1,13 @@
 //! The lines of a kernel.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, ops::Range, sync::Arc};
 
 use crate::{
     BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Rule, Vouched,
     flat::Tagged,
     text::{
         block::Blocks,
+        callee::{CallSite, Callee, Kind, NOT_CALLED},
         lexer::Tok,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
@@ -24,6 +25,13 @@ pub(crate) struct Draft {
     pub declared: Option<Box<Draft>>,
     /// The text of the kernel that was declared first.
     pub origin: Option<Box<Draft>>,
+    /// The kernels that may be called from here on, those of the kernel around it first.
+    pub callees: Vec<Arc<Callee>>,
+    /// How many of them are those of the kernel around it.
+    pub inherited: usize,
+    pub calls: Vec<CallSite>,
+    /// It is a kernel that others call.
+    pub called: bool,
 }
 
 impl Draft {
@@ -55,6 +63,10 @@ impl Draft {
             has_tree: false,
             declared: None,
             origin: None,
+            callees: Vec::new(),
+            inherited: 0,
+            calls: Vec::new(),
+            called: false,
         }
     }
 }
@@ -99,20 +111,7 @@ impl Parser {
         }
         let start = self.span().start;
         self.advance();
-        let name = self.name("the name of the kernel")?;
-        let mut draft = Draft::new(self, name);
-        self.open("(")?;
-        while !self.at(")") {
-            let from = self.span().start;
-            let arg = self.argument()?;
-            draft.map.spans.insert(Item::Arg(draft.data.args.len()), from..self.last_end());
-            draft.data.args.push(arg);
-            if !self.eat(",") {
-                break;
-            }
-        }
-        self.close(")")?;
-        draft.map.spans.insert(Item::Header, start..self.last_end());
+        let (mut draft, _) = self.header(start, false)?;
         self.end_statement()?;
         loop {
             self.begin_statement();
@@ -124,9 +123,47 @@ impl Parser {
         }
     }
 
-    fn statement(&mut self, draft: &mut Draft) -> Parse<()> {
+    /// `NAME(argument, ...)`; of a kernel that others call, with results among the arguments.
+    #[expect(clippy::type_complexity, reason = "of each argument: its name, kind, `out` and place")]
+    pub(super) fn header(
+        &mut self,
+        start: usize,
+        called: bool,
+    ) -> Parse<(Draft, Vec<(Name, Kind, bool, Range<usize>)>)> {
+        let name = self.name("the name of the kernel")?;
+        let mut draft = Draft::new(self, name);
+        let mut formals = Vec::new();
+        self.open("(")?;
+        while !self.at(")") {
+            let from = self.span().start;
+            if called {
+                formals.push(self.formal(&mut draft)?);
+            } else {
+                if self.at_word("out") && self.tok(1) == Tok::Ident {
+                    return Err(self
+                        .error("syntax", "`out` is for kernels that this one calls")
+                        .help("leave it out: an array that the kernel writes is an output")
+                        .into());
+                }
+                let arg = self.argument()?;
+                draft.map.spans.insert(Item::Arg(draft.data.args.len()), from..self.last_end());
+                draft.data.args.push(arg);
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close(")")?;
+        draft.map.spans.insert(Item::Header, start..self.last_end());
+        Ok((draft, formals))
+    }
+
+    pub(super) fn statement(&mut self, draft: &mut Draft) -> Parse<()> {
         if self.at_block() {
             return self.block(draft);
+        }
+        if self.at_call() {
+            return self.call_line(draft);
         }
         let start = self.span().start;
         let keyword = match self.word(0) {
@@ -141,8 +178,18 @@ impl Parser {
             None if self.at("{") || self.at("[") => "{",
             None => "",
         };
+        if draft.called && NOT_CALLED.contains(&keyword) {
+            let message =
+                format!("a line that begins with `{keyword}` is not part of a kernel that others call");
+            let help = "the kernel that calls has options, and is transformed, with the lines of the other \
+                        in it";
+            return Err(self.error("syntax", message).help(help).into());
+        }
         if !matches!(keyword, "" | "{") {
             self.advance();
+        }
+        if keyword == "kernel" {
+            return self.callee(draft, start);
         }
         let data = &mut draft.data;
         match keyword {
@@ -284,13 +331,6 @@ impl Parser {
                     return Err(self.unexpected("`}`"));
                 }
                 self.leave();
-            }
-            "kernel" => {
-                return Err(self.error_at(
-                    start..self.last_end(),
-                    "syntax",
-                    "a text contains one kernel, and this is a second one",
-                ));
             }
             _ => self.instruction(draft, start)?,
         }

@@ -102,7 +102,7 @@ fn accesses(check: &mut Check<'_>, context: Vec<Constraint>, scalars: Option<&BT
 
 /// What holds for the arguments and for values loaded from arrays: assumptions, non-negative
 /// lengths, facts.
-fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
+pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     let data = lookup.kernel();
     let mut context = data.assumptions.clone();
     for arg in &data.args {

@@ -16,6 +16,8 @@ mod order;
 mod scope;
 mod updates;
 
+pub(crate) use bounds::context;
+pub(crate) use domains::is_integer;
 pub use names::check_name;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +64,11 @@ impl Finding {
 
     pub fn placed(self, map: &SourceMap) -> Diagnostic {
         let place = map.locate(&self.item, &self.part);
-        self.diagnostic.at(place)
+        let mut diagnostic = self.diagnostic;
+        if let Some(call) = map.called(&self.item) {
+            diagnostic.message.push_str(&call);
+        }
+        diagnostic.at(place)
     }
 }
 

@@ -1,0 +1,678 @@
+//! Kernels that call kernels: the lines of a called kernel in place of the call.
+//!
+//! A call has no meaning of its own. It stands for the lines of the called kernel, in their order,
+//! in the loops of the call, where
+//!
+//! * an array of the called kernel is the caller's array: its accesses are accesses of the slice
+//!   that the call names, with the slice's subscripts inserted (by reference);
+//! * a result (`out s: f32`) is the element or the scalar that the call names (by reference);
+//! * an integer that bounds, sizes or subscripts use is the function of the caller's integers that
+//!   the call gives, and a cast of it to its type elsewhere;
+//! * any other number is computed before the lines, into a private scalar (by value), unless it is
+//!   an argument of the caller, or a literal;
+//! * inames, temporaries, rules and ids get names of their own ([`Names`]).
+//!
+//! So everything but the text sees an ordinary kernel, which is validated and proved as such. What
+//! is checked here is what the result no longer shows: that types, ranks and lengths agree, that
+//! what the called kernel assumes about its sizes follows where it is called, that inames keep their
+//! width, and that nothing which is named by the call changes while its lines run.
+
+mod actual;
+mod names;
+mod substitute;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_poly::{Aff, Constraint, System};
+
+use crate::{
+    Access, AddressSpace, Arg, Array, Axis, Diagnostic, Domain, Expr, Fact, Instruction, KernelData, Lookup,
+    Name, Role, Rule, Standing, Type, TypeTable, ValueType,
+    text::text_of_constraints,
+    types::is_untyped,
+    validate::{context, is_integer},
+};
+
+pub(crate) use actual::{Actual, Sub};
+pub(crate) use names::{Names, all_names};
+use substitute::Replacement;
+
+/// A refused call; the argument that it is about, if there is one.
+pub(crate) struct Fault {
+    pub diagnostic: Diagnostic,
+    pub formal: Option<Name>,
+}
+
+impl Fault {
+    fn new(formal: &Name, code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Fault { diagnostic: Diagnostic::new(code, message).help(help), formal: Some(formal.clone()) }
+    }
+}
+
+impl From<loopwright_poly::Error> for Fault {
+    fn from(e: loopwright_poly::Error) -> Self {
+        Fault { diagnostic: e.into(), formal: None }
+    }
+}
+
+impl From<Diagnostic> for Fault {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Fault { diagnostic, formal: None }
+    }
+}
+
+/// A call.
+pub(crate) struct Call<'c> {
+    /// What is called: a complete declared kernel.
+    pub callee: &'c KernelData,
+    /// Its scalar temporaries that stand for results.
+    pub results: &'c [Name],
+    /// What stands for its arguments and results. Sizes that are lengths of its arrays may be left
+    /// out.
+    pub actuals: BTreeMap<Name, Actual>,
+    /// The inames around the call, outermost first.
+    pub within: Vec<Name>,
+    /// The condition under which it is called.
+    pub predicate: Option<Expr>,
+    /// The names of what it makes.
+    pub names: Names,
+}
+
+/// What a call stands for.
+#[derive(Default)]
+pub(crate) struct Inlined {
+    pub temporaries: Vec<Array>,
+    pub domains: Vec<Domain>,
+    pub rules: Vec<Rule>,
+    /// Those that compute arguments, then one for each of the called kernel.
+    pub instructions: Vec<Instruction>,
+    /// How many compute arguments.
+    pub computed: usize,
+    /// The types of the caller's temporaries without a type that hold results.
+    pub types: BTreeMap<Name, Type>,
+}
+
+/// The lines of a called kernel as lines of the caller.
+pub(crate) fn inline(caller: &KernelData, call: &Call<'_>) -> Result<Inlined, Fault> {
+    let lookup = Lookup::new(caller);
+    let mut inliner = Inliner { lookup: &lookup, call, types: BTreeMap::new(), made: Inlined::default() };
+    for (formal, actual) in &call.actuals {
+        actual.check(&lookup, formal)?;
+    }
+    let given = inliner.given()?;
+    inliner.bind(&given)?;
+    let sizes = inliner.sizes(&given)?;
+    inliner.lengths(&given, &sizes)?;
+    let by = inliner.replacement(&given, &sizes)?;
+    inliner.unchanged(&given, &by)?;
+    inliner.follows(&by)?;
+    inliner.facts(&given, &by)?;
+    inliner.lines(&by)?;
+    inliner.widths()?;
+    Ok(inliner.made)
+}
+
+struct Inliner<'c, 'k> {
+    lookup: &'c Lookup<'k>,
+    call: &'c Call<'c>,
+    /// What the open types of the called kernel are.
+    types: BTreeMap<Name, Type>,
+    made: Inlined,
+}
+
+/// The arguments by their names, with those that were left out.
+type Given = BTreeMap<Name, Actual>;
+
+/// Whether the kernel needs an integer argument to be a function of integers.
+fn is_size(callee: &KernelData, name: &Name) -> bool {
+    let in_constraints = |list: &[Constraint]| list.iter().any(|c| c.aff.mentions(name));
+    let in_axes = |a: &Array| a.axes.iter().any(|x| x.length.names().contains(name));
+    let arrays = callee.args.iter().filter_map(|a| match a {
+        Arg::Array(a) => Some(a),
+        Arg::Scalar(_) => None,
+    });
+    let in_subscripts = |e: &Expr| {
+        let accesses = e.accesses();
+        accesses.iter().any(|a| a.index.iter().any(|e| e.names().contains(name)))
+    };
+    let in_fact = |fact: &Fact| match fact {
+        Fact::Range { lower, upper, .. } => lower.iter().chain(upper).any(|e| e.names().contains(name)),
+        Fact::Monotone(_) | Fact::Injective(_) => false,
+    };
+    in_constraints(&callee.assumptions)
+        || callee.domains.iter().any(|d| in_constraints(&d.constraints))
+        || callee.temporaries.iter().chain(arrays).any(in_axes)
+        || callee.facts.iter().any(in_fact)
+        || callee.instructions.iter().any(|i| {
+            i.targets.iter().flat_map(|t| &t.index).any(|e| e.names().contains(name))
+                || [&i.value].into_iter().chain(&i.predicate).any(in_subscripts)
+        })
+        || callee.rules.iter().any(|r| in_subscripts(&r.value))
+}
+
+impl Inliner<'_, '_> {
+    fn callee(&self) -> &KernelData {
+        self.call.callee
+    }
+
+    fn formal_array(&self, name: &Name) -> Option<&Array> {
+        self.callee().args.iter().find_map(|a| match a {
+            Arg::Array(a) if a.name == *name => Some(a),
+            _ => None,
+        })
+    }
+
+    /// The arguments, with the sizes that are left out, as the lengths of slices.
+    fn given(&self) -> Result<Given, Fault> {
+        let mut given = self.call.actuals.clone();
+        for arg in &self.callee().args {
+            let name = arg.name();
+            if given.contains_key(name) {
+                continue;
+            }
+            let found = self.call.actuals.iter().find_map(|(formal, actual)| {
+                let axes = &self.formal_array(formal)?.axes;
+                let axis = axes.iter().position(|x| x.length == Expr::Name(name.clone()))?;
+                actual.lengths(self.lookup)?.into_iter().nth(axis)
+            });
+            match found {
+                Some(length) => drop(given.insert(name.clone(), Actual::Value(length))),
+                None => {
+                    let message = format!("the call of `{}` has no `{name}`", self.callee().name);
+                    let help = "give it, by its place or as `name=value`; only what is the length of an \
+                                array that is given may be left out";
+                    return Err(Diagnostic::new("wrong-arity", message).help(help).into());
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    /// The type with the open types of the called kernel replaced.
+    fn typed(&self, t: &Type) -> Type {
+        match t {
+            Type::Open(name) => self.types.get(name).unwrap_or(t).clone(),
+            t => t.clone(),
+        }
+    }
+
+    /// Binds the open types of the called kernel; requires that types agree.
+    fn bind(&mut self, given: &Given) -> Result<(), Fault> {
+        let table = TypeTable::new(self.lookup.kernel());
+        let callee = self.call.callee;
+        let mut untyped = Vec::new();
+        let results = self.call.results.iter().filter_map(|n| callee.temporary(n));
+        let formals: Vec<(&Name, &Type)> = callee
+            .args
+            .iter()
+            .map(|arg| match arg {
+                Arg::Array(a) => (&a.name, &a.dtype),
+                Arg::Scalar(s) => (&s.name, &s.dtype),
+            })
+            .chain(results.map(|t| (&t.name, &t.dtype)))
+            .collect();
+        // What has a type first, so that it decides what literals are.
+        let mut open = Vec::new();
+        for (formal, dtype) in formals {
+            let Some(actual) = given.get(formal) else { continue };
+            let found = match actual {
+                Actual::Slice { array, .. } | Actual::Element(Access { array, .. }) => {
+                    match self.lookup.array(array) {
+                        Some(a) if is_untyped(&a.dtype) => {
+                            untyped.push((array.clone(), dtype.clone()));
+                            continue;
+                        }
+                        Some(a) => a.dtype.clone(),
+                        // Validation finds it.
+                        None => continue,
+                    }
+                }
+                Actual::Value(e) => match table.infer(e) {
+                    Ok(ValueType::Of(t)) => t,
+                    Ok(_) => {
+                        open.push((formal, dtype));
+                        continue;
+                    }
+                    Err(e) => return Err(Fault { diagnostic: e.diagnostic, formal: Some(formal.clone()) }),
+                },
+            };
+            let is_value = matches!(actual, Actual::Value(_));
+            let wanted = match dtype {
+                Type::Open(name) => self.types.entry(name.clone()).or_insert_with(|| found.clone()).clone(),
+                known => known.clone(),
+            };
+            let is_index = is_integer(&wanted) && is_size(callee, formal);
+            if wanted != found && (!is_value || is_index) {
+                let why = match dtype {
+                    Type::Open(name) => format!("`{name}`, which is {wanted} in this call"),
+                    _ => wanted.to_string(),
+                };
+                let message = format!("`{formal}` of `{}` is {why}, and {found} is given", callee.name);
+                let help = match is_value {
+                    true => {
+                        "an integer that bounds or subscripts use has the type of what is given: \
+                             change one of the two declarations"
+                    }
+                    false => {
+                        "what is passed by reference has one type: declare both alike, or leave it \
+                              open in the called kernel, as `T`"
+                    }
+                };
+                return Err(Fault::new(formal, "call-type", message, help));
+            }
+        }
+        for (formal, dtype) in open {
+            if let Type::Open(name) = dtype
+                && !self.types.contains_key(name)
+            {
+                let message = format!("nothing in this call says what `{name}` of `{}` is", callee.name);
+                let help = format!("cast the value: `{formal}=cast(f32, ...)`");
+                return Err(Fault::new(formal, "call-type", message, help));
+            }
+        }
+        for (temporary, dtype) in untyped {
+            let dtype = self.typed(&dtype);
+            self.made.types.insert(temporary, dtype);
+        }
+        Ok(())
+    }
+
+    /// The functions of the caller's integers that sizes are; those that are no such functions are
+    /// left out.
+    fn sizes(&self, given: &Given) -> Result<BTreeMap<Name, Aff>, Fault> {
+        let mut sizes = BTreeMap::new();
+        for arg in &self.callee().args {
+            let Arg::Scalar(s) = arg else { continue };
+            let Some(Actual::Value(e)) = given.get(&s.name) else { continue };
+            if !is_integer(&self.typed(&s.dtype)) || !is_size(self.callee(), &s.name) {
+                continue;
+            }
+            if let Some(aff) = actual::integer(self.lookup, e) {
+                sizes.insert(s.name.clone(), aff);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// The length of an axis of the called kernel, in the caller's names.
+    fn length(&self, length: &Expr, sizes: &BTreeMap<Name, Aff>) -> Expr {
+        let made = length.substitute(&|n| sizes.get(n).map(Expr::from_aff));
+        made.to_aff().map_or(made, |aff| Expr::from_aff(&aff))
+    }
+
+    /// Requires that ranks and lengths of slices are those that the called kernel declares.
+    fn lengths(&self, given: &Given, sizes: &BTreeMap<Name, Aff>) -> Result<(), Fault> {
+        let callee = &self.callee().name;
+        for (formal, actual) in given {
+            let Some(array) = self.formal_array(formal) else { continue };
+            let Some(found) = actual.lengths(self.lookup) else { continue };
+            if found.len() != array.axes.len() {
+                let axes = |n: usize| if n == 1 { "1 axis".to_string() } else { format!("{n} axes") };
+                let message = format!(
+                    "`{formal}` of `{callee}` has {}, and a slice of {} is given",
+                    axes(array.axes.len()),
+                    axes(found.len())
+                );
+                let help = "each `:` or range is an axis of the slice, as in `x[i, :]`; a bare name is the \
+                            whole array";
+                return Err(Fault::new(formal, "wrong-subscript", message, help));
+            }
+            let declared = array.axes.iter().map(|x| self.length(&x.length, sizes));
+            for (k, (declared, found)) in declared.zip(found).enumerate() {
+                let equal = match (declared.to_aff(), found.to_aff()) {
+                    (Some(a), Some(b)) => self.equal(&a, &b)?,
+                    _ => declared == found,
+                };
+                if !equal {
+                    let message = format!(
+                        "axis {k} of `{formal}` of `{callee}` has the length `{declared}` in this call, and \
+                         that of the slice is `{found}`"
+                    );
+                    let help = "give a slice of that length, as `x[0:n]`, or other sizes";
+                    return Err(Fault::new(formal, "call-length", message, help));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn equal(&self, a: &Aff, b: &Aff) -> Result<bool, Fault> {
+        let difference = a.sub(b)?;
+        if let Some(c) = difference.as_constant() {
+            return Ok(c == 0);
+        }
+        Ok(self.context()?.implies(&Constraint::zero(difference))?)
+    }
+
+    /// What holds where the call stands.
+    fn context(&self) -> Result<System, Fault> {
+        let mut known = context(self.lookup);
+        known.extend(self.lookup.instances(&self.call.within));
+        if let Some(predicate) = &self.call.predicate {
+            let standing = Standing::new(self.lookup, &self.call.within);
+            known.extend(standing.where_true(predicate));
+        }
+        Ok(System::new(&known)?)
+    }
+
+    /// What each name of the called kernel becomes. Adds the scalars that hold arguments.
+    fn replacement(&mut self, given: &Given, sizes: &BTreeMap<Name, Aff>) -> Result<Replacement, Fault> {
+        let callee = self.call.callee;
+        let mut by = Replacement::default();
+        for arg in &callee.args {
+            match (arg, given.get(arg.name())) {
+                (Arg::Array(a), Some(actual @ Actual::Slice { array, .. })) => {
+                    by.arrays.insert(a.name.clone(), (array.clone(), actual.subs(self.lookup)));
+                }
+                (Arg::Scalar(s), Some(Actual::Value(e))) => self.number(&mut by, s, e, sizes)?,
+                (arg, _) => {
+                    let message = format!("`{}` of `{}` is given as another kind", arg.name(), callee.name);
+                    let help = "an array stands for an array, and a number for a number";
+                    return Err(Fault::new(arg.name(), "call-type", message, help));
+                }
+            }
+        }
+        for name in self.call.results {
+            let Some(Actual::Element(access)) = given.get(name) else {
+                let message = format!("the call of `{}` has no place for its result `{name}`", callee.name);
+                let help = "name an element or a scalar temporary for each result";
+                return Err(Diagnostic::new("wrong-arity", message).help(help).into());
+            };
+            by.results.insert(name.clone(), access.clone());
+            if access.index.is_empty() {
+                by.affs.insert(name.clone(), Aff::var(&access.array));
+            }
+        }
+        for t in callee.temporaries.iter().filter(|t| !self.call.results.contains(&t.name)) {
+            let new = self.call.names.of(&t.name);
+            by.affs.insert(t.name.clone(), Aff::var(&new));
+            by.renamed.insert(t.name.clone(), new);
+        }
+        for iname in callee.domains.iter().flat_map(|d| &d.inames) {
+            let new = self.call.names.of(iname);
+            by.affs.insert(iname.clone(), Aff::var(&new));
+            by.renamed.insert(iname.clone(), new);
+        }
+        by.types = self.types.clone();
+        Ok(by)
+    }
+
+    /// A number that is an argument.
+    fn number(
+        &mut self,
+        by: &mut Replacement,
+        scalar: &crate::Scalar,
+        e: &Expr,
+        sizes: &BTreeMap<Name, Aff>,
+    ) -> Result<(), Fault> {
+        let name = &scalar.name;
+        let dtype = self.typed(&scalar.dtype);
+        let caller = self.lookup.kernel();
+        let kept = match e {
+            Expr::Name(n) => {
+                let own = caller
+                    .args
+                    .iter()
+                    .any(|a| matches!(a, Arg::Scalar(s) if s.name == *n && s.dtype == dtype));
+                let typed = || TypeTable::new(caller).scalar(n) == Some(&dtype);
+                own || (self.lookup.is_iname(n) || sizes.contains_key(name)) && typed()
+            }
+            _ => false,
+        };
+        if let Some(aff) = sizes.get(name) {
+            by.affs.insert(name.clone(), aff.clone());
+            by.subscripts.insert(name.clone(), Expr::from_aff(aff));
+            let value = if kept { e.clone() } else { Expr::Cast(dtype, e.clone().into()) };
+            by.values.insert(name.clone(), value);
+            return Ok(());
+        }
+        if kept {
+            by.values.insert(name.clone(), e.clone());
+            return Ok(());
+        }
+        // A cast converts more than an assignment does.
+        let converts = match e {
+            Expr::Int(_) => dtype.known().is_some_and(|t| t.is_integer() || t.is_float()),
+            Expr::Float(_) => dtype.known().is_some_and(|t| t.is_float()),
+            _ => false,
+        };
+        if converts {
+            by.values.insert(name.clone(), Expr::Cast(dtype, e.clone().into()));
+            return Ok(());
+        }
+        let new = self.call.names.of(name);
+        let id = self.call.names.of_argument(name);
+        self.made.temporaries.push(Array::new(&new, dtype, Vec::new(), AddressSpace::Private));
+        let target = Access::new(&new, Vec::new());
+        self.made.instructions.push(Instruction {
+            within: self.call.within.clone(),
+            ..Instruction::new(&id, vec![target], e.clone(), Role::Does(id.clone()))
+        });
+        self.made.computed += 1;
+        by.affs.insert(name.clone(), Aff::var(&new));
+        by.renamed.insert(name.clone(), new);
+        Ok(())
+    }
+
+    /// Requires that no result is a scalar that other arguments name: it would change while the
+    /// lines run.
+    fn unchanged(&self, given: &Given, by: &Replacement) -> Result<(), Fault> {
+        for (result, access) in &by.results {
+            if !access.index.is_empty() {
+                continue;
+            }
+            let name = &access.array;
+            let uses = |formal: &Name, actual: &Actual| match actual {
+                Actual::Value(_) => by.values.get(formal).is_some_and(|e| e.names().contains(name)),
+                Actual::Element(a) => {
+                    (formal != result && a.array == *name) || a.index.iter().any(|e| e.names().contains(name))
+                }
+                Actual::Slice { .. } => actual.names().contains(name),
+            };
+            if let Some((formal, _)) = given.iter().find(|(f, a)| uses(f, a)) {
+                let message = format!(
+                    "the result `{result}` of `{}` is written to `{name}`, which `{formal}` depends on",
+                    self.callee().name
+                );
+                let help = "write the result to another scalar, and copy it behind the call";
+                return Err(Fault::new(result, "call-overlap", message, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires that what the called kernel assumes follows where it is called.
+    fn follows(&self, by: &Replacement) -> Result<(), Fault> {
+        let callee = self.callee();
+        if callee.assumptions.is_empty() {
+            return Ok(());
+        }
+        let context = self.context()?;
+        for c in &callee.assumptions {
+            let here = c.substitute(&|n| by.affs.get(n).cloned())?;
+            if context.implies(&here)? {
+                continue;
+            }
+            let text = |c: &Constraint| text_of_constraints(std::slice::from_ref(c));
+            let (assumed, here_text) = (text(c), text(&here));
+            let shown = match assumed == here_text {
+                true => String::new(),
+                false => format!(", here `{here_text}`"),
+            };
+            let message = format!(
+                "`{}` assumes `{assumed}`{shown}, which does not follow where it is called",
+                callee.name
+            );
+            let arguments: BTreeSet<Name> = here.names();
+            let are_arguments = arguments.iter().all(|n| self.lookup.scalar(n).is_some());
+            let help = match are_arguments {
+                true => format!("assume it in the caller as well: `assume {here_text}`"),
+                false => "call it where the domains around the call imply it, or leave the assumption \
+                          out"
+                .to_string(),
+            };
+            let formal = c.names().into_iter().find(|n| by.affs.contains_key(n));
+            return Err(Fault { diagnostic: Diagnostic::new("call-assumption", message).help(help), formal });
+        }
+        Ok(())
+    }
+
+    /// Requires that the facts of the called kernel are the caller's.
+    fn facts(&self, given: &Given, by: &Replacement) -> Result<(), Fault> {
+        let callee = self.callee();
+        for fact in &callee.facts {
+            let formal = fact.array();
+            let Some(Actual::Slice { array, .. }) = given.get(formal) else { continue };
+            let own = self.lookup.kernel().facts.iter().filter(|f| f.array() == array);
+            let mut held = false;
+            for known in own {
+                held |= match (fact, known) {
+                    (Fact::Monotone(_), Fact::Monotone(_)) | (Fact::Injective(_), Fact::Injective(_)) => true,
+                    (Fact::Range { lower, upper, .. }, Fact::Range { lower: low, upper: high, .. }) => {
+                        self.at_most(by, lower.as_ref(), low.as_ref(), true)?
+                            && self.at_most(by, upper.as_ref(), high.as_ref(), false)?
+                    }
+                    _ => false,
+                };
+            }
+            if !held {
+                let text = crate::text::text_of_fact(fact);
+                let message = format!(
+                    "`{}` has the fact `{text}`, and the caller says nothing like it of `{array}`",
+                    callee.name
+                );
+                let help = format!("give the caller a `fact` about `{array}` that implies it");
+                return Err(Fault::new(formal, "call-fact", message, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a bound of a fact of the called kernel follows from that of the caller's.
+    fn at_most(
+        &self,
+        by: &Replacement,
+        wanted: Option<&Expr>,
+        known: Option<&Expr>,
+        lower: bool,
+    ) -> Result<bool, Fault> {
+        let Some(wanted) = wanted else { return Ok(true) };
+        let Some(known) = known else { return Ok(false) };
+        let (Some(wanted), Some(known)) = (wanted.to_aff(), known.to_aff()) else { return Ok(false) };
+        let wanted = wanted.substitute(&|n| by.affs.get(n).cloned())?;
+        let (low, high) = if lower { (wanted, known) } else { (known, wanted) };
+        Ok(self.context()?.implies(&Constraint::le(&low, &high)?)?)
+    }
+
+    /// The domains, temporaries, rules and instructions.
+    fn lines(&mut self, by: &Replacement) -> Result<(), Fault> {
+        let callee = self.call.callee;
+        for t in callee.temporaries.iter().filter(|t| !self.call.results.contains(&t.name)) {
+            let mut made = t.clone();
+            made.name = self.call.names.of(&t.name);
+            made.dtype = self.typed(&t.dtype);
+            for axis in &mut made.axes {
+                *axis = self.axis(axis, t, by)?;
+            }
+            self.made.temporaries.push(made);
+        }
+        for domain in &callee.domains {
+            let mut constraints = Vec::with_capacity(domain.constraints.len());
+            for c in &domain.constraints {
+                if let Some(name) = c.names().into_iter().find(|n| by.is_element(n)) {
+                    let message = format!(
+                        "the result `{name}` of `{}` bounds a loop there, and is an element of an array here",
+                        callee.name
+                    );
+                    return Err(Fault::new(&name, "not-affine", message, "give a scalar temporary for it"));
+                }
+                constraints.push(c.substitute(&|n| by.affs.get(n).cloned())?);
+            }
+            let inames = domain.inames.iter().map(|n| self.call.names.of(n)).collect();
+            self.made.domains.push(Domain { inames, constraints });
+        }
+        for rule in &callee.rules {
+            // Subscripts that the slices insert must not be taken for parameters.
+            let parameters: Vec<Name> = rule.parameters.iter().map(|p| self.call.names.of(p)).collect();
+            let mut inside = by.clone();
+            for (old, new) in rule.parameters.iter().zip(&parameters) {
+                inside.forget(old);
+                inside.renamed.insert(old.clone(), new.clone());
+            }
+            let value = inside.value(&rule.value);
+            self.made.rules.push(Rule { name: self.call.names.of(&rule.name), parameters, value });
+        }
+        for i in &callee.instructions {
+            let id = self.call.names.of_instruction(&i.id);
+            let within = self.call.within.iter().cloned();
+            let inside = i.within.iter().map(|n| self.call.names.of(n));
+            let rename = |n: &Name| by.renamed.get(n).unwrap_or(n).clone();
+            self.made.instructions.push(Instruction {
+                id: id.clone(),
+                targets: i.targets.iter().map(|t| by.target(t)).collect(),
+                value: by.value(&i.value),
+                predicate: i.predicate.as_ref().map(|p| by.value(p)),
+                within: within.chain(inside).collect(),
+                role: Role::Does(id),
+                scan: i.scan.as_ref().map(rename),
+                atom: i
+                    .atom
+                    .as_ref()
+                    .map(|a| crate::AtomUse { name: a.name.clone(), axes: a.axes.each_ref().map(rename) }),
+                after: i.after.iter().map(|n| self.call.names.of_instruction(n)).collect(),
+                ..i.clone()
+            });
+        }
+        Ok(())
+    }
+
+    /// An axis of a temporary: its sizes are the caller's arguments.
+    fn axis(&self, axis: &Axis, t: &Array, by: &Replacement) -> Result<Axis, Fault> {
+        let size = |e: &Expr| -> Result<Expr, Fault> {
+            let made = by.subscript(e);
+            if let Some(name) = made.names().into_iter().find(|n| self.lookup.scalar(n).is_none()) {
+                let message = format!(
+                    "the length `{e}` of `{}` in `{}` is `{made}` in this call, and `{name}` varies",
+                    t.name,
+                    self.callee().name
+                );
+                let help = "lengths of temporaries depend on arguments of the kernel alone: give a size \
+                            that does, or let the caller pass an array instead of the temporary";
+                let formal = e.names().into_iter().next().unwrap_or_else(|| t.name.clone());
+                return Err(Fault::new(&formal, "call-length", message, help));
+            }
+            Ok(made)
+        };
+        Ok(Axis {
+            length: size(&axis.length)?,
+            stride: axis.stride.as_ref().map(size).transpose()?,
+            padding: axis.padding,
+        })
+    }
+
+    /// Requires that inames keep their width: values computed with them would change.
+    fn widths(&self) -> Result<(), Fault> {
+        let (caller, callee) = (self.lookup.kernel(), self.callee());
+        let mut whole = caller.clone();
+        whole.temporaries.extend(self.made.temporaries.iter().cloned());
+        whole.domains.extend(self.made.domains.iter().cloned());
+        for t in &mut whole.temporaries {
+            t.dtype = self.made.types.get(&t.name).unwrap_or(&t.dtype).clone();
+        }
+        let (here, there) = (TypeTable::new(&whole), TypeTable::new(callee));
+        for iname in callee.domains.iter().flat_map(|d| &d.inames) {
+            let (was, is) = (there.scalar_type(iname), here.scalar_type(&self.call.names.of(iname)));
+            if let (Some(was), Some(is)) = (was, is)
+                && was != is
+            {
+                let message = format!(
+                    "`{iname}` of `{}` is {was} there, and would be {is} with the sizes of this call",
+                    callee.name
+                );
+                let help = "declare the sizes of the two kernels with one type";
+                return Err(Diagnostic::new("call-type", message).help(help).into());
+            }
+        }
+        Ok(())
+    }
+}

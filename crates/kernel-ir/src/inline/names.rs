@@ -1,0 +1,87 @@
+//! The names that the items of a called kernel get in its caller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Arg, KernelData, Name};
+
+/// All names of a kernel and the ids of its instructions.
+pub(crate) fn all_names(data: &KernelData) -> BTreeSet<Name> {
+    let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
+    taken.extend(data.args.iter().map(|a| a.name().clone()));
+    taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
+    taken.extend(data.functions.iter().map(|f| f.name.clone()));
+    taken.extend(data.reductions.iter().map(|r| r.name.clone()));
+    taken.extend(data.atoms.iter().map(|a| a.name().clone()));
+    taken.extend(data.rules.iter().map(|r| r.name.clone()));
+    taken.extend(data.instructions.iter().map(|i| i.id.clone()));
+    taken.insert(data.name.clone());
+    // Names that nothing declares yet, or wrongly: they must not come to mean something.
+    for e in data.instructions.iter().flat_map(|i| i.expressions()) {
+        taken.extend(e.names());
+        taken.extend(e.accesses().into_iter().map(|a| a.array));
+        taken.extend(e.reductions().iter().flat_map(|r| r.inames.clone()));
+    }
+    taken.extend(data.domains.iter().flat_map(|d| d.constraints.iter().flat_map(|c| c.names())));
+    taken
+}
+
+/// What a call makes of names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    made: BTreeMap<Name, Name>,
+    ids: BTreeMap<Name, Name>,
+}
+
+/// The items of a called kernel that get names: those of values, and the ids.
+fn own(callee: &KernelData, results: &[Name]) -> (BTreeSet<Name>, BTreeSet<Name>) {
+    let mut names: BTreeSet<Name> = callee.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
+    names.extend(callee.temporaries.iter().map(|t| t.name.clone()).filter(|n| !results.contains(n)));
+    for rule in &callee.rules {
+        names.insert(rule.name.clone());
+        names.extend(rule.parameters.iter().cloned());
+    }
+    // Numbers may need a scalar that holds them.
+    let scalars = callee.args.iter().filter(|a| matches!(a, Arg::Scalar(_)));
+    names.extend(scalars.map(|a| a.name().clone()));
+    (names, callee.instructions.iter().map(|i| i.id.clone()).collect())
+}
+
+impl Names {
+    /// `PREFIX_NAME` for each name, where `PREFIX` is `base`, or `base_2` and so on, so that all
+    /// of them are new. Adds them to `taken`.
+    pub fn prefixed(callee: &KernelData, results: &[Name], base: &Name, taken: &mut BTreeSet<Name>) -> Self {
+        let (names, ids) = own(callee, results);
+        let mut number = 1;
+        loop {
+            let prefix = if number == 1 { base.to_string() } else { format!("{base}_{number}") };
+            let with = |n: &Name| Name::new(format!("{prefix}_{n}"));
+            if !names.iter().chain(&ids).any(|n| taken.contains(&with(n))) {
+                let map = |of: BTreeSet<Name>| of.into_iter().map(|n| (n.clone(), with(&n))).collect();
+                let made = Names { made: map(names), ids: map(ids) };
+                taken.extend(made.made.values().chain(made.ids.values()).cloned());
+                return made;
+            }
+            number += 1;
+        }
+    }
+
+    /// What a name of the called kernel becomes.
+    pub fn of(&self, name: &Name) -> Name {
+        self.made.get(name).unwrap_or(name).clone()
+    }
+
+    /// What an id of the called kernel becomes.
+    pub fn of_instruction(&self, id: &Name) -> Name {
+        self.ids.get(id).unwrap_or(id).clone()
+    }
+
+    /// The id of the instruction that computes an argument: the name of the scalar, unless an
+    /// instruction of the called kernel gets that.
+    pub fn of_argument(&self, name: &Name) -> Name {
+        let mut id = self.of(name);
+        while self.ids.values().any(|n| *n == id) {
+            id = id.followed_by("_value");
+        }
+        id
+    }
+}
