@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_poly::Aff;
 
 use super::Fault;
-use crate::{Access, BinaryOp, Expr, Lookup, Name, validate::is_integer};
+use crate::{Access, BinaryOp, Diagnostic, Expr, Lookup, Name, validate::is_integer};
 
 /// A subscript of a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,18 +166,18 @@ impl Actual {
             if lookup.scalar(array).is_some() {
                 help = "a result is written to an element, or to a scalar temporary";
             }
-            return Err(Fault::new(formal, "unknown-name", message, help));
+            return Err(Fault::about(formal, Diagnostic::new("unknown-name", message).help(help)));
         };
         if declared.axes.len() != count {
             let message =
                 format!("`{array}` has {} axes, and {count} subscripts are given", declared.axes.len());
             let help = "give one for each axis, `:` for all positions on it";
-            return Err(Fault::new(formal, "wrong-subscript", message, help));
+            return Err(Fault::about(formal, Diagnostic::new("wrong-subscript", message).help(help)));
         }
         let Some(wrong) = subs.into_iter().find(|e| integer(lookup, e).is_none()) else { return Ok(()) };
         let message =
             format!("the subscript `{wrong}` is not an affine function of inames and integer scalars");
         let help = "load it into an integer scalar before the call: `<i32> p = ...`";
-        Err(Fault::new(formal, "not-affine", message, help))
+        Err(Fault::about(formal, Diagnostic::new("not-affine", message).help(help)))
     }
 }

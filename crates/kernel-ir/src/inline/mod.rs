@@ -44,8 +44,8 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    fn new(formal: &Name, code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Fault { diagnostic: Diagnostic::new(code, message).help(help), formal: Some(formal.clone()) }
+    fn about(formal: &Name, diagnostic: Diagnostic) -> Self {
+        Fault { diagnostic, formal: Some(formal.clone()) }
     }
 }
 
@@ -233,7 +233,7 @@ impl Inliner<'_, '_> {
                         open.push((formal, dtype));
                         continue;
                     }
-                    Err(e) => return Err(Fault { diagnostic: e.diagnostic, formal: Some(formal.clone()) }),
+                    Err(e) => return Err(Fault::about(formal, e.diagnostic)),
                 },
             };
             let is_value = matches!(actual, Actual::Value(_));
@@ -258,7 +258,7 @@ impl Inliner<'_, '_> {
                               open in the called kernel, as `T`"
                     }
                 };
-                return Err(Fault::new(formal, "call-type", message, help));
+                return Err(Fault::about(formal, Diagnostic::new("call-type", message).help(help)));
             }
         }
         for (formal, dtype) in open {
@@ -267,7 +267,7 @@ impl Inliner<'_, '_> {
             {
                 let message = format!("nothing in this call says what `{name}` of `{}` is", callee.name);
                 let help = format!("cast the value: `{formal}=cast(f32, ...)`");
-                return Err(Fault::new(formal, "call-type", message, help));
+                return Err(Fault::about(formal, Diagnostic::new("call-type", message).help(help)));
             }
         }
         for (temporary, dtype) in untyped {
@@ -315,7 +315,7 @@ impl Inliner<'_, '_> {
                 );
                 let help = "each `:` or range is an axis of the slice, as in `x[i, :]`; a bare name is the \
                             whole array";
-                return Err(Fault::new(formal, "wrong-subscript", message, help));
+                return Err(Fault::about(formal, Diagnostic::new("wrong-subscript", message).help(help)));
             }
             let declared = array.axes.iter().map(|x| self.length(&x.length, sizes));
             for (k, (declared, found)) in declared.zip(found).enumerate() {
@@ -329,7 +329,7 @@ impl Inliner<'_, '_> {
                          that of the slice is `{found}`"
                     );
                     let help = "give a slice of that length, as `x[0:n]`, or other sizes";
-                    return Err(Fault::new(formal, "call-length", message, help));
+                    return Err(Fault::about(formal, Diagnostic::new("call-length", message).help(help)));
                 }
             }
         }
@@ -368,7 +368,7 @@ impl Inliner<'_, '_> {
                 (arg, _) => {
                     let message = format!("`{}` of `{}` is given as another kind", arg.name(), callee.name);
                     let help = "an array stands for an array, and a number for a number";
-                    return Err(Fault::new(arg.name(), "call-type", message, help));
+                    return Err(Fault::about(arg.name(), Diagnostic::new("call-type", message).help(help)));
                 }
             }
         }
@@ -475,7 +475,7 @@ impl Inliner<'_, '_> {
                     self.callee().name
                 );
                 let help = "write the result to another scalar, and copy it behind the call";
-                return Err(Fault::new(result, "call-overlap", message, help));
+                return Err(Fault::about(result, Diagnostic::new("call-overlap", message).help(help)));
             }
         }
         Ok(())
@@ -542,7 +542,7 @@ impl Inliner<'_, '_> {
                     callee.name
                 );
                 let help = format!("give the caller a `fact` about `{array}` that implies it");
-                return Err(Fault::new(formal, "call-fact", message, help));
+                return Err(Fault::about(formal, Diagnostic::new("call-fact", message).help(help)));
             }
         }
         Ok(())
@@ -584,7 +584,10 @@ impl Inliner<'_, '_> {
                         "the result `{name}` of `{}` bounds a loop there, and is an element of an array here",
                         callee.name
                     );
-                    return Err(Fault::new(&name, "not-affine", message, "give a scalar temporary for it"));
+                    return Err(Fault::about(
+                        &name,
+                        Diagnostic::new("not-affine", message).help("give a scalar temporary for it"),
+                    ));
                 }
                 constraints.push(c.substitute(&|n| by.affs.get(n).cloned())?);
             }
@@ -639,7 +642,7 @@ impl Inliner<'_, '_> {
                 let help = "lengths of temporaries depend on arguments of the kernel alone: give a size \
                             that does, or let the caller pass an array instead of the temporary";
                 let formal = e.names().into_iter().next().unwrap_or_else(|| t.name.clone());
-                return Err(Fault::new(&formal, "call-length", message, help));
+                return Err(Fault::about(&formal, Diagnostic::new("call-length", message).help(help)));
             }
             Ok(made)
         };
