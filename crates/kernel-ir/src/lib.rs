@@ -29,6 +29,7 @@ pub mod atom;
 mod axis;
 mod builder;
 mod cache_hint;
+mod combine;
 mod conditions;
 mod data;
 mod diagnostic;

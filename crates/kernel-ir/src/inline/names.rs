@@ -65,6 +65,26 @@ impl Names {
         }
     }
 
+    /// The names of the called kernel, with a number behind those that the caller has: `i_2`.
+    pub fn numbered(callee: &KernelData, caller: &KernelData) -> Self {
+        let (names, ids) = own(callee, &[]);
+        let number = |of: BTreeSet<Name>, mut taken: BTreeSet<Name>| {
+            of.into_iter()
+                .map(|old| {
+                    let mut new = old.clone();
+                    let mut k = 1;
+                    while !taken.insert(new.clone()) {
+                        k += 1;
+                        new = Name::new(format!("{old}_{k}"));
+                    }
+                    (old, new)
+                })
+                .collect()
+        };
+        let known = caller.instructions.iter().map(|i| i.id.clone()).collect();
+        Names { made: number(names, all_names(caller)), ids: number(ids, known) }
+    }
+
     /// What a name of the called kernel becomes.
     pub fn of(&self, name: &Name) -> Name {
         self.made.get(name).unwrap_or(name).clone()
