@@ -153,7 +153,8 @@ fn check(kernel: &KernelData, batch: &Name, size: &Name, varying: &[Name]) -> Re
     let known = crate::inline::all_names(kernel);
     let is_integer = |a: &Arg| matches!(a, Arg::Scalar(s) if s.dtype.known().is_some_and(|t| t.is_integer()));
     let is_size = kernel.args.iter().any(|a| a.name() == size && is_integer(a));
-    for name in [batch, size].into_iter().filter(|n| known.contains(*n) && !(is_size && *n == size)) {
+    let taken = |n: &&Name| known.contains(*n) && !(is_size && *n == size);
+    if let Some(name) = [batch, size].into_iter().find(taken) {
         let message = format!("`{}` has a `{name}` already", kernel.name);
         return refuse("duplicate-name", message, "give the batch another name");
     }

@@ -8,7 +8,8 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Diagnostic, Diagnostics, Expr, Instruction, LoopKernel, Name, Role,
+    Access, AddressSpace, Arg, Array, Diagnostic, Diagnostics, Expr, Instruction, LoopKernel, Name,
+    ReductionOp, Role,
     inline::{Actual, Sub},
     text::{
         lexer::Tok,
@@ -93,10 +94,12 @@ impl Parser {
         }
         let taken = draft.callees.iter().any(|c| c.name == name)
             || draft.data.name == name
+            || ReductionOp::is_library(&name)
+            || draft.data.reductions.iter().any(|r| r.name == name)
             || draft.data.functions.iter().any(|f| f.name == name)
             || draft.data.rules.iter().any(|r| r.name == name);
         if taken {
-            let message = format!("there is already a kernel, a rule or a function called `{name}`");
+            let message = format!("there is already a kernel, rule, operator or function called `{name}`");
             return Err(self
                 .diagnostic(name_span, "duplicate-name", message)
                 .help("give one of them another name")

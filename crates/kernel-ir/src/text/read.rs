@@ -206,6 +206,20 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
             .help("list the inames of each instruction, as `inames=i:j`")
             .into());
     }
+    for callee in callees.iter() {
+        let named = [
+            data.rules.iter().position(|r| r.name == callee.name).map(Item::Rule),
+            data.functions.iter().position(|f| f.name == callee.name).map(Item::Function),
+            data.reductions.iter().position(|r| r.name == callee.name).map(Item::Reduction),
+        ];
+        if let Some(item) = named.into_iter().flatten().next() {
+            let message = format!("`{}` is the name of a kernel that is called", callee.name);
+            return Err(Diagnostic::new("duplicate-name", message)
+                .at(map.locate(&item, &callee.name))
+                .help("give one of them another name")
+                .into());
+        }
+    }
     if let (true, Some(site)) = (has_tree, calls.first()) {
         let message = "a text with a `tree` has no calls: it is a transformed kernel";
         return Err(Diagnostic::new("syntax", message)
