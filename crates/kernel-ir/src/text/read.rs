@@ -166,13 +166,13 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
 pub(super) fn finish(mut draft: Draft) -> Result<(LoopKernel, SourceMap), Diagnostics> {
     prepare(&mut draft)?;
     let Draft { data, map, blocks, has_tree, .. } = draft;
-    let all = |inserted: &[usize]| {
-        let mut map = map.clone();
+    let with = |mut map: SourceMap, inserted: &[usize]| {
         inserted.iter().for_each(|at| map.insert_domain(*at));
         map
     };
-    let (kernel, inserted) = complete(data, has_tree, blocks.around, &|_, inserted| Some(all(inserted)))?;
-    Ok((kernel, all(&inserted)))
+    let (kernel, inserted) =
+        complete(data, has_tree, blocks.around, &|_, inserted| Some(with(map.clone(), inserted)))?;
+    Ok((kernel, with(map, &inserted)))
 }
 
 /// Everything that is decided by the text alone: reductions, rules, calls, ids, conditions.
