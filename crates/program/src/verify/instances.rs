@@ -27,7 +27,7 @@ use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::{
     cases::case_with,
-    reading::{Given, Named, OfLanes, Reading, Scope, ScopeId},
+    reading::{Given, Named, Reading, Scope, ScopeId},
 };
 use crate::{Instances, LeafId, Program, Step};
 
@@ -375,26 +375,40 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
-    /// Whether a scalar, read where that of the first lane stands for all of them, has been given
-    /// there: what one of the statements that give it runs under has to hold in the first lane.
-    fn of_lanes(&mut self, name: &Name, scope: ScopeId, given: &[OfLanes]) -> Result<Option<Misfit>> {
-        let rows = [self.context, &self.reading.scope(scope).rows].concat();
-        let premises = self.premises(rows.clone())?;
-        'given: for of in given.iter().filter(|of| of.scalar == *name) {
-            let under = self.reading.scope(of.scope);
-            let Some(first) = of.first.as_ref().filter(|_| !under.unread && under.either.is_empty()) else {
+    /// Whether a scalar, read where that of the first lane stands for all of them, is that of every
+    /// lane for which it is read. The last statement that gives it has to give all lanes one value,
+    /// to the first lane where it is read, and to each lane that runs a part with it.
+    fn of_lanes(&mut self, name: &Name, scope: ScopeId, behind: usize, from: usize) -> Result<bool> {
+        let reading = self.reading;
+        let (before, after) = reading.of_lanes.split_at(behind);
+        let Some(given) = before.iter().rfind(|given| given.scalar == *name) else { return Ok(false) };
+        let under = reading.scope(given.scope);
+        let Some(first) = given.first.as_ref().filter(|_| !under.unread && under.either.is_empty()) else {
+            return Ok(false);
+        };
+        let premises = self.premises([self.context, &reading.scope(scope).rows].concat())?;
+        for c in &under.rows {
+            let value = |n: &Name| first.iter().find(|(own, _)| own == n).map(|(_, at)| at.clone());
+            if !self.implied(&premises, &Constraint { kind: c.kind, aff: c.aff.substitute(&value)? })? {
+                return Ok(false);
+            }
+        }
+        let until = after.iter().find(|given| given.scalar == *name).map_or(reading.done.len(), |g| g.until);
+        let mut asked = HashSet::new();
+        for done in &reading.done[from.min(until)..until] {
+            let instances = reading.program.leaves.get(done.leaf.0).and_then(|leaf| leaf.instances.as_ref());
+            let Some(rows) = instances.map(|i| &i.constraints) else { continue };
+            if !rows.iter().any(|c| c.aff.mentions(name)) || !asked.insert((done.leaf, done.scope)) {
                 continue;
-            };
+            }
+            let premises = self.premises([self.context, rows, &reading.scope(done.scope).rows].concat())?;
             for c in &under.rows {
-                let value = |n: &Name| first.iter().find(|(own, _)| own == n).map(|(_, at)| at.clone());
-                let c = Constraint { kind: c.kind, aff: c.aff.substitute(&value)? };
-                if !self.implied(&premises, &c)? {
-                    continue 'given;
+                if !self.implied(&premises, c)? {
+                    return Ok(false);
                 }
             }
-            return Ok(None);
         }
-        Ok(Some(Misfit { flaw: Flaw::Index(name.clone()), case: System::new(&rows)?, exact: false }))
+        Ok(true)
     }
 
     fn named(&mut self, named: &Named) -> Result<Option<Misfit>> {
@@ -404,8 +418,16 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 let flaw = Flaw::Index(name.clone());
                 return Ok(Some(Misfit { flaw, case: System::new(&rows)?, exact: false }));
             }
-            Named::OfLanes { name, scope, behind } => {
-                return self.of_lanes(name, *scope, &self.reading.of_lanes[..*behind]);
+            Named::OfLanes { name, scope, behind, from } => {
+                if self.of_lanes(name, *scope, *behind, *from)? {
+                    return Ok(None);
+                }
+                let rows = [self.context, &self.reading.scope(*scope).rows].concat();
+                return Ok(Some(Misfit {
+                    flaw: Flaw::Index(name.clone()),
+                    case: System::new(&rows)?,
+                    exact: false,
+                }));
             }
             Named::Index { name, scope, value, meaning } => {
                 (name, *scope, Constraint::equal(value, meaning)?)

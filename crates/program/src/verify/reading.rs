@@ -27,7 +27,8 @@ pub(super) use sets::{
     ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
-pub(super) use scalars::{OfLanes, declared_of};
+use scalars::OfLanes;
+pub(super) use scalars::declared_of;
 
 use super::integers::Asked;
 use crate::{
@@ -43,6 +44,8 @@ pub(super) struct Reading<'p> {
     pub context: &'p [Constraint],
     pub scopes: Vec<Scope>,
     pub loops: Vec<Loop>,
+    /// Their bodies.
+    bodies: Vec<&'p [Stmt]>,
     pub touches: Vec<Touch>,
     pub body: Vec<Node<'p>>,
     /// The statements that atoms do.
@@ -127,6 +130,7 @@ impl<'p> Reading<'p> {
             context,
             scopes: vec![Scope { exact: true, ..Scope::default() }],
             loops: Vec::new(),
+            bodies: Vec::new(),
             touches: Vec::new(),
             body: Vec::new(),
             atoms: Vec::new(),
@@ -385,6 +389,7 @@ impl<'p> Reading<'p> {
                     let ends = [self.aff(lower)?, self.aff(upper)?];
                     let begins = self.begins(lower, upper, *step)?;
                     let goes_on = self.goes_on(&name, upper, *step)?;
+                    self.bodies.push(body);
                     self.loops.push(Loop {
                         name: name.clone(),
                         step: *step,

@@ -228,14 +228,6 @@ impl<'p> Lanes<'p, '_> {
         known.filter(|(cell, _)| *cell == Cell::Var(var)).any(|(_, values)| values.iter().any(partial))
     }
 
-    /// Whether different values of what a loop counts matter: it is that of a lane, or of no iname.
-    fn counts_lanes(&self, var: VarId) -> bool {
-        let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
-        meaning.is_none_or(|meaning| {
-            self.reduction.lanes.iter().chain(&self.reduction.init_lanes).any(|lane| meaning.mentions(lane))
-        })
-    }
-
     /// Calls `f` on the statements, those of loops that are unrolled with each value of their
     /// counters.
     fn walk(
@@ -265,9 +257,6 @@ impl<'p> Lanes<'p, '_> {
                         self.walk(body, f)?;
                         if sequential {
                             self.loops.pop();
-                        }
-                        if !self.counts_lanes(*var) {
-                            break;
                         }
                         at = at.saturating_add((*step).max(1));
                     }

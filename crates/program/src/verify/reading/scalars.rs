@@ -22,8 +22,11 @@ use crate::{BinOp, Destination, Leaf, LeafId, MemRef, Memory, Purpose, Stmt, Val
 pub(in crate::verify) struct OfLanes {
     pub scalar: Name,
     pub scope: ScopeId,
-    /// What has to be put in for inames to be at the first lane; `None` if that is not known.
+    /// What has to be put in for inames to be at the first lane; `None` if that is not known, or if
+    /// other lanes may get another value.
     pub first: Option<Vec<(Name, Aff)>>,
+    /// How many statements of [`Reading::done`] there are up to it.
+    pub until: usize,
 }
 
 /// What is declared of the values of an array's elements, of one of them.
@@ -62,8 +65,13 @@ impl Reading<'_> {
         }
         let name = self.scalar_of_array(element)?;
         if matches!(element.memory, Memory::Private(_)) && !element.subscripts.is_empty() {
-            let (scope, behind) = (self.scope, self.of_lanes.len());
-            self.named.push(Named::OfLanes { name: name.clone(), scope, behind });
+            self.named.push(Named::OfLanes {
+                name: name.clone(),
+                scope: self.scope,
+                behind: self.of_lanes.len(),
+                // The statement that reads it may be one of a part.
+                from: self.done.len().saturating_sub(1),
+            });
         }
         Some(name)
     }
@@ -71,22 +79,22 @@ impl Reading<'_> {
     /// Takes note of a statement that gives lanes a scalar. If it may give them different ones, that
     /// of the first lane stands for no other.
     fn give_lanes(&mut self, scalar: &Name, to: &MemRef, value: Option<&Value>) -> Result<()> {
-        let mut first = Some(Vec::new());
+        let mut first: Option<Vec<(Name, Aff)>> = Some(Vec::new());
         for subscript in &to.subscripts {
             let at = self.aff(subscript)?;
-            let own = at.as_ref().and_then(|at| {
-                let name = at.names().into_iter().next();
-                match name {
-                    Some(name) => {
-                        let rest = at.sub(&Aff::var(&name)).ok()?.as_constant()?;
-                        Some(vec![(name, Aff::constant(rest.checked_neg()?))])
-                    }
-                    None => (at.as_constant() == Some(0)).then(Vec::new),
+            let own = at.as_ref().and_then(|at| match at.names().into_iter().next() {
+                Some(lane) => {
+                    let rest = at.sub(&Aff::var(&lane)).ok()?.as_constant()?;
+                    let is_counted = self.loops_of(&|n| *n == lane).next().is_some();
+                    is_counted.then_some(Some((lane, Aff::constant(rest.checked_neg()?))))
                 }
+                None => (at.as_constant() == Some(0)).then_some(None),
             });
-            first = first.zip(own).map(|(mut all, own)| {
+            first = first.zip(own).and_then(|(mut all, own)| {
+                // No lane has two values.
+                let again = own.as_ref().is_some_and(|(lane, _)| all.iter().any(|(other, _)| other == lane));
                 all.extend(own);
-                all
+                (!again).then_some(all)
             });
         }
         if let Some(lanes) = &first
@@ -94,30 +102,46 @@ impl Reading<'_> {
         {
             first = None;
         }
-        self.of_lanes.push(OfLanes { scalar: scalar.clone(), scope: self.scope, first });
+        let (scalar, scope, until) = (scalar.clone(), self.scope, self.done.len());
+        self.of_lanes.push(OfLanes { scalar, scope, first, until });
         Ok(())
     }
 
+    /// The loops around that count an iname of this kind.
+    fn loops_of(&self, is_own: &dyn Fn(&Name) -> bool) -> impl Iterator<Item = usize> {
+        let around = self.scopes[self.scope].loops.iter().copied();
+        around.filter(move |number| self.loops[*number].inames.iter().any(is_own))
+    }
+
     /// Whether a value may differ between these lanes: it mentions one of them, or what is not known
-    /// to be the same for them.
+    /// to be the same for them, such as what their loops give a value.
     fn differs_over(&self, value: &Value, lanes: &[(Name, Aff)]) -> bool {
         let is_lane = |n: &Name| lanes.iter().any(|(lane, _)| lane == n);
+        let loops_of_lanes: Vec<usize> = self.loops_of(&is_lane).collect();
+        let given_outside = |var: VarId| {
+            let loops = self.within.get(var.0).and_then(Option::as_ref);
+            self.assigned.get(var.0) == Some(&1)
+                && loops.is_some_and(|loops| !loops.iter().any(|number| loops_of_lanes.contains(number)))
+        };
         let mut differs = false;
         value.visit(&mut |part| {
             differs |= match &part.kind {
                 ValueKind::Var(var) => match self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
-                    Some(aff) => aff.mentions_any(&is_lane),
-                    // What has been computed outside of the loops over the lanes is one value.
-                    None => {
-                        let loops = self.within.get(var.0).and_then(Option::as_ref);
-                        let of_lanes = |number: &usize| self.loops[*number].inames.iter().any(is_lane);
-                        self.assigned.get(var.0) != Some(&1)
-                            || loops.is_none_or(|loops| loops.iter().any(of_lanes))
+                    Some(aff) => {
+                        aff.mentions_any(&is_lane)
+                            || aff.mentions_any(&|n| self.data.contains(n)) && !given_outside(*var)
                     }
+                    None => !given_outside(*var),
                 },
+                // Of an element with one place for all lanes, by what is said above of its subscripts.
                 ValueKind::Load(from) => {
-                    matches!(from.memory, Memory::Private(_))
-                        && !from.subscripts.iter().all(|s| s.as_int().is_some())
+                    let mut written = false;
+                    for number in &loops_of_lanes {
+                        Stmt::visit(self.bodies[*number], &mut |s| {
+                            written |= s.written().is_some_and(|to| to.element.memory == from.memory);
+                        });
+                    }
+                    written
                 }
                 _ => false,
             };
