@@ -12,8 +12,9 @@
 //! Invariants of what is accepted:
 //!
 //! * the lanes of a warp are the threads of the block's x axis, and all of them run it (`uniform`);
-//! * the loops of the contract go from 0 to a constant; one of them, that over `k`, has the atom's
-//!   extent and occurs in no subscript of `d`, each of the others is a subscript of `d`;
+//! * the loops of the contract go from one constant to another; one of them, that over `k`, begins
+//!   at 0, has the atom's extent and occurs in no subscript of `d`; of each of the others, the number
+//!   of the iteration is a subscript of `d`;
 //! * the body consists of loads into private arrays, each element once, and then of one product in
 //!   loops; nothing but names stands between them, so that nothing changes what was loaded. A load
 //!   may fill several rows of its array, which follow each other: its loop then goes on by as many.
@@ -32,9 +33,9 @@ use loopwright_kernel_ir::{Aff, Diagnostic, Dim, HardwareAxis, Name};
 use loopwright_poly::Result;
 
 use super::reading::{AtomText, Reading, lane_of, name_of_loop};
-use crate::{Memory, Stmt, ValueKind, VarId};
+use crate::{Memory, Stmt, VarId};
 use held::{Mirror, Mirrors};
-use texts::{Contract, Found, Loads, Loop, Product, Row, Source, Touched, variables};
+use texts::{Contract, Found, Loads, Loop, Product, Row, Source, Touched, numbering};
 
 /// An element of shared or global memory.
 type Cell = (Memory, Vec<Aff>);
@@ -170,29 +171,27 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
     Ok(mirrors.note(reading, found))
 }
 
-/// For each element of `d` that a lane holds, the values of the contract's loops but that over `k`:
-/// a constant, or a variable of the product's loops.
+/// For each element of `d` that a lane holds, the values of the counters of the contract's loops but
+/// that over `k`: a constant, or the number of an iteration of a loop of the product, moved.
 struct Places {
     k: VarId,
     of_element: Vec<Vec<(VarId, Aff)>>,
 }
 
 fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
-    let Some(own) = variables(&contract.to.subscripts) else {
+    let own = contract.to.subscripts.iter().map(|s| numbering(s, &contract.loops));
+    let Some(own) = own.collect::<Option<Vec<Loop>>>() else {
         return Err("the accumulator is not that of the loops around".into());
     };
-    let mut others = contract.loops.iter().filter(|(var, _)| !own.contains(var));
-    let (Some((k, extent)), None) = (others.next(), others.next()) else {
+    let mut others = contract.loops.iter().filter(|one| !own.contains(one));
+    let (Some(k), None) = (others.next(), others.next()) else {
         return Err("not one of the loops is that over k".into());
     };
-    let distinct = own.iter().enumerate().all(|(n, var)| !own[..n].contains(var));
-    if *extent != product.atom.shape()[2] || !distinct || own.len() + 1 != contract.loops.len() {
+    let distinct = own.iter().enumerate().all(|(n, one)| !own[..n].contains(one));
+    let of_atom = k.first == 0 && k.length == product.atom.shape()[2];
+    if !of_atom || !distinct || own.len() + 1 != contract.loops.len() {
         return Err(format!("its loops are not those of `{}`", product.atom.name()));
     }
-    let extents: Vec<i64> = own
-        .iter()
-        .filter_map(|var| contract.loops.iter().find(|(v, _)| v == var).map(|(_, extent)| *extent))
-        .collect();
     let other = || "the elements of the accumulator are not those that the contract updates".to_string();
     let mut of_element = Vec::new();
     let mut seen: Vec<Vec<i64>> = Vec::new();
@@ -203,23 +202,24 @@ fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
         }
         let (mut values, mut constants, mut loops) = (Vec::new(), Vec::new(), Vec::new());
         for (axis, subscript) in element.subscripts.iter().enumerate() {
-            let value = match &subscript.kind {
-                ValueKind::Var(var) => {
-                    let number = product.loops.iter().position(|(v, _)| v == var).ok_or_else(other)?;
-                    if product.loops[number].1 != extents[axis] || loops.contains(&number) {
+            let value = match numbering(subscript, &product.loops) {
+                Some(of) => {
+                    let number = product.loops.iter().position(|one| *one == of).ok_or_else(other)?;
+                    if of.length != own[axis].length || loops.contains(&number) {
                         return Err(other());
                     }
                     loops.push(number);
-                    Aff::var(Name::new(format!("loop {number}")))
+                    Aff::var(numbered(number))
                 }
-                _ => {
-                    let value = subscript.as_int().filter(|v| (0..extents[axis]).contains(v));
+                None => {
+                    let value = subscript.as_int().filter(|v| (0..own[axis].length).contains(v));
                     let value = value.ok_or_else(other)?;
                     constants.push(value);
                     Aff::constant(value)
                 }
             };
-            values.push((own[axis], value));
+            let value = value.add_constant(own[axis].first).map_err(|e| e.to_string())?;
+            values.push((own[axis].counter, value));
         }
         if *running.get_or_insert_with(|| loops.clone()) != loops || seen.contains(&constants) {
             return Err(other());
@@ -228,9 +228,9 @@ fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
         of_element.push(values);
     }
     // Loops and constants together are all values of the contract's loops, each once.
-    let all: i64 = extents.iter().product();
+    let all: i64 = own.iter().map(|one| one.length).product();
     let running = running.unwrap_or_default();
-    let in_loops: i64 = running.iter().map(|n| product.loops[*n].1).product();
+    let in_loops: i64 = running.iter().map(|n| product.loops[*n].length).product();
     let covered = in_loops.saturating_mul(i64::try_from(seen.len()).unwrap_or(i64::MAX));
     let elements = product.atom.operand(Operand::D).elements();
     if covered != all
@@ -239,7 +239,7 @@ fn places(contract: &Contract<'_>, product: &Product<'_>) -> Found<Places> {
     {
         return Err(other());
     }
-    Ok(Places { k: *k, of_element })
+    Ok(Places { k: k.counter, of_element })
 }
 
 /// What is touched for the elements of a fragment, over the coordinates, the names around, the
@@ -283,29 +283,29 @@ fn fragment(
                 (Row::At(own), Row::At(used)) if own == used => continue,
                 // A loop of one iteration, which the contract does without.
                 (Row::Loop(own), Row::At(used)) if used.as_constant() == Some(0) => {
-                    if !load.loops.contains(&(*own, 1)) {
-                        return Err(other());
-                    }
-                    values.push((loop_name(reading, *own), Aff::constant(0)));
+                    let once = load.loops.iter().find(|one| one.counter == *own && one.length == 1);
+                    let once = once.ok_or_else(other)?;
+                    values.push((loop_name(reading, *own), Aff::constant(once.first)));
                     continue;
                 }
                 _ => return Err(other()),
             };
-            let around = load.loops.iter().position(|(var, _)| var == own).ok_or_else(other)?;
-            let number = loops.iter().position(|(var, _)| var == used).ok_or_else(other)?;
-            if load.loops[around].1 != loops[number].1 {
+            let around = load.loops.iter().position(|one| one.counter == *own).ok_or_else(other)?;
+            let number = loops.iter().position(|one| one.counter == *used).ok_or_else(other)?;
+            if load.loops[around].length != loops[number].length {
                 return Err(other());
             }
             let of_product = numbered(number);
             let mut value = Aff::var(&of_product);
             // The rows that an iteration fills follow each other in the array.
             if step > 1 && around + 1 == load.loops.len() {
-                if axis + 1 != rows.len() || load.loops[around].1 % step != 0 {
+                if axis + 1 != rows.len() || load.loops[around].length % step != 0 {
                     return Err(other());
                 }
                 value = value.scale(step).map_err(|e| e.to_string())?;
                 last = Some((of_product, step));
             }
+            let value = value.add_constant(load.loops[around].first).map_err(|e| e.to_string())?;
             values.push((loop_name(reading, *own), value));
         }
         let touch = &reading.touches[load.touch];

@@ -13,8 +13,8 @@
 //! 4. The executions that are allowed include the instances; only copies that fill their buffer and
 //!    updates of reductions may allow more. That these have no effect is *not* shown here.
 //! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
-//!    requires each of its values, except those private to a thread and those of a reduction's
-//!    state that nothing reads.
+//!    requires each of its values, except those private to a thread, those of a reduction's state
+//!    that nothing reads, and first values with which no instance goes on.
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
@@ -187,8 +187,12 @@ impl<'k> Claims<'k> {
             return Ok(Some(why));
         }
         let forgotten = self.values(&leaf.part, stated.instruction);
-        let forgotten = forgotten.difference(&claim.values.iter().copied().collect()).next().copied();
-        Ok(forgotten.map(|number| format!("does not give its value number {number}")))
+        match forgotten.difference(&claim.values.iter().copied().collect()).next() {
+            Some(number) if !self.serves_nothing(&leaf.part, stated.instruction)? => {
+                Ok(Some(format!("does not give its value number {number}")))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that reads
@@ -317,6 +321,26 @@ impl<'k> Claims<'k> {
             && !leaves().filter(of_state).any(gives)
     }
 
+    /// Whether a part gives a reduction's state its first value, and nothing goes on with that: no
+    /// update and nothing that takes the result has an instance. A scan has such a first value in
+    /// front of a loop that has no iteration.
+    fn serves_nothing(&self, part: &PartRef, instruction: &Instruction) -> Result<bool, Diagnostic> {
+        let Part::Init(n) = part.part else { return Ok(false) };
+        for other in [Part::Update(n), consumer(instruction, n)] {
+            let Some(stated) = self.stated(&PartRef { part: other, ..part.clone() })? else {
+                return Ok(false);
+            };
+            if !self.is_without_instances(&stated)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_without_instances(&self, stated: &Stated<'_>) -> Result<bool, Diagnostic> {
+        Ok(System::new(&[self.context.as_slice(), stated.instances.as_slice()].concat())?.is_empty()?)
+    }
+
     /// The numbers of the values of a part that have to be given.
     fn values(&self, part: &PartRef, instruction: &Instruction) -> BTreeSet<u8> {
         let numbers: Vec<usize> = match part.part {
@@ -352,7 +376,7 @@ impl<'k> Claims<'k> {
                 continue;
             }
             let Some(stated) = self.stated(part)? else { continue };
-            if !System::new(&[self.context.as_slice(), stated.instances.as_slice()].concat())?.is_empty()? {
+            if !self.is_without_instances(&stated)? {
                 return Ok(Some(refusal(format!("nothing in the program is of {part}"))));
             }
         }

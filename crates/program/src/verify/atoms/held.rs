@@ -174,7 +174,7 @@ impl Check<'_, '_> {
         for row in rows {
             wanted.push(match row {
                 Row::At(aff) => aff.clone(),
-                Row::Loop(var) => match self.loops.iter().position(|(own, _)| own == var) {
+                Row::Loop(var) => match self.loops.iter().position(|one| one.counter == *var) {
                     Some(number) => Aff::var(numbered(number)),
                     None => return Ok(Err(format!("the rows of the fragment `{name}` are not its loops'"))),
                 },
@@ -278,35 +278,33 @@ fn numbers(
     let mut used = Vec::new();
     let mut digit = 0;
     for (axis, (value, aff)) in mirror.axes.iter().zip(copy.to.subscripts.iter().zip(&copy.to.cell)) {
-        let own = match value.kind {
-            ValueKind::Var(var) => copy.loops.iter().find(|(own, _)| *own == var).copied(),
-            _ => None,
-        };
-        if let Some((var, _)) = own {
-            if used.contains(&var) {
+        let own = texts::numbering(value, &copy.loops);
+        if let Some(Loop { counter, .. }) = own {
+            if used.contains(&counter) {
                 return Err(other());
             }
-            used.push(var);
+            used.push(counter);
         }
+        let moved = |by: Aff, own: Loop| by.add_constant(own.first).map_err(|e| e.to_string());
         match (axis, own) {
-            (Axis::Row, Some((var, length))) => {
-                let value = Aff::var(numbered(loops.len()));
-                of_element.iter_mut().for_each(|own| own.push((var, value.clone())));
-                loops.push((var, length));
-                rows.push(Row::Loop(var));
+            (Axis::Row, Some(own)) => {
+                let value = moved(Aff::var(numbered(loops.len())), own)?;
+                of_element.iter_mut().for_each(|values| values.push((own.counter, value.clone())));
+                loops.push(own);
+                rows.push(Row::Loop(own.counter));
             }
             (Axis::Row, None) => {
                 let at = aff.clone().filter(|at| is_of_warp(reading, at)).ok_or_else(other)?;
                 rows.push(Row::At(at));
             }
-            (Axis::Digit, Some((var, length))) => {
-                for (own, digits) in of_element.iter_mut().zip(&mirror.digits) {
-                    let value = digits.get(digit).copied().filter(|v| (0..length).contains(v));
-                    own.push((var, Aff::constant(value.ok_or_else(other)?)));
+            (Axis::Digit, Some(own)) => {
+                for (values, digits) in of_element.iter_mut().zip(&mirror.digits) {
+                    let value = digits.get(digit).copied().filter(|v| (0..own.length).contains(v));
+                    values.push((own.counter, moved(Aff::constant(value.ok_or_else(other)?), own)?));
                 }
                 digit += 1;
             }
-            (Axis::K, Some((var, length))) if length == extent => k = Some(var),
+            (Axis::K, Some(Loop { counter, first: 0, length })) if length == extent => k = Some(counter),
             (Axis::Digit | Axis::K, _) => return Err(other()),
         }
     }

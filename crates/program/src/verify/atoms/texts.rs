@@ -11,8 +11,15 @@ use crate::{
     verify::reading::{AtomText, Reading, TouchId},
 };
 
-/// The counter of a loop that goes from 0 on, and its number of iterations.
-pub(super) type Loop = (VarId, i64);
+/// A loop between two constants: its iterations have numbers from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Loop {
+    pub counter: VarId,
+    /// The counter's first value.
+    pub first: i64,
+    /// The number of its values.
+    pub length: i64,
+}
 
 /// The loops around a statement, outermost first.
 pub(super) type Loops = Vec<Loop>;
@@ -49,7 +56,7 @@ pub(super) struct Copy<'p> {
 /// A subscript that numbers rows of a private array.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Row {
-    /// The counter of a loop around.
+    /// The number of the iteration of a loop around, which this is the counter of.
     Loop(VarId),
     /// A function of names around the atom.
     At(Aff),
@@ -105,15 +112,32 @@ pub(super) struct Product<'p> {
     pub factors: [(Memory, Vec<Row>); 2],
 }
 
-/// A loop that goes from 0 to a constant, by how much its counter grows, and its body; `None` of
-/// another statement.
+/// The loop of which a value is the number of the iteration: its counter, less the first value.
+pub(super) fn numbering(value: &Value, loops: &[Loop]) -> Option<Loop> {
+    let (counter, less) = match &value.kind {
+        ValueKind::Var(counter) => (*counter, 0),
+        ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+            let ValueKind::Var(counter) = a.kind else { return None };
+            let by = b.as_int()?;
+            (counter, if *op == BinOp::Sub { by } else { by.checked_neg()? })
+        }
+        _ => return None,
+    };
+    loops.iter().find(|own| own.counter == counter && own.first == less).copied()
+}
+
+/// A loop between two constants, by how much its counter grows, and its body; `None` of another
+/// statement.
 fn stepped(stmt: &Stmt) -> Found<Option<(Loop, i64, &[Stmt])>> {
     let Stmt::For { var, lower, upper, step: Step::Add(step @ 1..), body, .. } = stmt else {
         return Ok(None);
     };
     match (lower.as_int(), upper.as_int()) {
-        (Some(0), Some(end @ 1..)) => Ok(Some(((*var, end), *step, body))),
-        _ => Err("a loop does not go from 0 to a constant".into()),
+        (Some(first), Some(end)) if first < end && (first == 0 || *step == 1) => {
+            let length = end.checked_sub(first).ok_or("a loop is too long")?;
+            Ok(Some((Loop { counter: *var, first, length }, *step, body)))
+        }
+        _ => Err("a loop does not go from one constant to another".into()),
     }
 }
 
@@ -242,14 +266,6 @@ pub(super) fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<
     Ok(Contract { loops, to, factors, types, conversions: [by_x, by_y] })
 }
 
-pub(super) fn variables(subscripts: &[Value]) -> Option<Vec<VarId>> {
-    let variable = |s: &Value| match s.kind {
-        ValueKind::Var(var) => Some(var),
-        _ => None,
-    };
-    subscripts.iter().map(variable).collect()
-}
-
 /// The rows of an array that these subscripts but the last one number, and the last one.
 fn rows<'e>(
     reading: &Reading<'_>,
@@ -264,9 +280,9 @@ fn rows<'e>(
     };
     let mut rows = Vec::new();
     for (value, aff) in before.iter().zip(touched.cell) {
-        rows.push(match (&value.kind, aff) {
-            (ValueKind::Var(var), _) if loops.iter().any(|(own, _)| own == var) => Row::Loop(*var),
-            (_, Some(aff)) => Row::At(aff),
+        rows.push(match (numbering(value, loops), aff) {
+            (Some(own), _) => Row::Loop(own.counter),
+            (None, Some(aff)) => Row::At(aff),
             _ => return Err("the rows of a fragment are not numbered by affine functions".into()),
         });
     }
