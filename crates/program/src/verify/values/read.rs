@@ -185,3 +185,6 @@ fn range_of(
     }
     Some((low, high))
 }
+
+#[cfg(test)]
+mod tests;
