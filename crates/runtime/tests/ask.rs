@@ -47,6 +47,8 @@ fn shapes_and_types_follow_from_what_is_given() {
     assert_eq!(known.arrays, expected);
     assert_eq!(known.types, BTreeMap::from([(Name::new("T"), DType::F16)]));
     assert_eq!(known.integers, BTreeMap::from([(Name::new("m"), 7), (Name::new("n"), 5)]));
+    let other = args.clone().scalar("l", 1);
+    assert_eq!(expected_arrays(&kernel, &other).unwrap_err().code, "unknown-argument");
     // A length that nothing determines.
     assert_eq!(expected_arrays(&kernel, &Args::new().tensor("x", &x)).unwrap_err().code, "missing-argument");
 }

@@ -110,12 +110,16 @@ fn on_gpu(
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 28] = [
+    let tests: [Test; 29] = [
         ("a_sum_is_right", arguments::a_sum_is_right),
         ("wrong_arguments_are_refused", arguments::wrong_arguments_are_refused),
         (
             "subscripts_that_were_only_tried_are_checked",
             arguments::subscripts_that_were_only_tried_are_checked,
+        ),
+        (
+            "an_array_that_is_updated_is_not_made_for_the_caller",
+            arguments::an_array_that_is_updated_is_not_made_for_the_caller,
         ),
         (
             "numbers_that_no_shape_tells_have_to_be_given",

@@ -96,6 +96,20 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     )
 }
 
+pub(super) fn an_array_that_is_updated_is_not_made_for_the_caller(device: &Device) -> Outcome {
+    let text = "kernel count(x: i32[64], y: i32[8])\n\
+                fact 0 <= x < 8\n\
+                domain { [i] : 0 <= i < 64 }\n\
+                y[x[i]] += 1\n";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let args = Args::new().tensor("x", &ok(Tensor::zeros(&[64], DType::I32))?);
+    refused(
+        compiled.bind(&args),
+        "error[missing-argument]: argument `y` of `count` is missing\n  help: pass an array of i32[8]: the \
+         kernel writes it, and reads it too",
+    )
+}
+
 pub(super) fn numbers_that_no_shape_tells_have_to_be_given(device: &Device) -> Outcome {
     let text = "
 kernel scale(x: f32[n + 1], y: f32[n + 1], a: f32, n: i32)
@@ -274,7 +288,7 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
     let bound = "kernel k(x: f32[64], y: f32[64], a: u64)\n\
                  domain { [i] : 0 <= i < 64 and i < a }\n\
                  y[i] = x[i]\n";
-    let x = ok(Tensor::zeros(&[64], DType::F32))?;
+    let (x, zeros) = (ok(Tensor::zeros(&[64], DType::F32))?, ok(Tensor::zeros(&[64], DType::I32))?);
     let args = |a: u64| Args::new().tensor("x", &x).scalar("a", a);
     let help = "bounds, subscripts and assumptions are signed 64-bit numbers: pass `a` below 2^63";
     refused(
@@ -295,6 +309,15 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
             assert_eq!(compiled.bind(&args(a)).map(drop).unwrap_err().code, "scalar-range", "{text}");
         }
     }
+    // One of two numbers, in the declared range of data.
+    let range = "kernel k(x: i32[64], y: f32[64], a: u64, b: u64)\n\
+                 fact 0 <= x < a\n\
+                 domain { [i] : 0 <= i < 64 }\n\
+                 y[i] = cast(f32, x[i])\n";
+    let compiled = ok(device.compile(&elementwise(range)))?;
+    let args = |a: u64| Args::new().tensor("x", &zeros).scalar("a", a).scalar("b", 1);
+    assert_eq!(compiled.bind(&args(1 << 63)).map(drop).unwrap_err().code, "scalar-range");
+    ok(compiled.bind(&args(64)))?;
     // A value is not a bound.
     let value = "kernel k(x: u64[64], y: u64[64], a: u64)\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] + a\n";
     let x = ok(Tensor::zeros(&[64], DType::U64))?;

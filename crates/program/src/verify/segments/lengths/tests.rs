@@ -89,3 +89,20 @@ fn no_more_steps_are_run_than_there_may_be() {
         }
     }
 }
+
+/// Blocks of two tiles: as many as one warp cannot join four of for each lane, some within one
+/// segment, with short segments between.
+#[test]
+fn segments_go_through_one_block_and_through_several() {
+    let block = 2 * TILE;
+    let many: Vec<Lengths> = cases(nest(64, 1), 32).into_iter().filter(|case| case.before == 1).collect();
+    let [many] = &many[..] else { panic!("not one case") };
+    let found = segments(many);
+    assert!(found.last().is_some_and(|s| s.end > 4 * 32 * block), "a warp could join all blocks");
+    let whole = |s: &Segment| s.points / block - (s.first + block - 1) / block;
+    assert!(found.iter().any(|s| whole(s) == 1), "no segment has one block for itself");
+    assert!(found.iter().any(|s| whole(s) >= 4), "no segment has several blocks for itself");
+    let longs: Vec<usize> =
+        found.iter().enumerate().filter(|(_, s)| whole(s) >= 1).map(|(number, _)| number).collect();
+    assert!(longs.windows(2).any(|two| two[1] > two[0] + 1), "long segments follow each other");
+}

@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::DType;
 
-use super::{Num, binary, unary};
+use super::{Num, binary, cast, unary};
 use crate::{BinOp, UnOp};
 
 /// Of a value whose bits have all been shifted out, its sign is left, if it is shifted to the
@@ -28,4 +28,78 @@ fn a_negation_turns_the_sign_and_wraps_at_the_least_integer() {
     assert_eq!(negative(DType::I8, Num::Int(-128)), Num::Int(-128));
     assert_eq!(negative(DType::U8, Num::Int(1)), Num::Int(255));
     assert_eq!(negative(DType::I32, Num::Nothing), Num::Nothing);
+}
+
+/// What Rust's own arithmetic of a type makes of two numbers.
+macro_rules! of_type {
+    ($dtype:expr, $t:ty) => {
+        for (a, b) in (<$t>::MIN..=<$t>::MAX).flat_map(|a| (<$t>::MIN..=<$t>::MAX).map(move |b| (a, b))) {
+            let floor = (f64::from(a) / f64::from(b)).floor();
+            let modulus = f64::from(a) - f64::from(b) * floor;
+            let by = u32::try_from(b).unwrap_or(u32::MAX);
+            let some = |v: $t| Some(i64::from(v));
+            let is = |truth: bool| Some(i64::from(truth));
+            let divided = |v: f64| (b != 0).then_some(i64::from(v as i16 as $t));
+            for (op, expected) in [
+                (BinOp::Add, some(a.wrapping_add(b))),
+                (BinOp::Sub, some(a.wrapping_sub(b))),
+                (BinOp::Mul, some(a.wrapping_mul(b))),
+                (BinOp::FloorDiv, divided(floor)),
+                (BinOp::FloorMod, divided(modulus)),
+                (BinOp::TruncDiv, (b != 0).then(|| a.wrapping_div(b).into())),
+                (BinOp::TruncRem, (b != 0).then(|| a.wrapping_rem(b).into())),
+                (BinOp::Min, some(a.min(b))),
+                (BinOp::Max, some(a.max(b))),
+                (BinOp::And, is(a != 0 && b != 0)),
+                (BinOp::Or, is(a != 0 || b != 0)),
+                (BinOp::BitAnd, some(a & b)),
+                (BinOp::BitOr, some(a | b)),
+                (BinOp::BitXor, some(a ^ b)),
+                (BinOp::Shl, some(a.checked_shl(by).unwrap_or(0))),
+                (BinOp::Shr, some(a.checked_shr(by).unwrap_or(a >> 7 >> 1))),
+                (BinOp::Lt, is(a < b)),
+                (BinOp::Le, is(a <= b)),
+                (BinOp::Gt, is(a > b)),
+                (BinOp::Ge, is(a >= b)),
+                (BinOp::Eq, is(a == b)),
+                (BinOp::Ne, is(a != b)),
+            ] {
+                let found = binary(op, $dtype, Num::Int(a.into()), Num::Int(b.into()));
+                assert_eq!(found.int(), expected, "{op:?} of {a} and {b} in {:?}", $dtype);
+            }
+        }
+        for a in <$t>::MIN..=<$t>::MAX {
+            let of = |op| unary(op, $dtype, Num::Int(a.into())).int();
+            assert_eq!(of(UnOp::Neg), Some(a.wrapping_neg().into()));
+            assert_eq!(of(UnOp::BitNot), Some((!a).into()));
+            assert_eq!(of(UnOp::Not), Some((a == 0).into()));
+            for (to, expected) in [
+                (DType::I8, i64::from(a as i8)),
+                (DType::U8, i64::from(a as u8)),
+                (DType::U16, i64::from(a as u16)),
+                (DType::U32, i64::from(a as u32)),
+                (DType::I64, i64::from(a)),
+                (DType::Bool, i64::from(a != 0)),
+            ] {
+                assert_eq!(cast($dtype, to, Num::Int(a.into())), Num::Int(expected), "{a} as {to:?}");
+            }
+            assert_eq!(cast($dtype, DType::F32, Num::Int(a.into())), Num::Float(a.into()));
+        }
+    };
+}
+
+#[test]
+fn operations_on_bytes_are_those_of_the_type() {
+    of_type!(DType::I8, i8);
+    of_type!(DType::U8, u8);
+}
+
+#[test]
+fn of_64_bits_without_a_sign_the_greatest_is_no_negative_number() {
+    let of = |op, a: u64, b: u64| binary(op, DType::U64, Num::Int(a as i64), Num::Int(b as i64)).int();
+    assert_eq!(of(BinOp::Lt, u64::MAX, 1), Some(0));
+    assert_eq!(of(BinOp::Max, u64::MAX, 1), Some(u64::MAX as i64));
+    assert_eq!(of(BinOp::FloorDiv, u64::MAX, 2), Some(i64::MAX));
+    assert_eq!(of(BinOp::Shr, u64::MAX, 1), Some(i64::MAX));
+    assert_eq!(of(BinOp::Mul, u64::MAX, u64::MAX), Some(1));
 }
