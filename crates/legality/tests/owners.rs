@@ -82,3 +82,43 @@ fn rounds_with_cells_of_their_own_may_be_exchanged() {
         assert_eq!(diagonals(tag), "order", "{tag}");
     }
 }
+
+/// Each round of `t` begins the bins from 0 to 7 anew and counts into those that data name, of
+/// which these facts are declared; the other bins are begun once.
+fn bins(facts: &str) -> String {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "\
+kernel count(p: i32[n, 4], q: i32[n, 4], y: i32[n], n: i32)
+assume 1 <= n <= 64
+{facts}domain {{ [t] : 0 <= t < n }}
+domain {{ [b] : 0 <= b < 8 }}
+domain {{ [c] : 8 <= c < 16 }}
+domain {{ [i] : 0 <= i < 4 }}
+temp h: i32[16] private
+{tag}h[c] = 0 {{id=once, inames=c}}
+h[b] = 0 {{id=begin, inames=t:b}}
+h[p[t, i]] += q[t, i] {{id=add, inames=t:i}}
+y[t] = h[p[t, 0]] + q[t, 0] {{id=read, inames=t}}
+tree {{
+for c {{
+once
+}}
+{tree}}}
+"
+        )
+    };
+    let leaves = "for b {\nbegin\n}\nfor i {\nadd\n}\nread\n";
+    verdict(&kernel("tag t: thread.x\n", leaves), &kernel("", &format!("for t {{\n{leaves}}}\n")))
+}
+
+/// The declared range of the array that a subscript is read from says which cells that may be; that
+/// of another array does not.
+#[test]
+fn an_element_that_data_name_is_one_of_the_declared_range() {
+    assert_eq!(bins("fact 0 <= p < 8\n"), "order");
+    assert_eq!(bins("fact 0 <= p < 8\nfact 0 <= q < 16\n"), "order");
+    for facts in ["fact 0 <= p < 9\n", "fact 0 <= p < 16\nfact 0 <= q < 8\n"] {
+        assert_eq!(bins(facts), "no proof", "{facts}");
+    }
+}
