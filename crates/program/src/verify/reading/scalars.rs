@@ -6,6 +6,11 @@
 //! before: variables that were computed from it are not followed any more ([`Reading::renew`]), and
 //! a guard or a loop around the statement that speaks of it is a finding.
 //!
+//! Where each lane of a thread is given such a scalar, that of the first lane is read for all of them
+//! ([`Named::OfLanes`]). So the statement that has given it last has to give all lanes one value
+//! ([`Reading::give_lanes`]), the first lane where the scalar is read, and each lane that runs a part
+//! by it.
+//!
 //! What the operation or the declared range of the array says of the value is known wherever it
 //! holds for each statement that gives the scalar one ([`Reading::facts`]).
 
