@@ -17,9 +17,11 @@ step! {
     ///
     /// # Legality
     ///
-    /// The temporaries have the same type, shape, layout and address space. The step is legal if no
-    /// value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of
-    /// them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
+    /// The temporaries have the same type, address space and number of axes, and the first one is at
+    /// least as long as the others on each axis. It keeps its layout, in which the cells of the others
+    /// lie from then on; [`MapArray`](crate::MapArray) gives a temporary another shape before. The step
+    /// is legal if no value is overwritten before its last read: { w -> r, v : r reads what w wrote into
+    /// one of them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
     /// share the storage.
     ///
     /// In text: `alias_temporaries([a, b])`.
@@ -103,17 +105,33 @@ impl Transform for AliasTemporaries {
             }
             let Some(other) = kernel.temporary(name) else { continue };
             let differs = [
-                ("type", storage.dtype != other.dtype),
-                ("address space", storage.space != other.space),
-                ("layout", storage.layout != other.layout),
-                ("shape", storage.axes != other.axes || storage.order != other.order),
+                ("types", storage.dtype != other.dtype),
+                ("address spaces", storage.space != other.space),
+                ("numbers of axes", storage.axes.len() != other.axes.len()),
             ];
             if let Some((what, _)) = differs.iter().find(|(_, d)| *d) {
                 return Err(Diagnostic::new(
                     "storage-differs",
-                    format!("`{first}` and `{name}` cannot share storage: their {what} differs"),
+                    format!("`{first}` and `{name}` cannot share storage: their {what} differ"),
                 )
-                .help("give them the same shape and address space first"));
+                .help("give them the same type, address space and number of axes first"));
+            }
+            for (n, (own, its)) in storage.axes.iter().zip(&other.axes).enumerate() {
+                let constant = |e: &Expr| e.to_aff().and_then(|f| f.as_constant());
+                let longer = match (constant(&own.length), constant(&its.length)) {
+                    (Some(own), Some(its)) => own >= its,
+                    _ => own.length == its.length,
+                };
+                if !longer {
+                    return Err(Diagnostic::new(
+                        "storage-differs",
+                        format!(
+                            "`{name}` does not fit into `{first}`: it is {} long on axis {n}, and `{first}` {}",
+                            its.length, own.length
+                        ),
+                    )
+                    .help("name the larger one first; `map_array` gives a temporary another shape"));
+                }
             }
         }
         let renamed = |n: &Name| others.contains(n);
