@@ -43,9 +43,9 @@ fn sizes(values: &[(&str, i64)]) -> BTreeMap<Name, i64> {
 /// Two warps, whole tiles and partial ones, factors copied to shared memory by vectors.
 fn shared(types: [&str; 3], atom: &str, [m, n, k]: [i64; 3]) -> (String, String) {
     let [of_a, of_b, of_sums] = types;
-    let rounded = of_a == "f32";
-    let factor = |access: &str| match (rounded, of_a == of_sums) {
-        (true, _) => format!("to_tf32({access})"),
+    let rounded = library(atom).and_then(|atom| atom.conversion().cloned());
+    let factor = |access: &str| match (&rounded, of_a == of_sums) {
+        (Some(function), _) => format!("{function}({access})"),
         (_, true) => access.to_string(),
         _ => format!("cast({of_sums}, {access})"),
     };

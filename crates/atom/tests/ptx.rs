@@ -69,17 +69,32 @@ fn double_precision_k4() {
 
 #[test]
 fn tf32() {
-    // a: row = groupID for i in 0, 2, else groupID + 8; col = t, + 4 for i >= 2.
-    holds("mma_m16n8k8_tf32", Operand::A, 4, |g, t, i| {
-        (if i % 2 == 0 { g } else { g + 8 }, if i < 2 { t } else { t + 4 })
-    });
-    // b: row (k) = t, + 4 for i = 1; col (n) = groupID. Ours is (n, k).
-    holds("mma_m16n8k8_tf32", Operand::B, 2, |g, t, i| (g, if i == 0 { t } else { t + 4 }));
-    // a: row = groupID, + 8 for i = 1; col = t.
-    holds("mma_m16n8k4_tf32", Operand::A, 2, |g, t, i| (if i == 0 { g } else { g + 8 }, t));
-    holds("mma_m16n8k4_tf32", Operand::B, 1, |g, t, _| (g, t));
-    for name in ["mma_m16n8k8_tf32", "mma_m16n8k4_tf32"] {
+    for name in ["mma_m16n8k8_tf32", "mma_m16n8k8_tf32_truncated"] {
+        // a: row = groupID for i in 0, 2, else groupID + 8; col = t, + 4 for i >= 2.
+        holds(name, Operand::A, 4, |g, t, i| {
+            (if i % 2 == 0 { g } else { g + 8 }, if i < 2 { t } else { t + 4 })
+        });
+        // b: row (k) = t, + 4 for i = 1; col (n) = groupID. Ours is (n, k).
+        holds(name, Operand::B, 2, |g, t, i| (g, if i == 0 { t } else { t + 4 }));
         holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+    for name in ["mma_m16n8k4_tf32", "mma_m16n8k4_tf32_truncated"] {
+        // a: row = groupID, + 8 for i = 1; col = t.
+        holds(name, Operand::A, 2, |g, t, i| (if i == 0 { g } else { g + 8 }, t));
+        holds(name, Operand::B, 1, |g, t, _| (g, t));
+        holds(name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+    }
+}
+
+#[test]
+fn large_boxes_of_f64() {
+    // a: row = groupID for even i, else groupID + 8; col = t + 4*(i / 2). b: row (k) = t + 4*i. All
+    // sizes have the results of the others.
+    for (k, elements) in [(16, 8), (8, 4), (4, 2)] {
+        let name = format!("mma_m16n8k{k}_f64");
+        holds(&name, Operand::A, elements, |g, t, i| (if i % 2 == 0 { g } else { g + 8 }, t + 4 * (i / 2)));
+        holds(&name, Operand::B, elements / 2, |g, t, i| (g, t + 4 * i));
+        holds(&name, Operand::D, 4, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
     }
 }
 
@@ -99,6 +114,11 @@ fn every_atom_is_held_to_a_formula() {
         "mma_m16n8k16_f16_f16",
         "mma_m16n8k8_tf32",
         "mma_m16n8k4_tf32",
+        "mma_m16n8k8_tf32_truncated",
+        "mma_m16n8k4_tf32_truncated",
+        "mma_m16n8k16_f64",
+        "mma_m16n8k8_f64",
+        "mma_m16n8k4_f64",
     ];
     assert_eq!(all().iter().map(|atom| atom.name().as_str()).collect::<Vec<_>>(), tested);
 }
@@ -154,13 +174,15 @@ atom own {
             "d: f64",
             "d: f32",
             "line 6 of the atoms: `own` cannot add products of f64 and f64 in f32: there are f16 in f32 and f16, \
-             bf16 in f32, i8 and u8 in i32, f64 in f64, and `to_tf32` of f32 in f32",
+             bf16 in f32, i8 and u8 in i32, f64 in f64, and `to_tf32` or \
+             `truncate_to_tf32` of f32 in f32",
         ),
         (
             "a[m, k] * b[n, k]",
             "a[k, m] * b[n, k]",
             "line 2 of the atoms: `d[m, n] += a[k, m] * b[n, k]` is no meaning of an atom: that is \
-             `d[m, n] += a[m, k] * b[n, k]` or `d[m, n] += to_tf32(a[m, k]) * to_tf32(b[n, k])`",
+             `d[m, n] += a[m, k] * b[n, k]` or `d[m, n] += to_tf32(a[m, k]) * to_tf32(b[n, k])` or \
+             `d[m, n] += truncate_to_tf32(a[m, k]) * truncate_to_tf32(b[n, k])`",
         ),
         ("since sm_80", "since sm_80\n    since sm_90", "line 9 of the atoms: a second line `since`"),
         (

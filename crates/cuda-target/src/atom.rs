@@ -149,7 +149,7 @@ pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
         let word = word(placement.dtype);
         match atom.conversion() {
             None => format!("    const {word} *{name}_words = reinterpret_cast<const {word} *>({name});\n"),
-            Some(_) => rounding(name, count),
+            Some(function) => rounding(name, count, function),
         }
     });
     format!(
@@ -178,13 +178,18 @@ pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
     )
 }
 
-/// The lines that round the elements of a fragment to tf32.
-fn rounding(name: &str, count: i64) -> String {
+/// The lines that round the elements of a fragment to tf32, by this function of kernels.
+fn rounding(name: &str, count: i64, function: &str) -> String {
+    // The instruction does not look at the bits that truncation clears, and the compiler knows.
+    let rounded = match function {
+        "truncate_to_tf32" => format!("{name}_words[w] = __float_as_uint({name}[w]) & 0xffffe000u;"),
+        _ => format!("asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"({name}_words[w]) : \"f\"({name}[w]));"),
+    };
     format!(
         "    unsigned int {name}_words[{count}];\n    \
              #pragma unroll\n    \
              for (int w = 0; w < {count}; ++w) {{\n        \
-                 asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"({name}_words[w]) : \"f\"({name}[w]));\n    \
+                 {rounded}\n    \
              }}\n"
     )
 }

@@ -304,8 +304,8 @@ impl Context<'_> {
                 let function = self.needs.helper("absolute", t);
                 Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
             }
-            ("to_tf32", t @ (DType::F32 | DType::F64)) => {
-                let function = self.needs.helper("to_tf32", t);
+            (rounding @ ("to_tf32" | "truncate_to_tf32"), t @ (DType::F32 | DType::F64)) => {
+                let function = self.needs.helper(rounding, t);
                 Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
             }
             (_, DType::F32 | DType::F64) => {

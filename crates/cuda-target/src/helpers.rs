@@ -125,6 +125,14 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
             "    const bool finite = (bits & 0x7f800000u) != 0x7f800000u;".into(),
             "    return finite ? __uint_as_float((bits + 0x1000u) & 0xffffe000u) : x;".into(),
         ],
+        "truncate_to_tf32" => vec![
+            "// The next value toward zero with 10 bits of fraction.".into(),
+            head(&format!("const {t} a")),
+            match dtype {
+                DType::F32 => "    return __uint_as_float(__float_as_uint(a) & 0xffffe000u);".into(),
+                _ => "    return __uint_as_float(__float_as_uint((float)a) & 0xffffe000u);".into(),
+            },
+        ],
         "shift_left" => vec![
             "// A shift by less than 0 or by all bits moves every bit out.".into(),
             head(&two),

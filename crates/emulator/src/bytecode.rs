@@ -103,6 +103,7 @@ pub(crate) enum MathFn {
     Fma,
     Copysign,
     ToTf32,
+    TruncateToTf32,
 }
 
 /// The step value that halves the counter.

@@ -50,6 +50,7 @@ fn math_fn(name: &Name) -> Option<MathFn> {
         "fma" => MathFn::Fma,
         "copysign" => MathFn::Copysign,
         "to_tf32" => MathFn::ToTf32,
+        "truncate_to_tf32" => MathFn::TruncateToTf32,
         _ => return None,
     })
 }

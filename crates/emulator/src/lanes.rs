@@ -438,6 +438,8 @@ macro_rules! math {
                 MathFn::Copysign => a.copysign(b),
                 #[allow(clippy::unnecessary_cast, reason = "one of the two types is f32")]
                 MathFn::ToTf32 => arithmetic::to_tf32(a as f32).into(),
+                #[allow(clippy::unnecessary_cast, reason = "one of the two types is f32")]
+                MathFn::TruncateToTf32 => arithmetic::truncate_to_tf32(a as f32).into(),
             }
         }
     };

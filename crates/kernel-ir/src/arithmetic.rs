@@ -138,6 +138,12 @@ pub fn to_tf32(x: f32) -> f32 {
     if x.is_finite() { f32::from_bits((x.to_bits() + 0x1000) & !0x1fff) } else { x }
 }
 
+/// The value with 10 bits of fraction, the tf32 of tensor cores, that is nearest to an f32 toward zero:
+/// the last 13 bits are cleared. An infinity if the payload of a NaN is in those bits alone.
+pub fn truncate_to_tf32(x: f32) -> f32 {
+    f32::from_bits(x.to_bits() & !0x1fff)
+}
+
 /// A library function of numbers of one type.
 ///
 /// Errors: `type` for a function that is unknown or that numbers of this type do not have.
@@ -209,6 +215,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "fma" => a.mul_add(b, c),
         "copysign" => a.copysign(b),
         "to_tf32" => f64::from(to_tf32(a as f32)),
+        "truncate_to_tf32" => f64::from(truncate_to_tf32(a as f32)),
         _ => return Err(no_meaning(name)),
     };
     Ok(Number::F64(result).cast(dtype))

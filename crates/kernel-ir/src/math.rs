@@ -67,6 +67,7 @@ pub const MATH_FUNCTIONS: &[MathFunction] = &[
     float("fma", 3),
     float("copysign", 2),
     float("to_tf32", 1),
+    float("truncate_to_tf32", 1),
 ];
 
 /// The math function of this name.

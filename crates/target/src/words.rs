@@ -169,6 +169,7 @@ pub(crate) const HELPERS: &[&str] = &[
     "to_unsigned_char",
     "to_unsigned_long",
     "to_unsigned_short",
+    "truncate_to_tf32",
     "wait_copies",
     "wait_for_launch_ahead",
 ];

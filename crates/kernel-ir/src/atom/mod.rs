@@ -116,7 +116,7 @@ impl Atom {
     }
 
     /// The function of the library that rounds both factors before they are multiplied, if the
-    /// meaning has one: `to_tf32`.
+    /// meaning has one: `to_tf32` or `truncate_to_tf32`.
     pub fn conversion(&self) -> Option<&Name> {
         self.conversion.as_ref()
     }

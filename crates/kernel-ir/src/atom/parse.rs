@@ -79,9 +79,10 @@ pub fn parse_atoms(text: &str) -> Result<Vec<Atom>, Diagnostic> {
 }
 
 /// The meanings that there are: a product, of what both factors are or of what they are rounded to.
-const MEANINGS: [(&str, Option<&str>); 2] = [
+const MEANINGS: [(&str, Option<&str>); 3] = [
     ("d[m, n] += a[m, k] * b[n, k]", None),
     ("d[m, n] += to_tf32(a[m, k]) * to_tf32(b[n, k])", Some("to_tf32")),
+    ("d[m, n] += truncate_to_tf32(a[m, k]) * truncate_to_tf32(b[n, k])", Some("truncate_to_tf32")),
 ];
 
 fn put<T>(slot: &mut Option<Line<T>>, value: T, span: &Range<usize>, line: &str) -> Result<(), WrongAtom> {
@@ -183,7 +184,7 @@ impl Atom {
         if !adds(conversion.as_deref(), a.dtype, b.dtype, d.dtype) {
             let what = format!(
                 "`{name}` cannot add products of {} and {} in {}{}: there are f16 in f32 and f16, bf16 in \
-                 f32, i8 and u8 in i32, f64 in f64, and `to_tf32` of f32 in f32",
+                 f32, i8 and u8 in i32, f64 in f64, and `to_tf32` or `truncate_to_tf32` of f32 in f32",
                 a.dtype,
                 b.dtype,
                 d.dtype,
@@ -218,7 +219,7 @@ fn adds(conversion: Option<&str>, a: DType, b: DType, d: DType) -> bool {
         (None, DType::F16, DType::F16, DType::F32 | DType::F16)
         | (None, DType::BF16, DType::BF16, DType::F32)
         | (None, DType::F64, DType::F64, DType::F64)
-        | (Some("to_tf32"), DType::F32, DType::F32, DType::F32) => true,
+        | (Some("to_tf32" | "truncate_to_tf32"), DType::F32, DType::F32, DType::F32) => true,
         (None, a, b, DType::I32) => byte(a) && byte(b),
         (None, a, b, DType::F32) => float8(a) && float8(b),
         _ => false,

@@ -434,6 +434,7 @@ fn constant(e: &Expr, read: Option<f64>, name: &dyn Fn(&Name) -> Option<f64>) ->
             ("lowest", []) => Some(f64::NEG_INFINITY),
             ("highest", []) => Some(f64::INFINITY),
             ("to_tf32", [a]) => Some(arithmetic::to_tf32(of(a)? as f32).into()),
+            ("truncate_to_tf32", [a]) => Some(arithmetic::truncate_to_tf32(of(a)? as f32).into()),
             _ => None,
         },
         _ => None,

@@ -825,9 +825,11 @@ class Steps:
         Legality
         --------
 
-        The temporaries have the same type, shape, layout and address space. The step is legal if no
-        value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of
-        them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
+        The temporaries have the same type, address space and number of axes, and the first one is at
+        least as long as the others on each axis. It keeps its layout, in which the cells of the others
+        lie from then on; `map_array` gives a temporary another shape before. The step
+        is legal if no value is overwritten before its last read: { w -> r, v : r reads what w wrote into
+        one of them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
         share the storage.
 
         In text: `alias_temporaries([a, b])`.
@@ -1398,9 +1400,10 @@ class Steps:
         Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
         `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
         (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
-        `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes,
-        in `i32`), `mma_m8n8k4_f64`; from sm_80 on. A kernel's text may declare others
-        (`atom NAME { ... }`).
+        `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`, which
+        costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
+        `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and `mma_m16n8k16_f64`, from
+        sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
 
         Legality
         --------

@@ -512,6 +512,16 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
             let unit = 2f64.powi(exponent - 10);
             if a.is_finite() { f64::from(((a / unit).round() * unit) as f32) } else { a }
         }
+        // Its payload decides whether it stays one.
+        ("truncate_to_tf32", [a]) if a.is_nan() => {
+            return Err(Stop::Unsaid("the payload of a NaN".into()));
+        }
+        ("truncate_to_tf32", [a]) => {
+            let a = f64::from(*a as f32);
+            let exponent = if a == 0.0 { -126 } else { (a.abs().log2().floor() as i32).max(-126) };
+            let unit = 2f64.powi(exponent - 10);
+            if a.is_finite() { (a / unit).trunc() * unit } else { a }
+        }
         ("fmod", [a, b]) => a % b,
         // With 53 bits, which is more than twice the 24 of f32 plus two, a square root may be
         // rounded twice.

@@ -455,7 +455,9 @@ impl Forms {
                 Some(Number::I64(sum).cast(*dtype))
             }
             Node::Op(Op::Cast, dtype, args) => Some(of(args.first()?)?.cast(*dtype)),
-            Node::Op(Op::Call(function, _), _, args) if *function == *"to_tf32" => {
+            Node::Op(Op::Call(function, _), _, args)
+                if matches!(&**function, "to_tf32" | "truncate_to_tf32") =>
+            {
                 arithmetic::math(function, &[of(args.first()?)?]).ok()
             }
             Node::Op(Op::Unary(UnaryOp::Neg), dtype, args) => {
