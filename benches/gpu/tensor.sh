@@ -7,12 +7,12 @@
 #   benches/gpu/tensor.sh both [OPTION...]                  both, by way of a temporary folder
 #   benches/gpu/tensor.sh check                             each variant on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32, s8, f64
-# and convolution; by default all. VARIANTS are lines of `TYPE PIPELINE NAME=INTEGER...`.
+# LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32,
+# tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of `TYPE PIPELINE NAME=INTEGER...`.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/tensor
-types=${TYPES:-bf16 tf32 s8 f64 convolution}
+types=${TYPES:-bf16 tf32 tf32_rounded_first tf32_truncated s8 f64 convolution}
 variants=${VARIANTS:-"
 bf16 examples/pipelines/matmul_bf16/mma.pipe
 bf16 examples/pipelines/matmul_bf16/mma_async.pipe
@@ -25,13 +25,15 @@ bf16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzl
 tf32 $here/ring_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=3 group=4
+tf32_rounded_first $here/ring_rounded_first.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
+tf32_truncated $here/ring_across_tf32_truncated.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 s8 $here/ring_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
 s8 $here/ring_across_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
 s8 $here/ring_across_s8.pipe bm=256 bn=128 wm=64 wn=64 bk=128 stages=3 group=4
 f64 $here/ring_f64.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
-f64 $here/ring_across_f64.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
-f64 $here/ring_f64_16.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
-f64 $here/ring_across_f64_16.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
+f64 $here/ring_f64_16.pipe bm=128 bn=128 wm=32 wn=64 bk=16 stages=4 group=8
+f64 $here/ring_f64_16.pipe bm=64 bn=128 wm=32 wn=32 bk=16 stages=3 group=16
+f64 $here/ring_f64_16.pipe bm=64 bn=64 wm=32 wn=32 bk=16 stages=3 group=8
 convolution $here/conv_ring.pipe height=128 channels=256 bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3
 "}
 
@@ -93,9 +95,9 @@ check_one() {
     local sizes="131 133 40"
     case $2 in
     conv*) sizes="" ;;
-    ring_tf32* | ring_across_tf32*) sizes="1024 128 32" ;;
+    ring_tf32* | ring_across_tf32* | ring_rounded_first*) sizes="1024 128 32" ;;
     ring_s8* | ring_across_s8*) sizes="1024 128 128" ;;
-    ring_f64* | ring_across_f64*) sizes="1024 128 32" ;;
+    ring_f64*) sizes="1024 128 32" ;;
     ring_whole*) sizes="256 256 64" ;;
     ring_stored* | ring_ahead* | ring_across*) sizes="2048 256 64" ;;
     esac
@@ -130,7 +132,7 @@ check)
     each check_one
     ;;
 *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
