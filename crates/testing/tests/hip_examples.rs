@@ -71,6 +71,25 @@ fn votes_have_the_type_of_their_warp() {
     assert_eq!(vote("cdna", "u64", 64), "__ballot(n < 3);");
 }
 
+/// The second warp of the block has half of its lanes, which a barrier names in CUDA C alone.
+#[test]
+fn barriers_of_a_warp_name_its_lanes_where_there_are_masks() {
+    let barrier = |target: &str| {
+        let text = format!(
+            "program k(x) index i32\ntarget {target}\nglobal x: i32[48] written\nhost {{\n launch \
+             k\n}}\nkernel k(x written) {{\n grid(1, 1, 1)\n block(48, 1, 1)\n\n barrier warp\n store \
+             x[thread.x] = 0\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let source = if target == "cuda" { cuda_source(&program) } else { hip_source(&program) };
+        source.unwrap_or_else(|d| panic!("{}", d.render())).text
+    };
+    let (cuda, hip) = (barrier("cuda"), barrier("rdna"));
+    let mask = "const unsigned int warp_mask = threadIdx.x < 32 ? 0xffffffffu : 0x0000ffffu;";
+    assert!(cuda.contains(mask) && cuda.contains("__syncwarp(warp_mask);"), "{cuda}");
+    assert!(hip.contains("    order_warp();\n") && !hip.contains("mask"), "{hip}");
+}
+
 /// A text without what it lacks would be another program.
 #[test]
 fn refusals_name_what_the_language_lacks() {
