@@ -134,7 +134,7 @@ fn mentioned(lookup: &Lookup<'_>, blocks: &BlockLoops, number: usize) -> Vec<Nam
 
 /// As [`parents_of_name`], without the inames that instructions have only through others (which
 /// would not terminate).
-fn loaders(lookup: &Lookup<'_>, blocks: &BlockLoops, name: &Name) -> Vec<Name> {
+pub(crate) fn loaders(lookup: &Lookup<'_>, blocks: &BlockLoops, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
     }

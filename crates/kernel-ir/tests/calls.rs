@@ -101,6 +101,44 @@ fn sizes_are_functions_of_the_callers_integers() {
     );
 }
 
+/// A call whose sizes are loaded in a loop runs in that loop, as a line with such bounds does.
+#[test]
+fn sizes_that_are_loaded_bring_their_loop() {
+    let written = "kernel k(x: f32[total], offsets: i32[nseg + 1], len: i32[nseg], total: i32, nseg: i32)
+         assume 0 <= nseg
+         fact 0 <= offsets <= total
+         fact 0 <= len
+         domain { [s] : 0 <= s < nseg }
+         domain { [scale_j] : 0 <= scale_j and lo + scale_j < hi }
+         domain { [ones_j] : 0 <= ones_j < l }
+         <i32> lo = offsets[s]
+         <i32> hi = offsets[s + 1]
+         x[lo + scale_j] = 2.0*x[lo + scale_j] {id=scale_set}
+         <i32> l = len[s]
+         x[0] = sum(ones_j, 1.0) if total > 0 {id=ones_set}";
+    let called = "kernel k(x: f32[total], offsets: i32[nseg + 1], len: i32[nseg], total: i32, nseg: i32)
+         assume 0 <= nseg
+         fact 0 <= offsets <= total
+         fact 0 <= len
+         kernel scale(v: f32[k], k: i32) {
+             domain { [j] : 0 <= j < k }
+             v[j] = 2.0*v[j] {id=set}
+         }
+         kernel ones(v: f32[n], count: i32, n: i32) {
+             domain { [j] : 0 <= j < count }
+             v[0] = sum(j, 1.0) if n > 0 {id=set}
+         }
+         domain { [s] : 0 <= s < nseg }
+         <i32> lo = offsets[s]
+         <i32> hi = offsets[s + 1]
+         call scale(x[lo:hi])
+         <i32> l = len[s]
+         call ones(x, count=l)";
+    same(called, written);
+    assert_eq!(*read(called).instructions[2].within, ["s", "scale_j"]);
+    assert_eq!(*read(called).instructions[4].within, ["s"]);
+}
+
 /// The type of a temporary without a type is that of the result that it holds; the next call takes
 /// it.
 #[test]

@@ -1,14 +1,17 @@
 //! Puts the lines of called kernels in the place of calls. What that means is in [`crate::inline`];
 //! here are the parts that belong to texts: the numbers of instructions in blocks, and places.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use crate::{
-    BinaryOp, Diagnostic, Diagnostics, Expr, Instruction, KernelData, infer,
-    inline::{Call, Names, all_names, inline},
+    BinaryOp, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, Name, infer,
+    inline::{Actual, Call, Names, all_names, inline},
     nest,
     text::{
-        block::Blocks,
+        block::{BlockLoops, Blocks},
         callee::{CallSite, Callee},
         source_map::{Item, SourceMap},
     },
@@ -33,6 +36,12 @@ pub(super) fn expand(
     // The inames of calls, and the types of what they are given.
     let mut placed = data.clone();
     infer::infer_temporaries(&mut placed);
+    for site in &calls {
+        let loops = loops_of_sizes(&Lookup::new(&placed), &blocks.around, site);
+        if let Expr::Call { args, .. } = &mut placed.instructions[site.number].value {
+            args.extend(loops.into_iter().map(Expr::Name));
+        }
+    }
     nest::fill_within(&mut placed, &blocks.around);
     let mut taken = all_names(data);
     let calls: BTreeMap<usize, CallSite> = calls.into_iter().map(|c| (c.number, c)).collect();
@@ -78,7 +87,43 @@ pub(super) fn expand(
     Ok(())
 }
 
-type Spans = Vec<(Item, std::ops::Range<usize>, Vec<(crate::Name, std::ops::Range<usize>)>)>;
+/// What a call gives, with rules expanded and reductions found.
+fn actuals(site: &CallSite, instruction: &Instruction) -> Vec<(Name, Actual)> {
+    let args: &[Expr] = match &instruction.value {
+        Expr::Call { args, .. } => args,
+        _ => &[],
+    };
+    let mut args = args.iter();
+    let with = |actual: &Actual, args: &mut std::slice::Iter<'_, Expr>| {
+        let mut actual = actual.clone();
+        for (e, new) in actual.expressions_mut().into_iter().zip(args) {
+            e.clone_from(new);
+        }
+        actual
+    };
+    site.actuals.iter().map(|(name, actual, _)| (name.clone(), with(actual, &mut args))).collect()
+}
+
+/// The loops in which the sizes of a call are loaded: as any line whose bounds are read from data, a
+/// call runs there.
+fn loops_of_sizes(lookup: &Lookup<'_>, around: &BlockLoops, site: &CallSite) -> Vec<Name> {
+    let Ok((callee, _)) = &site.callee.kernel else { return Vec::new() };
+    let mut names = BTreeSet::new();
+    for (formal, mut actual) in actuals(site, &lookup.kernel().instructions[site.number]) {
+        let bounds = callee.domains.iter().any(|d| d.constraints.iter().any(|c| c.aff.mentions(&formal)));
+        match &mut actual {
+            Actual::Value(e) if bounds => names.extend(e.names()),
+            Actual::Slice { subs, .. } => {
+                subs.iter_mut().flatten().for_each(|s| names.extend(s.bounds().flat_map(Expr::names)));
+            }
+            Actual::Value(_) | Actual::Element(_) => {}
+        }
+    }
+    names.retain(|n| lookup.temporary(n).is_some());
+    names.iter().flat_map(|n| nest::loaders(lookup, around, n)).collect()
+}
+
+type Spans = Vec<(Item, Range<usize>, Vec<(Name, Range<usize>)>)>;
 
 struct Lines {
     instructions: Vec<Instruction>,
@@ -93,10 +138,10 @@ fn lines(
     data: &mut KernelData,
     placed: &mut KernelData,
     map: &mut SourceMap,
-    taken: &mut std::collections::BTreeSet<crate::Name>,
+    taken: &mut BTreeSet<Name>,
     site: &CallSite,
     mut instruction: Instruction,
-    within: Vec<crate::Name>,
+    within: Vec<Name>,
     first: usize,
 ) -> Result<Lines, Diagnostics> {
     let Callee { kernel, .. } = &*site.callee;
@@ -109,27 +154,14 @@ fn lines(
         let d = Diagnostic::new("too-deep", message).help("call fewer kernels");
         return Err(d.at(Some(map.place(site.span.clone()))).into());
     }
-    // Rules have been expanded, and reductions found, in the copies.
-    let Expr::Call { args, .. } = &mut instruction.value else {
-        return Ok(Lines { instructions: vec![instruction], spans: Vec::new() });
-    };
-    let mut args = std::mem::take(args).into_iter();
-    let mut actuals = BTreeMap::new();
-    let mut actual_spans = BTreeMap::new();
-    for (name, actual, span) in &site.actuals {
-        let mut actual = actual.clone();
-        for (e, new) in actual.expressions_mut().into_iter().zip(args.by_ref()) {
-            *e = new;
-        }
-        actuals.insert(name.clone(), actual);
-        actual_spans.insert(name.clone(), span.clone());
-    }
+    let actual_spans: BTreeMap<&Name, &Range<usize>> = site.actuals.iter().map(|(n, _, s)| (n, s)).collect();
+    let actuals = actuals(site, &instruction).into_iter().collect();
     let results = site.callee.results();
     let names = Names::prefixed(callee, &results, &site.base, taken);
     let predicate = instruction.predicate.take();
     let call = Call { callee, results: &results, actuals, within, predicate: predicate.clone(), names };
     let inlined = inline(placed, &call).map_err(|fault| {
-        let span = fault.formal.and_then(|f| actual_spans.get(&f)).unwrap_or(&site.span);
+        let span = fault.formal.and_then(|f| actual_spans.get(&f).copied()).unwrap_or(&site.span);
         Diagnostics::from(fault.diagnostic.at(Some(map.place(span.clone()))))
     })?;
     let called = |item: &Item| {
