@@ -58,12 +58,6 @@ impl Sub {
         a.into_iter().chain(b)
     }
 
-    /// The bounds of a range.
-    pub fn bounds(&self) -> impl Iterator<Item = &Expr> {
-        let is_range = matches!(self, Sub::Range { .. });
-        self.expressions().filter(move |_| is_range)
-    }
-
     /// The subscript of the array for one of the slice.
     pub fn of(&self, index: Expr) -> Expr {
         let Sub::Range { from, step, .. } = self else { return index };

@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_poly::{Aff, Constraint, System};
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Axis, Diagnostic, Domain, Expr, Fact, Instruction, KernelData, Lookup,
-    Name, Role, Rule, Standing, Type, TypeTable, ValueType,
+    Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, Diagnostic, Domain, Expr, Fact, Instruction,
+    KernelData, Lookup, Name, Number, Role, Rule, Standing, Type, TypeTable, ValueType,
     text::text_of_constraints,
     types::is_untyped,
     validate::{context, is_integer},
@@ -105,6 +105,7 @@ pub(crate) fn inline(caller: &KernelData, call: &Call<'_>) -> Result<Inlined, Fa
     inliner.lengths(&given, &sizes)?;
     let by = inliner.replacement(&given, &sizes)?;
     inliner.unchanged(&given, &by)?;
+    inliner.conditions(&by)?;
     inliner.follows(&by)?;
     inliner.facts(&given, &by)?;
     inliner.lines(&by)?;
@@ -148,6 +149,13 @@ fn is_size(callee: &KernelData, name: &Name) -> bool {
                 || [&i.value].into_iter().chain(&i.predicate).any(in_subscripts)
         })
         || callee.rules.iter().any(|r| in_subscripts(&r.value))
+}
+
+/// Whether a quotient or a remainder is part of an expression.
+fn divides(e: &Expr) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| found |= matches!(e, Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, ..)));
+    found
 }
 
 impl Inliner<'_, '_> {
@@ -242,13 +250,15 @@ impl Inliner<'_, '_> {
                 known => known.clone(),
             };
             let is_index = is_integer(&wanted) && is_size(callee, formal);
-            if wanted != found && (!is_value || is_index) {
+            let is_open = matches!(dtype, Type::Open(_));
+            if wanted != found && (!is_value || is_index || is_open) {
                 let why = match dtype {
                     Type::Open(name) => format!("`{name}`, which is {wanted} in this call"),
                     _ => wanted.to_string(),
                 };
                 let message = format!("`{formal}` of `{}` is {why}, and {found} is given", callee.name);
                 let help = match is_value {
+                    true if is_open => "an open type is the same in all arguments of a call: cast the value",
                     true => {
                         "an integer that bounds or subscripts use has the type of what is given: \
                              change one of the two declarations"
@@ -295,9 +305,21 @@ impl Inliner<'_, '_> {
     }
 
     /// The length of an axis of the called kernel, in the caller's names.
-    fn length(&self, length: &Expr, sizes: &BTreeMap<Name, Aff>) -> Expr {
+    fn length(&self, formal: &Name, length: &Expr, sizes: &BTreeMap<Name, Aff>) -> Result<Expr, Fault> {
+        // Its name here might be that of another thing of the caller's.
+        if let Some(size) = length.names().into_iter().find(|n| !sizes.contains_key(n)) {
+            let message = format!(
+                "`{formal}` of `{}` has the length `{length}`, and in this call `{size}` is no affine function \
+                 of inames and integer scalars",
+                self.callee().name
+            );
+            let help = format!(
+                "give `{size}` such a function; a value of data goes through a scalar: `<i32> p = ...`"
+            );
+            return Err(Fault::about(&size, Diagnostic::new("call-length", message).help(help)));
+        }
         let made = length.substitute(&|n| sizes.get(n).map(Expr::from_aff));
-        made.to_aff().map_or(made, |aff| Expr::from_aff(&aff))
+        Ok(made.to_aff().map_or(made, |aff| Expr::from_aff(&aff)))
     }
 
     /// Requires that ranks and lengths of slices are those that the called kernel declares.
@@ -317,8 +339,8 @@ impl Inliner<'_, '_> {
                             whole array";
                 return Err(Fault::about(formal, Diagnostic::new("wrong-subscript", message).help(help)));
             }
-            let declared = array.axes.iter().map(|x| self.length(&x.length, sizes));
-            for (k, (declared, found)) in declared.zip(found).enumerate() {
+            for (k, (axis, found)) in array.axes.iter().zip(found).enumerate() {
+                let declared = self.length(formal, &axis.length, sizes)?;
                 let equal = match (declared.to_aff(), found.to_aff()) {
                     (Some(a), Some(b)) => self.equal(&a, &b)?,
                     _ => declared == found,
@@ -419,10 +441,27 @@ impl Inliner<'_, '_> {
             }
             _ => false,
         };
+        let literal = e.to_aff().and_then(|aff| aff.as_constant());
+        if let (Some(value), Some(known)) = (literal, dtype.known())
+            && known.is_integer()
+            && Number::I64(value).cast(known).as_i128() != Some(value.into())
+        {
+            let message = format!("`{name}` of `{}` is {known}, which has no {value}", self.callee().name);
+            let help = "give a value of that type, or declare a larger one";
+            return Err(Fault::about(name, Diagnostic::new("call-type", message).help(help)));
+        }
         if let Some(aff) = sizes.get(name) {
             by.affs.insert(name.clone(), aff.clone());
             by.subscripts.insert(name.clone(), Expr::from_aff(aff));
-            let value = if kept { e.clone() } else { Expr::Cast(dtype, e.clone().into()) };
+            // Sums and products that wrap are still right in the last bits, quotients are not.
+            let value = match kept {
+                true => e.clone(),
+                false if divides(e) => {
+                    let wide = |n: &Name| Some(Expr::Cast(DType::I64.into(), Expr::Name(n.clone()).into()));
+                    Expr::Cast(dtype, e.substitute(&wide).into())
+                }
+                false => Expr::Cast(dtype, e.clone().into()),
+            };
             by.values.insert(name.clone(), value);
             return Ok(());
         }
@@ -430,10 +469,12 @@ impl Inliner<'_, '_> {
             by.values.insert(name.clone(), e.clone());
             return Ok(());
         }
-        // A cast converts more than an assignment does.
+        // A cast converts more than an assignment does. A floating-point type that nothing else declares
+        // here would be forgotten, though it may be what decides what literals of the lines are.
+        let declared = || TypeTable::new(caller).floats().contains(&dtype);
         let converts = match e {
-            Expr::Int(_) => dtype.known().is_some_and(|t| t.is_integer() || t.is_float()),
-            Expr::Float(_) => dtype.known().is_some_and(|t| t.is_float()),
+            Expr::Int(_) => dtype.known().is_some_and(|t| t.is_integer() || (t.is_float() && declared())),
+            Expr::Float(_) => dtype.known().is_some_and(|t| t.is_float() && declared()),
             _ => false,
         };
         if converts {
@@ -476,6 +517,34 @@ impl Inliner<'_, '_> {
                 );
                 let help = "write the result to another scalar, and copy it behind the call";
                 return Err(Fault::about(result, Diagnostic::new("call-overlap", message).help(help)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires that no line writes what the condition of another one reads under another name: in the
+    /// called kernel they are two arrays, so that a block's lines are all under one value of its
+    /// condition.
+    fn conditions(&self, by: &Replacement) -> Result<(), Fault> {
+        let callee = self.callee();
+        let here = |n: &Name| {
+            let array = by.arrays.get(n).map(|(array, _)| array);
+            array.or_else(|| by.results.get(n).map(|access| &access.array))
+        };
+        let conditions = callee.instructions.iter().filter_map(|i| i.predicate.as_ref());
+        let read: BTreeSet<Name> = conditions
+            .flat_map(|p| p.accesses().into_iter().map(|a| a.array.clone()).chain(p.names()))
+            .collect();
+        for target in callee.instructions.iter().flat_map(|i| &i.targets) {
+            let written = &target.array;
+            let Some(array) = here(written) else { continue };
+            if let Some(other) = read.iter().find(|r| *r != written && here(r) == Some(array)) {
+                let message = format!(
+                    "`{}` writes `{written}` and has conditions on `{other}`, and in this call both are `{array}`",
+                    callee.name
+                );
+                let help = "pass two arrays, or keep the condition in a scalar of the called kernel: `<bool> c = ...`";
+                return Err(Fault::about(written, Diagnostic::new("call-overlap", message).help(help)));
             }
         }
         Ok(())

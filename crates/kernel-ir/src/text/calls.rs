@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    BinaryOp, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, Name, infer,
+    Arg, BinaryOp, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, Name, infer,
     inline::{Actual, Call, Names, all_names, inline},
     nest,
     text::{
@@ -109,12 +109,23 @@ fn actuals(site: &CallSite, instruction: &Instruction) -> Vec<(Name, Actual)> {
 fn loops_of_sizes(lookup: &Lookup<'_>, around: &BlockLoops, site: &CallSite) -> Vec<Name> {
     let Ok((callee, _)) = &site.callee.kernel else { return Vec::new() };
     let mut names = BTreeSet::new();
-    for (formal, mut actual) in actuals(site, &lookup.kernel().instructions[site.number]) {
-        let bounds = callee.domains.iter().any(|d| d.constraints.iter().any(|c| c.aff.mentions(&formal)));
-        match &mut actual {
-            Actual::Value(e) if bounds => names.extend(e.names()),
-            Actual::Slice { subs, .. } => {
-                subs.iter_mut().flatten().for_each(|s| names.extend(s.bounds().flat_map(Expr::names)));
+    let bounds = |n: &Name| callee.domains.iter().any(|d| d.constraints.iter().any(|c| c.aff.mentions(n)));
+    for (formal, actual) in actuals(site, &lookup.kernel().instructions[site.number]) {
+        match &actual {
+            Actual::Value(e) if bounds(&formal) => names.extend(e.names()),
+            // Where a slice begins is no size of it.
+            Actual::Slice { .. } => {
+                let axes = callee.args.iter().find_map(|a| match a {
+                    Arg::Array(a) if a.name == formal => Some(&a.axes),
+                    _ => None,
+                });
+                for (axis, length) in
+                    axes.into_iter().flatten().zip(actual.lengths(lookup).into_iter().flatten())
+                {
+                    if axis.length.names().iter().any(bounds) {
+                        names.extend(length.names());
+                    }
+                }
             }
             Actual::Value(_) | Actual::Element(_) => {}
         }

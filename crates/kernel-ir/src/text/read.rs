@@ -125,8 +125,15 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
     let expand = |e: &mut Expr, rules: &[Rule], item: &Item| -> Result<(), Diagnostics> {
         let (made, used) = expanded(e, rules).map_err(|d| placed(d, item, e))?;
         if used {
-            parse_expression(&made.to_string())
-                .map_err(|d| placed(Diagnostic { place: None, ..d }, item, e))?;
+            // What stands for a call has a name that no text has.
+            let parts: &[Expr] = match &made {
+                Expr::Call { function, args, .. } if function.contains(' ') => args,
+                whole => std::slice::from_ref(whole),
+            };
+            for part in parts {
+                parse_expression(&part.to_string())
+                    .map_err(|d| placed(Diagnostic { place: None, ..d }, item, e))?;
+            }
             *e = made;
         }
         Ok(())
