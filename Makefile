@@ -15,24 +15,12 @@ ARGS ?=
 MUTANTS ?= 0/100
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test checks suite values bench sweep mutants auto-cost machine-code wheel book setup lint doc package external python
+.PHONY: demo test values bench sweep mutants auto-cost machine-code wheel book setup lint doc package external python
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
 
-# What is only checked shares nothing with what is built to run, so that both go on at the same time; what
-# the checks have said stands at the end. Cargo would count the jobs of make as its own.
-test: setup
-	@mkdir -p target; unset MAKEFLAGS; \
-	$(MAKE) --no-print-directory checks >target/checks.log 2>&1 & \
-	$(MAKE) --no-print-directory suite; suite=$$?; \
-	wait $$!; checks=$$?; cat target/checks.log; exit $$((suite | checks))
-
-# In a target folder of their own, since cargo locks the folder that it builds in.
-checks: export CARGO_TARGET_DIR = target/checks
-checks: lint doc package
-
-suite: external python
+test: setup lint doc package external python
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
 
 # 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
