@@ -201,6 +201,11 @@ impl Parser {
             return Err(error);
         }
         self.advance();
+        self.lines_to_brace(&mut |parser| parser.block_line(draft))
+    }
+
+    /// Lines, each read by a function, and the brace behind them.
+    pub(super) fn lines_to_brace(&mut self, line: &mut dyn FnMut(&mut Self) -> Parse<()>) -> Parse<()> {
         self.enter()?;
         loop {
             self.begin_statement();
@@ -210,7 +215,7 @@ impl Parser {
             if self.at_text_end() {
                 return Err(self.unexpected("`}`"));
             }
-            self.block_line(draft)?;
+            line(self)?;
             self.end_statement()?;
         }
         self.advance();

@@ -115,20 +115,7 @@ impl Parser {
         inside.data.functions.clone_from(&draft.data.functions);
         inside.data.atoms.clone_from(&draft.data.atoms);
         self.expect("{")?;
-        self.enter()?;
-        loop {
-            self.begin_statement();
-            if self.at("}") {
-                break;
-            }
-            if self.at_text_end() {
-                return Err(self.unexpected("`}`"));
-            }
-            self.statement(&mut inside)?;
-            self.end_statement()?;
-        }
-        self.advance();
-        self.leave();
+        self.lines_to_brace(&mut |parser| parser.statement(&mut inside))?;
         for (k, op) in inside.data.reductions.iter().enumerate().skip(operators) {
             let at = Item::Reduction(draft.data.reductions.len());
             draft.map.spans.extend(inside.map.spans.get(&Item::Reduction(k)).map(|s| (at, s.clone())));
