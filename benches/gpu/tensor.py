@@ -28,7 +28,8 @@ TYPES = {
     "s8": (torch.int8, torch.int32),
     "f64": (torch.float64, torch.float64),
 }
-# How much larger our error may be than the peer's: both round alike, but where bits of tf32 are cut off, which cuBLAS does not; and f64 is all in the order of sums.
+# How much larger our error may be than the peer's: both round alike, but where bits of tf32 are cut off,
+# which cuBLAS does not; and f64 is all in the order of sums.
 ALLOWED = {"bf16": 1.05, "tf32": 1.05, "tf32_truncated": 3, "tf32_rounded_first": 1.05, "s8": 1, "f64": 4}
 
 

@@ -8,7 +8,8 @@
 #   benches/gpu/tensor.sh check                             each variant on the emulator, small sizes, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32,
-# tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of `TYPE PIPELINE NAME=INTEGER...`.
+# tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of
+# `TYPE PIPELINE NAME=INTEGER...`.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/tensor
@@ -132,7 +133,7 @@ check)
     each check_one
     ;;
 *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

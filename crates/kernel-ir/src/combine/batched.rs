@@ -7,7 +7,7 @@ use loopwright_poly::{Aff, Constraint};
 use crate::{
     AddressSpace, Arg, Array, Axis, DType, Diagnostic, Diagnostics, Domain, Expr, Fact, KernelData,
     LoopKernel, Name, Scalar, Type,
-    inline::{Actual, Call, Names, Sub, inline},
+    inline::{Actual, Call, Names, Sub, in_sizes, inline},
     text::complete_built,
 };
 
@@ -162,21 +162,6 @@ fn check(kernel: &KernelData, batch: &Name, size: &Name, varying: &[Name]) -> Re
         let message = format!("`{size}` is the number of problems, and nothing else");
         return refuse("duplicate-name", message, "give the number another name");
     }
-    let lengths = |n: &Name| {
-        let arrays = kernel.args.iter().filter_map(|a| match a {
-            Arg::Array(a) => Some(a),
-            Arg::Scalar(_) => None,
-        });
-        let in_axes = |a: &Array| a.axes.iter().any(|x| x.length.names().contains(n));
-        let in_fact = |f: &Fact| match f {
-            Fact::Range { lower, upper, .. } => lower.iter().chain(upper).any(|e| e.names().contains(n)),
-            Fact::Monotone(_) | Fact::Injective(_) => false,
-        };
-        arrays.chain(&kernel.temporaries).any(in_axes)
-            || kernel.assumptions.iter().any(|c| c.aff.mentions(n))
-            || kernel.facts.iter().any(in_fact)
-            || kernel.domains.iter().any(|d| d.constraints.iter().any(|c| c.aff.mentions(n)))
-    };
     for name in varying {
         let array = kernel.array(name);
         let scalar = kernel.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name));
@@ -187,7 +172,7 @@ fn check(kernel: &KernelData, batch: &Name, size: &Name, varying: &[Name]) -> Re
             return refuse("unknown-name", message, help.as_deref().unwrap_or("list names of the kernel"));
         }
         let is_number = scalar || array.is_some_and(|a| a.axes.is_empty());
-        if is_number && lengths(name) {
+        if is_number && in_sizes(kernel, name) {
             let message = format!("`{name}` is in bounds, lengths, assumptions or facts, and cannot vary");
             return refuse(
                 "batch-varying",
