@@ -13,6 +13,8 @@ use crate::{device, exchange};
 pub struct Where {
     pub device: Device,
     pub stream: Stream,
+    /// Whether the arrays' library orders later uses of their memory after the stream's work.
+    pub in_order: bool,
 }
 
 /// The device of this name, or the GPU that holds arguments, or the best.
@@ -34,7 +36,7 @@ pub fn place(name: Option<&str>, stream: Option<u64>, values: &Bound<'_, PyDict>
         Some(handle) => exchange::stream_of(&device, handle)?,
         None => device.default_stream(),
     };
-    Ok(Where { device, stream })
+    Ok(Where { device, stream, in_order: false })
 }
 
 /// The arguments of these names, and those of them that stay in their library's memory on the
@@ -64,7 +66,8 @@ pub fn arguments(
             .help("pass a number, or an array that has `__array_interface__` or `__dlpack__`")
             .into());
         } else if place.device.is_gpu() && exchange::gpu_of(&value)?.is_some() {
-            args = args.device_tensor(&*name, &exchange::device_array(&value, &place.device, &place.stream)?);
+            let array = exchange::device_array(&value, &place.device, &place.stream, place.in_order)?;
+            args = args.device_tensor(&*name, &array);
             in_place.push(name);
         } else {
             let shared = exchange::host_array(&value)?;

@@ -61,15 +61,22 @@ pub fn extent(array: &Description) -> (i128, i128) {
     (low, high)
 }
 
-/// An array in the memory of a GPU, without a copy, ready in the order of a stream.
+/// An array in the memory of a GPU, without a copy, ready in the order of a stream. With `in_order`,
+/// its library orders later uses of the memory after the stream's work.
 pub fn device_array(
     value: &Bound<'_, PyAny>,
     device: &Device,
     stream: &Stream,
+    in_order: bool,
 ) -> Result<DeviceTensor, Failure> {
     // By the protocol, 0 is ambiguous: the default stream is called 1.
     let handle = stream.handle().map(|handle| handle.max(1));
-    Ok(device.borrow(taken(value, handle)?, stream)?)
+    let shared = taken(value, handle)?;
+    Ok(match in_order {
+        // SAFETY: the package sets it for libraries which were told of the stream.
+        true => unsafe { device.borrow_in_order(shared, stream)? },
+        false => device.borrow(shared, stream)?,
+    })
 }
 
 /// A stream that the caller of a protocol names.

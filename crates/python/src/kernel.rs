@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{self, Where};
 use crate::array::Array;
+use crate::bound;
 use crate::error::Failure;
 use crate::tune;
 
@@ -171,8 +172,10 @@ impl Kernel {
     /// Runs the kernel once. Returns the arrays that it wrote, the device's name, the milliseconds
     /// and the emulator's counts. An array is `None` if it is in the caller's own memory on the
     /// device. With `check`, results are first compared with those of the declared kernel. With
-    /// `keeps`, the caller's arrays on the host are not overwritten with the results.
-    #[pyo3(signature = (values, device, stream, keeps, check, tolerance))]
+    /// `keeps`, the caller's arrays on the host are not overwritten with the results. With
+    /// `in_order`, the library of arrays on a GPU orders later uses of their memory after the
+    /// stream's work, so that nothing waits before they are given back.
+    #[pyo3(signature = (values, device, stream, keeps, in_order, check, tolerance))]
     #[expect(clippy::too_many_arguments, reason = "called in one place, in the package")]
     fn run<'py>(
         &self,
@@ -181,10 +184,13 @@ impl Kernel {
         device: Option<&str>,
         stream: Option<u64>,
         keeps: bool,
+        in_order: bool,
         check: bool,
         tolerance: Option<f64>,
     ) -> PyResult<Ran<'py>> {
-        let place = arguments::place(device, stream, values)?;
+        // A check reads the arguments on the device's own stream.
+        let in_order = in_order && !check;
+        let place = Where { in_order, ..arguments::place(device, stream, values)? };
         let (args, in_place) = arguments::arguments(&self.kernel, &place, values, keeps)?;
         if keeps {
             arguments::check_never_written(&self.kernel, &in_place).map_err(Failure::from)?;
@@ -200,6 +206,30 @@ impl Kernel {
             results.append((name, array))?;
         }
         Ok((results, place.device.name().to_owned(), done.milliseconds, done.counts))
+    }
+
+    /// Checks these arguments once, for launches that are submitted to the stream without waiting.
+    /// Arrays on the host are copied to the device here. `in_order` is that of `run`.
+    #[pyo3(signature = (values, device, stream, in_order))]
+    fn bind(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyDict>,
+        device: Option<&str>,
+        stream: Option<u64>,
+        in_order: bool,
+    ) -> PyResult<bound::BoundKernel> {
+        let place = Where { in_order, ..arguments::place(device, stream, values)? };
+        let (args, in_place) = arguments::arguments(&self.kernel, &place, values, false)?;
+        let bind = || -> Result<bound::BoundKernel, Failure> {
+            let bound = self.compiled_for(&place.device)?.bind_on(&place.stream, &args)?;
+            let copied = bound.written().filter(|name| args.host_tensor(name).is_some());
+            let copied = copied.map(|name| name.to_string()).collect();
+            // Memory that is given back waits for the device.
+            drop(args);
+            Ok(bound::BoundKernel::new(bound, &place.stream, in_place, copied))
+        };
+        Ok(py.detach(bind)?)
     }
 
     /// Searches for the best values of a pipeline's open parameters, on these arguments; checks and
@@ -232,9 +262,10 @@ impl Kernel {
 type Ran<'py> = (Bound<'py, PyList>, String, Option<f64>, Option<Counts>);
 
 /// The emulator's counts of a run, by name.
-type Counts = BTreeMap<&'static str, u64>;
+pub type Counts = BTreeMap<&'static str, u64>;
 
-fn counts(report: &Report) -> Counts {
+/// The counts of a report that Python shows.
+pub fn counts(report: &Report) -> Counts {
     let total = &report.total;
     BTreeMap::from([
         ("launches", total.launches),

@@ -7,6 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `kernel` | a declared kernel with the steps applied to it; its texts, its runs |
+//! | `bound` | a kernel with its arguments, for many launches |
 //! | `arguments` | Python's values as arguments of a launch |
 //! | `exchange` | arrays of other libraries, by the array interface and by DLPack |
 //! | `array` | results, as other libraries take them |
@@ -23,6 +24,7 @@ use pyo3::prelude::*;
 
 mod arguments;
 mod array;
+mod bound;
 mod device;
 mod error;
 mod exchange;
@@ -34,6 +36,8 @@ mod tune;
 mod _loopwright {
     #[pymodule_export]
     use crate::array::Array;
+    #[pymodule_export]
+    use crate::bound::BoundKernel;
     #[pymodule_export]
     use crate::error::Error;
     #[pymodule_export]

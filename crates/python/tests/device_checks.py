@@ -102,7 +102,7 @@ class Tensor:
         self.count, address = len(values), ctypes.c_uint64()
         cuda.cuCtxSetCurrent(DEVICE_CONTEXT)
         assert cuda.cuMemAlloc_v2(ctypes.byref(address), values.nbytes) == 0
-        self.address, self.streams = address.value, []
+        self.address, self.streams, self.recorded = address.value, [], []
         floats(self.address, self.count)[...] = values
 
     def __dlpack__(self, *, stream=None):
@@ -116,6 +116,9 @@ class Tensor:
 
     def __dlpack_device__(self):
         return (2, 0)
+
+    def record_stream(self, stream):
+        self.recorded.append(stream.cuda_stream)
 
     def later(self, values):
         """New values, which the current stream copies when it gets to it."""
@@ -136,7 +139,7 @@ class Taken(Tensor):
     """A tensor of another library's memory."""
 
     def __init__(self, array):
-        self.streams = []
+        self.streams, self.recorded = [], []
         assert array.__dlpack_device__() == (2, 0)
         self.capsule = array.__dlpack__(stream=torch.current)
         structure = capsule_pointer(self.capsule, b"dltensor")
@@ -177,6 +180,9 @@ class Device(unittest.TestCase):
         results = loopwright.Kernel(AXPY)(x=x, y=y, a=2)
         self.assertEqual(results.device, "stand-in 0")
         self.assertIs(results["y"], y)
+        # PyTorch knows that the stream uses them, so that nothing has to wait.
+        self.assertEqual((x.recorded, y.recorded), ([torch.current], [torch.current]))
+        self.assertEqual(y.tolist(), [0, 0, 0])
         cuda.cuStreamSynchronize(torch.current)
         self.assertEqual((x.tolist(), y.tolist()), ([1, 2, 3], [12, 14, 16]))
         self.assertEqual((x.streams, y.streams), ([torch.current], [torch.current]))
@@ -187,6 +193,7 @@ class Device(unittest.TestCase):
         torch.current = 0
         x, y = Tensor([1]), Tensor([1])
         loopwright.Kernel(AXPY)(x=x, y=y, a=2)
+        cuda.cuStreamSynchronize(0)
         self.assertEqual((y.streams, y.tolist()), ([1], [3]))
 
     def test_a_new_array_is_the_librarys_and_has_its_memory_until_it_is_freed(self):
@@ -213,6 +220,75 @@ class Device(unittest.TestCase):
             loopwright.Kernel(AXPY).check(x=x, y=y, a=3)
         self.assertEqual(caught.exception.code, "wrong-result")
         register(b"axpy", [8, 8, 4, 4], axpy)
+
+    def test_a_call_waits_before_it_gives_back_what_nobody_was_told_about(self):
+        class Other:
+            """An array of a library that is not known."""
+
+            def __init__(self, values):
+                tensor = Tensor(values)
+                self.recorded, self.tolist = tensor.recorded, tensor.tolist
+                self.__class__.__dlpack__ = lambda _, **options: tensor.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return (2, 0)
+
+        x, y = Tensor([1, 2, 3]), Tensor([0, 0, 0])
+        loopwright.Kernel(AXPY).on(stream=torch.current)(x=x, y=y, a=1)
+        self.assertEqual(y.tolist(), [1, 2, 3])
+        other = Other([1, 1, 1])
+        loopwright.Kernel(AXPY)(x=x, y=other, a=1)
+        self.assertEqual(other.tolist(), [2, 3, 4])
+        self.assertEqual((x.recorded, other.recorded), ([], []))
+
+    def test_a_bound_kernel_launches_without_waiting(self):
+        x, y = Tensor([1, 2, 3]), Tensor([10, 10, 10])
+        step = loopwright.Kernel(AXPY).bind(x=x, y=y, a=2)
+        step()
+        step()
+        self.assertIs(step.results()["y"], y)
+        # The stream has not been waited for.
+        self.assertEqual(y.tolist(), [10, 10, 10])
+        step.wait()
+        self.assertEqual(y.tolist(), [14, 18, 22])
+        # The arrays were asked for once, and are as they were.
+        self.assertEqual((x.streams, y.streams), ([torch.current], [torch.current]))
+        self.assertEqual(len(step.time(3)), 3)
+        self.assertEqual(y.tolist(), [22, 34, 46])
+
+    def test_launches_of_a_bound_kernel_come_in_the_order_of_its_stream(self):
+        x, y = Tensor([1, 1, 1]), Tensor([0, 0, 0])
+        step = loopwright.Kernel(AXPY).bind(x=x, y=y, a=1)
+        step()
+        source = x.later([5, 5, 5])
+        step()
+        step.wait()
+        self.assertEqual(y.tolist(), [6, 6, 6])
+        source.free()
+
+    def test_new_arrays_of_a_bound_kernel_are_the_same_memory_each_time(self):
+        x = Tensor([1, 2, 3])
+        step = loopwright.Kernel(TWICE).bind(x=x)
+        first, second = step.results()["out"], step.results()["out"]
+        self.assertIsInstance(first, Taken)
+        self.assertEqual(first.address, second.address)
+        step()
+        # It outlives what wrote it.
+        del step
+        cuda.cuStreamSynchronize(torch.current)
+        self.assertEqual(second.tolist(), [2, 4, 6])
+
+    def test_a_bound_kernel_copies_arrays_of_the_host_once(self):
+        x, y = np.arange(3, dtype=np.float32), np.ones(3, np.float32)
+        step = loopwright.Kernel(AXPY).bind(x=Tensor([1, 2, 3]), y=y, a=1)
+        step()
+        self.assertEqual(y.tolist(), [1, 1, 1])
+        self.assertIs(step.results()["y"], y)
+        self.assertEqual(y.tolist(), [2, 3, 4])
+        step = loopwright.Kernel(TWICE).on("gpu").bind(x=x)
+        x[:] = 7
+        step()
+        self.assertEqual(step.results()["out"].tolist(), [0, 2, 4])
 
     def test_arrays_of_the_host_are_copied(self):
         x = np.arange(3, dtype=np.float32)

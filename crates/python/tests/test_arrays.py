@@ -93,7 +93,7 @@ class Incoming(unittest.TestCase):
 class Outgoing(unittest.TestCase):
     def result(self, x):
         native = loopwright.Kernel(COPY).on("emulator")._native
-        written, *_ = native.run({"x": x}, "emulator", None, False, False, None)
+        written, *_ = native.run({"x": x}, "emulator", None, False, False, False, None)
         return dict(written)["out"]
 
     def test_results_are_taken_without_a_copy(self):

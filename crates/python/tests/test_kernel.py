@@ -50,6 +50,29 @@ class Runs(unittest.TestCase):
         self.assertEqual(list(results), ["out"])
         self.assertEqual((results.counts["launches"], results.counts["blocks"]), (1, 1))
 
+    def test_a_bound_kernel_is_launched_as_often_as_wanted(self):
+        x, y = np.arange(4.0), np.ones(4)
+        step = emulated(AXPY).bind(x=x, y=y, a=10)
+        for _ in range(3):
+            self.assertIsNone(step())
+        step.wait()
+        np.testing.assert_array_equal(y, np.ones(4))
+        results = step.results()
+        self.assertIs(results["y"], y)
+        np.testing.assert_array_equal(y, 1 + 30 * np.arange(4.0))
+        self.assertEqual(results.counts["launches"], 1)
+        self.assertTrue(results.device.startswith("emulator"), results.device)
+
+    def test_what_is_bound_was_checked(self):
+        for arguments, code in [
+            ({"x": np.zeros(3), "y": np.zeros(4), "a": 1}, "argument-shape"),
+            ({"x": np.zeros(3), "y": np.zeros(3)}, "missing-argument"),
+            ({"x": np.zeros(3), "y": np.zeros(3), "a": 1, "b": 2}, "unknown-argument"),
+        ]:
+            with self.assertRaises(loopwright.Error) as caught:
+                emulated(AXPY).bind(**arguments)
+            self.assertEqual(caught.exception.code, code)
+
     def test_views_of_any_strides(self):
         whole = np.arange(24, dtype=np.float32).reshape(4, 6)
         k = emulated(SEGMENTS)

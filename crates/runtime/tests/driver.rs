@@ -138,6 +138,10 @@ fn main() -> ExitCode {
                 several_devices::what_cannot_be_copied_between_devices_is_refused,
             ),
             ("borrowed_memory_is_used_in_its_place", borrowing::borrowed_memory_is_used_in_its_place),
+            (
+                "memory_borrowed_in_the_order_of_a_stream_goes_back_at_once",
+                borrowing::memory_borrowed_in_the_order_of_a_stream_goes_back_at_once,
+            ),
             ("what_cannot_be_borrowed_is_refused", borrowing::what_cannot_be_borrowed_is_refused),
             ("overlapping_pieces_are_refused", borrowing::overlapping_pieces_are_refused),
             ("shared_arrays_stay_until_both_are_done", borrowing::shared_arrays_stay_until_both_are_done),

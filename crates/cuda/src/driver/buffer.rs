@@ -3,7 +3,7 @@
 //! When the last handle to a buffer is dropped, it is freed after the work that may still use it,
 //! without anything waiting for that: a scratch buffer in the order of its stream, any other after
 //! all work of the device. Memory that other libraries use or own is different: dropping the last
-//! handle to it waits until the device is idle.
+//! handle to it waits until the device is idle, unless its owner orders what comes next itself.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
@@ -42,9 +42,10 @@ enum Source {
     /// The driver, on devices without a pool; for scratch memory with the only stream that may use
     /// it.
     Driver(Option<Stream>),
-    /// An owner outside of this crate, dropped with the memory. The mutex is never locked; it makes
-    /// the owner `Sync`.
-    Owner { _owner: Mutex<Box<dyn Any + Send>> },
+    /// An owner outside of this crate, dropped with the memory; if it orders later uses after the
+    /// work of one stream, that stream, which alone may use the memory. The mutex is never locked;
+    /// it makes the owner `Sync`.
+    Owner { _owner: Mutex<Box<dyn Any + Send>>, home: Option<Stream> },
 }
 
 impl Buffer {
@@ -83,10 +84,12 @@ impl Buffer {
         Ok(Buffer { memory: Arc::new(memory) })
     }
 
-    /// The only stream that may use it, for scratch memory.
+    /// The only stream that may use it, for memory of one stream.
     pub(super) fn home(&self) -> Option<&Stream> {
         match &self.memory.source {
-            Source::Scratch(stream) | Source::Driver(Some(stream)) => Some(stream),
+            Source::Scratch(stream)
+            | Source::Driver(Some(stream))
+            | Source::Owner { home: Some(stream), .. } => Some(stream),
             _ => None,
         }
     }
@@ -99,12 +102,13 @@ impl Buffer {
 
     /// # Safety
     ///
-    /// As for [`Device::borrow`].
-    pub(super) unsafe fn borrowed(
+    /// As for [`Device::borrow`], or with a stream for [`Stream::borrow`].
+    unsafe fn borrowed(
         device: &Device,
         address: u64,
         bytes: usize,
         owner: Box<dyn Any + Send>,
+        home: Option<Stream>,
     ) -> Result<Buffer, CudaError> {
         device.bind()?;
         if bytes > 0 {
@@ -121,7 +125,7 @@ impl Buffer {
                 return Err(CudaError::Foreign { what: "the memory to be borrowed is not on this device" });
             }
         }
-        Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner) })
+        Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner), home })
     }
 
     /// Its length in bytes.
@@ -168,7 +172,7 @@ impl Device {
         owner: Box<dyn Any + Send>,
     ) -> Result<Buffer, CudaError> {
         // SAFETY: the caller's promise.
-        unsafe { Buffer::borrowed(self, address, bytes, owner) }
+        unsafe { Buffer::borrowed(self, address, bytes, owner, None) }
     }
 }
 
@@ -177,6 +181,23 @@ impl Stream {
     /// the allocation and the free are ordered on the stream, and neither waits.
     pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::scratch(self, bytes)
+    }
+
+    /// Memory owned outside of this crate, that only this stream may use. `owner` is dropped with
+    /// the last handle to the buffer, and nothing waits for that.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Device::borrow`]. In addition, once `owner` has been dropped, whoever uses the
+    /// memory next does so after the work that this stream had been given by then.
+    pub unsafe fn borrow(
+        &self,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::borrowed(self.device(), address, bytes, owner, Some(self.clone())) }
     }
 }
 
@@ -215,7 +236,8 @@ impl Drop for Memory {
             (Source::Scratch(stream), _) => unsafe {
                 let _ = result::free_async(self.pointer, stream.raw.cu_stream());
             },
-            (Source::Owner { .. }, _) => {
+            (Source::Owner { home: Some(_), .. }, _) => {}
+            (Source::Owner { home: None, .. }, _) => {
                 let _ = result::ctx::synchronize();
             }
             (Source::Driver(_) | Source::Pool, _) => {

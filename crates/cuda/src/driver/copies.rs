@@ -177,11 +177,11 @@ impl Stream {
         self.may_use_scratch(buffer)
     }
 
-    /// Refuses scratch memory of another stream.
+    /// Refuses memory of another stream.
     pub(super) fn may_use_scratch(&self, buffer: &Buffer) -> Result<(), CudaError> {
         match buffer.home() {
             Some(home) if home.raw != self.raw => {
-                Err(CudaError::Foreign { what: "scratch memory is used on a different stream" })
+                Err(CudaError::Foreign { what: "memory of one stream is used on a different one" })
             }
             _ => Ok(()),
         }

@@ -18,11 +18,22 @@ raises `Error`, whose text shows the place, a counter-example and the remedy.
 
 from . import _nvrtc
 from ._declare import kernel
-from ._kernel import Kernel, Results
+from ._kernel import BoundKernel, Kernel, Results
 from ._loopwright import Array, Error, __version__
 from ._text import Text
 from ._tune import Tuning, tune
 
-__all__ = ["Array", "Error", "Kernel", "Results", "Text", "Tuning", "__version__", "kernel", "tune"]
+__all__ = [
+    "Array",
+    "BoundKernel",
+    "Error",
+    "Kernel",
+    "Results",
+    "Text",
+    "Tuning",
+    "__version__",
+    "kernel",
+    "tune",
+]
 
 _nvrtc.prefer_own_packages()

@@ -22,6 +22,11 @@ class Library:
         """The address of the current stream, or `None` for loopwright's own."""
         return None
 
+    def told(self, arguments: Iterable[Any]) -> bool:
+        """Whether all arrays on a GPU are of this library, and it was told that the current stream
+        uses them: it then reuses their memory only after the work of that stream."""
+        return False
+
     def take(self, array: Array) -> Any:
         """The library's view of an array, without a copy."""
         import numpy
@@ -66,6 +71,20 @@ class Torch(Library):
             if isinstance(value, torch.Tensor) and value.is_cuda:
                 return int(torch.cuda.current_stream(value.device).cuda_stream)
         return None
+
+    def told(self, arguments: Iterable[Any]) -> bool:
+        import torch
+
+        on_device = []
+        for value in arguments:
+            if isinstance(value, torch.Tensor):
+                if value.is_cuda:
+                    on_device.append(value)
+            elif hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] != 1:
+                return False
+        for value in on_device:
+            value.record_stream(torch.cuda.current_stream(value.device))
+        return True
 
     def take(self, array: Array) -> Any:
         import torch

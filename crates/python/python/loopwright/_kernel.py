@@ -6,6 +6,9 @@ import inspect
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _arrays
+from ._errors import refused
+from ._loopwright import Array
+from ._loopwright import BoundKernel as _NativeBound
 from ._loopwright import Kernel as _Native
 from ._steps import Argument, Steps
 from ._text import Text
@@ -51,6 +54,62 @@ def _written(value: Any) -> str:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"an argument of a step is text, an integer or names, not {value!r}")
     return str(value.__index__())
+
+
+def _returned(
+    written: Sequence[tuple[str, Optional[Array]]], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arrays that were written, as the caller gets them."""
+    library = _arrays.library_of(arguments.values())
+    arrays = {}
+    for name, array in written:
+        given = arguments.get(name)
+        # An array that was passed is its own library's, a new one that of the arguments.
+        own = library if given is None else _arrays.library_of([given])
+        arrays[name] = own.result(array, given)
+    return arrays
+
+
+class BoundKernel:
+    """A kernel with its arguments, made by `Kernel.bind`.
+
+    A call launches it. Everything that can be checked before has been; a launch looks nothing up and
+    allocates nothing.
+    """
+
+    __slots__ = ("_arguments", "_launch", "_native")
+
+    def __init__(self, native: _NativeBound, arguments: Mapping[str, Any]) -> None:
+        self._native, self._arguments, self._launch = native, dict(arguments), native.launch
+
+    def __call__(self) -> None:
+        """Submits a launch to the stream, and returns without waiting for it.
+
+        A GPU reports errors of the work in a later call that waits. The emulator has no queue: it
+        runs the kernel in this call.
+        """
+        self._launch()
+
+    def wait(self) -> None:
+        """Waits until all launches are done, and raises the error of one that failed."""
+        self._native.wait()
+
+    def time(self, repeats: int = 10) -> list[float]:
+        """Launches so many times, and returns the milliseconds of each.
+
+        On a GPU they are measured by events, after one launch that is not; on the emulator by the
+        clock.
+        """
+        return self._native.time(repeats)
+
+    def results(self) -> Results:
+        """The arrays that the launches so far have written, as a call of the kernel returns them.
+
+        An array on a GPU is the same memory each time, ready in the order of the stream: nothing
+        waits. Arrays on the host are copied, once the launches are done.
+        """
+        written, device, counts = self._native.results()
+        return Results(_returned(written, self._arguments), device, None, counts)
 
 
 class Kernel(Steps):
@@ -136,9 +195,12 @@ class Kernel(Steps):
         follow from the shapes of arrays may be left out, and so may arrays that the kernel only
         writes. An array that is passed and that the kernel writes has the results afterwards.
 
-        Arrays on a GPU are used where they are, in the order of the stream; the call returns when
-        the device is idle, since the memory is only lent. Arrays on the host are copied to the
-        device. A run cannot be interrupted by Ctrl-C before it is done.
+        Arrays on a GPU are used where they are, in the order of the stream. With tensors of PyTorch
+        on its current stream the call does not wait for the device, and an error of the work shows
+        in a later call that waits. With other libraries, and on a stream that `on` names, it returns
+        when the device is idle, since the memory is only lent; `bind` makes launches that never
+        wait. Arrays on the host are copied to the device. A run cannot be interrupted by Ctrl-C
+        before it is done.
         """
         return self._run(arguments, False, None)
 
@@ -154,19 +216,41 @@ class Kernel(Steps):
 
     def _run(self, arguments: dict[str, Any], check: bool, tolerance: Optional[float]) -> Results:
         library = _arrays.library_of(arguments.values())
-        stream = self._stream
-        if stream is None:
-            stream = library.current_stream(arguments.values())
+        stream, in_order = self._order(library, arguments)
         written, device, milliseconds, counts = self._native.run(
-            arguments, self._device, stream, library.immutable, check, tolerance
+            arguments, self._device, stream, library.immutable, in_order, check, tolerance
         )
-        arrays = {}
-        for name, array in written:
-            given = arguments.get(name)
-            # An array that was passed is its own library's, a new one that of the arguments.
-            own = library if given is None else _arrays.library_of([given])
-            arrays[name] = own.result(array, given)
-        return Results(arrays, device, milliseconds, counts)
+        return Results(_returned(written, arguments), device, milliseconds, counts)
+
+    def bind(self, /, **arguments: Any) -> BoundKernel:
+        """Checks these arguments once, and returns what launches the kernel with them.
+
+        A call of the result submits a launch and returns at once, which is what a loop of many
+        launches needs: `step = k.bind(x=x, y=y, a=0.5)`, then `step()` as often as wanted. Launches
+        go to the stream that is current now, or that `on` names.
+
+        Arrays on a GPU are used where they are, and kept for as long as the result lives. Arrays on
+        the host are copied to the device here, and only here; `BoundKernel.results` copies what was
+        written back. Arrays of JAX never change, so that there is nothing to launch repeatedly.
+        """
+        library = _arrays.library_of(arguments.values())
+        if library.immutable:
+            raise refused(
+                "read-only",
+                "a bound kernel writes the same memory at each launch, and arrays of JAX never change",
+                "call the kernel, which returns new arrays",
+            )
+        stream, in_order = self._order(library, arguments)
+        return BoundKernel(self._native.bind(arguments, self._device, stream, in_order), arguments)
+
+    def _order(
+        self, library: _arrays.Library, arguments: Mapping[str, Any]
+    ) -> tuple[Optional[int], bool]:
+        """The stream to run on, and whether the library of the arrays knows that it does."""
+        if self._stream is not None:
+            return self._stream, False
+        stream = library.current_stream(arguments.values())
+        return stream, stream is not None and library.told(arguments.values())
 
     @property
     def name(self) -> str:

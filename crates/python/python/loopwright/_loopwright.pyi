@@ -59,11 +59,19 @@ class Kernel:
         device: Optional[str],
         stream: Optional[int],
         keeps: bool,
+        in_order: bool,
         check: bool,
         tolerance: Optional[float],
     ) -> tuple[
         list[tuple[str, Optional[Array]]], str, Optional[float], Optional[dict[str, int]]
     ]: ...
+    def bind(
+        self,
+        values: dict[str, Any],
+        device: Optional[str],
+        stream: Optional[int],
+        in_order: bool,
+    ) -> BoundKernel: ...
     def tune(
         self,
         search: tuple[str, str],
@@ -72,3 +80,11 @@ class Kernel:
         device: Optional[str],
         options: dict[str, Any],
     ) -> dict[str, Any]: ...
+
+class BoundKernel:
+    def launch(self) -> None: ...
+    def wait(self) -> None: ...
+    def time(self, repeats: int) -> list[float]: ...
+    def results(
+        self,
+    ) -> tuple[list[tuple[str, Optional[Array]]], str, Optional[dict[str, int]]]: ...

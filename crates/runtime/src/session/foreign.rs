@@ -5,7 +5,8 @@
 //! must be ordered. The owner inside a [`Shared`] array ensures the first. For the second, the
 //! memory is ready in the order of a stream (`ready_on`): the default stream of the device waits
 //! for it, and every other stream has to ([`Stream::wait`]). Memory is returned to its owner only
-//! after all work of the device.
+//! after all work of the device, unless the owner says that it orders later uses by itself
+//! ([`Device::borrow_in_order`]).
 
 use std::any::Any;
 
@@ -53,7 +54,10 @@ impl Device {
             Some(strides) => strided(&array.shape, strides)?,
         };
         // SAFETY: the caller's promise.
-        unsafe { self.borrow_layout(array.address, array.dtype, layout, ready_on, Box::new(owner)) }
+        unsafe {
+            let memory = (array.address, array.dtype, layout);
+            self.borrow_layout(memory, ready_on, Lent::UntilIdle, Box::new(owner))
+        }
     }
 
     /// An array of another library in the memory of this device, without a copy. It is returned to
@@ -61,10 +65,33 @@ impl Device {
     /// stream in whose order its library has made it ready: the one whose handle was given to
     /// Python's `__dlpack__(stream=...)`.
     pub fn borrow(&self, array: Shared, ready_on: &Stream) -> Result<DeviceTensor, Diagnostic> {
-        let Description { address, place, dtype, shape, strides, .. } = array.description().clone();
+        let layout = self.shared_layout(array.description())?;
+        let Description { address, dtype, .. } = *array.description();
+        // SAFETY: promised by whoever made the shared array from another library's structure.
+        unsafe { self.borrow_layout((address, dtype, layout), ready_on, Lent::UntilIdle, Box::new(array)) }
+    }
+
+    /// As [`Device::borrow`], for work of this stream alone; that of others on the array is refused.
+    /// It is returned to its owner with the last handle to it, and nothing waits for the device.
+    ///
+    /// # Safety
+    ///
+    /// Whoever uses the memory after it was returned does so after the work that the stream had been
+    /// given by then: it is the stream on which the owner reuses its memory, or one that it was told
+    /// about, as by PyTorch's `Tensor.record_stream`.
+    pub unsafe fn borrow_in_order(&self, array: Shared, stream: &Stream) -> Result<DeviceTensor, Diagnostic> {
+        let layout = self.shared_layout(array.description())?;
+        let Description { address, dtype, .. } = *array.description();
+        // SAFETY: promised by the caller, and as in `borrow`.
+        unsafe { self.borrow_layout((address, dtype, layout), stream, Lent::InOrder, Box::new(array)) }
+    }
+
+    /// The layout of an array of another library, if kernels of this device can use it.
+    fn shared_layout(&self, array: &Description) -> Result<Layout, Diagnostic> {
+        let Description { place, shape, strides, .. } = array;
         let ordinal = i32::try_from(self.limits().ordinal).unwrap_or(i32::MAX);
         let here = self.is_gpu()
-            && (place.kind == Place::CUDA_MANAGED || place == Place { kind: Place::CUDA, number: ordinal });
+            && (place.kind == Place::CUDA_MANAGED || *place == Place { kind: Place::CUDA, number: ordinal });
         if !here {
             return Err(Diagnostic::new(
                 "other-device",
@@ -80,7 +107,7 @@ impl Device {
                  `Tensor::from_shared`",
             ));
         }
-        if array.description().read_only {
+        if array.read_only {
             return Err(Diagnostic::new("read-only", "the array is read-only, and kernels could write it")
                 .help("make a copy with its library"));
         }
@@ -91,20 +118,17 @@ impl Device {
                         .help("make a contiguous copy with its library")
                 },
             )?;
-        let layout = strided(&shape, &strides)?;
-        // SAFETY: promised by whoever made the shared array from another library's structure.
-        unsafe { self.borrow_layout(address, dtype, layout, ready_on, Box::new(array)) }
+        strided(shape, &strides)
     }
 
     /// # Safety
     ///
-    /// As for [`Device::borrow_raw`].
+    /// As for [`Device::borrow_raw`], or [`Device::borrow_in_order`].
     unsafe fn borrow_layout(
         &self,
-        address: u64,
-        dtype: DType,
-        layout: Layout,
+        (address, dtype, layout): (u64, DType, Layout),
         ready_on: &Stream,
+        lent: Lent,
         owner: Box<dyn Any + Send>,
     ) -> Result<DeviceTensor, Diagnostic> {
         let (Inner::Cuda { device, stream }, Some(ready)) = (&*self.inner, &ready_on.0) else {
@@ -122,11 +146,18 @@ impl Device {
             .help(format!("pass memory whose address is a multiple of {} bytes", dtype.bytes())));
         }
         let bytes = elements(&[layout.size], dtype)? * dtype.bytes();
-        // SAFETY: the caller's promise.
-        let buffer = unsafe { device.borrow(address, bytes, owner)? };
-        if ready.handle() != stream.handle() {
-            stream.wait(&ready.record()?)?;
-        }
+        let buffer = match lent {
+            // SAFETY: the caller's promise.
+            Lent::InOrder => unsafe { ready.borrow(address, bytes, owner)? },
+            Lent::UntilIdle => {
+                // SAFETY: the caller's promise.
+                let buffer = unsafe { device.borrow(address, bytes, owner)? };
+                if ready.handle() != stream.handle() {
+                    stream.wait(&ready.record()?)?;
+                }
+                buffer
+            }
+        };
         Ok(DeviceTensor::of_cuda(self, dtype, layout, buffer))
     }
 
@@ -147,6 +178,14 @@ impl Device {
             }
         }
     }
+}
+
+/// When memory goes back to its owner.
+enum Lent {
+    /// When the device is idle.
+    UntilIdle,
+    /// With the last handle: the owner orders what comes next after the stream's work.
+    InOrder,
 }
 
 /// A layout with these strides.

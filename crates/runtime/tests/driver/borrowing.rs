@@ -104,6 +104,41 @@ pub(super) fn borrowed_memory_is_used_in_its_place(driver: &StandIn) -> Outcome 
     check(values(&y)? == [200.0; 10], format!("not what their stream wrote: {:?}", values(&y)?))
 }
 
+pub(super) fn memory_borrowed_in_the_order_of_a_stream_goes_back_at_once(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let back = Arc::new(AtomicUsize::new(0));
+    let memory = upload(&device, &(0..12).map(|v| v as f32).collect::<Vec<_>>())?;
+    let address = memory.device_address().unwrap_or(0);
+    let (theirs, other) = (ok(device.stream())?, ok(device.stream())?);
+    // SAFETY: the memory outlives everything made from it; what is done with it afterwards is done
+    // when the stream has been waited for.
+    let x = unsafe {
+        let x = ok(Shared::from_raw(lend(address, Place::CUDA, [2, 5], [5, 1], &back)))?;
+        ok(device.borrow_in_order(x, &theirs))?
+    };
+    let kernel = kernel(
+        "kernel twice(x: f32[2, n], y: f32[2, n], n: i32)\n\
+         domain { [j, i] : 0 <= j < 2 and 0 <= i < n }\n\
+         y[j, i] = 2.0 * x[j, i]",
+    )?;
+    driver.kernel("twice", &[8, 8, 4], twice_of_two_rows);
+    let y = ok(device.uninit(&[2, 5], DType::F32))?;
+    let compiled = ok(device.compile(&kernel))?;
+    let args = Args::new().device_tensor("x", &x).device_tensor("y", &y);
+    check(compiled.bind_on(&other, &args).is_err(), "another stream uses the memory of this one")?;
+    let bound = ok(compiled.bind_on(&theirs, &args))?;
+    ok(bound.launch())?;
+    check(back.load(Ordering::SeqCst) == 0, "it goes back while something is bound to it")?;
+    drop((bound, args, x));
+    check(back.load(Ordering::SeqCst) == 1, "it does not go back with its last handle")?;
+    let submitted = ok(theirs.record())?;
+    check(!ok(submitted.is_done())?, "giving it back has waited for the stream")?;
+    ok(theirs.synchronize())?;
+    driver.kernel("twice", &[8, 8, 4], twice);
+    let expected: Vec<f32> = (2..12).map(|v| 2.0 * v as f32).collect();
+    check(values(&y)? == expected, format!("not twice the elements: {:?}", values(&y)?))
+}
+
 /// A launch of the kernel of two rows: `x`, `y`, `n`.
 unsafe extern "C" fn twice_of_two_rows(
     _: *const c_uint,
