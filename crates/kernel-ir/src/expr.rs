@@ -249,6 +249,14 @@ impl Expr {
         names
     }
 
+    /// The conditions of which it is the conjunction, left before right; itself, if it is none.
+    pub fn conjuncts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Binary(BinaryOp::And, a, b) => [a.conjuncts(), b.conjuncts()].concat(),
+            _ => vec![self],
+        }
+    }
+
     /// The reductions inside, each after those inside it, left before right: the order of their
     /// numbers in [`crate::Part`].
     pub fn reductions(&self) -> Vec<Arc<Reduce>> {

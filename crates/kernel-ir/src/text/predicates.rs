@@ -15,14 +15,6 @@ use crate::{
     validate,
 };
 
-/// The conditions of which a predicate is the conjunction.
-fn conjuncts(e: &Expr) -> Vec<Expr> {
-    match e {
-        Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        _ => vec![e.clone()],
-    }
-}
-
 /// A condition that has been assigned, for the instructions that follow.
 struct Assigned {
     condition: Expr,
@@ -52,7 +44,7 @@ pub(super) fn assign_conditions(data: &mut KernelData, map: &mut SourceMap, bloc
         }
         if has(&instruction) {
             let mut predicate: Option<Expr> = None;
-            for conjunct in instruction.predicate.iter().flat_map(conjuncts) {
+            for conjunct in instruction.predicate.iter().flat_map(Expr::conjuncts).cloned() {
                 let (condition, is_negated) = match &conjunct {
                     Expr::Unary(UnaryOp::Not, inside) => ((**inside).clone(), true),
                     _ => (conjunct.clone(), false),

@@ -51,6 +51,8 @@ pub(super) struct Flows<'a, 'k> {
     pub settled: BTreeSet<Name>,
     lowers: Table<Name, Aff>,
     context: Vec<Constraint>,
+    /// How many conditions are being followed, each to decide about the one before.
+    pub(super) conditions: usize,
     pub queries: usize,
 }
 
@@ -104,6 +106,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             settled: BTreeSet::new(),
             lowers: Table::default(),
             context: context.to_vec(),
+            conditions: 0,
             queries: 0,
         }
     }
@@ -178,28 +181,21 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(Access { dims: Self::dims(part), constraints, cell, time })
     }
 
-    /// The parts and events that write an array.
-    fn writes(&self, array: &Name) -> Checked<Vec<(usize, usize)>> {
+    /// The parts and events that write an array, or may write it.
+    fn writes(&self, array: &Name) -> Vec<(usize, usize)> {
         let touches = self.model.touches.get(array).map_or(&[][..], Vec::as_slice);
-        let writes: Vec<(usize, usize)> = touches
-            .iter()
-            .copied()
-            .filter(|(p, k)| self.model.parts[*p].events[*k].touch != Touch::Read)
-            .collect();
-        if let Some((p, _)) = writes.iter().find(|(p, _)| self.model.parts[*p].may) {
-            return why(format!("whether `{}` writes depends on data", self.model.parts[*p].part));
-        }
-        Ok(writes)
+        let writes = |(p, k): &(usize, usize)| self.model.parts[*p].events[*k].touch != Touch::Read;
+        touches.iter().copied().filter(writes).collect()
     }
 
-    /// The direct sources of a read. `None` stands for the end of the kernel, with the array's
-    /// cells as dimensions.
+    /// The direct sources of a read, if all writes take place that may. `None` stands for the end of
+    /// the kernel, with the array's cells as dimensions.
     fn sources(
         &mut self,
         array: &Name,
         read: Option<(usize, usize)>,
     ) -> Checked<(Sources, Vec<(usize, usize)>)> {
-        let writes = self.writes(array)?;
+        let writes = self.writes(array);
         let key = (array.clone(), read);
         if let Some(known) = self.arrays.get(&key) {
             return Ok((known.clone(), writes));
@@ -246,6 +242,14 @@ impl<'a, 'k> Flows<'a, 'k> {
                 continue;
             }
             let part = &self.model.parts[w];
+            let runs = match (part.may, read) {
+                (false, _) => true,
+                (true, Some((reader, _))) => self.runs_with(reader, w, map)?,
+                (true, None) => false,
+            };
+            if !runs {
+                return why(format!("whether `{}` writes depends on data", part.part));
+            }
             match self.model.role(part) {
                 PartRole::Copies => {
                     let copied = (0..part.events.len())

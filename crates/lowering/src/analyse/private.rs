@@ -2,14 +2,15 @@
 //!
 //! A read has to see the value written in its own thread (private) or block (shared). This holds if
 //! the reader has every hardware iname of the writer, and the writer comes before it in the text
-//! and covers all its instances. Otherwise the value comes from another thread or block, or from an
+//! and covers all its instances: its constraints hold wherever the reader's do, and so do its
+//! conditions, as those of an `if` around both that nothing between them changes. Otherwise the value comes from another thread or block, or from an
 //! earlier iteration that another thread may have run, and the kernel is refused. Writers that
 //! cannot be the last one before the reader do not matter: a later nest may reuse a scalar for
 //! values of other threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Name, Tag};
 use loopwright_legality::{Access, owner, primed};
 use loopwright_poly::{Set, System};
 
@@ -56,7 +57,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             if let Some((iname, writer)) = parallel.iter().find(|(i, _)| !reader.inames.contains(i)) {
                 return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
             }
-            let before = writers.iter().any(|(w, writer)| *w < r && covers(analysis, writer, reader));
+            let before = writers.iter().any(|(w, _)| *w < r && covers(analysis, *w, r));
             if !before {
                 return Err(foreign(analysis, name, temporary.space, reader, first, one));
             }
@@ -74,12 +75,9 @@ fn reaching<'w, 'k>(
     reader: usize,
 ) -> Vec<(usize, &'w PartInfo)> {
     let info = &analysis.parts[reader];
-    let shares_loop = |w: &PartInfo, beyond: usize| {
-        let common = w.execution.loops.iter().zip(&info.execution.loops).take_while(|(a, b)| a == b).count();
-        common > beyond
-    };
+    let shares_loop = |w: &PartInfo, beyond: usize| common_loops(w, info) > beyond;
     let hides = |w: &PartInfo| w.execution.accesses.iter().all(|a| !a.write || a.subscripts.is_empty());
-    let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, w, info));
+    let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, *n, reader));
     // The writer that covers the reader runs in every iteration of their common loops.
     let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, w.execution.loops.len()));
     let reaches =
@@ -89,9 +87,16 @@ fn reaching<'w, 'k>(
     if found.is_empty() { writers.to_vec() } else { found }
 }
 
-/// Whether every instance of the reader has one of the writer, by their common inames.
-fn covers(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo) -> bool {
-    if analysis.instruction(writer).predicate.is_some() {
+/// How many of the outermost loops around two parts are the same.
+fn common_loops(a: &PartInfo, b: &PartInfo) -> usize {
+    a.execution.loops.iter().zip(&b.execution.loops).take_while(|(a, b)| a == b).count()
+}
+
+/// Whether every instance of the reader has one of the writer, by their common inames. Both are
+/// numbers of parts, the writer's the smaller one.
+fn covers(analysis: &Analysis<'_>, w: usize, r: usize) -> bool {
+    let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
+    if !conditions_hold(analysis, w, r) {
         return false;
     }
     // Elements of an array may be written one by one; whether all are written is checked by the
@@ -103,6 +108,33 @@ fn covers(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo) -> bool
     let rows: Vec<_> = analysis.context.iter().chain(&reader.execution.constraints).cloned().collect();
     let Ok(system) = System::new(&rows) else { return false };
     writer.execution.constraints.iter().all(|c| system.implies(c).unwrap_or(false))
+}
+
+/// Whether the conditions of the writer hold wherever those of the reader do: they are among them,
+/// with the same meaning, and nothing that they read is written between the two.
+fn conditions_hold(analysis: &Analysis<'_>, w: usize, r: usize) -> bool {
+    let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
+    let (before, behind) = (analysis.instruction(writer), analysis.instruction(reader));
+    let Some(predicate) = &before.predicate else { return true };
+    let known: Vec<&Expr> = behind.predicate.iter().flat_map(Expr::conjuncts).collect();
+    let depth = writer.execution.loops.len();
+    // In a loop of its own the writer's conditions are those of each iteration.
+    if common_loops(writer, reader) < depth {
+        return false;
+    }
+    let is_between =
+        |p: usize| (w <= p && p < r) || (r <= p && common_loops(&analysis.parts[p], reader) > depth);
+    predicate.conjuncts().into_iter().all(|condition| {
+        let names = condition.names();
+        let arrays = condition.accesses().into_iter().map(|access| access.array);
+        known.contains(&condition)
+            && names.iter().all(|name| before.map.get(name) == behind.map.get(name))
+            && names
+                .iter()
+                .cloned()
+                .chain(arrays)
+                .all(|name| analysis.writers(&name).all(|(p, _)| !is_between(p)))
+    })
 }
 
 fn foreign(
