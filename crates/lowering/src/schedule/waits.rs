@@ -5,7 +5,8 @@
 //!
 //! * A *group* is a run of neighbouring copies, of each array at most one. It ends behind the run,
 //!   outside of the loops over a copy's elements and of guards, so that all threads count the same
-//!   groups, empty or not.
+//!   groups, empty or not. A loop without barriers is part of the run, whatever else it contains:
+//!   nothing in it needs what it copies.
 //! * A *wait* stands directly before the last barrier between a copy and what conflicts with it,
 //!   and leaves as many groups under way as have been committed since that of the copy, on the way
 //!   with the fewest.
@@ -121,9 +122,10 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
     let mut arrays: Vec<Name> = Vec::new();
     for item in items {
         let parts = Item::parts(std::slice::from_ref(&item));
-        let copies = !parts.is_empty()
-            && !item.converges(conflicts.analysis)
-            && parts.iter().all(|p| conflicts.is_asynchronous(*p));
+        let is_loop = matches!(item, Item::Loop { .. });
+        let copies = !has_barriers(&item)
+            && parts.iter().any(|p| conflicts.is_asynchronous(*p))
+            && (is_loop || parts.iter().all(|p| conflicts.is_asynchronous(*p)));
         if !copies {
             if !arrays.is_empty() {
                 placed.push(Item::Commit);
@@ -137,7 +139,8 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
         }
         let analysis = conflicts.analysis;
         let targets = |p: &usize| analysis.instruction(&analysis.parts[*p]).targets.iter();
-        let written: Vec<Name> = parts.iter().flat_map(targets).map(|t| t.array.clone()).collect();
+        let issued = parts.iter().filter(|p| conflicts.is_asynchronous(**p));
+        let written: Vec<Name> = issued.flat_map(targets).map(|t| t.array.clone()).collect();
         if written.iter().any(|array| arrays.contains(array)) {
             placed.push(Item::Commit);
             arrays.clear();
@@ -149,6 +152,16 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
         placed.push(Item::Commit);
     }
     placed
+}
+
+/// Whether threads of a block wait for each other within an item.
+fn has_barriers(item: &Item) -> bool {
+    match item {
+        Item::Sync(_) => true,
+        Item::Join(join) => !join.axes().is_empty(),
+        Item::Loop { body, .. } => body.iter().any(has_barriers),
+        Item::Leaf(_) | Item::Start(_) | Item::Commit | Item::Wait(..) => false,
+    }
 }
 
 /// Whether groups end, or threads wait, in a body.

@@ -5,6 +5,7 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData, Lookup, Name,
     PartRef,
 };
+use loopwright_legality::owner;
 use loopwright_poly::System;
 
 use crate::rewrite::{
@@ -79,7 +80,15 @@ pub(crate) fn site(
         }
     }
     let inames = data.part_inames(first);
-    let within: Vec<Name> = inames.iter().filter(|n| depends(n) || loops.contains(n)).cloned().collect();
+    // Where each block, or each thread, has an array of its own, a copy belongs to one of them: for
+    // other coordinates than those that have readers, nothing has written its array.
+    let owner = data.temporaries.iter().find(|t| t.name == *array).map(|t| owner(t.space));
+    let owns = |n: &Name| {
+        let axis = data.tag(n).axis().filter(|_| !sweep.contains(n));
+        axis.is_some_and(|axis| owner.as_ref().is_some_and(|owner| owner.contains(axis)))
+    };
+    let within: Vec<Name> =
+        inames.iter().filter(|n| depends(n) || loops.contains(n) || owns(n)).cloned().collect();
     for iname in &within {
         let tag = data.tag(iname);
         if space == AddressSpace::Shared && (tag.is_in_block() || tag.is_jam()) {

@@ -251,7 +251,12 @@ pub(crate) fn loop_bounds(
 ) -> Result<(LoopBound, LoopBound), Diagnostic> {
     let around = path_to(&data.tree, iname).unwrap_or_default();
     let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
-    let bounds = instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
+    let outside = |n: &Name| scalar(n) || around.contains(n);
+    let instances = instances_of(data, part)?;
+    // The loops around have values for which this one has any: of the bounds of `k_inner` in
+    // `0 <= 16*k_outer + k_inner`, it leaves that of `k_inner` itself.
+    let around = instances.keep_only(&|n| n != iname && outside(n))?.system;
+    let bounds = instances.with(&around.constraints())?.bounds(iname, &outside)?;
     let end = |list: &[Bound], first: bool| match list {
         [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
         _ => Err(Diagnostic::new(
