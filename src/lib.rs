@@ -29,6 +29,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`ir`] | kernels: domains, instructions, the loop tree, the text format |
+//! | [`generate`] | kernels from a line: einsum, maps, copies, reductions, scans, the k largest |
 //! | [`transforms`] | steps and pipelines from kernel to kernel |
 //! | [`lowering`] | the one lowered program that everything below reads |
 //! | [`cuda`] | the program as CUDA C |
@@ -63,6 +64,7 @@ pub use loopwright_counts as counts;
 pub use loopwright_cuda_target as cuda;
 #[cfg(feature = "run")]
 pub use loopwright_emulator as emulator;
+pub use loopwright_generate as generate;
 pub use loopwright_kernel_ir as ir;
 pub use loopwright_layout as layout;
 pub use loopwright_lowering as lowering;
