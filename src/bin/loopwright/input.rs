@@ -355,14 +355,19 @@ pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
         .iter()
         .map(|t| {
             let (name, value) = pair(t)?;
-            let dtype = DType::from_name(value).ok_or_else(|| {
-                let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
-                Diagnostic::new("unknown-type", format!("`{value}` is no type"))
-                    .help(format!("the types are {}", names.join(", ")))
-            })?;
-            Ok((Name::new(name), dtype))
+            Ok((Name::new(name), dtype(value)?))
         })
         .collect()
+}
+
+/// A type by its name.
+pub fn dtype(name: &str) -> Result<DType, Failure> {
+    DType::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
+        Diagnostic::new("unknown-type", format!("`{name}` is no type"))
+            .help(format!("the types are {}", names.join(", ")))
+            .into()
+    })
 }
 
 /// A scalar argument, such as `n=1000`.

@@ -22,6 +22,7 @@ mod interrupt;
 mod layout;
 mod limits;
 mod lint;
+mod make;
 mod manual;
 mod pages;
 mod picture;
@@ -79,6 +80,10 @@ enum Command {
         #[arg(long)]
         schedule: bool,
     },
+    /// Print a kernel from a line: an einsum, a map, a copy with permuted axes, a reduction, a scan,
+    /// the k largest. `run`, `auto` and the other commands take what it prints.
+    #[command(subcommand)]
+    Make(make::Make),
     /// Find steps for a kernel, or for what a pipeline leaves open, by rules, and print them as a
     /// pipeline. Comments say which rule made them, and why.
     Auto(auto::Auto),
@@ -196,6 +201,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Print { form, steps } => check::print(&form, steps).map_err(|f| form.locate(f)),
         Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
         Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
+        Command::Make(make) => make.make(),
         Command::Auto(auto) => auto.auto().map_err(|f| auto.form.locate(f)),
         Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
         Command::Check { form, binding, schedule } => {

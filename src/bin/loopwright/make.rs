@@ -1,0 +1,244 @@
+//! `make`
+
+use clap::{Args as ClapArgs, Subcommand};
+use loopwright::generate::Generator;
+use loopwright::prelude::*;
+
+use crate::input::{self, Failure};
+use crate::report;
+
+/// What `loopwright make` prints.
+#[derive(Subcommand)]
+pub enum Make {
+    /// Sums of products of operands' elements, whose axes are named by letters.
+    ///
+    /// Axes with the same letter run together; those that the result does not have are summed over.
+    /// Without `->`, the result has the letters that occur once, in alphabetical order. Operands are
+    /// called a, b, ..., and the length along `i` is n_i.
+    #[command(after_help = "Example: loopwright make einsum 'ik,kj->ij' --types f16 --acc f32")]
+    Einsum {
+        /// The letters of each operand, and those of the result, such as 'ik,kj->ij'.
+        specification: String,
+        /// The type of each operand between commas, or one type of all.
+        #[arg(long, value_name = "TYPE,...", default_value = "f32")]
+        types: String,
+        #[command(flatten)]
+        sums: Accumulator,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// An expression of the elements at each place.
+    ///
+    /// A name is an operand's element, a size, or the index along an axis: i, j, k, l, i4, ...
+    #[command(after_help = "Example: loopwright make map 'a*x + y' --shape n --scalar a")]
+    Map {
+        /// The expression, in the language of kernels, such as '2*x + y'.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        #[command(flatten)]
+        shape: Shape,
+        /// An operand that is one number, or also its type: 'a' or 'a=f64'.
+        #[arg(long = "scalar", value_name = "NAME[=TYPE]")]
+        scalars: Vec<String>,
+        /// An operand with a type of its own, such as 'y=i32'.
+        #[arg(long = "operand", value_name = "NAME=TYPE")]
+        operands: Vec<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The elements with their axes in another order.
+    #[command(after_help = "Example: loopwright make copy --shape m,n --axes 1,0")]
+    Copy {
+        #[command(flatten)]
+        shape: Shape,
+        /// The operand's axes in the order of the result; as they are, if none are given.
+        #[arg(
+            long,
+            value_name = "AXIS,...",
+            default_value = "",
+            allow_hyphen_values = true,
+            hide_default_value = true
+        )]
+        axes: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Sums, products, means, extrema, places of extrema, any or all, along axes.
+    #[command(after_help = "Example: loopwright make reduce sum --shape m,n --axes 1")]
+    Reduce {
+        /// sum, product, mean, min, max, any, all, argmin or argmax.
+        operator: String,
+        #[command(flatten)]
+        shape: Shape,
+        /// The axes that are reduced, from 0, or from -1 at the end; all, if none are given.
+        #[arg(
+            long,
+            value_name = "AXIS,...",
+            default_value = "",
+            allow_hyphen_values = true,
+            hide_default_value = true
+        )]
+        axes: String,
+        #[command(flatten)]
+        sums: Accumulator,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The sum, product, minimum or maximum of all elements along an axis up to each.
+    #[command(after_help = "Example: loopwright make scan cumsum --shape m,n --axis 1")]
+    Scan {
+        /// cumsum, cumprod, cummin or cummax.
+        operator: String,
+        #[command(flatten)]
+        shape: Shape,
+        /// The axis, from 0, or from -1 at the end.
+        #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
+        axis: i64,
+        /// Without the element itself.
+        #[arg(long)]
+        exclusive: bool,
+        #[command(flatten)]
+        sums: Accumulator,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The k largest elements along an axis with their places, without sorting.
+    #[command(after_help = "Example: loopwright make top-k 4 --shape m,n --axis 1")]
+    TopK {
+        /// How many.
+        #[arg(allow_negative_numbers = true)]
+        k: i64,
+        #[command(flatten)]
+        shape: Shape,
+        /// The axis, from 0, or from -1 at the end.
+        #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
+        axis: i64,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// The operand of all but einsums.
+#[derive(ClapArgs)]
+pub struct Shape {
+    /// Lengths between commas: names of sizes, and constants.
+    #[arg(long, value_name = "LENGTH,...")]
+    shape: String,
+    /// The type of the operands.
+    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
+    dtype: String,
+}
+
+/// What sums are computed in.
+#[derive(ClapArgs)]
+pub struct Accumulator {
+    /// The type in which sums are accumulated; by default f32 for the narrow floating-point types,
+    /// otherwise that of the operands.
+    #[arg(long, value_name = "TYPE")]
+    acc: Option<String>,
+}
+
+/// The options of all kernels.
+#[derive(ClapArgs)]
+pub struct Common {
+    /// The type of the result.
+    #[arg(long, value_name = "TYPE")]
+    out: Option<String>,
+    /// The kernel's name.
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Make {
+    /// `loopwright make`
+    pub fn make(&self) -> Result<(), Failure> {
+        report::say(&self.kernel()?.to_string())
+    }
+
+    fn kernel(&self) -> Result<LoopKernel, Failure> {
+        Ok(match self {
+            Make::Einsum { specification, types, sums, common } => {
+                let mut types =
+                    types.split(',').map(|t| input::dtype(t.trim())).collect::<Result<Vec<_>, _>>()?;
+                if let [all] = types.as_slice() {
+                    types = vec![*all; specification.matches(',').count() + 1];
+                }
+                sums.of(common.generator()?)?.einsum(specification, types)?
+            }
+            Make::Map { expression, shape, scalars, operands, common } => {
+                let mut generator = common.generator()?;
+                for scalar in scalars {
+                    let (name, dtype) =
+                        scalar.split_once('=').map_or((scalar.as_str(), None), |(n, t)| (n, Some(t)));
+                    generator = generator.scalar(name.trim());
+                    if let Some(dtype) = dtype {
+                        generator = generator.typed(name.trim(), input::dtype(dtype.trim())?);
+                    }
+                }
+                for operand in operands {
+                    let (name, dtype) = input::pair(operand)?;
+                    generator = generator.typed(name, input::dtype(dtype)?);
+                }
+                generator.map(expression, &shape.shape, shape.dtype()?)?
+            }
+            Make::Copy { shape, axes, common } => {
+                common.generator()?.copy(&shape.shape, &numbers(axes)?, shape.dtype()?)?
+            }
+            Make::Reduce { operator, shape, axes, sums, common } => {
+                let generator = sums.of(common.generator()?)?;
+                generator.reduce(operator, &shape.shape, &numbers(axes)?, shape.dtype()?)?
+            }
+            Make::Scan { operator, shape, axis, exclusive, sums, common } => {
+                let mut generator = sums.of(common.generator()?)?;
+                if *exclusive {
+                    generator = generator.exclusive();
+                }
+                generator.scan(operator, &shape.shape, *axis, shape.dtype()?)?
+            }
+            Make::TopK { k, shape, axis, common } => {
+                common.generator()?.top_k(*k, &shape.shape, *axis, shape.dtype()?)?
+            }
+        })
+    }
+}
+
+impl Shape {
+    fn dtype(&self) -> Result<DType, Failure> {
+        input::dtype(&self.dtype)
+    }
+}
+
+impl Accumulator {
+    fn of(&self, generator: Generator) -> Result<Generator, Failure> {
+        Ok(match &self.acc {
+            Some(acc) => generator.acc(input::dtype(acc)?),
+            None => generator,
+        })
+    }
+}
+
+impl Common {
+    fn generator(&self) -> Result<Generator, Failure> {
+        let mut generator = Generator::new();
+        if let Some(out) = &self.out {
+            generator = generator.out(input::dtype(out)?);
+        }
+        if let Some(name) = &self.name {
+            generator = generator.name(name.as_str());
+        }
+        Ok(generator)
+    }
+}
+
+/// Numbers of axes.
+fn numbers(text: &str) -> Result<Vec<i64>, Failure> {
+    let parts = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
+    let number = |part: &str| {
+        part.parse::<i64>().map_err(|_| {
+            Diagnostic::new("generate-axis", format!("`{part}` is not the number of an axis"))
+                .help("write numbers between commas: `--axes 1,0`; -1 is the last axis")
+                .into()
+        })
+    };
+    parts.map(number).collect()
+}
