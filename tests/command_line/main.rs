@@ -4,6 +4,7 @@ mod common;
 mod count;
 mod export;
 mod layout;
+mod make;
 mod output;
 mod pages;
 mod picture;

@@ -41,6 +41,7 @@ fn commands(folder: &Folder) -> Vec<Vec<String>> {
         with(&["tune", "--replay", &log], &[]),
         with(&["report", &log], &[]),
         with(&["lint", &kernel, &pipeline], &sizes),
+        with(&["make", "einsum", "ik,kj->ij"], &[]),
         with(&["doctor"], &[]),
         with(&["steps"], &[]),
         with(&["explain-code"], &[]),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args as ClapArgs;
 use loopwright::auto::{Found, Sizes, auto};
@@ -221,11 +221,7 @@ impl Form {
     /// file, or else in the pipeline's, as far as they can be found there.
     pub fn locate(&self, failure: Failure) -> Failure {
         let Failure::Input(diagnostics) = failure else { return failure };
-        // Standard input has been consumed: its text is gone.
-        let text = |path: &str| {
-            let bytes = (path != "-").then(|| read(path).ok()).flatten();
-            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
-        };
+        let text = |path: &str| String::from_utf8(read(path).ok()?).ok();
         let declared = text(&self.kernel).zip(self.declared().ok());
         let pipeline = self.pipeline.as_ref().and_then(|path| Some((path, text(path)?)));
         let located = diagnostics.into_iter().map(|mut d| {
@@ -499,6 +495,11 @@ pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
         Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)))
             .help("use an existing, readable text file, or `-` for standard input")
     };
+    // Commands read a kernel more than once, which standard input does not allow.
+    static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(bytes) = STDIN.get().filter(|_| path == "-") {
+        return Ok(bytes.clone());
+    }
     let mut bytes = Vec::new();
     if path == "-" {
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -511,5 +512,5 @@ pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
             .help("a kernel or pipeline is a short text")
             .into());
     }
-    Ok(bytes)
+    Ok(if path == "-" { STDIN.get_or_init(|| bytes).clone() } else { bytes })
 }

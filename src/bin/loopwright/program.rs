@@ -46,7 +46,7 @@ pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
 /// The text of the file, if it is a program's: by its name, or by its first word.
 fn text(form: &Form) -> Result<Option<String>, Failure> {
     if form.kernel == "-" {
-        // Standard input can be read only once, by the reader of kernels.
+        // Standard input is a kernel.
         return Ok(None);
     }
     let is_named_so = form.kernel.ends_with(".lwp");
