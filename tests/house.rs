@@ -45,3 +45,9 @@ fn only_the_tuner_reaches_lowering_through_the_runtime() {
         assert!(!reached.contains("lowering") && !reached.contains("runtime"), "{room}: {reached:?}");
     }
 }
+
+/// Generated kernels are declarations, as a user writes them: how they run is decided elsewhere.
+#[test]
+fn generators_know_kernels_alone() {
+    assert_eq!(dependences()["generate"], BTreeSet::from(["kernel-ir".to_string()]));
+}

@@ -58,7 +58,7 @@ impl Generator {
     ) -> Result<LoopKernel, Diagnostics> {
         let op = if op == "prod" { "product" } else { op };
         if !REDUCTIONS.contains(&op) {
-            return Err(unknown("reduction", op, &REDUCTIONS).into());
+            return Err(no_operator("reduction", op, &REDUCTIONS).into());
         }
         let lengths = shape::parse(shape)?;
         let along = match axes.is_empty() {
@@ -177,7 +177,7 @@ fn count(reduced: &[&Axis], acc: DType) -> Expr {
 }
 
 /// The refusal of a word that is none of these.
-pub fn unknown(what: &str, word: &str, known: &[&str]) -> Diagnostic {
+pub fn no_operator(what: &str, word: &str, known: &[&str]) -> Diagnostic {
     let help = did_you_mean(word, known.iter().copied())
         .unwrap_or_else(|| format!("the {what}s are {}", known.join(", ")));
     Diagnostic::new("generate-operator", format!("there is no {what} `{word}`")).help(help)

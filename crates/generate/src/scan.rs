@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{DType, Diagnostics, LoopKernel, array, reduce as redu
 
 use crate::{
     Generator,
-    reduce::unknown,
+    reduce::no_operator,
     shape::{self, Axis, Names},
     types::{Sums, no_accumulator, numbers, stored},
 };
@@ -47,7 +47,7 @@ impl Generator {
             "cumprod" => "product",
             "cummin" => "min",
             "cummax" => "max",
-            _ => return Err(unknown("scan", op, &SCANS).into()),
+            _ => return Err(no_operator("scan", op, &SCANS).into()),
         };
         let what = format!("`{op}`");
         numbers(&what, dtype)?;
