@@ -46,6 +46,12 @@ pub fn host_array(value: &Bound<'_, PyAny>) -> Result<Shared, Failure> {
     }
 }
 
+/// The type of the elements of an array, on the host or on a GPU.
+pub fn dtype_of(value: &Bound<'_, PyAny>) -> Result<DType, Failure> {
+    let array = if gpu_of(value)?.is_some() { taken(value, None)? } else { host_array(value)? };
+    Ok(array.description().dtype)
+}
+
 /// The half-open range of addresses from the first to the last element of an array.
 pub fn extent(array: &Description) -> (i128, i128) {
     let size = array.dtype.bytes() as i128;

@@ -34,6 +34,11 @@ impl Kernel {
         Kernel { declared, pipeline, kernel, compiled: Mutex::default() }
     }
 
+    /// A kernel without steps.
+    pub fn declared_as(kernel: LoopKernel) -> Kernel {
+        Kernel::new(kernel.clone(), Pipeline::new(), kernel)
+    }
+
     /// The kernel on a device, compiled once.
     fn compiled_for(&self, device: &Device) -> Result<Compiled, Diagnostic> {
         let key = (device.name().to_owned(), device.limits().ordinal as u32);
@@ -56,8 +61,7 @@ impl Kernel {
         let parse = || -> Result<LoopKernel, Failure> {
             Ok(held_to_declared(LoopKernel::parse_bytes(origin, text.as_bytes())?)?)
         };
-        let declared = py.detach(parse)?;
-        Ok(Kernel::new(declared.clone(), Pipeline::new(), declared))
+        Ok(Kernel::declared_as(py.detach(parse)?))
     }
 
     /// The kernel after these steps, with values for open parameters.
@@ -97,12 +101,7 @@ impl Kernel {
         let bind = || -> Result<Kernel, Failure> {
             let mut bound = BTreeMap::new();
             for (name, text) in types {
-                let dtype = DType::from_name(&text).ok_or_else(|| {
-                    let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
-                    Diagnostic::new("unknown-type", format!("`{text}` is no type"))
-                        .help(format!("the types are {}", names.join(", ")))
-                })?;
-                bound.insert(Name::new(name), dtype);
+                bound.insert(Name::new(name), dtype(&text)?);
             }
             let declared = runtime::bind_open_types(&self.declared, &bound)?;
             let kernel = runtime::bind_open_types(&self.kernel, &bound)?;
@@ -256,6 +255,15 @@ impl Kernel {
         };
         Ok(py.detach(search)?)
     }
+}
+
+/// A type by its name.
+pub fn dtype(name: &str) -> Result<DType, Diagnostic> {
+    DType::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
+        Diagnostic::new("unknown-type", format!("`{name}` is no type"))
+            .help(format!("the types are {}", names.join(", ")))
+    })
 }
 
 /// The arrays by name, the device's name, the milliseconds, and the emulator's counts.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `kernel` | a declared kernel with the steps applied to it; its texts, its runs |
 //! | `bound` | a kernel with its arguments, for many launches |
+//! | `generate` | kernels from a line: einsum, maps, copies, reductions, scans, the k largest |
 //! | `arguments` | Python's values as arguments of a launch |
 //! | `exchange` | arrays of other libraries, by the array interface and by DLPack |
 //! | `array` | results, as other libraries take them |
@@ -28,6 +29,7 @@ mod bound;
 mod device;
 mod error;
 mod exchange;
+mod generate;
 mod kernel;
 mod tune;
 
@@ -40,6 +42,8 @@ mod _loopwright {
     use crate::bound::BoundKernel;
     #[pymodule_export]
     use crate::error::Error;
+    #[pymodule_export]
+    use crate::generate::{copy, einsum, element_type, map, reduce, scan, top_k};
     #[pymodule_export]
     use crate::kernel::Kernel;
 

@@ -77,7 +77,13 @@ def twice(x, out, n):
     floats(pointer(out), n)[...] = 2 * floats(pointer(x), n)
 
 
+def einsum(a, b, out, n):
+    n = int.from_bytes(n, "little")
+    floats(pointer(out), n)[...] = floats(pointer(a), n) * floats(pointer(b), n)
+
+
 register(b"axpy", [8, 8, 4, 4], axpy)
+register(b"einsum", [8, 8, 8, 4], einsum)
 register(b"twice", [8, 8, 4], twice)
 
 AXPY = """
@@ -210,6 +216,18 @@ class Device(unittest.TestCase):
         out.free()
         gc.collect()
         self.assertEqual(cuda.stand_in_live_bytes(0), before)
+
+    def test_einsum_takes_arrays_where_they_are(self):
+        a, b = Tensor([1, 2, 3]), Tensor([0, 0, 0])
+        source = b.later([5, 6, 7])
+        out = loopwright.einsum("i,i->i", a, b)
+        self.assertIsInstance(out, Taken)
+        cuda.cuStreamSynchronize(torch.current)
+        self.assertEqual(out.tolist(), [5, 12, 21])
+        # Once for its type, which these tensors do not tell otherwise.
+        self.assertEqual(a.streams, [None, torch.current])
+        for tensor in [a, b, source, out]:
+            tensor.free()
 
     def test_results_are_checked_against_the_values_before_the_launch(self):
         x, y = Tensor([1, 2, 3]), Tensor([1, 1, 1])

@@ -12,12 +12,14 @@
 
 `Kernel` declares a kernel by its text, `Kernel.apply` and the methods of the steps transform it,
 and calling it runs it: on the GPU that holds its arguments, on GPU 0 if there is one, or on the
-emulator. `Kernel.cuda` is its CUDA C, `Kernel.explain` shows why each step is legal. What is refused
+emulator. `generate` has kernels from a line, such as `generate.einsum("ik,kj->ij")`, and `einsum` runs
+one on arrays. `Kernel.cuda` is its CUDA C, `Kernel.explain` shows why each step is legal. What is refused
 raises `Error`, whose text shows the place, a counter-example and the remedy.
 """
 
-from . import _nvrtc
+from . import _nvrtc, generate
 from ._declare import kernel
+from ._einsum import einsum
 from ._kernel import BoundKernel, Kernel, Results
 from ._loopwright import Array, Error, __version__
 from ._text import Text
@@ -32,6 +34,8 @@ __all__ = [
     "Text",
     "Tuning",
     "__version__",
+    "einsum",
+    "generate",
     "kernel",
     "tune",
 ]

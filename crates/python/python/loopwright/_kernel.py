@@ -133,6 +133,13 @@ class Kernel(Steps):
         self._device: Optional[str] = None
         self._stream: Optional[int] = None
 
+    @classmethod
+    def _of(cls, native: _Native) -> Kernel:
+        """A kernel without a device of its own."""
+        other = object.__new__(cls)
+        other._native, other._device, other._stream = native, None, None
+        return other
+
     def _with(self, native: _Native) -> Kernel:
         other = object.__new__(type(self))
         other._native, other._device, other._stream = native, self._device, self._stream
