@@ -40,7 +40,8 @@ impl Generator {
     ///
     /// Errors: a text that is no specification (`einsum-syntax`), a result whose letters are not
     /// those of the operands or that stand twice (`einsum-output`), another number of types than of
-    /// operands (`einsum-operands`), types that do not meet (`generate-types`).
+    /// operands (`einsum-operands`), types that do not meet (`generate-types`), more than 32 operands,
+    /// letters, or axes of an operand (`generate-limit`).
     ///
     /// ```
     /// use loopwright_generate::einsum;
@@ -89,6 +90,7 @@ impl Generator {
             false => Sums::of(types, None, self)?,
         };
         let letters = spec.letters();
+        shape::limit(letters.len(), "letters")?;
         let axes = spec.axes(&letters);
         let of = |list: &[char]| list.iter().filter_map(|c| axis_of(&letters, &axes, *c)).collect::<Vec<_>>();
         let mut kernel = LoopKernel::build(self.named("einsum"));
@@ -194,6 +196,10 @@ impl Spec {
         let result = arrow.map(|k| parts.split_off(k)).and_then(|rest| rest.into_iter().next());
         let operands: Vec<Vec<char>> =
             parts.iter().map(|part| part.iter().map(|(_, c)| *c).collect()).collect();
+        shape::limit(operands.len(), "operands")?;
+        for own in &operands {
+            shape::limit(own.len(), "axes of an operand")?;
+        }
         let known: Vec<char> = operands.concat();
         let mut output = Vec::new();
         match result {

@@ -36,7 +36,7 @@
 //! All but `einsum` take the shape of their operands as a text, `"m, n, 4"`: names of sizes, which
 //! become arguments of type i32, and constants. A name that stands twice is one size. Axes are
 //! numbered from 0; negative numbers count from the end, so that -1 is the last axis. Sizes may be
-//! zero. An array of no axes does not exist in the language: a single result is `out: f32[1]`.
+//! zero, and there are 32 axes at most (`generate-limit`). An array of no axes does not exist in the language: a single result is `out: f32[1]`.
 //!
 //! # Types
 //!

@@ -1,5 +1,7 @@
 //! Expressions of the elements at one place.
 
+use std::collections::BTreeSet;
+
 use loopwright_kernel_ir::{
     Arg, DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Scalar, array, check_name, parse_expression,
 };
@@ -68,6 +70,7 @@ impl Generator {
         let is_size = |name: &Name| shape::sizes(&shape).contains(name);
         let is_scalar = |name: &Name| self.scalars.contains(name);
         let operands: Vec<&Name> = used.iter().filter(|name| !is_index(name) && !is_size(name)).collect();
+        shape::limit(operands.len(), "operands")?;
         let mut kernel = LoopKernel::build(self.named("map"));
         for name in &operands {
             check_name(name, "an operand")?;
@@ -115,10 +118,10 @@ fn elements_alone(value: &Expr) -> Result<(), Diagnostic> {
 
 /// The names of values, in the order in which they occur.
 fn names(value: &Expr) -> Vec<Name> {
-    let mut names = Vec::new();
+    let (mut names, mut known) = (Vec::new(), BTreeSet::new());
     value.visit(&mut |e| {
         if let Expr::Name(name) = e
-            && !names.contains(name)
+            && known.insert(name.clone())
         {
             names.push(name.clone());
         }

@@ -37,11 +37,25 @@ impl Axis {
 
 const HELP: &str = "write lengths between commas, sizes by name and constants: `m, n, 4`";
 
+/// The most axes of an array, and the most operands of an einsum or of a map: later stages walk
+/// expressions by recursion, and look at each pair of axes.
+const MOST: usize = 32;
+
+/// Refuses more axes or operands than are supported.
+pub fn limit(count: usize, what: &str) -> Result<(), Diagnostic> {
+    if count <= MOST {
+        return Ok(());
+    }
+    Err(Diagnostic::new("generate-limit", format!("{count} {what} are more than {MOST}"))
+        .help("compute parts in kernels of their own, and combine their results"))
+}
+
 /// The lengths of a shape, at least one.
 pub fn parse(text: &str) -> Result<Vec<Length>, Diagnostic> {
     if text.trim().is_empty() {
         return Err(Diagnostic::new("generate-shape", "a shape has an axis at least").help(HELP));
     }
+    limit(text.split(',').count(), "axes")?;
     text.split(',').map(|part| length(text, part.trim())).collect()
 }
 

@@ -106,6 +106,9 @@ fn refusals_say_what_to_do() {
         top_k(3, "m, 2", 1, F32),
         top_k(1, "at", 0, F32),
         with().name("a kernel").copy("n", &[], F32),
+        einsum(&["i"; 33].join(","), [F32; 33]),
+        einsum(&"i".repeat(33), [F32]),
+        copy(&["n"; 33].join(","), &[], F32),
     ]
     .into();
     check("refusals.txt", &calls);
@@ -125,6 +128,24 @@ fn every_operator_has_a_kernel() {
     }
     for op in SCANS {
         scan(op, "m, n", 0, F32).unwrap_or_else(|d| panic!("{op}: {d}"));
+    }
+}
+
+/// What is not refused at the limits is a kernel, and what is beyond them never exhausts the stack.
+#[test]
+fn many_operands_and_axes_are_refused_or_made() {
+    for n in [32, 33, 1000, 100_000] {
+        assert_eq!(einsum(&vec!["i"; n].join(","), vec![F32; n]).is_ok(), n == 32);
+        assert_eq!(einsum(&"i".repeat(n), [F32]).is_ok(), n == 32);
+        assert_eq!(reduce("sum", &vec!["n"; n].join(","), &[], F32).is_ok(), n == 32);
+        let sum: Vec<String> = (0..n).map(|k| format!("x{k}")).collect();
+        assert_eq!(map(&sum.join(" + "), "n", F32).is_ok(), n == 32);
+    }
+    for text in ["(".repeat(100_000), "-".repeat(100_000), "x+".repeat(100_000), "\u{e9}->\0".into()] {
+        assert!(map(&text, "n", F32).is_err());
+        assert!(einsum(&text, [F32]).is_err());
+        assert!(reduce(&text, &text, &[i64::MIN], F32).is_err());
+        assert!(scan("cumsum", "n", i64::MIN, F32).is_err());
     }
 }
 
