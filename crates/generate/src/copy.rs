@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{DType, Diagnostic, Diagnostics, LoopKernel, array};
 
 use crate::{
-    Generator,
+    Generator, Kind,
     shape::{self, Axis, Names},
     types::{no_accumulator, stored},
 };
@@ -34,6 +34,7 @@ impl Generator {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     pub fn copy(&self, shape: &str, axes: &[i64], dtype: DType) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::Copy)?;
         no_accumulator("a copy", self)?;
         let shape = shape::parse(shape)?;
         let order = match axes.is_empty() {

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Generator,
+    Generator, Kind,
     shape::{self, Axis, Length},
     types::Sums,
 };
@@ -65,6 +65,7 @@ impl Generator {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     pub fn einsum(&self, spec: &str, types: impl AsRef<[DType]>) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::Einsum)?;
         let (spec, types) = (Spec::parse(spec)?, types.as_ref());
         if types.len() != spec.operands.len() {
             let operands: Vec<String> = (0..spec.operands.len()).map(operand).collect();

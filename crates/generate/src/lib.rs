@@ -52,6 +52,10 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+use std::fmt;
+
+use loopwright_kernel_ir::{DType, Diagnostic, Name};
+
 mod copy;
 mod einsum;
 mod map;
@@ -63,7 +67,6 @@ mod types;
 
 pub use copy::copy;
 pub use einsum::einsum;
-use loopwright_kernel_ir::{DType, Name};
 pub use map::map;
 pub use reduce::{REDUCTIONS, reduce};
 pub use scan::{SCANS, scan};
@@ -117,25 +120,68 @@ impl Generator {
     }
 
     /// A [`scan`](Generator::scan) leaves out one's own element: the first result is that of no
-    /// elements, 0 for sums. Other kernels have no use for it.
+    /// elements, 0 for sums. Other kernels refuse it.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// An operand of a [`map`](Generator::map) has a type of its own.
+    /// An operand of a [`map`](Generator::map) has a type of its own. Other kernels refuse it.
     pub fn typed(mut self, operand: impl Into<Name>, dtype: DType) -> Self {
         self.typed.push((operand.into(), dtype));
         self
     }
 
-    /// An operand of a [`map`](Generator::map) is one number, not an array.
+    /// An operand of a [`map`](Generator::map) is one number, not an array. Other kernels refuse it.
     pub fn scalar(mut self, operand: impl Into<Name>) -> Self {
         self.scalars.push(operand.into());
         self
     }
 
+    /// Refuses what has no meaning for a kind of kernel.
+    fn check(&self, kind: Kind) -> Result<(), Diagnostic> {
+        let misplaced = |option: &str, of: &str| {
+            Err(Diagnostic::new(
+                "generate-option",
+                format!("`{option}` is an option of {of}s, not of {kind}"),
+            )
+            .help(format!("leave it out, or make a {of}")))
+        };
+        if self.exclusive && !matches!(kind, Kind::Scan) {
+            return misplaced("exclusive", "scan");
+        }
+        let of_operands = [(!self.typed.is_empty(), "typed"), (!self.scalars.is_empty(), "scalar")];
+        match of_operands.iter().find(|(given, _)| *given) {
+            Some((_, option)) if !matches!(kind, Kind::Map) => misplaced(option, "map"),
+            _ => Ok(()),
+        }
+    }
+
     fn named(&self, usual: &str) -> Name {
         self.name.clone().unwrap_or_else(|| Name::new(usual))
+    }
+}
+
+/// What is made.
+#[derive(Clone, Copy)]
+enum Kind {
+    Einsum,
+    Map,
+    Copy,
+    Reduction,
+    Scan,
+    TopK,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Einsum => "an einsum",
+            Kind::Map => "a map",
+            Kind::Copy => "a copy",
+            Kind::Reduction => "a reduction",
+            Kind::Scan => "a scan",
+            Kind::TopK => "the k largest",
+        })
     }
 }

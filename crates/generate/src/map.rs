@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Generator,
+    Generator, Kind,
     shape::{self, Names},
     types::no_accumulator,
 };
@@ -51,6 +51,7 @@ impl Generator {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     pub fn map(&self, expression: &str, shape: &str, dtype: DType) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::Map)?;
         no_accumulator("a map", self)?;
         let shape = shape::parse(shape)?;
         let value = parse_expression(expression)?;

@@ -5,7 +5,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Generator,
+    Generator, Kind,
     shape::{self, Axis, Length, Names},
     types::{Sums, no_accumulator, numbers, stored},
 };
@@ -56,6 +56,7 @@ impl Generator {
         axes: &[i64],
         dtype: DType,
     ) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::Reduction)?;
         let op = if op == "prod" { "product" } else { op };
         if !REDUCTIONS.contains(&op) {
             return Err(no_operator("reduction", op, &REDUCTIONS).into());

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{DType, Diagnostics, LoopKernel, array, reduce as reduction};
 
 use crate::{
-    Generator,
+    Generator, Kind,
     reduce::no_operator,
     shape::{self, Axis, Names},
     types::{Sums, no_accumulator, numbers, stored},
@@ -42,6 +42,7 @@ impl Generator {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     pub fn scan(&self, op: &str, shape: &str, axis: i64, dtype: DType) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::Scan)?;
         let by = match op {
             "cumsum" => "sum",
             "cumprod" => "product",

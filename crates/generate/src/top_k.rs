@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Generator,
+    Generator, Kind,
     shape::{self, Axis, Length, Names},
     types::{no_accumulator, numbers, stored},
 };
@@ -56,6 +56,7 @@ impl Generator {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     pub fn top_k(&self, k: i64, shape: &str, axis: i64, dtype: DType) -> Result<LoopKernel, Diagnostics> {
+        self.check(Kind::TopK)?;
         no_accumulator("`top_k`", self)?;
         numbers("`top_k`", dtype)?;
         let lengths = shape::parse(shape)?;
