@@ -149,6 +149,39 @@ impl Stmt {
         self.each_operand(f);
     }
 
+    /// As [`Stmt::each_value`], mutably.
+    pub fn each_value_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        match self {
+            Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
+            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
+                to.each_value_mut(f);
+                f(value);
+            }
+            Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
+                to.each_value_mut(f);
+                from.each_value_mut(f);
+            }
+            Stmt::Async(Async::Copy(AsyncCopy { to, from, when, .. })) => {
+                to.each_value_mut(f);
+                from.each_value_mut(f);
+                when.iter_mut().for_each(f);
+            }
+            Stmt::Mma { d, a, b, .. } => {
+                d.iter_mut().chain([a, b]).for_each(|element| element.each_value_mut(f));
+            }
+            Stmt::For { lower, upper, .. } => {
+                f(lower);
+                f(upper);
+            }
+            Stmt::If { cond, .. } => f(cond),
+            Stmt::Declare(_)
+            | Stmt::Sync { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::Collective { .. }
+            | Stmt::Atom { .. } => {}
+        }
+    }
+
     /// Calls `f` on each operand: bounds, conditions, assigned and stored values.
     pub fn each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         match self {

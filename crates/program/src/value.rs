@@ -151,6 +151,14 @@ pub struct MemRef {
     pub offset: Box<Value>,
 }
 
+impl MemRef {
+    /// Calls `f` on its subscripts and its offset.
+    pub fn each_value_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        self.subscripts.iter_mut().for_each(&mut *f);
+        f(&mut self.offset);
+    }
+}
+
 /// The kind of a [`Value`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueKind {
@@ -308,6 +316,29 @@ impl Value {
             ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Call { args, .. } => args.iter().for_each(f),
+            ValueKind::Shuffle { value, operand, .. } => [value, operand].into_iter().for_each(|v| f(v)),
+        }
+    }
+
+    /// As [`Value::each_child`], mutably.
+    pub fn each_child_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        match &mut self.kind {
+            ValueKind::Int(_)
+            | ValueKind::Float(_)
+            | ValueKind::Bool(_)
+            | ValueKind::Var(_)
+            | ValueKind::Param(_)
+            | ValueKind::BlockIdx(_)
+            | ValueKind::ThreadIdx(_) => {}
+            ValueKind::Load(m) => m.each_value_mut(f),
+            ValueKind::Unary(_, a)
+            | ValueKind::Cast(a)
+            | ValueKind::Any(a)
+            | ValueKind::Ballot(a)
+            | ValueKind::LeadingZeros(a) => f(a),
+            ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
+            ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
+            ValueKind::Call { args, .. } => args.iter_mut().for_each(f),
             ValueKind::Shuffle { value, operand, .. } => [value, operand].into_iter().for_each(|v| f(v)),
         }
     }

@@ -10,6 +10,7 @@ use crate::{
     analyse::analysis::Analysis,
     program::{DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
     write::{
+        conditions::join_conditions,
         declare::{finish, rename},
         emitter::Emitter,
     },
@@ -35,8 +36,10 @@ impl Draft {
         Draft { body, vars, shared, private, taken, language }
     }
 
-    /// Drops what is never read, and variables that are copies of others.
+    /// Joins neighbours under one condition, and drops what is never read, and variables that are
+    /// copies of others.
     pub fn finish(&mut self) {
+        join_conditions(&mut self.body);
         finish(&mut self.body, &mut self.vars);
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod asynchronous;
 pub(crate) mod atom;
 pub(crate) mod bounds;
 pub(crate) mod cell;
+pub(crate) mod conditions;
 pub(crate) mod declare;
 pub(crate) mod device_kernel;
 pub(crate) mod emit;

@@ -13,7 +13,7 @@ use super::{
     Local, WrongValue,
     buffers::{Buffers, Piece},
     filling::{Filling, Owed},
-    forms::{Form, Forms, Operation, Place, Version},
+    forms::{Form, Forms, Operation, Place, UnaryOp, Version},
     spec::{Spec, Versions},
 };
 use crate::{
@@ -252,7 +252,14 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     Some((vars, buffers, versions)) => {
                         let one = std::mem::replace(&mut self.buffers, buffers);
                         (self.vars, self.versions) = (vars, versions);
+                        if note.is_predicate() {
+                            let fails = self.forms.unary(UnaryOp::Not, DType::Bool, cond);
+                            self.predicates.push(fails);
+                        }
                         self.body(otherwise)?;
+                        if note.is_predicate() {
+                            self.predicates.pop();
+                        }
                         self.buffers.choose(self.forms, one, since, cond);
                         let other = self.written(otherwise);
                         written.vars.extend(other.vars);
