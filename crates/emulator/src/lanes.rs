@@ -391,6 +391,11 @@ pub(crate) fn cast_wide<const W: usize>(from: DType, to: DType, a: &Wide<W>) -> 
     }
 }
 
+/// A function that is computed in f64 for both types, and rounded for f32.
+fn in_double(function: fn(f64) -> f64, a: f64) -> f64 {
+    function(a)
+}
+
 macro_rules! math {
     ($name:ident, $type:ty, $erf:path, $erfc:path) => {
         /// A math function of floating-point values; `b` and `c` are ignored if it takes fewer
@@ -412,6 +417,7 @@ macro_rules! math {
                 MathFn::Sqrt => a.sqrt(),
                 MathFn::Rsqrt => 1.0 / a.sqrt(),
                 MathFn::Cbrt => a.cbrt(),
+                MathFn::Rcbrt => 1.0 / a.cbrt(),
                 MathFn::Exp => a.exp(),
                 MathFn::Exp2 => a.exp2(),
                 MathFn::Expm1 => a.exp_m1(),
@@ -431,6 +437,14 @@ macro_rules! math {
                 MathFn::Tanh => a.tanh(),
                 MathFn::Erf => $erf(a),
                 MathFn::Erfc => $erfc(a),
+                MathFn::Exp10 => in_double(libm::exp10, a.into()) as $type,
+                MathFn::Sinpi => in_double(arithmetic::sinpi, a.into()) as $type,
+                MathFn::Cospi => in_double(arithmetic::cospi, a.into()) as $type,
+                MathFn::Asinh => in_double(libm::asinh, a.into()) as $type,
+                MathFn::Acosh => in_double(libm::acosh, a.into()) as $type,
+                MathFn::Atanh => in_double(libm::atanh, a.into()) as $type,
+                MathFn::Lgamma => in_double(libm::lgamma, a.into()) as $type,
+                MathFn::Tgamma => in_double(libm::tgamma, a.into()) as $type,
                 MathFn::Pow => a.powf(b),
                 MathFn::Fmod => a % b,
                 MathFn::Hypot => a.hypot(b),

@@ -188,8 +188,10 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "sqrt" => a.sqrt(),
         "rsqrt" => 1.0 / a.sqrt(),
         "cbrt" => a.cbrt(),
+        "rcbrt" => 1.0 / a.cbrt(),
         "exp" => a.exp(),
         "exp2" => a.exp2(),
+        "exp10" => libm::exp10(a),
         "expm1" => a.exp_m1(),
         "log" => a.ln(),
         "log2" => a.log2(),
@@ -198,6 +200,8 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "sin" => a.sin(),
         "cos" => a.cos(),
         "tan" => a.tan(),
+        "sinpi" => sinpi(a),
+        "cospi" => cospi(a),
         "asin" => a.asin(),
         "acos" => a.acos(),
         "atan" => a.atan(),
@@ -205,8 +209,13 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "sinh" => a.sinh(),
         "cosh" => a.cosh(),
         "tanh" => a.tanh(),
+        "asinh" => libm::asinh(a),
+        "acosh" => libm::acosh(a),
+        "atanh" => libm::atanh(a),
         "erf" => libm::erf(a),
         "erfc" => libm::erfc(a),
+        "lgamma" => libm::lgamma(a),
+        "tgamma" => libm::tgamma(a),
         "pow" => a.powf(b),
         "fmod" => a % b,
         "hypot" => a.hypot(b),
@@ -219,4 +228,28 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         _ => return Err(no_meaning(name)),
     };
     Ok(Number::F64(result).cast(dtype))
+}
+
+/// The sine and the cosine of `pi*x`, of which the multiples of 1/2 are taken off exactly.
+fn turned(x: f64) -> (f64, f64) {
+    let x = x % 2.0;
+    let halves = (2.0 * x).round();
+    let (sin, cos) = (std::f64::consts::PI * (x - 0.5 * halves)).sin_cos();
+    match (halves as i64).rem_euclid(4) {
+        0 => (sin, cos),
+        1 => (cos, -sin),
+        2 => (-sin, -cos),
+        _ => (-cos, sin),
+    }
+}
+
+/// The sine of `pi*x`; zero, of the sign of `x`, where `x` is an integer.
+pub fn sinpi(x: f64) -> f64 {
+    if x % 1.0 == 0.0 { 0f64.copysign(x) } else { turned(x).0 }
+}
+
+/// The cosine of `pi*x`; the positive zero where it is zero.
+pub fn cospi(x: f64) -> f64 {
+    let cos = turned(x).1;
+    if cos == 0.0 { 0.0 } else { cos }
 }

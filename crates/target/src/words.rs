@@ -179,9 +179,10 @@ pub(crate) const HIP_HELPERS: &[&str] = &["order_warp"];
 
 /// Math functions, without the suffix `f` of the float versions.
 pub(crate) const MATH: &[&str] = &[
-    "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",
-    "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10", "log1p", "log2", "pow",
-    "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh",
+    "cospi", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod",
+    "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "rcbrt", "round", "rsqrt", "sin", "sinh",
+    "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc",
 ];
 
 /// Short vector types, without the number at the end.

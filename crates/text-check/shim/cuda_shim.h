@@ -240,6 +240,29 @@ template <typename T> inline T shim_fmax(const T a, const T b) {
 #define fmax shim_fmax<double>
 inline float shim_rsqrtf(const float x) { return 1.0f / sqrtf(x); }
 inline double shim_rsqrt(const double x) { return 1.0 / sqrt(x); }
+inline float shim_rcbrtf(const float x) { return 1.0f / cbrtf(x); }
+inline double shim_rcbrt(const double x) { return 1.0 / cbrt(x); }
+// The sine and cosine of pi*x: multiples of 1/2 are taken off exactly.
+inline double shim_half_turns(const double x, const bool cosine) {
+    const double rest = fmod(x, 2.0), halves = round(2.0 * rest);
+    const double angle = 3.141592653589793 * (rest - 0.5 * halves);
+    switch ((static_cast<long long>(isfinite(x) ? halves : 0.0) + (cosine ? 1 : 0)) & 3) {
+    case 0: return sin(angle);
+    case 1: return cos(angle);
+    case 2: return -sin(angle);
+    default: return -cos(angle);
+    }
+}
+inline double shim_sinpi(const double x) { return shim_half_turns(x, false); }
+inline double shim_cospi(const double x) { return shim_half_turns(x, true); }
+inline float shim_sinpif(const float x) { return static_cast<float>(shim_half_turns(x, false)); }
+inline float shim_cospif(const float x) { return static_cast<float>(shim_half_turns(x, true)); }
+#define rcbrtf shim_rcbrtf
+#define rcbrt shim_rcbrt
+#define sinpif shim_sinpif
+#define sinpi shim_sinpi
+#define cospif shim_cospif
+#define cospi shim_cospi
 #define rsqrtf shim_rsqrtf
 #define rsqrt shim_rsqrt
 #define __expf expf

@@ -22,8 +22,11 @@ fn expected(name: &str, x: f64) -> Option<f64> {
         "sqrt" => x.sqrt(),
         "rsqrt" => 1.0 / x.sqrt(),
         "cbrt" => x.cbrt(),
+        "rcbrt" => 1.0 / x.cbrt(),
         "exp" => x.exp(),
         "exp2" => x.exp2(),
+        // The root of the root of 10.
+        "exp10" => 10f64.sqrt().sqrt(),
         "expm1" => x.exp_m1(),
         "log" => x.ln(),
         "log2" => x.log2(),
@@ -32,6 +35,7 @@ fn expected(name: &str, x: f64) -> Option<f64> {
         "sin" => x.sin(),
         "cos" => x.cos(),
         "tan" => x.tan(),
+        "sinpi" | "cospi" => 0.5f64.sqrt(),
         "asin" => x.asin(),
         "acos" => x.acos(),
         "atan" => x.atan(),
@@ -39,9 +43,15 @@ fn expected(name: &str, x: f64) -> Option<f64> {
         "sinh" => x.sinh(),
         "cosh" => x.cosh(),
         "tanh" => x.tanh(),
+        "asinh" => x.asinh(),
+        "acosh" => f64::NAN,
+        "atanh" => x.atanh(),
         // erf(0.25), from the tables.
         "erf" => 0.2763263901682369,
         "erfc" => 1.0 - 0.2763263901682369,
+        // gamma(1/4), from the tables.
+        "lgamma" => 3.625609908221908f64.ln(),
+        "tgamma" => 3.625609908221908,
         "pow" => x.powf(0.5),
         "fmod" => x % 0.5,
         "hypot" => x.hypot(0.5),
@@ -91,7 +101,8 @@ fn math_functions_are_those_of_the_name() {
             DType::F32 => (f64::from(f32::from_ne_bytes(found[..].try_into().unwrap())), 1e-6),
             _ => (f64::from_ne_bytes(found[..].try_into().unwrap()), 1e-14),
         };
-        assert!((found - value).abs() <= tolerance * (1.0 + value.abs()), "{name}: {found}, not {value}");
+        let near = (found - value).abs() <= tolerance * (1.0 + value.abs());
+        assert!(near || (found.is_nan() && value.is_nan()), "{name}: {found}, not {value}");
     }
 }
 

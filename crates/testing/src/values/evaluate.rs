@@ -530,8 +530,10 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("fma", [a, b, c]) => f64::from((*a as f32).mul_add(*b as f32, *c as f32)),
         ("rsqrt", [a]) => 1.0 / a.sqrt(),
         ("cbrt", [a]) => a.cbrt(),
+        ("rcbrt", [a]) => 1.0 / a.cbrt(),
         ("exp", [a]) => a.exp(),
         ("exp2", [a]) => a.exp2(),
+        ("exp10", [a]) => libm::exp10(*a),
         ("expm1", [a]) => a.exp_m1(),
         ("log", [a]) => a.ln(),
         ("log2", [a]) => a.log2(),
@@ -540,6 +542,8 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("sin", [a]) => a.sin(),
         ("cos", [a]) => a.cos(),
         ("tan", [a]) => a.tan(),
+        ("sinpi", [a]) => sine_of_half_turns(*a),
+        ("cospi", [a]) => sine_of_half_turns(0.5 - (a % 2.0).abs()),
         ("asin", [a]) => a.asin(),
         ("acos", [a]) => a.acos(),
         ("atan", [a]) => a.atan(),
@@ -547,13 +551,30 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("sinh", [a]) => a.sinh(),
         ("cosh", [a]) => a.cosh(),
         ("tanh", [a]) => a.tanh(),
+        ("asinh", [a]) => libm::asinh(*a),
+        ("acosh", [a]) => libm::acosh(*a),
+        ("atanh", [a]) => libm::atanh(*a),
         ("pow", [a, b]) => a.powf(*b),
         ("hypot", [a, b]) => a.hypot(*b),
         ("erf", [a]) => libm::erf(*a),
         ("erfc", [a]) => libm::erfc(*a),
+        ("lgamma", [a]) => libm::lgamma(*a),
+        ("tgamma", [a]) => libm::tgamma(*a),
         _ => return refuse(format!("{function}?")),
     };
     Ok(round(t, exact))
+}
+
+/// The sine of `pi*x`: of the angle between -pi/2 and pi/2 that has the same one.
+fn sine_of_half_turns(x: f64) -> f64 {
+    let mut x = x % 2.0;
+    if x.abs() > 1.0 {
+        x -= 2f64.copysign(x);
+    }
+    if x.abs() > 0.5 {
+        x = 1f64.copysign(x) - x;
+    }
+    (std::f64::consts::PI * x).sin()
 }
 
 /// Checks that everything in an expression has a type if the type `want` is wanted of it.
