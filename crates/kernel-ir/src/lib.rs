@@ -30,6 +30,7 @@ mod axis;
 mod builder;
 mod cache_hint;
 mod combine;
+mod complex;
 mod conditions;
 mod data;
 mod diagnostic;

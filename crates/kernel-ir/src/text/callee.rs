@@ -5,11 +5,12 @@
 //! `y[i] = total(x[i, :])`. A call is read as an instruction that stands for it, with the
 //! expressions of its arguments; [`super::calls`] puts the called lines in its place.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use crate::{
     Access, AddressSpace, Arg, Array, Diagnostic, Diagnostics, Expr, Instruction, LoopKernel, Name,
     ReductionOp, Role,
+    complex::{part_mark, part_name, part_type},
     inline::{Actual, Sub},
     text::{
         lexer::Tok,
@@ -40,7 +41,10 @@ pub(crate) struct Formal {
 /// A kernel that others may call.
 pub(crate) struct Callee {
     pub name: Name,
+    /// The arguments as the text has them; complex ones are pairs in the kernel.
     pub formals: Vec<Formal>,
+    /// The complex arguments.
+    pub complex: BTreeSet<Name>,
     /// With the places of its items, in the same text.
     pub kernel: Result<(LoopKernel, SourceMap), Diagnostics>,
 }
@@ -49,6 +53,15 @@ impl Callee {
     /// The names of its results.
     pub fn results(&self) -> Vec<Name> {
         self.formals.iter().filter(|f| f.kind == Kind::Result).map(|f| f.name.clone()).collect()
+    }
+
+    /// The names of its results in its kernel, where a complex one is a pair.
+    pub fn parts_of_results(&self) -> Vec<Name> {
+        let parts = |n: Name| match self.complex.contains(&n) {
+            true => vec![part_name(&n, 0), part_name(&n, 1)],
+            false => vec![n],
+        };
+        self.results().into_iter().flat_map(parts).collect()
     }
 
     /// Its first line.
@@ -106,6 +119,7 @@ impl Parser {
                 .into());
         }
         inside.called = true;
+        inside.results = inside.data.temporaries.len();
         inside.callees.clone_from(&draft.callees);
         inside.inherited = inside.callees.len();
         // Operators, functions and atoms are known by one name everywhere.
@@ -140,11 +154,24 @@ impl Parser {
                 .help("write it, or leave `out` out")
                 .into());
         }
+        let declared = |n: &Name| {
+            let args = inside.data.args.iter().find(|a| a.name() == n).map(|a| match a {
+                Arg::Array(a) => &a.dtype,
+                Arg::Scalar(s) => &s.dtype,
+            });
+            args.or_else(|| inside.data.temporary(n).map(|t| &t.dtype))
+        };
+        let complex = formals
+            .iter()
+            .map(|(name, ..)| name)
+            .filter(|n| declared(n).is_some_and(|t| part_type(t).is_some()))
+            .cloned()
+            .collect();
         let formals = formals
             .into_iter()
             .map(|(name, kind, ..)| Formal { written: written(&name), name, kind })
             .collect();
-        draft.callees.push(Arc::new(Callee { name, formals, kernel: finish(inside) }));
+        draft.callees.push(Arc::new(Callee { name, formals, complex, kernel: finish(inside) }));
         Ok(())
     }
 
@@ -357,7 +384,8 @@ impl Parser {
         }
         let array = self.name("an array")?;
         if formal.kind == Kind::Result {
-            let index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+            let mut index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+            index.extend(self.complex_part().map(|part| part_mark(&part)));
             return Ok(Actual::Element(Access { array, index }));
         }
         let mut subs = None;

@@ -88,7 +88,7 @@ pub(super) fn expand(
 }
 
 /// What a call gives, with rules expanded and reductions found.
-fn actuals(site: &CallSite, instruction: &Instruction) -> Vec<(Name, Actual)> {
+pub(super) fn actuals(site: &CallSite, instruction: &Instruction) -> Vec<(Name, Actual)> {
     let args: &[Expr] = match &instruction.value {
         Expr::Call { args, .. } => args,
         _ => &[],
@@ -167,7 +167,7 @@ fn lines(
     }
     let actual_spans: BTreeMap<&Name, &Range<usize>> = site.actuals.iter().map(|(n, _, s)| (n, s)).collect();
     let actuals = actuals(site, &instruction).into_iter().collect();
-    let results = site.callee.results();
+    let results = site.callee.parts_of_results();
     let names = Names::prefixed(callee, &results, &site.base, taken);
     let predicate = instruction.predicate.take();
     let call = Call { callee, results: &results, actuals, within, predicate: predicate.clone(), names };

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use loopwright_target::Language;
 
 use crate::{
-    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp, math_function,
+    Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp,
+    complex::TYPES,
+    math_function,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -170,11 +172,11 @@ impl Parser {
                 self.advance();
                 return self.prefix_inside();
             }
-            _ => return self.atom(),
+            _ => return self.power(),
         };
         self.advance();
-        if op == UnaryOp::Neg {
-            // A sign right before a literal belongs to it.
+        if op == UnaryOp::Neg && !self.peek_is(1, "**") {
+            // A sign right before a literal belongs to it, unless the literal is raised.
             match self.tok(0) {
                 Tok::Int(value) => {
                     let negative = 0i64.checked_sub_unsigned(value).ok_or_else(|| self.huge())?;
@@ -185,6 +187,7 @@ impl Parser {
                     self.advance();
                     return Ok(Expr::Float(Float(-value)));
                 }
+                Tok::Imaginary(value) => return self.imaginary(-value),
                 Tok::Ident if self.at_word("inf") => {
                     self.advance();
                     return Ok(Expr::Float(Float(f64::NEG_INFINITY)));
@@ -195,14 +198,14 @@ impl Parser {
         Ok(Expr::Unary(op, Arc::new(self.prefix_inside()?)))
     }
 
-    fn prefix_inside(&mut self) -> Parse<Expr> {
+    pub(super) fn prefix_inside(&mut self) -> Parse<Expr> {
         self.enter()?;
         let value = self.prefix(binding::SIGN)?;
         self.leave();
         Ok(value)
     }
 
-    fn atom(&mut self) -> Parse<Expr> {
+    pub(super) fn atom(&mut self) -> Parse<Expr> {
         match self.tok(0) {
             Tok::Int(value) => {
                 let value = self.small(value)?;
@@ -213,6 +216,7 @@ impl Parser {
                 self.advance();
                 Ok(Expr::Float(Float(value)))
             }
+            Tok::Imaginary(value) => self.imaginary(value),
             Tok::Punct("(") => {
                 self.open("(")?;
                 let value = self.expr()?;
@@ -279,7 +283,11 @@ impl Parser {
         let start = self.span();
         let name = self.name("an expression")?;
         if self.at("[") {
-            return Ok(Expr::Subscript(Access { array: name, index: self.subscripts()? }));
+            let element = Expr::Subscript(Access { array: name, index: self.subscripts()? });
+            return Ok(match self.complex_part() {
+                Some(part) => Expr::Call { function: part, precision: None, args: vec![element] },
+                None => element,
+            });
         }
         if self.at("(") {
             return self.call_or_reduction(name, start);
@@ -388,12 +396,20 @@ impl Parser {
         };
         let dtype = match DType::from_name(word) {
             Some(known) => Type::Known(known),
+            None if TYPES.iter().any(|(name, _)| *name == word) => {
+                if !self.complex {
+                    return Err(self.no_complex());
+                }
+                Type::Open(word.into())
+            }
             None if word.starts_with(|c: char| c.is_ascii_uppercase()) && tokens == 1 => {
                 Type::Open(word.into())
             }
             None => {
                 let names = DType::ALL.map(DType::name);
-                let ours = foreign_type(word).or_else(|| crate::suggest::nearest(word, names));
+                let complex = TYPES.iter().map(|(name, _)| *name).filter(|_| self.complex);
+                let ours = foreign_type(word)
+                    .or_else(|| crate::suggest::nearest(word, names.into_iter().chain(complex)));
                 let error = self.error("unknown-type", format!("`{word}` is not a type"));
                 return Err(error
                     .help(match ours {

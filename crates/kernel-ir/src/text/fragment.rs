@@ -16,7 +16,17 @@ pub fn parse_constraints(text: &str) -> Result<Vec<Constraint>, Diagnostic> {
 
 /// The expression of a text such as `n + 1`.
 pub fn parse_expression(text: &str) -> Result<Expr, Diagnostic> {
+    expression_of(Parser::new("<expression>", text))
+}
+
+/// As [`parse_expression`], for a part of a kernel's text, which may have complex numbers.
+pub(super) fn parse_part(text: &str) -> Result<Expr, Diagnostic> {
     let mut parser = Parser::new("<expression>", text);
+    parser.complex = true;
+    expression_of(parser)
+}
+
+fn expression_of(mut parser: Parser) -> Result<Expr, Diagnostic> {
     parser.begin_statement();
     let expression = parser.expr().map_err(|d| *d)?;
     match parser.at_text_end() {

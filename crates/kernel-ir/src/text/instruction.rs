@@ -2,6 +2,7 @@
 
 use crate::{
     AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, UpdateOp, Via,
+    complex::part_mark,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -52,7 +53,8 @@ impl Parser {
                     return Err(self.unexpected("a line of a kernel"));
                 }
                 let array = self.name("a line of a kernel")?;
-                let index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+                let mut index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+                index.extend(self.complex_part().map(|part| part_mark(&part)));
                 targets.push(crate::Access { array, index });
                 if !self.eat(",") {
                     break;

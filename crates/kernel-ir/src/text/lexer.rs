@@ -21,6 +21,8 @@ pub enum Tok {
     Huge,
     /// A floating-point literal.
     Float(f64),
+    /// An imaginary literal, as `2.0j`.
+    Imaginary(f64),
     /// A sign.
     Punct(&'static str),
     /// Text between double quotes, on one line; the span includes the quotes.
@@ -181,6 +183,10 @@ fn number(text: &str) -> (Tok, usize) {
             float = true;
             end += 1 + sign + n;
         }
+    }
+    let is_imaginary = bytes.get(end) == Some(&b'j') && !bytes.get(end + 1).is_some_and(|b| is_ident(*b));
+    if is_imaginary {
+        return (text[..end].parse().map_or(Tok::Unknown, Tok::Imaginary), end + 1);
     }
     let tok = match float {
         true => text[..end].parse().map_or(Tok::Unknown, Tok::Float),

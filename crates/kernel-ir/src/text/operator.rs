@@ -7,6 +7,7 @@ use loopwright_target::Language;
 use crate::{
     DeviceFunction, Expr, Name, ReductionOp, StateType, StateVar, Type,
     atom::Atom,
+    complex::part_type,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -121,6 +122,13 @@ impl Parser {
         let span = self.span();
         match self.dtype()? {
             Type::Known(dtype) => Ok(StateType::Fixed(dtype)),
+            t if part_type(&t).is_some() => {
+                let message = format!("a value of the state is real, and `{t}` is not");
+                Err(self
+                    .diagnostic(span, "complex-type", message)
+                    .help("give its parts as two values, `re: f32 = 0, im: f32 = 0`")
+                    .into())
+            }
             Type::Open(name) => Err(self
                 .diagnostic(
                     span,
@@ -170,6 +178,13 @@ impl Parser {
             let span = p.span();
             match p.dtype()? {
                 Type::Known(t) => Ok(t),
+                t if part_type(&t).is_some() => {
+                    let message = format!("an argument of a device function is real, and `{t}` is not");
+                    Err(p
+                        .diagnostic(span, "complex-type", message)
+                        .help("give its parts as two arguments; a function has one result, a real one")
+                        .into())
+                }
                 Type::Open(t) => Err(p
                     .diagnostic(
                         span,

@@ -31,6 +31,8 @@ pub struct Parser {
     nesting: usize,
     /// Their nesting limit, and the remedy for a text that exceeds it.
     limit: (usize, &'static str),
+    /// Whether the text may have complex numbers: they are resolved when a kernel has been read.
+    pub(crate) complex: bool,
     /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
     /// Whether two words joined by a dot are one name in affine text; then what else the first may
@@ -50,6 +52,7 @@ impl Parser {
             brackets: 0,
             nesting: 0,
             limit: (NESTING_LIMIT, "compute parts of it in separate instructions"),
+            complex: false,
             in_floor: false,
             dotted: None,
         }
@@ -310,7 +313,6 @@ impl Parser {
             "&&" => Some("write `and`".into()),
             "||" => Some("write `or`".into()),
             "!" => Some("write `not`".into()),
-            "**" => Some("write `pow(a, b)`".into()),
             "?" => Some("write `if(c, a, b)`".into()),
             _ => None,
         };

@@ -11,9 +11,9 @@ use crate::{
     text::{
         block::{BlockLoops, without_not},
         callee::inside_expression,
-        calls,
+        calls, complex,
         expression::resolve,
-        fragment::parse_expression,
+        fragment::parse_part,
         parser::Parser,
         predicates::assign_conditions,
         source_map::{Item, SourceMap},
@@ -60,8 +60,9 @@ pub(crate) fn map_of_print(kernel: &LoopKernel) -> Option<SourceMap> {
 /// The spans of a kernel's items in a text that it was read from.
 pub(crate) fn map_of_text(origin: &str, text: &str) -> Option<SourceMap> {
     let mut draft = Parser::new(origin, text).whole().ok()?;
-    if !draft.calls.is_empty() {
-        // The items of a kernel that calls others are those of all their lines.
+    if !draft.calls.is_empty() || complex::is_in(&draft) {
+        // The items of a kernel that calls others are those of all their lines; those of one with
+        // complex numbers, of their parts.
         prepare(&mut draft).ok()?;
     }
     Some(draft.map)
@@ -131,7 +132,7 @@ fn expand_rules(data: &mut KernelData, map: &SourceMap) -> Result<(), Diagnostic
                 whole => std::slice::from_ref(whole),
             };
             for part in parts {
-                parse_expression(&part.to_string())
+                parse_part(&part.to_string())
                     .map_err(|d| placed(Diagnostic { place: None, ..d }, item, e))?;
             }
             *e = made;
@@ -196,8 +197,10 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong));
     }
+    let complex = complex::is_in(draft);
+    let aliases = complex::aliases(draft);
     let Draft { data, map, blocks, has_tree, callees, .. } = draft;
-    let (calls, has_tree) = (std::mem::take(&mut draft.calls), *has_tree);
+    let (mut calls, has_tree) = (std::mem::take(&mut draft.calls), *has_tree);
     if let Some((iname, span)) = blocks.inames.iter().find(|(n, _)| !data.is_iname(n)) {
         let message = format!("no domain has the iname `{iname}`");
         let help = format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`");
@@ -244,6 +247,9 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
                 return Err(d.at(map.locate(&Item::Instruction(k), "")).into());
             }
         }
+    }
+    if complex {
+        complex::resolve(data, map, blocks, &mut calls, has_tree, aliases)?;
     }
     if !calls.is_empty() {
         calls::expand(data, map, blocks, calls)?;

@@ -32,6 +32,8 @@ pub(crate) struct Draft {
     pub calls: Vec<CallSite>,
     /// It is a kernel that others call.
     pub called: bool,
+    /// How many temporaries, the first ones, are results of a kernel that others call.
+    pub results: usize,
 }
 
 impl Draft {
@@ -67,6 +69,7 @@ impl Draft {
             inherited: 0,
             calls: Vec::new(),
             called: false,
+            results: 0,
         }
     }
 }
@@ -93,6 +96,7 @@ pub(super) const LINES: &[&str] = &[
 impl Parser {
     /// A whole text: one kernel.
     pub(crate) fn whole(&mut self) -> Parse<Draft> {
+        self.complex = true;
         self.begin_statement();
         let draft = self.kernel(true)?;
         if !self.at_text_end() {
