@@ -444,6 +444,10 @@ impl Maker {
         let mut written: Vec<(Array, String)> = Vec::new();
         let statements = 1 + self.rng.below(3);
         for k in 0..statements {
+            if !inames.is_empty() && self.rng.chance(6) {
+                written.push(self.guarded(&inames, &scalars, around.len(), &within));
+                continue;
+            }
             let id = self.fresh("s");
             let mut visible = scalars.clone();
             visible.extend(written.iter().map(|(_, access)| access.clone()));
@@ -526,6 +530,47 @@ impl Maker {
             array.whole = true;
             self.arrays.push(array);
         }
+    }
+
+    /// A scalar that is written under a condition, and read under the same one, or under more; under
+    /// any if it has a value before. Between the two, sometimes, the condition changes.
+    fn guarded(
+        &mut self,
+        inames: &[Iname],
+        scalars: &[String],
+        around: usize,
+        within: &str,
+    ) -> (Array, String) {
+        let (t, write, read) = (self.fresh("g"), self.fresh("s"), self.fresh("s"));
+        self.temps.push(format!("temp {t}: {} private", self.dtype));
+        let mut condition = self.condition(inames, scalars);
+        let is_given = self.rng.chance(50);
+        if is_given {
+            let (first, value) = (self.fresh("s"), self.value(inames, scalars, 1));
+            self.instructions.push(format!("{t} = {value} {{id={first}{within}}}"));
+        }
+        let named = self.rng.chance(30).then(|| (self.fresh("c"), self.fresh("s")));
+        if let Some((name, id)) = &named {
+            self.temps.push(format!("temp {name}: bool private"));
+            self.instructions.push(format!("{name} = {condition} {{id={id}{within}}}"));
+            condition = name.clone();
+        }
+        let value = self.value(inames, scalars, 2);
+        self.instructions.push(format!("{t} = {value} if {condition} {{id={write}{within}}}"));
+        if let Some((name, _)) = named.filter(|_| is_given && self.rng.chance(30)) {
+            let (id, other) = (self.fresh("s"), self.condition(inames, scalars));
+            self.instructions.push(format!("{name} = {other} {{id={id}{within}}}"));
+        }
+        let under = match self.rng.below(4) {
+            0 => format!("({condition}) and ({})", self.condition(inames, scalars)),
+            1 if is_given => self.condition(inames, scalars),
+            2 if is_given => format!("not ({condition})"),
+            _ => condition,
+        };
+        let (array, access) = self.output(inames, around);
+        let value = self.value(inames, scalars, 1);
+        self.instructions.push(format!("{access} = {t} + {value} if {under} {{id={read}{within}}}"));
+        (array, access)
     }
 
     /// `x[i + 1] = x[i] + e`
