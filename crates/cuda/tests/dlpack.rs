@@ -74,7 +74,10 @@ fn every_type_has_a_code() {
         assert_eq!(ElementType::of(dtype).dtype(), Some(dtype));
     }
     // Complex numbers and vectors of numbers.
-    assert_eq!(ElementType { code: 5, bits: 64, lanes: 1 }.dtype(), None);
+    let complex = |bits| ElementType { code: 5, bits, lanes: 1 };
+    assert_eq!(complex(64).dtype(), None);
+    let parts = [32, 64, 128].map(|bits| complex(bits).parts());
+    assert_eq!(parts, [None, Some(DType::F32), Some(DType::F64)]);
     assert_eq!(ElementType { code: 2, bits: 32, lanes: 4 }.dtype(), None);
 }
 
@@ -123,6 +126,40 @@ fn strides_are_followed() -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// Complex numbers are pairs: a last axis of 2, whatever the other strides are.
+#[test]
+fn complex_numbers_are_pairs() -> Result<(), Diagnostic> {
+    let mut data: Vec<f32> = (0..16).map(|v| v as f32).collect();
+    let mut shape = [2i64, 2];
+    let mut strides = [-4i64, 2];
+    let mut raw = RawManaged {
+        tensor: RawTensor {
+            data: data.as_mut_ptr().cast(),
+            place: Place::host(),
+            rank: 2,
+            element: ElementType { code: 5, bits: 64, lanes: 1 },
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut_ptr(),
+            byte_offset: 4 * 8,
+        },
+        context: std::ptr::null_mut(),
+        deleter: None,
+    };
+    // SAFETY: the structure describes `data`, which outlives everything made from it.
+    let shared = unsafe { Shared::from_raw(&mut raw)? };
+    let description = shared.description();
+    assert_eq!((description.dtype, &description.shape[..]), (DType::F32, &[2, 2, 2][..]));
+    assert_eq!(description.strides, [-8, 4, 1]);
+    let bytes = shared.host_bytes()?;
+    let found: Vec<f32> = bytes.chunks(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect();
+    assert_eq!(found, [8., 9., 12., 13., 0., 1., 4., 5.]);
+    raw.tensor.strides = std::ptr::null_mut();
+    // SAFETY: as above.
+    let shared = unsafe { Shared::from_raw(&mut raw)? };
+    assert_eq!(shared.description().strides, [4, 2, 1]);
+    Ok(())
+}
+
 #[test]
 fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
     let refusal = |change: fn(&mut RawVersioned)| -> Result<String, Diagnostic> {
@@ -141,7 +178,7 @@ fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
     assert_eq!(
         refusal(|raw| raw.tensor.element.code = 5)?,
         "error[dlpack-type]: elements of code 5, 32 bits and 1 lanes are not supported\n  help: \
-         convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits"
+         convert them to one of f16, bf16, f32, f64, complex64, complex128, bool, or an integer of 8 to 64 bits"
     );
     assert_eq!(
         refusal(|raw| raw.tensor.rank = -1)?,

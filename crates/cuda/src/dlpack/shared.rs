@@ -23,6 +23,17 @@ pub struct Description {
     pub read_only: bool,
 }
 
+impl Description {
+    /// The array of the parts of complex numbers, with a last axis of 2, where this one has their
+    /// shape and strides, and the type of their parts.
+    pub fn pairs(mut self) -> Description {
+        self.strides.iter_mut().for_each(|stride| *stride = stride.saturating_mul(2));
+        self.shape.push(2);
+        self.strides.push(1);
+        self
+    }
+}
+
 /// An array shared between libraries, owned by this value.
 #[derive(Debug)]
 pub struct Shared {
@@ -280,12 +291,13 @@ fn null() -> Diagnostic {
 /// The structure follows the convention.
 unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, Diagnostic> {
     let ElementType { code, bits, lanes } = tensor.element;
-    let dtype = tensor.element.dtype().ok_or_else(|| {
+    let parts = tensor.element.parts();
+    let dtype = tensor.element.dtype().or(parts).ok_or_else(|| {
         Diagnostic::new(
             "dlpack-type",
             format!("elements of code {code}, {bits} bits and {lanes} lanes are not supported"),
         )
-        .help("convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits")
+        .help("convert them to one of f16, bf16, f32, f64, complex64, complex128, bool, or an integer of 8 to 64 bits")
     })?;
     let rank = usize::try_from(tensor.rank).map_err(|_| malformed("a negative number of axes"))?;
     if rank > 0 && tensor.shape.is_null() {
@@ -314,7 +326,8 @@ unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, D
     let address = (tensor.data.expose_provenance() as u64)
         .checked_add(tensor.byte_offset)
         .ok_or_else(|| malformed("an offset that is out of range"))?;
-    Ok(Description { address, place: tensor.place, dtype, shape, strides, read_only })
+    let whole = Description { address, place: tensor.place, dtype, shape, strides, read_only };
+    Ok(if parts.is_some() { whole.pairs() } else { whole })
 }
 
 fn malformed(what: &str) -> Diagnostic {

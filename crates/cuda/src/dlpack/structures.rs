@@ -34,8 +34,8 @@ impl Place {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementType {
-    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 6: bool. Other codes have
-    /// no [`DType`].
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 5: complex, whose bits are
+    /// those of both parts, 6: bool. Other codes have no [`DType`].
     pub code: u8,
     /// Bits of one lane.
     pub bits: u8,
@@ -61,6 +61,15 @@ impl ElementType {
     /// The [`DType`] with this encoding, if there is one.
     pub fn dtype(self) -> Option<DType> {
         DType::ALL.iter().copied().find(|dtype| ElementType::of(*dtype) == self)
+    }
+
+    /// The type of the parts, of a complex one.
+    pub fn parts(self) -> Option<DType> {
+        match self {
+            ElementType { code: 5, bits: 64, lanes: 1 } => Some(DType::F32),
+            ElementType { code: 5, bits: 128, lanes: 1 } => Some(DType::F64),
+            _ => None,
+        }
     }
 }
 

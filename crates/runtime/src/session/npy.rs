@@ -3,6 +3,8 @@
 //! The header is a Python literal of three keys. It is read by hand, in one pass and without
 //! recursion, because a file may contain anything: any other header is refused, and lengths are
 //! compared with the file size before memory is allocated.
+//!
+//! Complex numbers are read as kernels have them: an array of their parts, with a last axis of 2.
 
 use std::path::Path;
 
@@ -14,7 +16,7 @@ use super::tensor::elements;
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 impl Tensor {
-    /// Reads a file of NumPy's `.npy` format.
+    /// Reads a file of NumPy's `.npy` format. Complex numbers become a last axis of 2.
     pub fn from_npy(path: impl AsRef<Path>) -> Result<Tensor, Diagnostic> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -113,13 +115,14 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
     let header = std::str::from_utf8(header).map_err(|_| malformed("its header is not text"))?;
     let Header { descr, fortran, shape } = Header::read(header)
         .ok_or_else(|| malformed("its header does not give descr, fortran_order and shape"))?;
-    let (big, dtype) = dtype_of(&descr).ok_or_else(|| {
+    let (big, dtype, complex) = type_of(&descr).ok_or_else(|| {
         Diagnostic::new("npy-type", format!("{origin} has elements of type `{}`", descr.escape_debug())).help(
-            "convert them to bool, an integer or floating-point type of at most 8 bytes: numpy's \
-             astype",
+            "convert them to bool, an integer, floating-point or complex type of at most 64 bits a \
+             number: numpy's astype",
         )
     })?;
-    let count = elements(&shape, dtype)?;
+    let (mut shape, parts) = (shape, if complex { 2 } else { 1 });
+    let count = elements(&shape, dtype)? * parts;
     let data = &bytes[start + length..];
     let needed = count * dtype.bytes();
     if data.len() < needed {
@@ -133,15 +136,16 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
         data.chunks_exact_mut(dtype.bytes()).for_each(<[u8]>::reverse);
     }
     if fortran {
-        data = from_column_major(&data, &shape, dtype.bytes());
+        data = from_column_major(&data, &shape, parts * dtype.bytes());
     }
+    shape.extend(complex.then_some(2));
     let buffer =
         Buffer::from_bytes(dtype, data).ok_or_else(|| malformed("a truth value is neither 0 nor 1"))?;
     Tensor::from_buffer(&shape, buffer)
 }
 
-/// Whether the bytes have to be swapped, and the type.
-fn dtype_of(descr: &str) -> Option<(bool, DType)> {
+/// Whether the bytes have to be swapped, the type, and whether elements are pairs of it.
+fn type_of(descr: &str) -> Option<(bool, DType, bool)> {
     let (order, rest) = descr.split_at_checked(1)?;
     let big = match order {
         "<" | "|" | "=" => false,
@@ -161,9 +165,11 @@ fn dtype_of(descr: &str) -> Option<(bool, DType)> {
         "f2" => DType::F16,
         "f4" => DType::F32,
         "f8" => DType::F64,
+        "c8" => DType::F32,
+        "c16" => DType::F64,
         _ => return None,
     };
-    Some((big, dtype))
+    Some((big, dtype, rest.starts_with('c')))
 }
 
 /// Converts elements from column-major to row-major order.

@@ -43,6 +43,22 @@ pub(super) fn npy_files_come_back() -> Outcome {
         };
         assert_eq!(ok(ok(Tensor::from_npy_bytes("x.npy", &bytes))?.to_vec::<i64>())?, expected);
     }
+    // Complex numbers are pairs, in both orders of axes.
+    for (order, expected) in [
+        ("False", [1f32, 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12.]),
+        ("True", [1., 2., 5., 6., 9., 10., 3., 4., 7., 8., 11., 12.]),
+    ] {
+        let mut header =
+            format!("{{'descr': '<c8', 'fortran_order': {order}, 'shape': (2, 3), }}").into_bytes();
+        header.resize(117, b' ');
+        header.push(b'\n');
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(header);
+        bytes.extend((1..=12u8).flat_map(|v| f32::from(v).to_le_bytes()));
+        let read = ok(Tensor::from_npy_bytes("z.npy", &bytes))?;
+        assert_eq!((read.dtype(), read.shape()), (DType::F32, &[2, 3, 2][..]));
+        assert_eq!(ok(read.to_vec::<f32>())?, expected);
+    }
     // The other byte order.
     let mut big = ok(ok(Tensor::from_vec(&[1], vec![1u16]))?.to_npy_bytes())?;
     let at = big.windows(3).position(|w| w == b"<u2").ok_or("no descr")?;
