@@ -4,7 +4,7 @@ use loopwright::ir::Arg;
 use loopwright::prelude::{Args, Device, Diagnostic, LoopKernel, ScalarValue, Stream, Tensor};
 use loopwright::runtime::dlpack::Description;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt};
 
 use crate::error::Failure;
 use crate::{device, exchange};
@@ -55,7 +55,9 @@ pub fn arguments(
     let mut on_host: Vec<(String, Description)> = Vec::new();
     for (name, value) in values {
         let name: String = name.extract()?;
-        if let Some(number) = number(&value)? {
+        if let Some([re, im]) = parts(kernel, &name, &value)? {
+            args = args.scalar(format!("{name}_re"), re).scalar(format!("{name}_im"), im);
+        } else if let Some(number) = number(&value)? {
             args = args.scalar(&*name, number);
         } else if !exchange::is_array(&value)? {
             let of = value.get_type().name()?.to_string();
@@ -126,6 +128,38 @@ fn check_overwritten(kernel: &LoopKernel, arrays: &[(String, Description)]) -> R
         }
     }
     Ok(())
+}
+
+/// The parts of a number for a scalar that the kernel's text declares as complex: its arguments are
+/// the two parts. A real number has an imaginary part of 0.
+fn parts(
+    kernel: &LoopKernel,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> Result<Option<[ScalarValue; 2]>, Failure> {
+    let is_scalar =
+        |name: &str| kernel.args.iter().any(|a| **a.name() == *name && matches!(a, Arg::Scalar(_)));
+    let is_pair = is_scalar(&format!("{name}_re")) && is_scalar(&format!("{name}_im"));
+    if !is_pair || kernel.args.iter().any(|a| **a.name() == *name) {
+        return Ok(None);
+    }
+    if let Some(re) = number(value)? {
+        return Ok(Some([re, 0.0.into()]));
+    }
+    if let Ok(z) = value.cast::<PyComplex>() {
+        return Ok(Some([z.real().into(), z.imag().into()]));
+    }
+    if !exchange::is_array(value)? || exchange::gpu_of(value)?.is_some() {
+        return Ok(None);
+    }
+    // A number of NumPy, or an array of one number.
+    let tensor = Tensor::from_shared(&exchange::host_array(value)?)?;
+    let part = |k: usize| tensor.buffer().get(k).map(ScalarValue::from);
+    Ok(match (tensor.shape(), part(0), part(1)) {
+        ([], Some(re), _) => Some([re, 0.0.into()]),
+        ([2], Some(re), Some(im)) if exchange::is_complex(value)? => Some([re, im]),
+        _ => None,
+    })
 }
 
 /// A number of Python.

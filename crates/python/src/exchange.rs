@@ -28,6 +28,13 @@ pub fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("__dlpack__")? || value.hasattr("__array_interface__")?)
 }
 
+/// Whether an array's elements are complex numbers, as its array interface says.
+pub fn is_complex(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(interface) = value.getattr_opt("__array_interface__")? else { return Ok(false) };
+    let typestr: String = interface.get_item("typestr")?.extract()?;
+    Ok(parts_of(&typestr).is_some())
+}
+
 /// The number of the GPU that holds an array; none for memory of the host.
 pub fn gpu_of(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     if !value.hasattr("__dlpack_device__")? {
@@ -188,14 +195,19 @@ fn described(owner: &Bound<'_, PyAny>, interface: &Bound<'_, PyDict>) -> Result<
             .ok_or_else(|| PyBufferError::new_err(format!("`__array_interface__` has no `{key}`")))
     };
     let typestr: String = item("typestr")?.extract()?;
-    let dtype = element(owner, &typestr)?;
+    let parts = parts_of(&typestr);
+    let dtype = match parts {
+        Some(dtype) => dtype,
+        None => element(owner, &typestr)?,
+    };
     let shape: Vec<usize> = item("shape")?.extract()?;
+    // Strides are those of whole elements, each a number or a pair.
+    let size = dtype.bytes() as i64 * if parts.is_some() { 2 } else { 1 };
     let (address, read_only): (u64, bool) = item("data")?.extract()?;
     let strides = match interface.get_item("strides")?.filter(|s| !s.is_none()) {
         Some(strides) => strides.cast::<PyTuple>().map_err(PyErr::from)?.extract::<Vec<i64>>()?,
-        None => rows(&shape, dtype.bytes() as i64),
+        None => rows(&shape, size),
     };
-    let size = dtype.bytes() as i64;
     if strides.len() != shape.len() || strides.iter().any(|bytes| bytes % size != 0) {
         return Err(Diagnostic::new(
             "tensor-strides",
@@ -205,7 +217,8 @@ fn described(owner: &Bound<'_, PyAny>, interface: &Bound<'_, PyDict>) -> Result<
         .into());
     }
     let strides = strides.iter().map(|bytes| bytes / size).collect();
-    let description = Description { address, place: Place::host(), dtype, shape, strides, read_only };
+    let whole = Description { address, place: Place::host(), dtype, shape, strides, read_only };
+    let description = if parts.is_some() { whole.pairs() } else { whole };
     // SAFETY: by the protocol the memory is there as long as its owner, which the reference keeps.
     Ok(unsafe { Shared::lend(description, Box::new(owner.clone().unbind())) })
 }
@@ -232,6 +245,15 @@ pub fn type_string(dtype: DType) -> String {
     format!("{}{kind}{}", if dtype.bytes() == 1 { '|' } else { '<' }, dtype.bytes())
 }
 
+/// The type of the parts of complex numbers, which kernels have as pairs.
+fn parts_of(typestr: &str) -> Option<DType> {
+    match typestr {
+        "<c8" => Some(DType::F32),
+        "<c16" => Some(DType::F64),
+        _ => None,
+    }
+}
+
 /// The type of NumPy's text.
 fn element(owner: &Bound<'_, PyAny>, typestr: &str) -> Result<DType, Failure> {
     let known = DType::ALL.iter().copied().filter(|t| !t.is_float8() && *t != DType::BF16);
@@ -252,8 +274,8 @@ fn element(owner: &Bound<'_, PyAny>, typestr: &str) -> Result<DType, Failure> {
     }
     Err(Diagnostic::new("argument-type", format!("elements of NumPy's type `{typestr}` are not supported"))
         .help(
-            "convert them with `astype` to bool, float16, float32, float64 or an integer of 8 to 64 \
-             bits, in the machine's byte order",
+            "convert them with `astype` to bool, float16, float32, float64, complex64, complex128 or an \
+             integer of 8 to 64 bits, in the machine's byte order",
         )
         .into())
 }

@@ -179,10 +179,46 @@ class Refusals(unittest.TestCase):
         }.items():
             with self.subTest(code):
                 self.refused(code, lambda: k(**arguments))
-        for array in [np.ones(3, ">f4"), np.ones(3, complex), np.array(["a"])]:
+        for array in [np.ones(3, ">f4"), np.ones(3, ">c8"), np.array(["a"])]:
             self.refused("argument-type", lambda: k(x=array))
         packed = np.zeros(3, np.dtype([("a", "u1"), ("b", "<f4")]))
         self.refused("tensor-strides", lambda: k(x=packed["b"]))
+
+    def test_complex_numbers(self):
+        k = emulated("""
+            kernel axpy(x: complex64[n], y: complex64[n], out: complex64[n], a: complex64, n: i32)
+            domain { [i] : 0 <= i < n }
+            y[i] = a*x[i] + y[i]
+            out[i] = conj(y[i])
+        """)
+        x = np.array([1 + 2j, -3j, 0.5], np.complex64)
+        ones = np.ones(6, np.complex64)
+        expected = (2 - 1j) * x + 1
+        for a in [2 - 1j, np.complex64(2 - 1j), np.array(2 - 1j, np.complex64)]:
+            y = ones.copy()[::2]
+            results = k(x=x, y=y, a=a)
+            self.assertIs(results["y"], y)
+            self.assertEqual(y.tolist(), expected.tolist())
+            # A new array has the kernel's own form: pairs.
+            pairs = results["out"]
+            self.assertEqual((pairs.shape, pairs.dtype), ((3, 2), np.float32))
+            self.assertEqual(np.ascontiguousarray(pairs).view(np.complex64)[:, 0].tolist(),
+                             expected.conj().tolist())
+        # As pairs, and by a real number, and in columns.
+        y = np.ones((3, 2), np.float32)
+        k(x=x, y=y, a=2)
+        self.assertEqual((y[:, 0] + 1j * y[:, 1]).tolist(), (2 * x + (1 + 1j)).tolist())
+        k.check(x=x, y=ones[:3].copy(), a_re=1.0, a_im=0.5)
+        rows = emulated("""
+            kernel t(z: complex128[m, n], m: i32, n: i32)
+            domain { [i, j] : 0 <= i < m and 0 <= j < n }
+            z[i, j] = 1j*z[i, j]
+        """)
+        z = np.asfortranarray(np.arange(6).reshape(2, 3) + 1j)
+        given = z.copy()
+        rows(z=z)
+        self.assertEqual(z.tolist(), (1j * given).tolist())
+        self.refused("argument-rank", lambda: emulated(TWICE)(x=np.ones(3, np.complex64)))
 
     def test_a_refused_run_changes_no_array(self):
         y = np.ones(3)

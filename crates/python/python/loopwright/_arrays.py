@@ -12,6 +12,12 @@ from ._errors import refused
 from ._loopwright import Array
 
 
+def is_complex(array: Any) -> bool:
+    """Whether the elements of an array are complex numbers, which kernels have as pairs."""
+    dtype = getattr(array, "dtype", None)
+    return getattr(dtype, "kind", None) == "c" or bool(getattr(dtype, "is_complex", False))
+
+
 class Library:
     """NumPy, and the base of the others."""
 
@@ -57,7 +63,11 @@ class Library:
         view = self.take(array)
         if given is None:
             return view
-        self.copy(view, given)
+        if is_complex(given):
+            self.copy(view[..., 0], given.real)
+            self.copy(view[..., 1], given.imag)
+        else:
+            self.copy(view, given)
         return given
 
 
@@ -120,7 +130,14 @@ class Jax(Library):
         return jax.dlpack.from_dlpack(array)
 
     def result(self, array: Optional[Array], given: Any) -> Any:
-        return given if array is None else self.take(array)
+        if array is None:
+            return given
+        view = self.take(array)
+        if is_complex(given):
+            import jax
+
+            return jax.lax.complex(view[..., 0], view[..., 1])
+        return view
 
 
 _LIBRARIES = {"torch": Torch(), "cupy": CuPy(), "jaxlib": Jax(), "jax": Jax()}

@@ -202,6 +202,9 @@ class Kernel(Steps):
         follow from the shapes of arrays may be left out, and so may arrays that the kernel only
         writes. An array that is passed and that the kernel writes has the results afterwards.
 
+        Complex arrays are taken where a kernel has pairs, `x: complex64[n]` or `x: f32[n, 2]`, and a
+        complex number for `a` where it has the scalars `a_re` and `a_im`. New arrays are pairs.
+
         Arrays on a GPU are used where they are, in the order of the stream. With tensors of PyTorch
         on its current stream the call does not wait for the device, and an error of the work shows
         in a later call that waits. With other libraries, and on a stream that `on` names, it returns
