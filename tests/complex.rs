@@ -131,8 +131,11 @@ fn near(what: &str, text: &str, found: &Buffer, expected: &Buffer) {
     }
 }
 
+/// The lines of a kernel, and what they do to the arguments.
+type Case<'a> = (&'a str, &'a dyn Fn(&mut State));
+
 /// The interpreter, the emulator and the printed text of each kernel leave these values.
-fn compute(cases: &[(&str, &dyn Fn(&mut State))]) {
+fn compute(cases: &[Case<'_>]) {
     let mut programs = Vec::new();
     let mut kernels = Vec::new();
     for (lines, _) in cases {
