@@ -29,6 +29,7 @@ mod flows;
 mod recomputed;
 mod sees;
 
+pub use conditions::conditions_before;
 pub use sees::{operands_stay, sees_only};
 
 use std::cmp::Ordering;

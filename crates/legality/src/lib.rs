@@ -56,7 +56,7 @@ pub use blocks::blocks_meet;
 pub use compare::{Comparison, Outcome, Suspect};
 pub use conflict::{Meeting, Query, Time, example, meeting_pairs, primed};
 pub use data_reads::DataReads;
-pub use dataflow::{operands_stay, sees_only};
+pub use dataflow::{conditions_before, operands_stay, sees_only};
 pub use declarations::redeclared;
 pub use event::{
     Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,

@@ -5,7 +5,8 @@
 //! `{ R[x] -> W[y] }`. What it finds is what the read sees if the write took place wherever the
 //! read does, which holds if
 //!
-//! * the conditions of W are among those of R;
+//! * the conditions of W are among those of R, and come before the read, if that is itself part of a
+//!   condition of R: in `if a > 0.0 and c`, what `c` guards is read whether it holds or not;
 //! * their inames have one value in both: for each iname n in them and each pair, `n_R(x) = n_W(y)`;
 //! * so has everything that they read: an array that the kernel writes has one read of it in W and
 //!   in R, which see the same definitions.
@@ -14,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Expr, Name};
+use loopwright_kernel_ir::{Aff, Expr, Instruction, Name};
 use loopwright_poly::Map;
 
 use super::{
@@ -23,15 +24,40 @@ use super::{
 };
 use crate::{ModelPart, Touch};
 
+/// The conditions of an instruction that hold wherever it reads an array: those before the first one
+/// that reads it too.
+pub fn conditions_before<'i>(instruction: &'i Instruction, array: &Name) -> Vec<&'i Expr> {
+    let reads = |e: &Expr| e.names().contains(array) || e.accesses().iter().any(|a| a.array == *array);
+    let conditions = instruction.predicate.iter().flat_map(Expr::conjuncts);
+    conditions.take_while(|condition| !reads(condition)).collect()
+}
+
 impl Flows<'_, '_> {
-    /// Whether a writer under a condition on data has run wherever a read sees it, by the map from
-    /// executions of the reader to those of the writer.
-    pub(super) fn runs_with(&mut self, reader: usize, writer: usize, seen: &Map) -> Checked<bool> {
+    /// Whether a writer under a condition on data has run wherever a read of the array sees it, by
+    /// the map from executions of the reader to those of the writer.
+    pub(super) fn runs_with(
+        &mut self,
+        array: &Name,
+        (reader, event): (usize, usize),
+        writer: usize,
+        seen: &Map,
+    ) -> Checked<bool> {
+        let key = (array.clone(), (reader, event), writer);
+        if self.run.contains(&key) {
+            return Ok(true);
+        }
+        let runs = self.conditions_hold(array, reader, writer, seen)?;
+        if runs {
+            self.run.insert(key);
+        }
+        Ok(runs)
+    }
+
+    fn conditions_hold(&mut self, array: &Name, reader: usize, writer: usize, seen: &Map) -> Checked<bool> {
         let model = self.model;
         let (before, behind) = (&model.parts[writer], &model.parts[reader]);
         let Some(predicate) = &model.instruction(before).predicate else { return Ok(true) };
-        let known: Vec<&Expr> =
-            model.instruction(behind).predicate.iter().flat_map(Expr::conjuncts).collect();
+        let known: Vec<&Expr> = conditions_before(model.instruction(behind), array);
         let conditions = predicate.conjuncts();
         if conditions.iter().any(|c| !known.contains(c) || !c.reductions().is_empty()) {
             return Ok(false);

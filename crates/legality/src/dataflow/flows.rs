@@ -8,7 +8,7 @@
 //! other write is a definition, in terms of its declared instance. Anything that is not affine,
 //! such as a subscript read from data, yields a [`Why`](super::Why).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
 use loopwright_poly::{Access, Map, Set, Sources, Table, flow};
@@ -53,6 +53,8 @@ pub(super) struct Flows<'a, 'k> {
     context: Vec<Constraint>,
     /// How many conditions are being followed, each to decide about the one before.
     pub(super) conditions: usize,
+    /// The reads of an array, and the writers under conditions that have run where these see them.
+    pub(super) run: HashSet<(Name, (usize, usize), usize)>,
     pub queries: usize,
 }
 
@@ -107,6 +109,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             lowers: Table::default(),
             context: context.to_vec(),
             conditions: 0,
+            run: HashSet::new(),
             queries: 0,
         }
     }
@@ -244,7 +247,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             let part = &self.model.parts[w];
             let runs = match (part.may, read) {
                 (false, _) => true,
-                (true, Some((reader, _))) => self.runs_with(reader, w, map)?,
+                (true, Some(read)) => self.runs_with(array, read, w, map)?,
                 (true, None) => false,
             };
             if !runs {

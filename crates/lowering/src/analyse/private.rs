@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Name, Tag};
-use loopwright_legality::{Access, owner, primed};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
+use loopwright_legality::{Access, affine_predicate, conditions_before, owner, primed};
 use loopwright_poly::{Set, System};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
@@ -37,7 +37,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             .collect();
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
         for r in readers {
-            let writers = reaching(analysis, &writers, r);
+            let writers = reaching(analysis, name, &writers, r);
             // The inames that distinguish owners, each with the first writer that has it.
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
             let mut seen = HashSet::new();
@@ -57,7 +57,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             if let Some((iname, writer)) = parallel.iter().find(|(i, _)| !reader.inames.contains(i)) {
                 return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
             }
-            let before = writers.iter().any(|(w, _)| *w < r && covers(analysis, *w, r));
+            let before = writers.iter().any(|(w, _)| *w < r && covers(analysis, name, *w, r));
             if !before {
                 return Err(foreign(analysis, name, temporary.space, reader, first, one));
             }
@@ -71,13 +71,15 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
 /// the reader, it hides all earlier ones.
 fn reaching<'w, 'k>(
     analysis: &Analysis<'k>,
+    array: &Name,
     writers: &[(usize, &'w PartInfo)],
     reader: usize,
 ) -> Vec<(usize, &'w PartInfo)> {
     let info = &analysis.parts[reader];
     let shares_loop = |w: &PartInfo, beyond: usize| common_loops(w, info) > beyond;
     let hides = |w: &PartInfo| w.execution.accesses.iter().all(|a| !a.write || a.subscripts.is_empty());
-    let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, *n, reader));
+    let last =
+        writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, array, *n, reader));
     // The writer that covers the reader runs in every iteration of their common loops.
     let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, w.execution.loops.len()));
     let reaches =
@@ -94,15 +96,14 @@ fn common_loops(a: &PartInfo, b: &PartInfo) -> usize {
 
 /// Whether every instance of the reader has one of the writer, by their common inames. Both are
 /// numbers of parts, the writer's the smaller one.
-fn covers(analysis: &Analysis<'_>, w: usize, r: usize) -> bool {
+fn covers(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
     let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
-    if !conditions_hold(analysis, w, r) {
+    if !conditions_hold(analysis, array, w, r) {
         return false;
     }
     // Elements of an array may be written one by one; whether all are written is checked by the
     // emulator.
-    let array = writer.execution.accesses.iter().any(|a| a.write && !a.subscripts.is_empty());
-    if array {
+    if writer.execution.accesses.iter().any(|a| a.write && !a.subscripts.is_empty()) {
         return true;
     }
     let rows: Vec<_> = analysis.context.iter().chain(&reader.execution.constraints).cloned().collect();
@@ -110,13 +111,13 @@ fn covers(analysis: &Analysis<'_>, w: usize, r: usize) -> bool {
     writer.execution.constraints.iter().all(|c| system.implies(c).unwrap_or(false))
 }
 
-/// Whether the conditions of the writer hold wherever those of the reader do: they are among them,
-/// with the same meaning, and nothing that they read is written between the two.
-fn conditions_hold(analysis: &Analysis<'_>, w: usize, r: usize) -> bool {
+/// Whether the conditions of the writer hold wherever the reader reads the array: they are among those
+/// under which it does, with the same meaning, and nothing that they read is written between the two.
+fn conditions_hold(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
     let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
     let (before, behind) = (analysis.instruction(writer), analysis.instruction(reader));
     let Some(predicate) = &before.predicate else { return true };
-    let known: Vec<&Expr> = behind.predicate.iter().flat_map(Expr::conjuncts).collect();
+    let known = conditions_before(behind, array);
     let depth = writer.execution.loops.len();
     // In a loop of its own the writer's conditions are those of each iteration.
     if common_loops(writer, reader) < depth {
@@ -201,7 +202,7 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
             // Usually all writers are in the reader's own kernel.
             if written.get(&access.array).into_iter().flatten().any(|w| home(*w) != home(r)) {
                 let writers: Vec<_> = analysis.writers(&access.array).collect();
-                let reaching = reaching(analysis, &writers, r);
+                let reaching = reaching(analysis, &access.array, &writers, r);
                 if let Some((_, writer)) = reaching.iter().find(|(w, _)| home(*w) != home(r)) {
                     let refusal = Diagnostic::new(
                         "ends-with-kernel",
@@ -221,11 +222,9 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
                     });
                 }
             }
-            let own: Vec<&PartInfo> = analysis
-                .writers(&access.array)
-                .filter(|(w, _)| home(*w) == home(r))
-                .map(|(_, w)| w)
-                .collect();
+            let own = analysis.writers(&access.array).filter(|(w, _)| home(*w) == home(r));
+            let own: Vec<(&PartInfo, bool)> =
+                own.map(|(w, info)| (info, is_sure(analysis, access, w, r))).collect();
             if let Some((writer, iname, witness)) = left_by_a_launch(analysis, &own, reader, access) {
                 return Err(Diagnostic::new(
                     "ends-with-kernel",
@@ -346,19 +345,28 @@ fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array:
     ))
 }
 
+/// Whether a writer writes for each of its instances for which the reader reads what it writes: it
+/// has no condition on data, or one under which the reader is too.
+fn is_sure(analysis: &Analysis<'_>, access: &Access, w: usize, r: usize) -> bool {
+    let instruction = analysis.instruction(&analysis.parts[w]);
+    instruction.predicate.is_none()
+        || affine_predicate(&analysis.lookup, instruction).is_some()
+        || (w < r && conditions_hold(analysis, &access.array, w, r))
+}
+
 /// A read of a cell that a writer of the same kernel writes in an earlier launch, for another value
 /// of a loop of the host around, and none in the launch of the reader: that writer, the iname of
-/// the loop, and the execution. That a launch writes the cell before it reads it is asked of the
-/// finished program.
+/// the loop, and the execution. Writers come with whether they write for certain. That a launch
+/// writes the cell before it reads it is asked of the finished program.
 fn left_by_a_launch<'w>(
     analysis: &Analysis<'_>,
-    writers: &[&'w PartInfo],
+    writers: &[(&'w PartInfo, bool)],
     reader: &PartInfo,
     access: &Access,
 ) -> Option<(&'w PartInfo, Name, String)> {
     let is_host = |n: &&Name| analysis.kernel.tag(n) == Tag::Host;
     let host: Vec<&Name> = reader.execution.loops.iter().filter(is_host).collect();
-    if host.is_empty() || writers.iter().any(|w| w.filling.is_some()) {
+    if host.is_empty() || writers.iter().any(|(w, _)| w.filling.is_some()) {
         return None;
     }
     let space = analysis.lookup.array(&access.array)?.space;
@@ -366,7 +374,7 @@ fn left_by_a_launch<'w>(
     let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
     // The executions of the reader that read what a launch has written: another, and their own.
     let (mut elsewhere, mut own): (Vec<(&PartInfo, &Name, System)>, Vec<System>) = (Vec::new(), Vec::new());
-    for writer in writers {
+    for (writer, is_sure) in writers {
         for x in writer.execution.accesses.iter().filter(|a| a.write && a.array == access.array) {
             let owners = HardwareAxis::all().filter(|axis| owned.contains(*axis));
             let another = System::new(&one_cell(analysis, (writer, x), (reader, access), owners)?).ok()?;
@@ -381,7 +389,9 @@ fn left_by_a_launch<'w>(
                 }
                 equal.push(Constraint::equal(&first, &later).ok()?);
             }
-            own.extend(System::new(&same).ok()?.with(&equal).ok()?.project_exactly(&goes).ok()?);
+            if *is_sure {
+                own.extend(System::new(&same).ok()?.with(&equal).ok()?.project_exactly(&goes).ok()?);
+            }
         }
     }
     let mut dims: Vec<Name> = Vec::new();

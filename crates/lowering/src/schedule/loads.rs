@@ -163,7 +163,11 @@ impl Planner<'_, '_> {
     /// The lanes that an access depends on, in the order of the statement's.
     fn lanes_of(&self, access: &Access, lanes: &[Name]) -> Vec<Name> {
         let names: Vec<Name> = access.index.iter().flat_map(Expr::names).collect();
-        let uses = |lane: &&Name| names.iter().any(|n| self.analysis.lookup.base_of(n).contains(lane));
+        // A private scalar among the subscripts has a value in each lane that writes it.
+        let written = |n: &Name, lane: &Name| self.analysis.writers(n).any(|(_, w)| w.inames.contains(lane));
+        let uses = |lane: &&Name| {
+            names.iter().any(|n| self.analysis.lookup.base_of(n).contains(lane) || written(n, lane))
+        };
         lanes.iter().filter(uses).cloned().collect()
     }
 
