@@ -55,6 +55,8 @@ struct Maker {
     carried: Vec<String>,
     count: usize,
     parameters: Vec<&'static str>,
+    /// Whether scalars may be written under conditions.
+    guards: bool,
 }
 
 /// Markers around expressions that may consist of literals alone. They become a cast if the kernel
@@ -79,6 +81,7 @@ pub fn kernel(seed: u64) -> Generated {
         carried: Vec::new(),
         count: 0,
         parameters: vec!["n", "m"],
+        guards: seed % 8 == 5,
     };
     match maker.rng.below(12) {
         0 => maker.ragged(),
@@ -444,7 +447,7 @@ impl Maker {
         let mut written: Vec<(Array, String)> = Vec::new();
         let statements = 1 + self.rng.below(3);
         for k in 0..statements {
-            if !inames.is_empty() && self.rng.chance(6) {
+            if self.guards && !inames.is_empty() && self.rng.chance(30) {
                 written.push(self.guarded(&inames, &scalars, around.len(), &within));
                 continue;
             }

@@ -58,7 +58,10 @@ fn truth(e: &Expr, at: &Values) -> Option<bool> {
     Some(match e {
         Expr::Bool(b) => *b,
         Expr::Unary(UnaryOp::Not, a) => !truth(a, at)?,
-        Expr::Binary(And, a, b) => truth(a, at)? && truth(b, at)?,
+        Expr::Binary(And, a, b) => match (truth(a, at), truth(b, at)) {
+            (Some(false), _) | (_, Some(false)) => false,
+            (a, b) => a? && b?,
+        },
         Expr::Binary(Or, a, b) => truth(a, at)? || truth(b, at)?,
         Expr::Binary(op @ (Lt | Le | Gt | Ge | Eq | Ne), a, b) => {
             let order = integer(a, at)?.cmp(&integer(b, at)?);
