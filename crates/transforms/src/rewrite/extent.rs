@@ -256,7 +256,7 @@ pub(crate) fn loop_bounds(
     // The loops around have values for which this one has any: of the bounds of `k_inner` in
     // `0 <= 16*k_outer + k_inner`, it leaves that of `k_inner` itself.
     let around = instances.keep_only(&|n| n != iname && outside(n))?.system;
-    let bounds = instances.with(&around.constraints())?.bounds(iname, &outside)?;
+    let bounds = instances.with(around.constraints())?.bounds(iname, &outside)?;
     let end = |list: &[Bound], first: bool| match list {
         [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
         _ => Err(Diagnostic::new(
