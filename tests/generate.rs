@@ -172,6 +172,7 @@ fn larger_einsums_are_computed_as_by_plain_loops() {
         ("ij", "ji", DType::I16, vec![('i', 70), ('j', 45)]),
         ("i,i", "", DType::F64, vec![('i', 20_001)]),
         ("ii", "", DType::I32, vec![('i', 150)]),
+        ("iij,jk", "ik", DType::F32, vec![('i', 20), ('j', 7), ('k', 9)]),
         ("ij,j", "i", DType::F16, vec![('i', 3), ('j', 1030)]),
     ];
     for (from, to, dtype, lengths) in cases {

@@ -290,6 +290,21 @@ impl Value {
         }
     }
 
+    /// Whether both are one value wherever they are evaluated: as `==`, which takes the literals 0.0
+    /// and -0.0 for one, but with the bits of literals.
+    pub fn is_identical(&self, other: &Value) -> bool {
+        let literals = |value: &Value| {
+            let mut bits = Vec::new();
+            value.visit(&mut |value| {
+                if let ValueKind::Float(v) = value.kind {
+                    bits.push(v.to_bits());
+                }
+            });
+            bits
+        };
+        self == other && literals(self) == literals(other)
+    }
+
     /// Its operands, including subscripts and offsets.
     pub fn children(&self) -> Vec<&Value> {
         let mut children = Vec::new();

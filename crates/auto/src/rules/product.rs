@@ -95,6 +95,14 @@ fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
             factors.push(s);
         }
     }
+    // Of a diagonal, `a[i, i, k]`, the tile would be the whole square.
+    let is_box = |s: &&Site| {
+        let axes = |n: &Name| s.index.iter().flatten().filter(|subscript| subscript.mentions(n)).count();
+        [*x, *y, k].into_iter().all(|n| axes(n) <= 1)
+    };
+    if !factors.iter().all(is_box) {
+        return None;
+    }
     Some(Shape {
         x: (*x).clone(),
         y: (*y).clone(),

@@ -8,15 +8,16 @@ use crate::{
 /// The greatest exponent of a power that is a product.
 const MOST_FACTORS: u64 = 64;
 
+/// The number that a power of a literal is, which may be an exponent itself. A literal that fits 32 bits
+/// takes the type of what it meets; beyond that it would be one of 64 bits, and its products wrap.
+fn number(base: i64, exponent: u64) -> Option<i64> {
+    let power = u32::try_from(exponent).ok().and_then(|e| base.checked_pow(e))?;
+    i32::try_from(power).ok().map(i64::from)
+}
+
 /// The product that a power is: the square of the power with half the exponent, and the base once
 /// more if the exponent is odd.
 fn raised(base: &Expr, exponent: u64) -> Expr {
-    // Of a literal, the number: it may be an exponent itself.
-    if let Expr::Int(b) = base
-        && let Some(power) = u32::try_from(exponent).ok().and_then(|e| b.checked_pow(e))
-    {
-        return Expr::Int(power);
-    }
     match exponent {
         0 => Expr::Int(1),
         1 => base.clone(),
@@ -67,7 +68,17 @@ impl Parser {
             let message = format!("a product of {factors} factors of this size would be too long");
             return refuse(message, "compute the base before: `<> t = ...`, then `t**2`");
         }
-        Ok(match (n, raised(&base, factors)) {
+        let power = match base {
+            Expr::Int(b) => match number(b, factors) {
+                Some(power) => Expr::Int(power),
+                None => {
+                    let message = "a power of two literals has to fit 32 bits".into();
+                    return refuse(message, "write the number itself, as `1e20` for a floating-point one");
+                }
+            },
+            _ => raised(&base, factors),
+        };
+        Ok(match (n, power) {
             (0.., power) => power,
             (_, power) => Expr::binary(BinaryOp::Div, Expr::Int(1), power),
         })

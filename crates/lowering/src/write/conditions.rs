@@ -77,8 +77,9 @@ fn joined(
     let mut known = Known { body: done, assigned, from: at };
     let (first, second) = (known.expanded(first), known.expanded(second));
     let from = known.from;
-    let negates = |a: &Value, b: &Value| matches!(&a.kind, ValueKind::Unary(UnOp::Not, a) if **a == *b);
-    let is_else = match first == second {
+    let negates =
+        |a: &Value, b: &Value| matches!(&a.kind, ValueKind::Unary(UnOp::Not, a) if a.is_identical(b));
+    let is_else = match first.is_identical(&second) {
         true => false,
         false if negates(&first, &second) || negates(&second, &first) => true,
         false => return false,
@@ -93,7 +94,9 @@ fn joined(
     for load in done.split_off(at + 1) {
         let Stmt::Let { var, value, .. } = &load else { continue };
         let twin = done[from..at].iter().find_map(|stmt| match stmt {
-            Stmt::Let { var, value: known, .. } if known == value && !assigned.contains(var) => Some(*var),
+            Stmt::Let { var, value: known, .. } if known.is_identical(value) && !assigned.contains(var) => {
+                Some(*var)
+            }
             _ => None,
         });
         match twin.filter(|_| !assigned.contains(var)) {

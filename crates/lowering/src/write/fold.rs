@@ -9,7 +9,7 @@ pub(crate) fn select(c: Value, a: Value, b: Value) -> Value {
     match c.kind {
         ValueKind::Bool(true) => a,
         ValueKind::Bool(false) => b,
-        _ if a == b && is_pure(&c) => a,
+        _ if a.is_identical(&b) && is_pure(&c) => a,
         _ => Value { dtype: a.dtype, kind: ValueKind::Select(Box::new(c), Box::new(a), Box::new(b)) },
     }
 }
