@@ -36,16 +36,17 @@
 //! All but `einsum` take the shape of their operands as a text, `"m, n, 4"`: names of sizes, which
 //! become arguments of type i32, and constants. A name that stands twice is one size. Axes are
 //! numbered from 0; negative numbers count from the end, so that -1 is the last axis. Sizes may be
-//! zero, and there are 32 axes at most (`generate-limit`). An array of no axes does not exist in the language: a single result is `out: f32[1]`.
+//! zero, and there are 32 axes at most (`generate-limit`). An array of no axes does not exist in the
+//! language: a single result is `out: f32[1]`.
 //!
 //! # Types
 //!
 //! Sums, products and means are accumulated in the type where the operands meet by the rules of the
 //! language, with that of the result if it is given: f16, bf16 and the types of eight bits in f32,
 //! other floating-point types in their own, integers in their own of at least 32 bits, in which they
-//! wrap. [`Generator::acc`] names another one of 32 or 64 bits, to which each operand is cast. The result has the type
-//! of the operands if that is the same for all of them, otherwise the one they meet in;
-//! [`Generator::out`] names another one.
+//! wrap. [`Generator::acc`] names another one of 32 or 64 bits, to which each operand is cast. The
+//! result has the type of the operands if that is the same for all of them, otherwise the one they
+//! meet in; [`Generator::out`] names another one.
 
 #![cfg_attr(
     not(test),

@@ -297,7 +297,10 @@ unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, D
             "dlpack-type",
             format!("elements of code {code}, {bits} bits and {lanes} lanes are not supported"),
         )
-        .help("convert them to one of f16, bf16, f32, f64, complex64, complex128, bool, or an integer of 8 to 64 bits")
+        .help(
+            "convert them to one of f16, bf16, f32, f64, complex64, complex128, bool, or an integer \
+             of 8 to 64 bits",
+        )
     })?;
     let rank = usize::try_from(tensor.rank).map_err(|_| malformed("a negative number of axes"))?;
     if rank > 0 && tensor.shape.is_null() {

@@ -174,11 +174,11 @@ impl Stream {
         if !buffer.device().is(self.device()) {
             return Err(CudaError::Foreign { what: "the buffer is on another device than the stream" });
         }
-        self.may_use_scratch(buffer)
+        self.may_use_own(buffer)
     }
 
     /// Refuses memory of another stream.
-    pub(super) fn may_use_scratch(&self, buffer: &Buffer) -> Result<(), CudaError> {
+    pub(super) fn may_use_own(&self, buffer: &Buffer) -> Result<(), CudaError> {
         match buffer.home() {
             Some(home) if home.raw != self.raw => {
                 Err(CudaError::Foreign { what: "memory of one stream is used on a different one" })

@@ -40,8 +40,8 @@ impl Stream {
                 return Err(CudaError::Foreign { what: "the stream belongs to neither buffer's device" });
             }
         };
-        self.may_use_scratch(from)?;
-        self.may_use_scratch(to)?;
+        self.may_use_own(from)?;
+        self.may_use_own(to)?;
         // Captured work does not run now, so that no stream of the other device could wait for it.
         let capturing = self.raw.capture_status().doing(doing)?;
         if capturing != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {

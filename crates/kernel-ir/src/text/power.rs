@@ -8,8 +8,8 @@ use crate::{
 /// The greatest exponent of a power that is a product.
 const MOST_FACTORS: u64 = 64;
 
-/// The number that a power of a literal is, which may be an exponent itself. A literal that fits 32 bits
-/// takes the type of what it meets; beyond that it would be one of 64 bits, and its products wrap.
+/// The number that a power of a literal is, which may be an exponent itself. A literal that fits 32
+/// bits takes the type of what it meets; beyond that it would be one of 64 bits, and its products wrap.
 fn number(base: i64, exponent: u64) -> Option<i64> {
     let power = u32::try_from(exponent).ok().and_then(|e| base.checked_pow(e))?;
     i32::try_from(power).ok().map(i64::from)

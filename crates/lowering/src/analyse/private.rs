@@ -3,10 +3,10 @@
 //! A read has to see the value written in its own thread (private) or block (shared). This holds if
 //! the reader has every hardware iname of the writer, and the writer comes before it in the text
 //! and covers all its instances: its constraints hold wherever the reader's do, and so do its
-//! conditions, as those of an `if` around both that nothing between them changes. Otherwise the value comes from another thread or block, or from an
-//! earlier iteration that another thread may have run, and the kernel is refused. Writers that
-//! cannot be the last one before the reader do not matter: a later nest may reuse a scalar for
-//! values of other threads.
+//! conditions, as those of an `if` around both that nothing between them changes. Otherwise the
+//! value comes from another thread or block, or from an earlier iteration that another thread may
+//! have run, and the kernel is refused. Writers that cannot be the last one before the reader do not
+//! matter: a later nest may reuse a scalar for values of other threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -46,9 +46,8 @@ fn join_in(body: &mut Vec<Stmt>, assigned: &HashSet<VarId>, same: &mut Vec<(VarI
     }
     let mut done: Vec<Stmt> = Vec::with_capacity(body.len());
     for stmt in std::mem::take(body) {
-        match joined(&mut done, &stmt, assigned, same) {
-            true => {}
-            false => done.push(stmt),
+        if !joined(&mut done, &stmt, assigned, same) {
+            done.push(stmt);
         }
     }
     *body = done;
