@@ -162,10 +162,13 @@ impl Formula {
         } else {
             right = right.plus(-constant);
         }
-        match constraint.kind {
-            Kind::Eq => Formula::Binary(Op::Eq, left.into(), right.into()),
-            Kind::Ge => Formula::Binary(Op::Ge, left.into(), right.into()),
+        // What is said of names comes first: `n <= 8`.
+        if let (Formula::Int(_), false) = (&left, matches!(right, Formula::Int(_))) {
+            let op = if constraint.kind == Kind::Eq { Op::Eq } else { Op::Le };
+            return Formula::Binary(op, right.into(), left.into());
         }
+        let op = if constraint.kind == Kind::Eq { Op::Eq } else { Op::Ge };
+        Formula::Binary(op, left.into(), right.into())
     }
 
     /// Calls `f` on the formula and everything inside.

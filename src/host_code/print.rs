@@ -43,14 +43,30 @@ impl Printer<'_> {
     }
 
     /// The text of a number that is not negative, or counts as 0 if it is: then the outermost
-    /// quotient is C's.
+    /// quotient is C's, which rounds to 0. So are those of which the number is the least or the
+    /// greatest.
     pub fn natural(&self, formula: &Formula) -> String {
         match formula {
             Formula::Binary(Op::FloorDiv, a, b) if self.bounds.at_least(b, 1) => {
                 let [a, b] = [self.written(a, level::PRODUCT), self.written(b, level::PRODUCT + 1)];
                 format!("{a} / {b}")
             }
+            Formula::Binary(op @ (Op::Min | Op::Max), a, b) => {
+                format!("{}({}, {})", self.extreme(*op), self.natural(a), self.natural(b))
+            }
             _ => self.text(formula),
+        }
+    }
+
+    /// The function that gives the least or the greatest of two numbers.
+    fn extreme(&self, op: Op) -> &'static str {
+        match (self.style, op) {
+            (Style::Integers, Op::Min) => "least",
+            (Style::Integers, _) => "greatest",
+            (Style::Doubles, Op::Min) => "fmin",
+            (Style::Doubles, _) => "fmax",
+            (_, Op::Min) => "min",
+            _ => "max",
         }
     }
 
@@ -118,14 +134,7 @@ impl Printer<'_> {
                     }
                 }
             }
-            Op::Min | Op::Max => call(match (self.style, op) {
-                (Style::Integers, Op::Min) => "least",
-                (Style::Integers, _) => "greatest",
-                (Style::Doubles, Op::Min) => "fmin",
-                (Style::Doubles, _) => "fmax",
-                (_, Op::Min) => "min",
-                _ => "max",
-            }),
+            Op::Min | Op::Max => call(self.extreme(op)),
             Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne => {
                 let sign = match op {
                     Op::Lt => "<",

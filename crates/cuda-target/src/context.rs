@@ -43,6 +43,8 @@ pub(crate) struct Needs {
     pub async_copies: RefCell<BTreeSet<Function>>,
     /// Whether a warp has a barrier.
     pub warp_barrier: Cell<bool>,
+    /// Whether lanes of a warp exchange values, which depends on how many there are.
+    pub warp_functions: Cell<bool>,
     /// The first error found.
     pub error: RefCell<Option<Diagnostic>>,
 }
@@ -60,6 +62,7 @@ impl Needs {
             async_copies: RefCell::default(),
             functions: RefCell::default(),
             warp_barrier: Cell::default(),
+            warp_functions: Cell::default(),
             error: RefCell::default(),
         }
     }

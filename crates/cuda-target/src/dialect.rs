@@ -21,6 +21,9 @@ pub struct Dialect {
     /// and the mask is their first operand. Otherwise the active lanes participate, and ballots
     /// have 64 bits.
     pub masks: bool,
+    /// The compiler's macro for the number of threads of a warp, where devices of one language have
+    /// different ones: a text that depends on it refuses to be compiled for another.
+    pub warp_size_macro: Option<&'static str>,
     /// The call that orders the memory accesses of a warp, without a mask.
     pub warp_barrier: &'static str,
     /// The definition of the function that it calls; empty if the language has it.
@@ -44,6 +47,7 @@ impl Dialect {
         float8_header: Some("cuda_fp8.h"),
         bf16: ["__nv_bfloat16", "__nv_bfloat162"],
         masks: true,
+        warp_size_macro: None,
         warp_barrier: "__syncwarp();",
         warp_barrier_definition: "",
         hints: true,

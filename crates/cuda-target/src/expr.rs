@@ -59,12 +59,17 @@ impl Context<'_> {
             ValueKind::Select(c, a, b) => self.select(c, a, b, dtype),
             ValueKind::Cast(a) => self.conversion(a, dtype),
             ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),
-            ValueKind::Shuffle { mode, value, operand, width } => self.shuffle(*mode, value, operand, *width),
+            ValueKind::Shuffle { mode, value, operand, width } => {
+                self.needs.warp_functions.set(true);
+                self.shuffle(*mode, value, operand, *width)
+            }
             ValueKind::Any(a) => {
+                self.needs.warp_functions.set(true);
                 let call = Printed::primary(self.of_lanes("__any", &self.condition(a).text));
                 call.with(Rep::Int { exact: true })
             }
             ValueKind::Ballot(a) => {
+                self.needs.warp_functions.set(true);
                 let vote = Printed::primary(self.of_lanes("__ballot", &self.condition(a).text));
                 // Without masks, votes have 64 bits.
                 if self.needs.dialect.masks || dtype == DType::U64 { vote } else { vote.cast(dtype) }

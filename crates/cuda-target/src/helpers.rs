@@ -35,6 +35,7 @@ pub(crate) fn waves(dtype: DType, lanes: u8, index: DType) -> Option<Vec<String>
     // The instruction's vector suffix, its operands, and how the value is passed to it.
     let (kind, operands, value) = match dtype.bytes() * usize::from(lanes) {
         2 => ("b16", "%1", format!(r#""h"({})"#, bits("unsigned short"))),
+        4 if dtype == DType::F32 => ("b32", "%1", r#""r"(__float_as_uint(value))"#.to_owned()),
         4 => ("b32", "%1", format!(r#""r"({})"#, bits("unsigned int"))),
         8 => ("b64", "%1", format!(r#""l"({})"#, bits("unsigned long long"))),
         16 => {

@@ -121,7 +121,17 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     }
     let mut lines = Lines::default();
     let Needs {
-        headers, helpers, waves, atoms, matrices, async_copies, functions, error, warp_barrier, ..
+        headers,
+        helpers,
+        waves,
+        atoms,
+        matrices,
+        async_copies,
+        functions,
+        error,
+        warp_barrier,
+        warp_functions,
+        ..
     } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
@@ -135,6 +145,14 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         }
         lines.source(&text);
     };
+    if let (true, Some(macro_of_size)) = (warp_functions.into_inner(), dialect.warp_size_macro) {
+        let check = format!(
+            "#if defined({macro_of_size}) && {macro_of_size} != {warp_size}\n\
+             #error \"this text is for warps of {warp_size} threads\"\n\
+             #endif"
+        );
+        paragraph(&mut lines, check);
+    }
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));
     }

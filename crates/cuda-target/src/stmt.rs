@@ -86,9 +86,12 @@ impl Context<'_> {
             let step = copy.made_by.as_ref().map(|step| format!(" ({step})")).unwrap_or_default();
             let filling = match stmt {
                 Stmt::Store { value: Value { kind: ValueKind::Select(_, _, filling), .. }, .. } => {
-                    format!(", {} outside", self.converted(filling))
+                    match filling.is_zero() {
+                        true => ", zeros outside".into(),
+                        false => format!(", {} outside", self.converted(filling)),
+                    }
                 }
-                Stmt::Async(Async::Copy(AsyncCopy { when: Some(_), .. })) => ", 0 outside".into(),
+                Stmt::Async(Async::Copy(AsyncCopy { when: Some(_), .. })) => ", zeros outside".into(),
                 _ => String::new(),
             };
             out.comment(&format!("{} copies {source}{step}{filling}", copy.part), indent, leaf);

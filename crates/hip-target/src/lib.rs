@@ -30,6 +30,7 @@ pub const DIALECT: Dialect = Dialect {
     float8_header: None,
     bf16: ["__hip_bfloat16", "__hip_bfloat162"],
     masks: false,
+    warp_size_macro: Some("__AMDGCN_WAVEFRONT_SIZE__"),
     warp_barrier: "order_warp();",
     warp_barrier_definition: r#"// What the threads of a warp wrote before, all of them read behind it.
 __device__ __forceinline__ void order_warp() {

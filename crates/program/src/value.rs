@@ -290,6 +290,16 @@ impl Value {
         }
     }
 
+    /// Whether it is the literal 0 or 0.0, converted or not.
+    pub fn is_zero(&self) -> bool {
+        match &self.kind {
+            ValueKind::Int(v) => *v == 0,
+            ValueKind::Float(v) => *v == 0.0 && v.is_sign_positive(),
+            ValueKind::Cast(inner) => inner.is_zero(),
+            _ => false,
+        }
+    }
+
     /// Whether both are one value wherever they are evaluated: as `==`, which takes the literals 0.0
     /// and -0.0 for one, but with the bits of literals.
     pub fn is_identical(&self, other: &Value) -> bool {

@@ -90,6 +90,26 @@ fn barriers_of_a_warp_name_its_lanes_where_there_are_masks() {
     assert!(hip.contains("    order_warp();\n") && !hip.contains("mask"), "{hip}");
 }
 
+/// A text whose lanes exchange values is for one number of them, and says so to the compiler; others
+/// run with any.
+#[test]
+fn texts_are_compiled_for_their_number_of_lanes_alone() {
+    let text = |pipeline: &str, target: Target| {
+        let program = lowered(&transformed("segmented_sum", pipeline), target).unwrap();
+        hip_source(&program).unwrap().text
+    };
+    for (target, lanes) in [(Target::hip_cdna(), 64), (Target::hip_rdna(), 32)] {
+        let check = format!(
+            "#if defined(__AMDGCN_WAVEFRONT_SIZE__) && __AMDGCN_WAVEFRONT_SIZE__ != {lanes}\n\
+             #error \"this text is for warps of {lanes} threads\"\n#endif\n"
+        );
+        let exchanging = text("block_per_segment", target.clone());
+        assert!(exchanging.contains(&check), "{exchanging}");
+        let alone = text("thread_per_segment", target);
+        assert!(!alone.contains("#error"), "{alone}");
+    }
+}
+
 /// A text without what it lacks would be another program.
 #[test]
 fn refusals_name_what_the_language_lacks() {

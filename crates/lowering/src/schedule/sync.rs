@@ -334,21 +334,26 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         self.dependence(parts, met, time)
     }
 
-    /// The first pair of a part of `first` and a part of `second` that may conflict.
+    /// The first pair of a part of `first` and a part of `second` that may conflict; one that
+    /// passes a value on, if the first only has both sides write.
     fn meet_any(
         &self,
         first: &[usize],
         second: &[usize],
         time: Time,
     ) -> Result<Option<Dependence>, Diagnostic> {
+        let mut written = None;
         for &p in first {
             for &q in second {
-                if let Some(met) = self.meet(p, q, time)? {
-                    return Ok(Some(self.dependence([p, q], met, time)?));
+                let Some(met) = self.meet(p, q, time)? else { continue };
+                let found = self.dependence([p, q], met, time)?;
+                if !(found.first.writes && found.second.writes) {
+                    return Ok(Some(found));
                 }
+                written.get_or_insert(found);
             }
         }
-        Ok(None)
+        Ok(written)
     }
 
     /// The items with the barriers that they need; `depth` loops are around them. Joins through

@@ -136,6 +136,11 @@ impl Planner<'_, '_> {
                 unaligned = self.unaligned(info, target, true, lane, length)?;
             }
         }
+        // Lanes that store their elements one after another read theirs of that array where they
+        // stand: a vector that is loaded before them would have to be shown to be the same.
+        if write.is_none() && matches!(info.execution.part.part, Part::Whole | Part::Finish) {
+            vectors.retain(|read| !instruction.targets.iter().any(|t| t.array == read.array));
+        }
         if vectors.is_empty()
             && write.is_none()
             && unaligned.is_none()

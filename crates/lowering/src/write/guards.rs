@@ -5,7 +5,9 @@
 //! itself, such as a triangle. One on a coordinate elects a thread for a part that has no iname on
 //! that axis. And a copy moves only cells that its source and its buffer have.
 
-use loopwright_kernel_ir::{Aff, Axis, Constraint, Diagnostic, Expr, Instruction, Kind, Name, Role, Tag};
+use loopwright_kernel_ir::{
+    Aff, Axis, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Kind, Name, Role, Tag,
+};
 use loopwright_poly::Term;
 
 use crate::{
@@ -53,12 +55,22 @@ impl Emitter<'_, '_> {
             found
         };
         let mut reasons = Vec::new();
-        if purposes.iter().any(|p| matches!(p, Purpose::Elect(_))) {
-            reasons.push(format!("one thread runs {name}"));
-        }
+        let elected = |axis: &HardwareAxis| {
+            purposes.iter().any(|p| matches!(p, Purpose::Elect(c) if c == axis.coordinate()))
+        };
+        reasons.extend(self.elected(elected).map(|who| format!("{who} runs {name}")));
         if let Role::Copies { source } = &instruction.role {
             let others = guards.iter().zip(&purposes).filter(|(_, p)| !matches!(p, Purpose::Elect(_)));
-            let tiles: Vec<Option<&Name>> = others.map(|(g, _)| self.ends_tile(g, instruction)).collect();
+            // A condition on no iname of the sweep asks for an iteration that reads the copy.
+            let swept =
+                |n: &Name| instruction.targets.iter().flat_map(|t| &t.index).any(|s| s.names().contains(n));
+            let (cells, whole): (Vec<_>, Vec<_>) =
+                others.partition(|(g, _)| g.declared.names().iter().any(swept));
+            let tiles: Vec<Option<&Name>> =
+                cells.iter().map(|(g, _)| self.ends_tile(g, instruction)).collect();
+            if !whole.is_empty() {
+                reasons.push("only what an iteration reads".to_owned());
+            }
             let tile = tiles.iter().flatten().next().map(|tile| tile.to_string());
             let source = tiles.contains(&None).then(|| source.to_string());
             let of: Vec<String> = tile.into_iter().chain(source).collect();
@@ -85,6 +97,23 @@ impl Emitter<'_, '_> {
         }
         let conditions = guards.iter().zip(&purposes).map(|(g, p)| self.condition_of(g, p, part)).collect();
         Note { text: reasons.join("; "), reason: Reason::Guard(conditions) }
+    }
+
+    /// Who runs what is guarded by an election on these axes.
+    fn elected(&self, on: impl Fn(&HardwareAxis) -> bool) -> Option<String> {
+        let along = |axes: &[HardwareAxis]| -> Vec<&'static str> {
+            let named = |axis: &HardwareAxis| axis.coordinate().rsplit('.').next().unwrap_or_default();
+            axes.iter().filter(|axis| on(axis)).map(named).collect()
+        };
+        let threads = along(HardwareAxis::OF_BLOCK);
+        let blocks = along(HardwareAxis::OF_GRID);
+        let is_one = |axis: &HardwareAxis| on(axis) || axis.extent_in(&self.block).is_none_or(|n| n == 1);
+        match (threads.as_slice(), blocks.as_slice()) {
+            ([], []) => None,
+            ([], blocks) => Some(format!("the first block along {}", blocks.join(" and "))),
+            _ if HardwareAxis::OF_BLOCK.iter().all(is_one) => Some("one thread".to_owned()),
+            (threads, _) => Some(format!("the first thread along {}", threads.join(" and "))),
+        }
     }
 
     fn purpose(&self, guard: &Guard, part: &PartInfo) -> Purpose {

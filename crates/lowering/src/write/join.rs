@@ -346,7 +346,7 @@ impl Emitter<'_, '_> {
                             cond,
                             body: rest,
                             otherwise: Vec::new(),
-                            note: Note::new("one thread joins the others' results"),
+                            note: Note::new("the first thread joins the others' results"),
                         }),
                         None => body.extend(rest),
                     }

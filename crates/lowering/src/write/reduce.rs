@@ -453,10 +453,36 @@ impl Emitter<'_, '_> {
             local.insert(b, value);
             local.insert(a, own);
         }
+        // Components that ask one condition share its outcome: compilers do not merge conditions
+        // that evaluate only a part of themselves.
+        let asked = |c: &Expr| {
+            operator.combine.iter().filter(|e| matches!(e, Expr::If(own, ..) if **own == *c)).count() > 1
+        };
+        let mut conditions: Vec<(Expr, Name)> = Vec::new();
+        for e in &operator.combine {
+            let Expr::If(c, ..) = e else { continue };
+            if conditions.iter().any(|(known, _)| known == &**c) || !asked(c) {
+                continue;
+            }
+            let scope = Scope { env, local: Some(&local), results: None };
+            let value = self.value(c, DType::Bool, scope)?;
+            let var = self.new_var("condition", DType::Bool, false);
+            stmts.push(Stmt::Let { var, value, leaf });
+            let name = Name::new(format!("condition.{}", conditions.len()));
+            local.insert(name.clone(), self.var_value(var));
+            conditions.push(((**c).clone(), name));
+        }
         let scope = Scope { env, local: Some(&local), results: None };
         let mut combined = Vec::new();
         for ((s, (_, dtype)), combine) in operator.state.iter().zip(cells).zip(&operator.combine) {
-            let value = self.value(combine, *dtype, scope)?;
+            let shared = match combine {
+                Expr::If(c, a, b) => {
+                    let known = conditions.iter().find(|(known, _)| known == &**c);
+                    known.map(|(_, name)| Expr::If(Expr::name(name.clone()).into(), a.clone(), b.clone()))
+                }
+                _ => None,
+            };
+            let value = self.value(shared.as_ref().unwrap_or(combine), *dtype, scope)?;
             // All new values are computed from the old ones.
             combined.push(if several {
                 let var = self.new_var(&format!("next_{}", s.name), *dtype, false);

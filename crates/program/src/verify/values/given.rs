@@ -295,7 +295,13 @@ impl<'k> Walk<'_, 'k, '_> {
             let help = format!("it has to be {own}; what the program computes is not followed: {other}");
             return WrongValue::NotFollowed(Box::new(diagnostic.help(help)));
         }
-        let witness = match own == other {
+        // Terms stand in the order in which they were met.
+        let words = |text: &str| {
+            let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            words.sort();
+            words
+        };
+        let witness = match words(&own) == words(&other) {
             true => format!("it has to be {own}, and is that before or after another write"),
             false => format!("it has to be {own}, and is {other}"),
         };
