@@ -27,6 +27,7 @@ const STEPS: &[(&str, usize)] = &[
     ("index_set_split", 4),
     ("map_array", 5),
     ("map_domain", 2),
+    ("pack_array", 5),
     ("peel", 3),
     ("pipeline", 3),
     ("prefetch_fragments", 1),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 57] = [
+pub const KINDS: [(&str, usize); 58] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -69,6 +69,7 @@ pub const KINDS: [(&str, usize); 57] = [
     ("move_statement", 16),
     ("split_live_range", 14),
     ("recognize_reduction", 14),
+    ("pack_array", 10),
 ];
 
 /// A kind, by weight.
@@ -598,6 +599,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 text += ", init=none";
             }
             text + ")"
+        }
+        "pack_array" => {
+            let arrays = kernel.args.iter().filter(|a| matches!(a, Arg::Array(_)));
+            let arrays: Vec<Name> = arrays.map(|a| a.name().clone()).collect();
+            format!("pack_array({})", any(rng, &arrays)?)
         }
         "together" | "composite" => {
             let inside =

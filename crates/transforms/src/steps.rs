@@ -66,6 +66,7 @@ mod copies {
     pub(super) mod advance;
     pub(super) mod buffer_array;
     pub(super) mod double_buffer;
+    pub(super) mod pack_array;
     pub(super) mod pipeline;
     pub(super) mod precompute;
     pub(super) mod prefetch_fragments;
@@ -135,6 +136,7 @@ steps! {
     copies::advance::Advance,
     copies::prefetch_fragments::PrefetchFragments,
     copies::buffer_array::BufferArray,
+    copies::pack_array::PackArray,
     storage::map_array::MapArray,
     loops::fuse_maximal::FuseMaximal,
     reductions::realize_scan::RealizeScan,

@@ -23,7 +23,7 @@ pub(crate) mod rules;
 pub(crate) mod spread;
 pub(crate) mod tree;
 
-pub(crate) use arrays::{change_array, edit_global};
+pub(crate) use arrays::{change_array, edit_global, rename_array};
 pub(crate) use copy::{Site, add_instruction, add_parts, buffered, fetch_names, site};
 pub(crate) use expressions::{
     element, map_accesses, map_expressions, map_reductions, replace_accesses, touches,

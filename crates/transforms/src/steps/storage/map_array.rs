@@ -38,8 +38,9 @@ step! {
     /// conflict and its order; nothing else is required. It is proved that the functions f are
     /// one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
     /// accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
-    /// would coincide. Only temporaries can be mapped, since the caller allocates arguments: use
-    /// [`TagArrayAxes`](crate::TagArrayAxes) for the layout of an argument.
+    /// would coincide. Only temporaries can be mapped, since the caller allocates arguments: map a
+    /// copy that [`PackArray`](crate::PackArray) makes, or use [`TagArrayAxes`](crate::TagArrayAxes)
+    /// for the layout of the argument itself.
     ///
     /// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
     /// subscripts, parameters may be used.
@@ -364,7 +365,11 @@ impl Transform for MapArray {
                 "not-a-temporary",
                 format!("`{}` is an argument: its subscripts are part of the kernel's interface", self.array),
             )
-            .help("choose its layout with `tag_array_axes`, or prefetch it and map the copy"));
+            .help(format!(
+                "map a copy of it: `pack_array({0})` before, and then `{0}_pack`; `tag_array_axes` chooses \
+                 the layout of the argument itself",
+                self.array
+            )));
         }
         require_temporary(kernel, &self.array)?;
         self.check_names(kernel)?;
