@@ -310,7 +310,8 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         }
         "fix_parameters" => format!("fix_parameters({}={})", rng.pick(&["n", "m"]), rng.pick(&[2, 3])),
         "pad_array_axis" => {
-            format!("pad_array_axis({}, 0, 1)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
+            let how = rng.pick(&["1", "1", "multiple=4"]);
+            format!("pad_array_axis({}, 0, {how})", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
         }
         "cache_streaming" | "cache_waves" => {
             let arrays: Vec<Name> =

@@ -244,6 +244,11 @@ impl<'a> Args<'a> {
         T::of(self, &piece)
     }
 
+    /// The next positional argument, if there is one.
+    pub fn following<T: Argument>(&mut self) -> Result<Option<T>, Diagnostic> {
+        self.take().map(|piece| T::of(self, &piece)).transpose()
+    }
+
     /// The argument with this key, if it is given.
     pub fn option<T: Argument>(&mut self, key: &'static str) -> Result<Option<T>, Diagnostic> {
         self.take_key(key).map(|piece| T::of(self, &piece)).transpose()
