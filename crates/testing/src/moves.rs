@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 58] = [
+pub const KINDS: [(&str, usize); 60] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -70,6 +70,8 @@ pub const KINDS: [(&str, usize); 58] = [
     ("split_live_range", 14),
     ("recognize_reduction", 14),
     ("pack_array", 10),
+    ("separate_axis", 10),
+    ("concatenate_arrays", 10),
 ];
 
 /// A kind, by weight.
@@ -600,6 +602,25 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 text += ", init=none";
             }
             text + ")"
+        }
+        "separate_axis" => {
+            // Mostly axes whose subscripts are numbers; slots and reversed halves are made by steps.
+            let constant = |t: &Array| t.axes.iter().any(|a| matches!(a.length, Expr::Int(1..=8)));
+            let t = any(rng, &temporaries(kernel, constant))?;
+            let array = kernel.temporary(&t)?;
+            let short = |k: &usize| matches!(array.axes[*k].length, Expr::Int(1..=8));
+            let axes: Vec<usize> = (0..array.axes.len()).filter(short).collect();
+            format!("separate_axis({t}, {})", any(rng, &axes)?)
+        }
+        "concatenate_arrays" => {
+            let a = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
+            let first = kernel.temporary(&a)?;
+            let alike = |t: &Array| {
+                (t.name != a && t.axes.len() == first.axes.len())
+                    && (t.dtype == first.dtype && t.space == first.space)
+            };
+            let b = any(rng, &temporaries(kernel, alike))?;
+            format!("concatenate_arrays([{a}, {b}], axis={})", rng.below(first.axes.len()))
         }
         "pack_array" => {
             let arrays = kernel.args.iter().filter(|a| matches!(a, Arg::Array(_)));

@@ -37,9 +37,11 @@ mod storage {
     pub(super) mod alias_temporaries;
     pub(super) mod cache_streaming;
     pub(super) mod cache_waves;
+    pub(super) mod concatenate_arrays;
     pub(super) mod map_array;
     pub(super) mod pad_array_axis;
     pub(super) mod privatize_temporary;
+    pub(super) mod separate_axis;
     pub(super) mod set_address_space;
     pub(super) mod set_layout;
     pub(super) mod split_live_range;
@@ -138,6 +140,8 @@ steps! {
     copies::buffer_array::BufferArray,
     copies::pack_array::PackArray,
     storage::map_array::MapArray,
+    storage::separate_axis::SeparateAxis,
+    storage::concatenate_arrays::ConcatenateArrays,
     loops::fuse_maximal::FuseMaximal,
     reductions::realize_scan::RealizeScan,
     reductions::recognize_reduction::RecognizeReduction,

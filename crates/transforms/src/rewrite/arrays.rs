@@ -1,10 +1,10 @@
 //! Changes of arrays, whether arguments or temporaries.
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Arg, Array, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Role,
+    Access, AddressSpace, Arg, Array, Diagnostic, KernelData, LoopKernel, Name, Role,
 };
 
-use crate::rewrite::{map_expressions, require_array};
+use crate::rewrite::{expressions::map_all, require_array};
 
 /// Changes the array of this name, an argument or a temporary.
 pub(crate) fn change_array(data: &mut KernelData, name: &Name, change: impl FnMut(&mut Array)) {
@@ -39,7 +39,7 @@ pub(crate) fn edit_global(
 /// of it become copies of the other.
 pub(crate) fn rename_array(data: &mut KernelData, old: &Name, new: &Name) {
     for instruction in &mut data.instructions {
-        rename_in(instruction, old, new);
+        map_all(instruction, old, &mut |index| Access::new(new, index.to_vec()));
         if let Role::Copies { source } = &mut instruction.role
             && source == old
         {
@@ -48,20 +48,12 @@ pub(crate) fn rename_array(data: &mut KernelData, old: &Name, new: &Name) {
     }
 }
 
-/// Makes all accesses of one array in an instruction accesses of another.
-fn rename_in(instruction: &mut Instruction, old: &Name, new: &Name) {
-    fn renamed(e: &Expr, old: &Name, new: &Name) -> Expr {
-        match e {
-            Expr::Name(n) if n == old => Expr::Name(new.clone()),
-            Expr::Subscript(a) if a.array == *old => {
-                let index = a.index.iter().map(|e| renamed(e, old, new)).collect();
-                Expr::Subscript(Access::new(new, index))
-            }
-            _ => e.map_children(&mut |child| renamed(child, old, new)),
-        }
-    }
-    map_expressions(instruction, &mut |e| renamed(e, old, new));
-    for target in instruction.targets.iter_mut().filter(|t| t.array == *old) {
-        target.array = new.clone();
-    }
+/// The number of an axis, of which negative ones count from the end.
+pub(crate) fn axis_of(array: &Array, axis: i64) -> Result<usize, Diagnostic> {
+    let axes = array.axes.len();
+    let count = i64::try_from(axes).unwrap_or(i64::MAX);
+    let number = if axis < 0 { axis.saturating_add(count) } else { axis };
+    usize::try_from(number).ok().filter(|k| *k < axes).ok_or_else(|| {
+        Diagnostic::new("axis-count", format!("`{}` has {axes} axes, and no axis {axis}", array.name))
+    })
 }

@@ -69,19 +69,42 @@ pub(crate) fn map_accesses(
     array: &Name,
     new_index: &dyn Fn(&[Expr]) -> Vec<Expr>,
 ) {
-    fn walk(e: &Expr, array: &Name, new_index: &dyn Fn(&[Expr]) -> Vec<Expr>) -> Expr {
-        let index = match e {
-            Expr::Name(name) if name == array => new_index(&[]),
+    map_all(instruction, array, &mut |index| Access::new(array, new_index(index)));
+}
+
+/// Replaces all accesses of an array, reads and writes, in one instruction. A scalar is an access
+/// without subscripts.
+pub(crate) fn map_all(instruction: &mut Instruction, array: &Name, to: &mut dyn FnMut(&[Expr]) -> Access) {
+    fn walk(e: &Expr, array: &Name, to: &mut dyn FnMut(&[Expr]) -> Access) -> Expr {
+        let Access { array, index } = match e {
+            Expr::Name(name) if name == array => to(&[]),
             Expr::Subscript(access) if access.array == *array => {
-                let inside: Vec<Expr> = access.index.iter().map(|e| walk(e, array, new_index)).collect();
-                new_index(&inside)
+                let inside: Vec<Expr> = access.index.iter().map(|e| walk(e, array, to)).collect();
+                to(&inside)
             }
-            _ => return e.map_children(&mut |child| walk(child, array, new_index)),
+            _ => return e.map_children(&mut |child| walk(child, array, to)),
         };
-        element(array, index)
+        element(&array, index)
     }
-    map_expressions(instruction, &mut |e| walk(e, array, new_index));
+    map_expressions(instruction, &mut |e| walk(e, array, to));
     for target in instruction.targets.iter_mut().filter(|t| t.array == *array) {
-        target.index = new_index(&target.index);
+        *target = to(&target.index);
     }
+}
+
+/// As [`map_all`], of a function that may refuse an access.
+pub(crate) fn move_accesses(
+    instruction: &mut Instruction,
+    array: &Name,
+    to: &mut dyn FnMut(&[Expr]) -> Result<Access, Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let mut failed = None;
+    map_all(instruction, array, &mut |index| match to(index) {
+        Ok(access) => access,
+        Err(d) => {
+            failed.get_or_insert(d);
+            Access::new(array, index.to_vec())
+        }
+    });
+    failed.map_or(Ok(()), Err)
 }

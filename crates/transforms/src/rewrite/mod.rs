@@ -23,10 +23,10 @@ pub(crate) mod rules;
 pub(crate) mod spread;
 pub(crate) mod tree;
 
-pub(crate) use arrays::{change_array, edit_global, rename_array};
+pub(crate) use arrays::{axis_of, change_array, edit_global, rename_array};
 pub(crate) use copy::{Site, add_instruction, add_parts, buffered, fetch_names, site};
 pub(crate) use expressions::{
-    element, map_accesses, map_expressions, map_reductions, replace_accesses, touches,
+    element, map_accesses, map_expressions, map_reductions, move_accesses, replace_accesses, touches,
 };
 pub(crate) use extent::{LoopBound, loop_bounds};
 pub(crate) use fresh::{fresh, require_fresh, split_names};

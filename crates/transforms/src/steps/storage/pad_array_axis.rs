@@ -6,7 +6,7 @@ use loopwright_legality::Judgement;
 use crate::{
     Form, Number, Parameter, Transform,
     arguments::{Args, Argument, given},
-    rewrite::{change_array, require_array},
+    rewrite::{axis_of, change_array, require_array},
     step::TextForm,
 };
 
@@ -213,7 +213,6 @@ fn strides(array: &Array, padded: usize, length: &Expr) -> Result<Vec<Option<Exp
 impl Transform for PadArrayAxis {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let array = require_array(kernel, &self.array)?;
-        let axes = array.axes.len();
         if let Some(modes) = &array.layout.modes {
             return Err(Diagnostic::new(
                 "wrong-layout",
@@ -227,14 +226,7 @@ impl Transform for PadArrayAxis {
         };
         let by = number(self.by.at_least(0, "the padding")?, "the padding")?;
         let multiple = number(self.multiple.at_least(1, "the multiple")?, "the multiple")?;
-        let count = i64::try_from(axes).unwrap_or(i64::MAX);
-        let axis = if self.axis < 0 { self.axis.saturating_add(count) } else { self.axis };
-        let axis = usize::try_from(axis).ok().filter(|k| *k < axes).ok_or_else(|| {
-            Diagnostic::new(
-                "axis-count",
-                format!("`{}` has {axes} axes, and no axis {}", self.array, self.axis),
-            )
-        })?;
+        let axis = axis_of(array, self.axis)?;
         let length = &array.axes[axis].length;
         let constant = length.to_aff().and_then(|l| l.as_constant());
         let pad = |by: u32| {
