@@ -20,6 +20,8 @@ const STEPS: &[(&str, usize)] = &[
     ("assignment_to_subst", 2),
     ("buffer_array", 3),
     ("chunk", 2),
+    ("common_factors_of_terms", 1),
+    ("common_subexpressions", 2),
     ("concatenate_arrays", 2),
     ("distribute", 2),
     ("double_buffer", 2),

@@ -175,3 +175,156 @@ error[batch-varying]: `n` is in bounds, lengths, assumptions or facts, and canno
     // A size of the kernel may be the number of problems.
     assert!(one.batched("b", "n", ["x", "y"]).is_ok());
 }
+
+const PAIRS: &str = "
+    kernel pairs(x: i32[2, n, 3] order(f), w: f32[2], k: i32[2, n], y: f32[n, 3], n: i32)
+    assume 1 <= n
+    fact 0 <= k < n
+    rule first(i) = x[0, i, 2]
+    domain { [i, c] : 0 <= i < n and 0 <= c < 3 }
+    y[i, c] = w[0]*x[0, k[1, i], c] + w[1]*x[2 - 1, i, c] {id=y}
+    x[1, i, 0] = first(i) {id=x}
+";
+
+#[test]
+fn values_of_an_axis_are_arguments() {
+    let apart = read(PAIRS)
+        .separated("x", 0, ["re", "im"])
+        .and_then(|k| k.separated("w", 0, ["a", "b"]))
+        .and_then(|k| k.separated("k", 0, ["unused", "at"]))
+        .unwrap_or_else(|d| panic!("{d}"));
+    let written = read(
+        "kernel pairs(
+             re: i32[n, 3] order(f), im: i32[n, 3] order(f), a: f32, b: f32, unused: i32[n], at: i32[n],
+             y: f32[n, 3], n: i32
+         )
+         assume 1 <= n
+         fact 0 <= unused < n
+         fact 0 <= at < n
+         rule first(i) = re[i, 2]
+         domain { [i, c] : 0 <= i < n and 0 <= c < 3 }
+         y[i, c] = a*re[at[i], c] + b*im[i, c] {id=y}
+         im[i, 0] = first(i) {id=x}",
+    );
+    assert_eq!(apart.to_text(), written.to_text());
+    assert_eq!(apart, written);
+}
+
+#[test]
+fn axes_that_cannot_be_arguments_are_refused() {
+    let pairs = read(PAIRS);
+    let lines = [
+        refused(pairs.separated("z", 0, ["a"])),
+        refused(pairs.separated("x", 3, ["a"])),
+        refused(pairs.separated("x", 1, ["a"])),
+        refused(pairs.separated("x", 2, ["a", "b", "d"])),
+        refused(pairs.separated("x", 0, ["a", "b", "d"])),
+        refused(pairs.separated("x", 0, ["a", "y"])),
+        refused(read("kernel f(x: f32[2])\nx[0] = x[1]").separated("x", 0, ["a", "b"])),
+        refused(read("kernel f(x: i32[2], y: f32[4])\nfact 0 <= x < 4\ny[x[0]] = 1.0").separated(
+            "x",
+            0,
+            ["a", "b"],
+        )),
+        refused(read("kernel f(x: f32[2, 8] strides(9, _), y: f32[2])\ny[1] = x[0, 0]").separated(
+            "x",
+            0,
+            ["a", "b"],
+        )),
+    ];
+    assert_eq!(
+        lines.concat(),
+        r"
+error[unknown-name]: `pairs` has no array argument `z`
+  help: steps change temporaries: `separate_axis`, `concatenate_arrays`
+
+error[separate-axis]: axis 3 of `x` cannot be separated: it has 3 axes
+  help: axis 0 is the first
+
+error[separate-axis]: axis 1 of `x` cannot be separated: its length is n, and 1 names are given
+  help: give a name for each value of an axis of constant length
+
+error[separate-axis]: axis 2 of `x` cannot be separated: `x[0, k[1, i], c]` has a subscript on it that is no number of the axis
+  help: write an instruction for each value
+
+error[separate-axis]: axis 0 of `x` cannot be separated: its length is 2, and 3 names are given
+  help: give a name for each value of an axis of constant length
+
+error[duplicate-name]: `pairs` has a `y` already
+  help: give the new argument another name
+
+error[separate-axis]: axis 0 of `x` cannot be separated: the kernel writes it, and numbers are passed by value
+  help: add an axis of length 1 in the text
+
+error[separate-axis]: axis 0 of `x` cannot be separated: a fact is declared about it that would be about none of the arguments
+  help: leave the fact out
+
+error[storage-differs]: `x` has strides or modes, which say where it lies as one array
+  help: leave the strides to the shape
+"
+    );
+}
+
+const THREE: &str = "
+    kernel three(a: f32[n, m], b: f32[n, 2], c: f32[n, m - 1], y: f32[n], n: i32, m: i32)
+    assume 1 <= n and 2 <= m
+    domain { [i, k] : 0 <= i < n and 0 <= k < m - 1 }
+    rule last(i) = c[i, m - 2]
+    y[i] = sum(k, a[i, k]*c[i, k]) + b[i, i // n] {id=y}
+    a[i, 0] = last(i) {id=a}
+";
+
+#[test]
+fn arguments_behind_one_another_are_one() {
+    let one = read(THREE).concatenated(["a", "b", "c"], 1, "all").unwrap_or_else(|d| panic!("{d}"));
+    let written = read(
+        "kernel three(all: f32[n, 2*m + 1], y: f32[n], n: i32, m: i32)
+         assume 1 <= n and 2 <= m
+         domain { [i, k] : 0 <= i < n and 0 <= k < m - 1 }
+         rule last(i) = all[i, 2*m]
+         y[i] = sum(k, all[i, k]*all[i, k + m + 2]) + all[i, i // n + m] {id=y}
+         all[i, 0] = last(i) {id=a}",
+    );
+    assert_eq!(one.to_text(), written.to_text());
+    assert_eq!(one, written);
+}
+
+#[test]
+fn arguments_that_do_not_fit_behind_one_another_are_refused() {
+    let three = read(THREE);
+    // Where `a` has no elements, `b` would begin before the whole.
+    let short = "kernel f(a: f32[n - 3], b: f32[n], y: f32[n], n: i32)
+                 domain { [i] : 0 <= i < n }
+                 y[i] = b[i] + if(i < n - 3, a[i], 0.0)";
+    let lines = [
+        refused(three.concatenated(["a", "b"], 0, "all")),
+        refused(three.concatenated(["a", "a"], 1, "all")),
+        refused(three.concatenated(["a", "y"], 1, "all")),
+        refused(three.concatenated(["a", "b"], 1, "last")),
+        refused(three.concatenated::<&str>([], 1, "all")),
+        refused(read(short).concatenated(["a", "b"], 0, "all")),
+    ];
+    assert_eq!(
+        lines.concat(),
+        r"
+error[storage-differs]: `a` and `b` have different types, numbers of axes, or lengths on other axes
+  help: declare them alike
+
+error[storage-differs]: `a` is listed twice
+  help: list it once
+
+error[storage-differs]: `y` has no affine length on axis 1
+  help: name another axis
+
+error[duplicate-name]: `three` has a `last` already
+  help: give the new argument another name
+
+error[storage-differs]: no arrays are listed
+  help: list at least two
+
+error[out-of-bounds]: `all[i + n - 3]` exceeds the bounds of `all`
+  witness: for i = 0, n = 2: the subscript -1, of an axis of length 1
+  help: 3 <= i + n has to hold: correct the domain or the shape, or add an assumption
+"
+    );
+}

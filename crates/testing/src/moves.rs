@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 60] = [
+pub const KINDS: [(&str, usize); 62] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -72,6 +72,8 @@ pub const KINDS: [(&str, usize); 60] = [
     ("pack_array", 10),
     ("separate_axis", 10),
     ("concatenate_arrays", 10),
+    ("collect_common_factors", 10),
+    ("assign_common_subexpressions", 10),
 ];
 
 /// A kind, by weight.
@@ -602,6 +604,16 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 text += ", init=none";
             }
             text + ")"
+        }
+        "collect_common_factors" => {
+            let ids: Vec<Name> = kernel.instructions.iter().map(|i| i.id.clone()).collect();
+            format!("collect_common_factors({}, rounding=any)", any(rng, &ids)?)
+        }
+        "assign_common_subexpressions" => {
+            let first = any(rng, &kernel.instructions)?;
+            let alike = kernel.instructions.iter().filter(|i| i.within == first.within);
+            let ids: Vec<Name> = alike.map(|i| i.id.clone()).collect();
+            format!("assign_common_subexpressions([{}])", comma(&ids))
         }
         "separate_axis" => {
             // Mostly axes whose subscripts are numbers; slots and reversed halves are made by steps.

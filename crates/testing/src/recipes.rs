@@ -16,6 +16,10 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     if products::is_product(kernel) {
         return products::recipe(rng, kernel);
     }
+    let arrays = temporaries(kernel, |t| !t.axes.is_empty());
+    if let Some(t) = any(rng, &arrays).filter(|_| rng.chance(15)) {
+        return constant_axes(rng, kernel, &t);
+    }
     let reduced: Vec<Name> = kernel
         .instructions
         .iter()
@@ -99,4 +103,27 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         _ => steps.push(format!("buffer_array({}, [{i}_inner])", rng.pick(&["a", "b", "c"]))),
     }
     steps
+}
+
+/// An axis in front of one temporary, or of two that become one, whose subscripts are numbers; then it
+/// is separated.
+fn constant_axes(rng: &mut Rng, kernel: &LoopKernel, t: &Name) -> Vec<String> {
+    let Some(first) = kernel.temporary(t) else { return Vec::new() };
+    let names: Vec<String> = (0..first.axes.len()).map(|k| format!("x{k}")).collect();
+    let old = names.join(", ");
+    let mapped = |t: &Name| format!("map_array({t}, [{old}] -> [0, {old}])");
+    let alike = temporaries(kernel, |other| {
+        (other.name != *t && other.dtype == first.dtype && other.space == first.space)
+            && (other.axes.len() == first.axes.len())
+            && other.axes.iter().zip(&first.axes).all(|(a, b)| a.length == b.length)
+    });
+    match any(rng, &alike).filter(|_| rng.chance(70)) {
+        Some(other) => vec![
+            mapped(t),
+            mapped(&other),
+            format!("concatenate_arrays([{t}, {other}])"),
+            format!("separate_axis({t}_cat, 0)"),
+        ],
+        None => vec![mapped(t), format!("separate_axis({t}, 0)")],
+    }
 }

@@ -5,7 +5,7 @@ use std::{cell::RefCell, ops::Range};
 use loopwright_kernel_ir::{Access, AddressSpace, Diagnostic, Expr, Name, Via, parse_expression};
 
 use crate::{
-    Issue, Number,
+    Issue, Number, Rounding,
     call::{Body, Call, Piece, name_in, unquoted},
     names,
     patterns::{self, is_pattern, not_a_pattern},
@@ -180,6 +180,20 @@ impl Argument for Issue {
             args.error_at(piece, format!("copies are not issued `{word}`")).help(
                 "they are issued `first` or `last` in an iteration, or `staged`: loaded first, stored last",
             )
+        })
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Argument for Rounding {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let word = unquoted(&piece.value);
+        Rounding::ALL.into_iter().find(|r| r.to_string() == word).ok_or_else(|| {
+            args.error_at(piece, format!("results are not rounded `{word}`"))
+                .help("`rounding=any` allows another rounding; without it, results stay the same")
         })
     }
 

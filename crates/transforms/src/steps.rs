@@ -77,7 +77,9 @@ mod copies {
 
 /// Rules: names for forms of expressions, and temporaries for their values.
 mod rules {
+    pub(super) mod assign_common_subexpressions;
     pub(super) mod assignment_to_subst;
+    pub(super) mod collect_common_factors;
     pub(super) mod extract_subst;
     pub(super) mod subst_to_assignment;
 }
@@ -156,9 +158,12 @@ steps! {
     rules::extract_subst::ExtractSubst,
     rules::assignment_to_subst::AssignmentToSubst,
     rules::subst_to_assignment::SubstToAssignment,
+    rules::collect_common_factors::CollectCommonFactors,
+    rules::assign_common_subexpressions::AssignCommonSubexpressions,
 }
 
 pub use copies::pipeline::Issue;
 #[doc(hidden)]
 pub use reductions::reduce_atomically::JoinAtomically;
+pub use rules::collect_common_factors::Rounding;
 pub use storage::tag_array_axes::{AxisTag, Layout};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
     Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Kind, Name, Number,
-    Precision, TypeTable, Typed, TypedKind, UnaryOp,
+    Precision, Term, TypeTable, Typed, TypedKind, UnaryOp,
 };
 
 use crate::{
@@ -48,6 +48,10 @@ impl Emitter<'_, '_> {
             && let Some(spoken) = self.analysis.respoken(&aff, env)?
         {
             return self.integer(&Expr::from_aff(&spoken), env);
+        }
+        // What cancels is not written: `(j // 10)*10 + j % 10` is `j`.
+        if let Some(simpler) = e.to_aff().map(|aff| Expr::from_aff(&aff)).filter(|s| size(s) < size(e)) {
+            return self.integer(&simpler, env);
         }
         self.integer(e, env)
     }
@@ -158,6 +162,11 @@ impl Emitter<'_, '_> {
         if y.as_int() == Some(1) {
             return Ok(if quotient { x } else { Value::int(x.dtype, 0) });
         }
+        if let (Some(divisor), Context::Index) = (y.as_int().filter(|d| *d > 1), context)
+            && let Some((whole, rest)) = self.by_digits(a, divisor, scope.env)?
+        {
+            return self.aff_value(if quotient { &whole } else { &rest }, scope.env);
+        }
         let truncates = self.is_natural(a, scope, context)?
             && (y.as_int().is_some_and(|v| v > 0) || self.is_natural(b, scope, context)?);
         let op = match (quotient, truncates) {
@@ -167,6 +176,33 @@ impl Emitter<'_, '_> {
             (false, false) => BinOp::FloorMod,
         };
         Ok(Value::binary(op, x, y))
+    }
+
+    /// The quotient and the remainder of an index, if they can be read off its terms: those of
+    /// `32*i_outer + i_inner` by 32 are `i_outer` and `i_inner`, where `i_inner` is known to be a
+    /// remainder.
+    fn by_digits(&mut self, a: &Typed, divisor: i64, env: &Env) -> Result<Option<(Aff, Aff)>, Diagnostic> {
+        let Some(aff) = integer_form(a, Context::Index) else { return Ok(None) };
+        let Ok(canonical) = self.analysis.canonical(&aff) else { return Ok(None) };
+        let constant = canonical.constant_term();
+        let mut whole = Aff::constant(constant.div_euclid(divisor));
+        let mut rest = Aff::constant(constant.rem_euclid(divisor));
+        for (term, c) in canonical.terms() {
+            let one = match term {
+                Term::Var(name) => Aff::var(name),
+                Term::Div(div) => div.numerator.floor_div(div.denominator)?,
+            };
+            match c % divisor {
+                0 => whole = whole.add(&one.scale(c / divisor)?)?,
+                _ => rest = rest.add(&one.scale(*c)?)?,
+            }
+        }
+        let holds = |c: Constraint| env.implies(&c).unwrap_or(false);
+        let is_rest =
+            holds(Constraint::nonneg(rest.clone())) && holds(Constraint::lt(&rest, &Aff::constant(divisor))?);
+        let written =
+            is_rest && self.analysis.can_write(&whole, env)? && self.analysis.can_write(&rest, env)?;
+        Ok(written.then_some((whole, rest)))
     }
 
     /// Whether the value is known to be non-negative. Index arithmetic is that of the integers;
@@ -439,6 +475,13 @@ fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
         }
         _ => None,
     }
+}
+
+/// The number of nodes of an expression.
+fn size(e: &Expr) -> usize {
+    let mut count = 0;
+    e.visit(&mut |_| count += 1);
+    count
 }
 
 fn is_name(e: &Typed) -> bool {
