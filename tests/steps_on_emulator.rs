@@ -38,6 +38,7 @@ const STEPS: &[(&str, usize)] = &[
     ("privatize", 2),
     ("reverse", 2),
     ("separate_axis", 2),
+    ("simplify_floats", 1),
     ("subst_to_assignment", 2),
     ("tile", 2),
     ("unprivatize", 1),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 62] = [
+pub const KINDS: [(&str, usize); 63] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -72,6 +72,7 @@ pub const KINDS: [(&str, usize); 62] = [
     ("pack_array", 10),
     ("separate_axis", 10),
     ("concatenate_arrays", 10),
+    ("simplify", 10),
     ("collect_common_factors", 10),
     ("assign_common_subexpressions", 10),
 ];
@@ -604,6 +605,10 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 text += ", init=none";
             }
             text + ")"
+        }
+        "simplify" => {
+            let ids: Vec<Name> = kernel.instructions.iter().map(|i| i.id.clone()).collect();
+            format!("simplify([{}])", comma(&ids))
         }
         "collect_common_factors" => {
             let ids: Vec<Name> = kernel.instructions.iter().map(|i| i.id.clone()).collect();

@@ -81,6 +81,7 @@ mod rules {
     pub(super) mod assignment_to_subst;
     pub(super) mod collect_common_factors;
     pub(super) mod extract_subst;
+    pub(super) mod simplify;
     pub(super) mod subst_to_assignment;
 }
 
@@ -158,6 +159,7 @@ steps! {
     rules::extract_subst::ExtractSubst,
     rules::assignment_to_subst::AssignmentToSubst,
     rules::subst_to_assignment::SubstToAssignment,
+    rules::simplify::Simplify,
     rules::collect_common_factors::CollectCommonFactors,
     rules::assign_common_subexpressions::AssignCommonSubexpressions,
 }

@@ -180,7 +180,7 @@ impl Emitter<'_, '_> {
 
     /// The quotient and the remainder of an index, if they can be read off its terms: those of
     /// `32*i_outer + i_inner` by 32 are `i_outer` and `i_inner`, where `i_inner` is known to be a
-    /// remainder.
+    /// remainder. A remainder of what is less than the divisor is written as such: `k % 2` of two slots.
     fn by_digits(&mut self, a: &Typed, divisor: i64, env: &Env) -> Result<Option<(Aff, Aff)>, Diagnostic> {
         let Some(aff) = integer_form(a, Context::Index) else { return Ok(None) };
         let Ok(canonical) = self.analysis.canonical(&aff) else { return Ok(None) };
@@ -196,6 +196,9 @@ impl Emitter<'_, '_> {
                 0 => whole = whole.add(&one.scale(c / divisor)?)?,
                 _ => rest = rest.add(&one.scale(*c)?)?,
             }
+        }
+        if whole.terms().is_empty() {
+            return Ok(None);
         }
         let holds = |c: Constraint| env.implies(&c).unwrap_or(false);
         let is_rest =

@@ -297,7 +297,9 @@ class Steps:
         """
         return self._step("fix_parameters", arguments, options)
 
-    def pad_array_axis(self, array: str, axis: int, by: int) -> Kernel:
+    def pad_array_axis(
+        self, array: str, axis: int, by: int, *, multiple: Optional[int] = None
+    ) -> Kernel:
         r"""
         `pad_array_axis(t, 1, 1)`: adds padding after an axis of an array in storage.
 
@@ -307,15 +309,22 @@ class Steps:
         The strides of outer axes grow. If a row of 32 floats is padded by one, the elements of a
         column are in 32 different banks of shared memory.
 
+        With `multiple=32`, elements are added until their number is a multiple of 32, so that each
+        row begins where vectors may. Of a constant length, that is a number. Of another one, a
+        temporary gets the multiple as its length, of which nothing accesses the end; an argument
+        keeps its shape and gets strides, as those of `tag_array_axes`.
+
         Legality
         --------
 
         Always legal: distinct elements stay distinct, and nothing reads the padding. For an
         argument, the padding is part of the kernel's interface.
 
-        In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
+        In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements; or
+        `pad_array_axis(t, 1, multiple=32)`. With both, elements are added before the length is
+        rounded up.
         """
-        return self._step("pad_array_axis", (array, axis, by), {})
+        return self._step("pad_array_axis", (array, axis, by), {"multiple": multiple})
 
     def precompute(
         self, temporary: str, sweep: Names, *, space: Optional[str] = None,
@@ -1031,6 +1040,39 @@ class Steps:
         """
         return self._step("buffer_array", arguments, options)
 
+    def pack_array(self, array: str, *, name: Optional[str] = None) -> Kernel:
+        r"""
+        `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead and
+        whose layout is free.
+
+        Meaning
+        -------
+
+        `x_pack` has the shape of `x`, and all accesses go to it. `x_load`, a nest of loops over
+        `x_f0`, `x_f1`, ... in front of everything else, copies all cells of `x` to it; `x_store`, a
+        nest over `x_s0`, ... behind everything else, copies all of them back, if the kernel writes
+        the array. The caller passes the array as before. As a temporary, the copy takes every layout:
+        `map_array` splits, joins and permutes its axes,
+        `pad_array_axis` pads them. The nests are split and tagged like others:
+        spread over blocks, they become kernels of their own.
+
+        Cells of which the kernel reads what the caller has left in them, and those that it does not
+        write, need the first nest. It is left out where the kernel is proved to write each cell
+        before it reads it: then `x` remains an array that is only written.
+
+        Legality
+        --------
+
+        Always legal. The copy has all cells before the first access, and what it is afterwards goes
+        back to all of them, so that cells that the kernel leaves alone get the values that they had.
+        Without the first nest, the step is proved by following values, as for
+        `buffer_array`. Facts are declared of arguments, and would not be known of
+        a copy: an array that has some is refused.
+
+        In text: `pack_array(x)` with the option `name=x_pack`.
+        """
+        return self._step("pack_array", (array,), {"name": name})
+
     def map_array(self, *arguments: Argument, **options: Argument) -> Kernel:
         r"""
         `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary new subscripts, which
@@ -1052,13 +1094,68 @@ class Steps:
         conflict and its order; nothing else is required. It is proved that the functions f are
         one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
         accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
-        would coincide. Only temporaries can be mapped, since the caller allocates arguments: use
-        `tag_array_axes` for the layout of an argument.
+        would coincide. Only temporaries can be mapped, since the caller allocates arguments: map a
+        copy that `pack_array` makes, or use `tag_array_axes`
+        for the layout of the argument itself.
 
         In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
         subscripts, parameters may be used.
         """
         return self._step("map_array", arguments, options)
+
+    def separate_axis(self, array: str, axis: int, *, names: Optional[Names] = None) -> Kernel:
+        r"""
+        `separate_axis(t, 0)`: makes a temporary of its own of each value of an axis.
+
+        Meaning
+        -------
+
+        `t[0, i]` becomes `t_0[i]`, `t[1, i]` becomes `t_1[i]`, and so on: an array of structures
+        becomes a structure of arrays, and private elements become scalars. Order and padding of the
+        other axes stay; strides, modes and swizzles are reset. Values of the axis that nothing
+        accesses get no temporary.
+
+        Legality
+        --------
+
+        The axis has a constant length of at most 64, and each subscript on it has one value, as `1`,
+        or as an iname of which `index_set_split` or `peel` has
+        left one. Then the step is always legal: cells keep apart, and each access is to the cell that
+        it was to. An argument can be separated while it is declared, by
+        [`LoopKernel::separated`](loopwright_kernel_ir::LoopKernel::separated), since the caller has to
+        know; or a copy of it that `pack_array` makes.
+
+        In text: `separate_axis(t, 0)`: array, axis (0 is the first; -1 the last), with the option
+        `names=[a, b]`.
+        """
+        return self._step("separate_axis", (array, axis), {"names": names})
+
+    def concatenate_arrays(
+        self, temporaries: Names, *, axis: Optional[int] = None, name: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `concatenate_arrays([a, b])`: makes one temporary of several, behind one another along an
+        axis.
+
+        Meaning
+        -------
+
+        `a` stays where it begins, and `b[i]` becomes `a_cat[i + n]` with the length `n` of `a`: one
+        allocation for all, in which each keeps its cells. The new temporary is row-major, without
+        padding. `alias_temporaries` lets them share cells instead.
+
+        Legality
+        --------
+
+        The temporaries have the same type, address space and number of axes, and the same lengths on
+        all axes but the one; the lengths on that one are affine functions of parameters, which the
+        assumptions keep from being negative. Then the step is always legal: cells keep apart, and each
+        access is to the cell that it was to.
+
+        In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from the
+        end) and `name=both`.
+        """
+        return self._step("concatenate_arrays", (temporaries,), {"axis": axis, "name": name})
 
     def fuse_maximal(self, *inames: Names) -> Kernel:
         r"""
@@ -1500,3 +1597,62 @@ class Steps:
         In text: `subst_to_assignment(f)`.
         """
         return self._step("subst_to_assignment", (rule,), {})
+
+    def collect_common_factors(self, id: str, *, rounding: Optional[str] = None) -> Kernel:
+        r"""
+        `collect_common_factors(id, rounding=any)`: multiplies once by what terms of a sum have as a
+        common factor.
+
+        Meaning
+        -------
+
+        In the value of the instruction `sum(j, c*a)` becomes `c*sum(j, a)`, if `c` does not depend on
+        `j`, and `c*a + c*b` becomes `c*(a + b)`; of several factors the one that most terms have comes
+        first. Factors are compared as they are written. The declared kernel changes in the same way,
+        and keeps its `origin`, with which `run --verify` compares.
+
+        Legality
+        --------
+
+        All terms and factors have the type of the sum. Sums and products of integers wrap, and are the
+        same modulo a power of two in either form. Those of floating-point numbers are rounded
+        elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has no
+        terms and its factor is infinite: the step takes them with `rounding=any` only. The factor is read where the sum ends rather than for each term,
+        between which the declared kernel writes nothing; if steps came before, the transformed kernel
+        is judged against the new declared one.
+
+        In text: `collect_common_factors(id)` with the option `rounding=any`.
+        """
+        return self._step("collect_common_factors", (id,), {"rounding": rounding})
+
+    def assign_common_subexpressions(
+        self, instructions: Names, *, name: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `assign_common_subexpressions([a, b])`: computes what expressions of the instructions have in
+        common once in each iteration, into private scalars.
+
+        Meaning
+        -------
+
+        Expressions that occur twice or more in the values of the instructions, as they are written,
+        become scalars `common`, `common_2`, ..., the largest ones first. A scalar is computed directly
+        before the first instruction that uses it. What is inside of subscripts, sums and branches of
+        `if` does not count, since it is computed for other points or not at all. The declared kernel
+        changes in the same way, and keeps its `origin`, with which `run --verify` compares.
+
+        Compilers do this too, but for what is read from arrays that they cannot tell apart. Other
+        steps take the scalar as a value of its own.
+
+        Legality
+        --------
+
+        The expressions are f32 or f64 values of operations and functions, which are computed in the
+        same type wherever they stand, of instructions without conditions with the same inames. Nothing
+        between the first and the last of these instructions writes what the expression reads; where
+        something does, they are two expressions. If steps came before, the transformed kernel is
+        judged against the new declared one.
+
+        In text: `assign_common_subexpressions([a, b])` with the option `name=common`.
+        """
+        return self._step("assign_common_subexpressions", (instructions,), {"name": name})
