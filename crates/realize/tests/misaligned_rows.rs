@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{each_is_noticed, instruction, realized};
+use common::{each_is_noticed, instruction, realized, reduction};
 use loopwright_kernel_ir::{Access, Aff, BinaryOp, Expr, Name};
 
 /// Sums of the elements between two positions in each row.
@@ -71,7 +71,35 @@ fn the_number_that_is_taken_off_is_one_for_each_result() {
                 },
                 reason,
             ),
+            (
+                "it may be any multiple of four, below zero too",
+                &|data| {
+                    let find = instruction(data, "find_misalign_i");
+                    let Expr::Binary(op, start, _) = find.value.clone() else { panic!() };
+                    find.value = Expr::Binary(op, start, Expr::Int(-4).into());
+                },
+                reason,
+            ),
         ],
+    );
+}
+
+/// The terms are those of the row, at the position from which the number has been taken off.
+#[test]
+fn what_is_reduced_is_what_was() {
+    let (before, after) = realized("alignment", PARTS, VECTORS);
+    let reason = "does not reduce what it did at other positions";
+    each_is_noticed(
+        &before,
+        &after,
+        &[(
+            "each element counts twice",
+            &|data| {
+                let twice = |e: &Expr| Expr::binary(BinaryOp::Mul, e.clone(), Expr::Int(2));
+                reduction(data, "total", |reduce| reduce.args = reduce.args.iter().map(twice).collect());
+            },
+            reason,
+        )],
     );
 }
 
