@@ -197,3 +197,34 @@ fn vectors_that_a_layout_takes_apart_are_refused() {
         assert!(refused.contains("error[unaligned]") && refused.contains(why), "{refused}");
     }
 }
+
+/// Rows of 5 elements begin at multiples of 8: those of 5 and, with one more, of 6 are rounded up to a
+/// multiple of 4. Elements between rows stay as they were.
+#[test]
+fn rows_of_arguments_that_are_padded_to_a_multiple() {
+    let declared = LoopKernel::parse(
+        "kernel turn(x: f32[n, m], y: f32[n, m], n: i32, m: i32)
+         assume 1 <= n and 1 <= m
+         domain { [i, j] : 0 <= i < n and 0 <= j < m }
+         y[i, m - 1 - j] = x[i, j]",
+    )
+    .unwrap_or_else(|d| panic!("{d}"));
+    let pipeline = "pad_array_axis(x, 1, multiple=4)\npad_array_axis(y, -1, 1, multiple=4)\n\
+                    split_iname(j, 4)\ntag_inames(i: block.x, j_inner: thread.x)";
+    let program = lowered(&transformed(&declared, pipeline));
+    let at = |i: usize, j: usize| (10 * i + j) as f32;
+    // The last row needs no padding behind it.
+    let mut x = [-1.0f32; 21];
+    let mut expected = [-2.0f32; 21];
+    for (i, j) in (0..3).flat_map(|i| (0..5).map(move |j| (i, j))) {
+        x[8 * i + j] = at(i, j);
+        expected[8 * i + 4 - j] = at(i, j);
+    }
+    let mut arguments = Arguments::new()
+        .scalar("n", Number::I32(3))
+        .scalar("m", Number::I32(5))
+        .array("x", Buffer::from_slice(&x))
+        .array("y", Buffer::from_slice(&[-2.0f32; 21]));
+    run(&program, &mut arguments, &Options::default()).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!(arguments.buffer(&Name::new("y")), Some(&Buffer::from_slice(&expected)));
+}

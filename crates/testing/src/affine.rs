@@ -438,7 +438,11 @@ impl Maker {
         let op = self.rng.pick(&["sum", "sum", "sum", "sum", "max"]);
         let read = [self.cell(&inside), self.cell(&inside)];
         let reads = 1 + usize::from(self.rng.chance(40));
-        let term = self.mix(&read[..reads], &inside);
+        let mut term = self.mix(&read[..reads], &inside);
+        // A factor that stands outside of the sum as well.
+        if self.rng.chance(35) {
+            term = format!("({term}) * {}", self.odd());
+        }
         let target = self.cell(&loops);
         let value = match op {
             // The maximum of an empty range is the least number.

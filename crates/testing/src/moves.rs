@@ -113,6 +113,15 @@ fn tag(rng: &mut Rng) -> &'static str {
     ])
 }
 
+/// The step that collects the factors of an instruction that has some: few have.
+pub fn collected(rng: &mut Rng, kernel: &LoopKernel) -> Option<String> {
+    let of = |id: &Name| format!("collect_common_factors({id}, rounding=any)");
+    let applies = |id: &Name| Step::parse(&of(id)).is_ok_and(|s| s.rule().apply(kernel).is_ok());
+    let ids = kernel.instructions.iter().map(|i| i.id.clone());
+    let some: Vec<Name> = ids.filter(|id| applies(id)).collect();
+    any(rng, &some).map(|id| of(&id))
+}
+
 /// A swizzle whose period divides the storage.
 pub fn swizzle(rng: &mut Rng, array: &Array) -> Option<String> {
     let whole = array.storage_size()?.trailing_zeros() as usize;
@@ -612,7 +621,10 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         }
         "collect_common_factors" => {
             let ids: Vec<Name> = kernel.instructions.iter().map(|i| i.id.clone()).collect();
-            format!("collect_common_factors({}, rounding=any)", any(rng, &ids)?)
+            match collected(rng, kernel) {
+                Some(step) => step,
+                None => format!("collect_common_factors({}, rounding=any)", any(rng, &ids)?),
+            }
         }
         "assign_common_subexpressions" => {
             let first = any(rng, &kernel.instructions)?;

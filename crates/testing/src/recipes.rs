@@ -4,7 +4,7 @@
 use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
 
 use crate::{
-    products,
+    moves, products,
     rng::{Rng, any},
     sites::{Loops, growing, kept, mentions, segments, temporaries},
 };
@@ -16,8 +16,11 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     if products::is_product(kernel) {
         return products::recipe(rng, kernel);
     }
+    if let Some(step) = moves::collected(rng, kernel).filter(|_| rng.chance(60)) {
+        return vec![step];
+    }
     let arrays = temporaries(kernel, |t| !t.axes.is_empty());
-    if let Some(t) = any(rng, &arrays).filter(|_| rng.chance(15)) {
+    if let Some(t) = any(rng, &arrays).filter(|_| rng.chance(20)) {
         return constant_axes(rng, kernel, &t);
     }
     let reduced: Vec<Name> = kernel

@@ -1598,6 +1598,38 @@ class Steps:
         """
         return self._step("subst_to_assignment", (rule,), {})
 
+    def simplify(self, instructions: Names) -> Kernel:
+        r"""
+        `simplify([a, b])`: writes the expressions of instructions shorter, where their values stay the
+        same, bit for bit.
+
+        Meaning
+        -------
+
+        In sums and products of integers, terms are collected: `2*3*k - k` becomes `5*k`, and
+        `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
+        differences with 0 and double negations go, and literals whose result is exact in every type
+        become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that they
+        are. What would not become shorter stays. The declared kernel changes in the same way, and
+        keeps its `origin`, with which `run --verify` compares.
+
+        Lowering and compilers do most of this by themselves. The step is for the kernel's text, and for
+        steps that compare expressions as they are written, such as
+        `assign_common_subexpressions`.
+
+        Legality
+        --------
+
+        Integers wrap: sums and products are the same modulo a power of two, and a quotient rounded
+        down, multiplied again, and its remainder add up to the dividend. Floating-point operations are
+        left out only where the result is exact; terms are not collected, since `x + x + x` and `3.0*x`
+        are rounded differently (`collect_common_factors` does such
+        things). If steps came before, the transformed kernel is judged against the new declared one.
+
+        In text: `simplify([a, b])`.
+        """
+        return self._step("simplify", (instructions,), {})
+
     def collect_common_factors(self, id: str, *, rounding: Optional[str] = None) -> Kernel:
         r"""
         `collect_common_factors(id, rounding=any)`: multiplies once by what terms of a sum have as a

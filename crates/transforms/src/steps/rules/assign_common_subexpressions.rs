@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Array, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel,
-    Name, Part, PartRef, Role, Tree, Type, TypeTable, UnaryOp, ValueType,
+    Name, Part, PartRef, Role, Tree, Type, TypeTable, Typed, TypedKind, UnaryOp, ValueType,
 };
 use loopwright_legality::{Judgement, judge};
 
@@ -11,7 +11,7 @@ use crate::{
     rewrite::{
         extent::last_part,
         fresh, require_fresh,
-        rules::{in_its_type, redeclare},
+        rules::redeclare,
         tree::{path_of, replace_leaf},
         unknown_instruction,
     },
@@ -34,8 +34,9 @@ step! {
     ///
     /// # Legality
     ///
-    /// The expressions are f32 or f64 values of operations and functions, which are computed in the
-    /// same type wherever they stand, of instructions without conditions with the same inames. Nothing
+    /// The expressions are operations and functions on integers, f32 or f64, of instructions without
+    /// conditions with the same inames. Each use computes them in the type of the scalar: an `i32`
+    /// product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. Nothing
     /// between the first and the last of these instructions writes what the expression reads; where
     /// something does, they are two expressions. If steps came before, the transformed kernel is
     /// judged against the new declared one.
@@ -187,10 +188,11 @@ impl AssignCommonSubexpressions {
             let mut calls_own = false;
             value.visit(&mut |e| calls_own |= matches!(e, Expr::Call { function, .. } if own(function)));
             let Ok(ValueType::Of(Type::Known(dtype))) = table.type_of(&value) else { continue };
-            let alike = dtype.is_float() && dtype.bytes() >= 4;
-            if !alike || calls_own || in_its_type(data, &value, dtype).as_ref() != Some(&value) {
+            if calls_own || !(dtype.is_float() || dtype.is_integer()) || dtype.bytes() < 4 {
                 continue;
             }
+            let users: Vec<Name> =
+                users.into_iter().filter(|id| computes(data, id, &value, dtype) == Some(true)).collect();
             let users = unchanged(data, &value, &users);
             let larger = best.as_ref().is_none_or(|b| size(&value) > size(&b.value));
             if users.len() >= 2 && larger {
@@ -235,6 +237,45 @@ impl AssignCommonSubexpressions {
         data.temporaries.push(Array::new(name, common.dtype, Vec::new(), AddressSpace::Private));
         Ok(Some(common))
     }
+}
+
+/// Whether an instruction computes the expression in this type, and nothing else by having a scalar
+/// of the type in its place.
+fn computes(data: &KernelData, id: &Name, value: &Expr, dtype: DType) -> Option<bool> {
+    let i = data.instruction(id)?;
+    let [target] = i.targets.as_slice() else { return None };
+    let wanted = data.array(&target.array)?.dtype.known()?;
+    let table = TypeTable::new(data);
+    let scalar = fresh(data, "common");
+    let with = replaced(&i.value, value, &Expr::Name(scalar.clone()));
+    let mut with_scalar = data.clone();
+    with_scalar.temporaries.push(Array::new(&scalar, dtype, Vec::new(), AddressSpace::Private));
+    let new = TypeTable::new(&with_scalar).typed(&with, wanted, None).ok()?;
+    let own = table.typed(value, dtype, None).ok()?;
+    let old = table.typed(&i.value, wanted, None).ok()?;
+    Some(in_place(&new, &scalar, &own) == old)
+}
+
+/// The typed expression with one in place of a scalar.
+fn in_place(e: &Typed, scalar: &Name, by: &Typed) -> Typed {
+    let one = |e: &Typed| Box::new(in_place(e, scalar, by));
+    let kind = match &e.kind {
+        TypedKind::Name(name) if name == scalar => return by.clone(),
+        TypedKind::Constant(_) | TypedKind::Name(_) | TypedKind::Reduction(_) | TypedKind::Element { .. } => {
+            return e.clone();
+        }
+        TypedKind::Unary(op, a) => TypedKind::Unary(*op, one(a)),
+        TypedKind::Binary(op, a, b) => TypedKind::Binary(*op, one(a), one(b)),
+        TypedKind::If(c, a, b) => TypedKind::If(one(c), one(a), one(b)),
+        TypedKind::Convert(a) => TypedKind::Convert(one(a)),
+        TypedKind::Cast(a) => TypedKind::Cast(one(a)),
+        TypedKind::Call { function, precision, args } => TypedKind::Call {
+            function: function.clone(),
+            precision: *precision,
+            args: args.iter().map(|a| in_place(a, scalar, by)).collect(),
+        },
+    };
+    Typed { dtype: e.dtype, kind }
 }
 
 /// The first users between which nothing writes what the expression reads, of which there are at

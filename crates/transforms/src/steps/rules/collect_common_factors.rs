@@ -59,9 +59,12 @@ step! {
     /// All terms and factors have the type of the sum. Sums and products of integers wrap, and are the
     /// same modulo a power of two in either form. Those of floating-point numbers are rounded
     /// elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has no
-    /// terms and its factor is infinite: the step takes them with `rounding=any` only. The factor is read where the sum ends rather than for each term,
-    /// between which the declared kernel writes nothing; if steps came before, the transformed kernel
-    /// is judged against the new declared one.
+    /// terms and its factor is infinite: the step takes them with `rounding=any` only.
+    ///
+    /// A factor is read where the sum ends rather than for each term, and also where the sum has no
+    /// terms. In between the declared kernel writes nothing; a factor that reads a temporary array, or
+    /// a scalar that no earlier instruction has always written, stays in the sum. If steps came before,
+    /// the transformed kernel is judged against the new declared one.
     ///
     /// In text: `collect_common_factors(id)` with the option `rounding=any`.
     ///
@@ -99,6 +102,8 @@ step! {
 
 /// The rewriting of one instruction's value.
 struct Collector<'k> {
+    data: &'k KernelData,
+    instruction: &'k Instruction,
     lookup: Lookup<'k>,
     table: TypeTable<'k>,
     /// The types of the sums that have changed.
@@ -172,8 +177,16 @@ impl Collector<'_> {
                 let own = self.ring(child);
                 self.walk(child, own)
             }),
-            Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..)
-            | Expr::Unary(UnaryOp::Neg, _) => e.map_children(&mut |child| self.walk(child, kept)),
+            // The operands of arithmetic are computed in its type.
+            Expr::Binary(..) | Expr::Unary(UnaryOp::Neg, _) => {
+                e.map_children(&mut |child| self.walk(child, kept))
+            }
+            Expr::Call { function, .. } if matches!(&**function, "min" | "max") => {
+                e.map_children(&mut |child| self.walk(child, kept))
+            }
+            Expr::If(c, a, b) => {
+                Expr::If(self.walk(c, None).into(), self.walk(a, kept).into(), self.walk(b, kept).into())
+            }
             _ => e.map_children(&mut |child| self.walk(child, None)),
         };
         if own.is_some_and(|own| own.is_integer()) && kept.is_none() {
@@ -186,6 +199,21 @@ impl Collector<'_> {
         }
     }
 
+    /// Whether what an expression reads has a value in each execution of the instruction: outside of a
+    /// sum it is read where the sum has no terms, too.
+    fn is_written_before(&self, e: &Expr) -> bool {
+        let is_temporary = |n: &Name| self.data.temporary(n).is_some();
+        let writes = |i: &Instruction, n: &Name| {
+            (i.targets.iter().any(|t| t.array == *n) && i.predicate.is_none())
+                && i.within.iter().all(|iname| self.instruction.within.contains(iname))
+        };
+        let before = self.data.instructions.iter().take_while(|i| i.id != self.instruction.id);
+        let before: Vec<&Instruction> = before.collect();
+        let has_value = |n: &Name| before.iter().any(|i| writes(i, n));
+        !e.accesses().iter().any(|a| is_temporary(&a.array))
+            && e.names().iter().filter(|n| is_temporary(n)).all(has_value)
+    }
+
     /// A reduction with the factors that do not depend on it in front.
     fn out_of(&mut self, r: &Reduce) -> Option<Expr> {
         let [arg] = r.args.as_slice() else { return None };
@@ -196,7 +224,7 @@ impl Collector<'_> {
         }
         let own: Vec<&Name> = r.inames.iter().flat_map(|n| self.lookup.base_of(n)).collect();
         let depends = |e: &Expr| {
-            let mut found = !e.reductions().is_empty();
+            let mut found = !e.reductions().is_empty() || !self.is_written_before(e);
             for name in e.names() {
                 found |= self.lookup.base_of(&name).iter().any(|n| own.contains(&n));
             }
@@ -272,8 +300,13 @@ impl CollectCommonFactors {
         data: &KernelData,
         instruction: &Instruction,
     ) -> Result<(Instruction, Vec<DType>), Diagnostic> {
-        let mut collector =
-            Collector { lookup: Lookup::new(data), table: TypeTable::new(data), changed: Vec::new() };
+        let mut collector = Collector {
+            data,
+            instruction,
+            lookup: Lookup::new(data),
+            table: TypeTable::new(data),
+            changed: Vec::new(),
+        };
         let wanted = instruction.targets.first().and_then(|t| data.array(&t.array)?.dtype.known());
         let value = collector.walk(&instruction.value, wanted);
         if collector.changed.is_empty() {
@@ -311,9 +344,10 @@ impl Transform for CollectCommonFactors {
             ));
         }
         let after = redeclare(kernel, &|data| {
-            let mut all = data.instructions.clone();
-            for i in all.iter_mut().filter(|i| i.role.declared() == Some(&self.id)) {
-                *i = self.changed(data, i)?.0;
+            let mut all = Vec::new();
+            for i in &data.instructions {
+                let is_meant = i.role.declared() == Some(&self.id);
+                all.push(if is_meant { self.changed(data, i)?.0 } else { i.clone() });
             }
             data.instructions = all;
             Ok(())
