@@ -1649,9 +1649,12 @@ class Steps:
         All terms and factors have the type of the sum. Sums and products of integers wrap, and are the
         same modulo a power of two in either form. Those of floating-point numbers are rounded
         elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has no
-        terms and its factor is infinite: the step takes them with `rounding=any` only. The factor is read where the sum ends rather than for each term,
-        between which the declared kernel writes nothing; if steps came before, the transformed kernel
-        is judged against the new declared one.
+        terms and its factor is infinite: the step takes them with `rounding=any` only.
+
+        A factor is read where the sum ends rather than for each term, and also where the sum has no
+        terms. In between the declared kernel writes nothing; a factor that reads a temporary array, or
+        a scalar that no earlier instruction has always written, stays in the sum. If steps came before,
+        the transformed kernel is judged against the new declared one.
 
         In text: `collect_common_factors(id)` with the option `rounding=any`.
         """
@@ -1679,8 +1682,9 @@ class Steps:
         Legality
         --------
 
-        The expressions are f32 or f64 values of operations and functions, which are computed in the
-        same type wherever they stand, of instructions without conditions with the same inames. Nothing
+        The expressions are operations and functions on integers, f32 or f64, of instructions without
+        conditions with the same inames. Each use computes them in the type of the scalar: an `i32`
+        product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. Nothing
         between the first and the last of these instructions writes what the expression reads; where
         something does, they are two expressions. If steps came before, the transformed kernel is
         judged against the new declared one.

@@ -310,7 +310,7 @@ fn exact(e: &Expr) -> Option<Expr> {
                 };
                 let all = [x, y, result].into_iter().all(is_exact_in_every_type);
                 let is_float = matches!(**a, Expr::Float(_)) || matches!(**b, Expr::Float(_));
-                (all && is_float && result > 0.0).then(|| Expr::Float(Float(result)))
+                (all && is_float && result > 0.0).then_some(Expr::Float(Float(result)))
             }
             (BinaryOp::Mul, Some(1.0), _) => Some((**b).clone()),
             (BinaryOp::Mul | BinaryOp::Div, _, Some(1.0)) => Some((**a).clone()),
