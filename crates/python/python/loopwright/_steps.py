@@ -1121,9 +1121,8 @@ class Steps:
         The axis has a constant length of at most 64, and each subscript on it has one value, as `1`,
         or as an iname of which `index_set_split` or `peel` has
         left one. Then the step is always legal: cells keep apart, and each access is to the cell that
-        it was to. An argument can be separated while it is declared, by
-        [`LoopKernel::separated`](loopwright_kernel_ir::LoopKernel::separated), since the caller has to
-        know; or a copy of it that `pack_array` makes.
+        it was to. An argument can be separated while it is declared, by `LoopKernel::separated`, since
+        the caller has to know; or a copy of it that `pack_array` makes.
 
         In text: `separate_axis(t, 0)`: array, axis (0 is the first; -1 the last), with the option
         `names=[a, b]`.
