@@ -181,6 +181,20 @@ fn what_is_made_of_data_is_data_and_what_is_made_of_a_wrapped_value_has_wrapped(
     assert_eq!(wrapped.union(other).wrapped, Some((7, 9)));
 }
 
+/// Two truth values make one, which is data only if one of them is: what data are made of is not
+/// always checked.
+#[test]
+fn what_is_made_of_truth_values_is_one() {
+    for op in [BinOp::And, BinOp::Or] {
+        let of = |data| {
+            let truth = Range { data, ..Range::new(0, 1) };
+            binary(op, truth, Range::new(0, 1), DType::Bool).unwrap()
+        };
+        assert_eq!(of(false), Range::new(0, 1), "{op:?}");
+        assert_eq!(of(true), Range { data: true, ..Range::new(0, 1) }, "{op:?}");
+    }
+}
+
 /// The check of a program of one thread, for `n` and `m`; its place and range if it does not fit.
 fn outcome(head: &str, body: &str, n: i64, m: i64) -> Option<(String, (i128, i128))> {
     let vars: String = ('a'..='h').map(|name| format!(" var {name}: i32 mutable\n")).collect();
@@ -394,6 +408,22 @@ fn values_made_of_data_and_conversions_wrap() {
     assert_eq!(of("(n + 2) + (n + 1)", MOST, 0).unwrap().1, (i128::from(MOST) + 2, i128::from(MOST) + 2));
 }
 
+/// What a statement of the kernel gives a name is a value of the kernel, and has its range.
+#[test]
+fn a_named_value_of_the_kernel_wraps_and_has_its_range() {
+    for given in ["let v: i32", "set v"] {
+        let of = |value: &str, subscript: &str, n| {
+            let body = format!("{given} = {value} {{value}}\nstore x[{subscript}] = 0.0f32");
+            outcome("leaf value \"v\"", &body, n, 0)
+        };
+        assert_eq!(of("idx[0] * idx[0]", "0", 1), None, "{given}");
+        assert_eq!(of("n + 1", "0", MOST).unwrap().0, "a value in kernel `k`", "{given}");
+        assert_eq!(of("n", &format!("v + {}", MOST - 100), 100), None, "{given}");
+        let beyond = of("n", &format!("v + {}", MOST - 99), 100).unwrap();
+        assert_eq!(beyond.1, (i128::from(MOST) + 1, i128::from(MOST) + 1), "{given}");
+    }
+}
+
 /// The check of a program whose indices have 64 bits, for `n`.
 fn of_64_bits(body: &str, n: i64) -> Option<(String, (i128, i128))> {
     let text = format!(
@@ -416,6 +446,11 @@ fn in_64_bits_arithmetic_on_data_is_assumed_to_fit() {
     let found = |place: &str, range| Some((format!("{place} in kernel `k`"), range));
     assert_eq!(subscript("n + 1", i64::MAX), found("a subscript of `x`", (beyond, beyond)));
     assert_eq!(subscript("n + 1 - 1", i64::MAX), found("a subscript of `x`", (beyond, beyond)));
+    // Two conditions are checked as each of them is.
+    let guarded = |text: &str| of_64_bits(&format!("if {text} {{\n store x[0] = 0.0f32\n}}"), i64::MAX);
+    for text in ["n + 1 > 5", "n + 1 > 5 and n > 0", "n > 0 or n + 1 > 5"] {
+        assert_eq!(guarded(text), found("a condition", (beyond, beyond)), "{text}");
+    }
     for step in ["64", "double"] {
         let body =
             |upper: &str| format!("for i: i64 = 1 to {upper} step {step} {{\n store x[0] = 0.0f32\n}}");

@@ -30,6 +30,26 @@ fn a_negation_turns_the_sign_and_wraps_at_the_least_integer() {
     assert_eq!(negative(DType::I32, Num::Nothing), Num::Nothing);
 }
 
+/// Of numbers that are rounded in other orders, one part in ten million may differ.
+#[test]
+fn floats_agree_up_to_one_part_in_ten_million() {
+    let agree = |a: f64, b: f64| [Num::Float(a).agrees(Num::Float(b)), Num::Float(b).agrees(Num::Float(a))];
+    // A ten-millionth of it is 1 exactly.
+    let most = 1e7;
+    assert_eq!(1e-7 * most, 1.0);
+    for sign in [1.0, -1.0] {
+        assert_eq!(agree(sign * most, sign * (most - 1.0)), [true; 2]);
+        assert_eq!(agree(sign * most, sign * (most - 1.001)), [false; 2]);
+    }
+    assert_eq!(agree(most, -most), [false; 2]);
+    assert_eq!(agree(0.0, 1e-300), [false; 2]);
+    for same in [0.0, f64::INFINITY, f64::NAN] {
+        assert_eq!(agree(same, same), [true; 2]);
+    }
+    assert_eq!(agree(f64::NAN, 1.0), [false; 2]);
+    assert!(!Num::Int(1).agrees(Num::Float(1.0)));
+}
+
 /// What Rust's own arithmetic of a type makes of two numbers.
 macro_rules! of_type {
     ($dtype:expr, $t:ty) => {
