@@ -21,6 +21,15 @@ fn names(list: &[&str]) -> BTreeSet<Name> {
     list.iter().map(Name::new).collect()
 }
 
+#[test]
+fn a_suffix_may_be_longer_than_the_name() {
+    for (name, suffix, whole) in
+        [("i", "_outer", "i_outer"), ("row", "'", "row'"), ("", "k", "k"), ("k", "", "k")]
+    {
+        assert_eq!(Name::new(name).followed_by(suffix), *whole);
+    }
+}
+
 /// `4*i + 6*j - 2*floor((i + n)/3) + 5`.
 fn mixed() -> Aff {
     let quotient = v("i").add(&v("n")).unwrap().floor_div(3).unwrap();

@@ -185,6 +185,28 @@ fn wide_strides_have_ends() {
     );
 }
 
+/// `p <= w*x <= p + w - 1` has one `x` for each `p`: eliminating it leaves nothing.
+#[test]
+fn a_window_as_wide_as_a_stride_has_one_multiple() {
+    for width in [2, 3, 128, (1 << 40) - 1, 1 << 40] {
+        let multiple = v("x").scale(width).unwrap();
+        let last = v("p").add_constant(width - 1).unwrap();
+        let s = system(&[&[
+            Constraint::le(&v("p"), &multiple).unwrap(),
+            Constraint::le(&multiple, &last).unwrap(),
+        ]]);
+        let e = s.eliminate(&[Name::new("x")]).unwrap();
+        assert!(e.exact, "{width}");
+        assert_eq!(text(e.system.constraints()), [""; 0], "{width}");
+        // A window that is one shorter misses the multiples where it begins just behind one.
+        let less = Constraint::lt(&multiple, &last).unwrap();
+        let e = s.with(&[less]).unwrap().eliminate(&[Name::new("x")]).unwrap();
+        let holds = |p: i64| e.system.holds(&|_| Some(p));
+        assert!(e.exact, "{width}");
+        assert_eq!([0, 1, 2, width + 1].map(holds), [true, false, true, false].map(Some));
+    }
+}
+
 /// A skewed, tiled nest whose inner loops are joined and split again: an exact projection
 /// introduces one division after another, while the ends need none.
 #[test]

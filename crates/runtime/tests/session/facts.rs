@@ -81,10 +81,21 @@ pub(super) fn monotone_elements_may_be_equal_and_never_fall(device: &Device) -> 
 
 pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Outcome {
     let compiled = gather(device, "injective(idx)")?;
-    for good in [&[3, 1, 2][..], &[0, -1], &[7]] {
+    // Of few numbers or many, near zero or far from it, on either side of it or on both.
+    for good in
+        [&[3, 1, 2][..], &[0, -1], &[7], &[40, 41], &[-100, 100], &[-101, -100], &[i32::MIN, i32::MAX]]
+    {
         ok(compiled.bind(&args(good)?))?;
     }
-    for (bad, first, second) in [(&[4, 4][..], 0, 1), (&[1, 2, 3, 1], 0, 3), (&[0, 1, 2, 2], 2, 3)] {
+    for (bad, first, second) in [
+        (&[4, 4][..], 0, 1),
+        (&[1, 2, 3, 1], 0, 3),
+        (&[0, 1, 2, 2], 2, 3),
+        (&[-5, -4, 3, 3], 2, 3),
+        (&[40, 41, 41], 1, 2),
+        (&[-100, 100, -100], 0, 2),
+        (&[i32::MIN, i32::MAX, i32::MIN], 0, 2),
+    ] {
         refused(
             compiled.bind(&args(bad)?),
             &format!(
@@ -94,6 +105,28 @@ pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Out
             ),
         )?;
     }
+    // Numbers so far apart that there is no table of those between them.
+    let text = "
+kernel far(idx: i64[m], out: f32[m], m: i32)
+fact injective(idx)
+domain { [i] : 0 <= i < m }
+out[i] = 2.0 * i
+";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let far = |idx: &[i64]| -> Result<Args, libtest_mimic::Failed> {
+        Ok(Args::new().tensor("idx", &ok(Tensor::from_slice(&[idx.len()], idx))?).check_facts())
+    };
+    for good in [[0, 1 << 62], [-1, (1 << 62) - 1], [i64::MIN, i64::MAX]] {
+        ok(compiled.bind(&far(&good)?))?;
+    }
+    refused(
+        compiled.bind(&far(&[1 << 62, 0, 1 << 62])?),
+        &format!(
+            "error[fact]: two elements of `idx` are equal, but are declared distinct\n  witness: \
+             idx[0] and idx[2] are both {}{HELP}",
+            1i64 << 62
+        ),
+    )?;
     Ok(())
 }
 
