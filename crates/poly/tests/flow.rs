@@ -163,3 +163,40 @@ fn reads_that_see_nothing_are_all_found() {
         assert_eq!(found[0].none.contains(&at), Some(i != 0), "i = {i}");
     }
 }
+
+/// A read of `(2*i, j)` at `floor(i/2)`, and a write of `(2*v - 2, 0)` at `(2*u, u - 2*floor((n + u)/2))`:
+/// isl says of reads that see the write that they see none. That is noticed; an answer would have
+/// to be the right one.
+#[test]
+fn a_write_that_isl_misses_is_noticed() {
+    let (i, u, zero) = (v("i"), v("u"), Aff::default());
+    let read = within(
+        "{ [i, j] : 0 <= i <= 2 and 0 <= j <= 3 }",
+        &[i.scale(2).unwrap(), v("j")],
+        vec![i.floor_div(2).unwrap(), zero.clone(), zero.clone()],
+    );
+    let half = v("n").add(&u).unwrap().floor_div(2).unwrap();
+    let write = within(
+        "{ [u, v] : 0 <= u <= 2 and 0 <= v <= 3 }",
+        &[v("v").scale(2).unwrap().add_constant(-2).unwrap(), zero.clone()],
+        vec![u.scale(2).unwrap(), u.sub(&half.scale(2).unwrap()).unwrap(), zero],
+    );
+    let found = match flow(&[read], &[write]) {
+        Ok(mut found) => found.remove(0),
+        Err(Error::Isl(why)) => return assert!(why.contains("misses a write"), "{why}"),
+        Err(other) => panic!("{other}"),
+    };
+    for (n, i, j) in (-1..=3).flat_map(|n| (0..=2).flat_map(move |i| (0..=3).map(move |j| (n, i, j)))) {
+        let now = (i / 2, 0);
+        let before = |u: i64| (2 * u, u - 2 * (n + u).div_euclid(2)) < now;
+        let is_seen = (0..=2).any(|u| before(u) && (0..=3).any(|v| (2 * v - 2, 0) == (2 * i, j)));
+        let value = |name: &Name| {
+            Some(match name.as_str() {
+                "n" => n,
+                "i" => i,
+                _ => j,
+            })
+        };
+        assert_eq!(found.none.contains(&value), Some(!is_seen), "n={n} i={i} j={j}");
+    }
+}
