@@ -5,7 +5,9 @@ use libtest_mimic::{Completion, Failed};
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_program::{Program, index_range};
 use loopwright_runtime::disasm::Disassembler;
-use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
+use loopwright_runtime::{
+    Arch, Args, CompileOptions, Device, Tensor, check_device_limits, compile_for, nvrtc,
+};
 use loopwright_transforms::{Pipeline, Transforms};
 
 use super::{BLOCKS, FAR, Outcome, SUM, elementwise, floats, kernel, ok, parse, refused, x};
@@ -37,6 +39,16 @@ pub(super) fn stages_show_every_form(device: &Device) -> Outcome {
     assert_eq!(steps, ["split_iname(i, 64)", "tag_inames(s: block.x, i_inner: thread.x)"]);
     assert_eq!(&stages.steps[1].kernel, compiled.kernel());
     assert_eq!(stages.program.kernels.len(), 1);
+    // Its blocks have 64 threads.
+    let mut limits = device.limits().clone();
+    limits.max_threads_per_block = 64;
+    ok(check_device_limits(&stages.program, &limits))?;
+    limits.max_threads_per_block = 63;
+    refused(
+        check_device_limits(&stages.program, &limits),
+        "error[device-limit]: `segmented_sum` cannot be launched: its block has 64 threads, and the device \
+         allows 63\n  help: split the inames on threads by smaller factors",
+    )?;
     assert!(stages.cuda.text.contains("__global__"), "{}", stages.cuda.text);
     let lines = stages.cuda.text.lines().count();
     assert!((1..=lines).any(|l| stages.instruction_of_line(l).is_some()));
