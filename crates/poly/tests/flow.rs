@@ -200,3 +200,28 @@ fn a_write_that_isl_misses_is_noticed() {
         assert_eq!(found.none.contains(&value), Some(!is_seen), "n={n} i={i} j={j}");
     }
 }
+
+/// `for t in 0..4 { x[3 - t] = ..; if t = 2 { x[1] = .. }; if t = 3 { .. = x[1] } }`: the second
+/// statement writes last what the third one reads. (isl says that the first one does.)
+#[test]
+fn of_two_writes_in_one_iteration_the_later_one_is_seen() {
+    let t = || v("t");
+    let only = |at: i64, cell: Aff, position: i64| {
+        within(&format!("{{ [t] : t = {at} }}"), &[cell], vec![t(), Aff::constant(position)])
+    };
+    let all =
+        within("{ [t] : 0 <= t <= 3 }", &[Aff::constant(3).sub(&t()).unwrap()], vec![t(), Aff::default()]);
+    let read = only(3, Aff::constant(1), 2);
+    for writes in [[all.clone(), only(2, Aff::constant(1), 1)], [only(2, Aff::constant(1), 1), all]] {
+        let later = usize::from(writes[1].dims.len() == 1 && writes[1].time[1] == Aff::constant(1));
+        let found = match flow(&[read.clone()], &writes) {
+            Ok(mut found) => found.remove(0),
+            // That isl is wrong may be noticed.
+            Err(Error::Isl(_)) => continue,
+            Err(other) => panic!("{other}"),
+        };
+        let seen: Vec<bool> = found.writes.iter().map(|map| !map.is_empty().unwrap()).collect();
+        assert_eq!(seen, [later == 0, later == 1]);
+        assert!(found.none.is_empty().unwrap());
+    }
+}

@@ -217,12 +217,21 @@ impl Transform for JoinInames {
                 }
             }
             // An iname with a single value is no longer mentioned. Its bounds go to the domain of
-            // the new iname: in a domain shared with others, they would restrict all of them.
-            let fixed = |c: &Constraint| {
-                definitions.iter().any(|(iname, value)| c.aff.mentions(iname) && !value.mentions(&new))
-            };
+            // the new iname: in a domain shared with others, they would restrict all of them. What
+            // bounds an iname of a loop inside by it stays: it says nothing of what is beside that.
+            let is_joined = |name: &Name| self.inames.contains(name);
+            let single: Vec<&Name> = definitions
+                .iter()
+                .filter(|(_, value)| !value.mentions(&new))
+                .map(|(iname, _)| iname)
+                .collect();
             for domain in &mut data.domains {
-                let (moved, kept) = std::mem::take(&mut domain.constraints).into_iter().partition(fixed);
+                let Domain { inames, constraints: own } = domain;
+                let bounds = |c: &Constraint| {
+                    inames.iter().any(|n| single.contains(&n) && c.aff.mentions(n))
+                        && !inames.iter().any(|n| !is_joined(n) && c.aff.mentions(n))
+                };
+                let (moved, kept) = std::mem::take(own).into_iter().partition(bounds);
                 domain.constraints = kept;
                 constraints.extend::<Vec<Constraint>>(moved);
             }
@@ -240,6 +249,6 @@ impl Transform for JoinInames {
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("the joined loop runs through the same points in the same order")
+        Judgement::Ask
     }
 }
