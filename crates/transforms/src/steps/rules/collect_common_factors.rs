@@ -62,8 +62,8 @@ step! {
     /// terms and its factor is infinite: the step takes them with `rounding=any` only.
     ///
     /// A factor is read where the sum ends rather than for each term, and also where the sum has no
-    /// terms. In between the declared kernel writes nothing; a factor that reads a temporary array, or
-    /// a scalar that no earlier instruction has always written, stays in the sum. If steps came before,
+    /// terms. One that reads a temporary, what the loops of the sum write, or an element by a
+    /// subscript from data, or that divides by what may be 0, stays in the sum. If steps came before,
     /// the transformed kernel is judged against the new declared one.
     ///
     /// In text: `collect_common_factors(id)` with the option `rounding=any`.
@@ -103,7 +103,6 @@ step! {
 /// The rewriting of one instruction's value.
 struct Collector<'k> {
     data: &'k KernelData,
-    instruction: &'k Instruction,
     lookup: Lookup<'k>,
     table: TypeTable<'k>,
     /// The types of the sums that have changed.
@@ -199,19 +198,32 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether what an expression reads has a value in each execution of the instruction: outside of a
-    /// sum it is read where the sum has no terms, too.
-    fn is_written_before(&self, e: &Expr) -> bool {
-        let is_temporary = |n: &Name| self.data.temporary(n).is_some();
-        let writes = |i: &Instruction, n: &Name| {
-            (i.targets.iter().any(|t| t.array == *n) && i.predicate.is_none())
-                && i.within.iter().all(|iname| self.instruction.within.contains(iname))
+    /// Whether an expression has a value where a sum over these inames ends, the same as for each of
+    /// its terms, also where there are none: it reads no temporary, which may not have been written,
+    /// nothing that is written in the loops of the sum, no element by a subscript from data, which
+    /// may be valid only where there are terms, and divides by literals alone.
+    fn is_fixed(&self, e: &Expr, inames: &[&Name]) -> bool {
+        let is_given = |n: &Name| self.data.temporary(n).is_none();
+        let is_written_inside = |n: &Name| {
+            self.lookup.writers(n).iter().any(|w| {
+                let within = &self.data.instructions[*w].within;
+                within.iter().any(|n| self.lookup.base_of(n).iter().any(|n| inames.contains(&n)))
+            })
         };
-        let before = self.data.instructions.iter().take_while(|i| i.id != self.instruction.id);
-        let before: Vec<&Instruction> = before.collect();
-        let has_value = |n: &Name| before.iter().any(|i| writes(i, n));
-        !e.accesses().iter().any(|a| is_temporary(&a.array))
-            && e.names().iter().filter(|n| is_temporary(n)).all(has_value)
+        let accesses = e.accesses();
+        let mut is_total = true;
+        e.visit(&mut |e| {
+            if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, _, by) = e {
+                is_total &= matches!(**by, Expr::Int(by) if by != 0);
+            }
+        });
+        is_total
+            && accesses.iter().all(|a| a.index.iter().all(|s| s.to_aff().is_some()))
+            && e.names().iter().chain(accesses.iter().map(|a| &a.array)).all(|n| {
+                is_given(n)
+                    && !is_written_inside(n)
+                    && !self.lookup.base_of(n).iter().any(|n| inames.contains(&n))
+            })
     }
 
     /// A reduction with the factors that do not depend on it in front.
@@ -223,13 +235,7 @@ impl Collector<'_> {
             return None;
         }
         let own: Vec<&Name> = r.inames.iter().flat_map(|n| self.lookup.base_of(n)).collect();
-        let depends = |e: &Expr| {
-            let mut found = !e.reductions().is_empty() || !self.is_written_before(e);
-            for name in e.names() {
-                found |= self.lookup.base_of(&name).iter().any(|n| own.contains(&n));
-            }
-            found
-        };
+        let depends = |e: &Expr| !e.reductions().is_empty() || !self.is_fixed(e, &own);
         let (inner, mut outer): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(depends);
         let inner = product(inner)?;
         if outer.is_empty() || self.ring(&inner) != Some(dtype) {
@@ -300,19 +306,17 @@ impl CollectCommonFactors {
         data: &KernelData,
         instruction: &Instruction,
     ) -> Result<(Instruction, Vec<DType>), Diagnostic> {
-        let mut collector = Collector {
-            data,
-            instruction,
-            lookup: Lookup::new(data),
-            table: TypeTable::new(data),
-            changed: Vec::new(),
-        };
+        let mut collector =
+            Collector { data, lookup: Lookup::new(data), table: TypeTable::new(data), changed: Vec::new() };
         let wanted = instruction.targets.first().and_then(|t| data.array(&t.array)?.dtype.known());
         let value = collector.walk(&instruction.value, wanted);
         if collector.changed.is_empty() {
             return Err(self.refuse(
-                "no terms of one type have a factor in common, as they are written".into(),
-                "write the factor in the same way in each term",
+                "no terms of one type have a factor in common, as they are written, that has a value \
+                 outside of them"
+                    .into(),
+                "write the factor in the same way in each term; it may read arguments, by subscripts \
+                 that are functions of inames",
             ));
         }
         // Parts go by the numbers of reductions.

@@ -128,6 +128,18 @@ impl Sum {
     }
 }
 
+/// The value of sums and products of literals alone. Quotients depend on where their dividends wrap.
+fn literal_sum(e: &Expr) -> Option<i64> {
+    match e {
+        Expr::Int(value) => Some(*value),
+        Expr::Unary(UnaryOp::Neg, a) => literal_sum(a)?.checked_neg(),
+        Expr::Binary(BinaryOp::Add, a, b) => literal_sum(a)?.checked_add(literal_sum(b)?),
+        Expr::Binary(BinaryOp::Sub, a, b) => literal_sum(a)?.checked_sub(literal_sum(b)?),
+        Expr::Binary(BinaryOp::Mul, a, b) => literal_sum(a)?.checked_mul(literal_sum(b)?),
+        _ => None,
+    }
+}
+
 /// The most terms of a sum that is written out.
 const MOST: usize = 64;
 
@@ -152,9 +164,7 @@ impl Ring<'_> {
     /// An expression as a sum; `None` if factors or terms become too large or too many.
     fn sum(&mut self, e: &Expr) -> Option<Sum> {
         let is_own = self.simplifier.integer(e) == Some(self.dtype);
-        // Of literals alone: in functions of names, quotients cancel that wrap.
-        let is_literal = e.names().is_empty() && e.accesses().is_empty();
-        if let Some(literal) = e.to_aff().filter(|_| is_literal).and_then(|aff| aff.as_constant()) {
+        if let Some(literal) = literal_sum(e) {
             return Some(Sum::of(Vec::new(), literal));
         }
         let found = match e {
@@ -228,6 +238,8 @@ impl Ring<'_> {
             };
             written = Some(match (written, factor < 0) {
                 (None, false) => term,
+                // Unsigned numbers have no negative.
+                (None, true) if self.dtype.is_unsigned() => return None,
                 (None, true) => Expr::Unary(UnaryOp::Neg, term.into()),
                 (Some(before), false) => binary(BinaryOp::Add, before, term),
                 (Some(before), true) => binary(BinaryOp::Sub, before, term),
@@ -277,6 +289,8 @@ impl Simplifier<'_> {
         if let (true, Some(dtype)) = (is_sum, self.integer(e)) {
             let mut ring = Ring { simplifier: self, dtype, atoms: Vec::new(), quotients: BTreeMap::new() };
             let written = ring.sum(e).and_then(|sum| ring.written(&sum));
+            // What remains may be of a narrower type, in which it would wrap: `s*s + z - z`.
+            let written = written.filter(|written| self.known(written) == Some(dtype));
             return written.map_or(inside.clone(), |written| shorter(inside, written));
         }
         let next = exact(&inside).unwrap_or_else(|| inside.clone());

@@ -167,24 +167,31 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     Expr::Binary(op, a.into(), b.into())
 }
 
+/// Refuses strides that are set outside of an axis: they would have to grow.
+fn check_strides(array: &Array, padded: usize) -> Result<(), Diagnostic> {
+    let order = array.storage_order();
+    let mut outside = order.iter().take_while(|axis| **axis != padded);
+    match outside.find(|axis| array.axes[**axis].stride.is_some()) {
+        None => Ok(()),
+        Some(set) => {
+            let name = &array.name;
+            let why =
+                format!("the stride of axis {set} of `{name}` is set, and does not follow from its shape");
+            Err(Diagnostic::new("pad-axis", why)
+                .help("choose strides with `tag_array_axes`, as [stride:lda, N0]"))
+        }
+    }
+}
+
 /// The strides of an array whose axis `padded` has this length in storage; `None` for those that do
 /// not change.
 fn strides(array: &Array, padded: usize, length: &Expr) -> Result<Vec<Option<Expr>>, Diagnostic> {
     let order = array.storage_order();
-    let refuse = |why: String, help: &str| Err(Diagnostic::new("pad-axis", why).help(help));
     let place = order.iter().position(|axis| *axis == padded).unwrap_or(0);
-    let name = &array.name;
     if place == 0 {
-        return refuse(
-            format!("no axis of `{name}` lies outside of axis {padded}, so that no stride would grow"),
-            "pad an axis that is denser in storage",
-        );
-    }
-    if let Some(set) = order[..place].iter().find(|axis| array.axes[**axis].stride.is_some()) {
-        return refuse(
-            format!("the stride of axis {set} of `{name}` is set, and does not follow from its shape"),
-            "choose strides with `tag_array_axes`, as [stride:lda, N0]",
-        );
+        let name = &array.name;
+        let why = format!("no axis of `{name}` lies outside of axis {padded}, so that no stride would grow");
+        return Err(Diagnostic::new("pad-axis", why).help("pad an axis that is denser in storage"));
     }
     let mut found = vec![None; array.axes.len()];
     // The elements between neighbours on the axis at hand.
@@ -243,6 +250,7 @@ impl Transform for PadArrayAxis {
                 pad(number(by.saturating_add((multiple - short) % multiple), "the padding")?)
             }
             None => {
+                check_strides(array, axis)?;
                 let padded = rounded_up(length, by.into(), multiple.into())?;
                 let is_own = kernel.temporary(&self.array).is_some();
                 let strides = if is_own { Vec::new() } else { strides(array, axis, &padded)? };
