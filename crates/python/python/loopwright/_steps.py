@@ -1651,8 +1651,8 @@ class Steps:
         terms and its factor is infinite: the step takes them with `rounding=any` only.
 
         A factor is read where the sum ends rather than for each term, and also where the sum has no
-        terms. In between the declared kernel writes nothing; a factor that reads a temporary array, or
-        a scalar that no earlier instruction has always written, stays in the sum. If steps came before,
+        terms. One that reads a temporary, what the loops of the sum write, or an element by a
+        subscript from data, or that divides by what may be 0, stays in the sum. If steps came before,
         the transformed kernel is judged against the new declared one.
 
         In text: `collect_common_factors(id)` with the option `rounding=any`.

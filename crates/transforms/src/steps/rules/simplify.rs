@@ -1,6 +1,9 @@
 //! Writes expressions shorter, with the same values.
 
-use std::collections::BTreeMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+};
 
 use loopwright_kernel_ir::{
     BinaryOp, DType, Diagnostic, Expr, Float, KernelData, LoopKernel, Name, Type, TypeTable, UnaryOp,
@@ -150,6 +153,8 @@ struct Ring<'s> {
     atoms: Vec<Expr>,
     /// The quotients among the atoms: the dividend as a sum and as an expression, and the divisor.
     quotients: BTreeMap<usize, (Sum, Expr, i64)>,
+    /// What has been read already: a remainder reads its dividend twice.
+    sums: HashMap<Expr, Option<Sum>>,
 }
 
 impl Ring<'_> {
@@ -163,6 +168,15 @@ impl Ring<'_> {
 
     /// An expression as a sum; `None` if factors or terms become too large or too many.
     fn sum(&mut self, e: &Expr) -> Option<Sum> {
+        if let Some(known) = self.sums.get(e) {
+            return known.clone();
+        }
+        let found = self.read(e);
+        self.sums.insert(e.clone(), found.clone());
+        found
+    }
+
+    fn read(&mut self, e: &Expr) -> Option<Sum> {
         let is_own = self.simplifier.integer(e) == Some(self.dtype);
         if let Some(literal) = literal_sum(e) {
             return Some(Sum::of(Vec::new(), literal));
@@ -254,10 +268,12 @@ impl Ring<'_> {
 
 struct Simplifier<'k> {
     table: TypeTable<'k>,
+    /// What has been simplified already: sums and their parts ask for the same.
+    known: RefCell<HashMap<Expr, Expr>>,
 }
 
 impl Simplifier<'_> {
-    fn known(&self, e: &Expr) -> Option<DType> {
+    fn type_of(&self, e: &Expr) -> Option<DType> {
         match self.table.type_of(e).ok()? {
             ValueType::Of(Type::Known(t)) => Some(t),
             _ => None,
@@ -266,7 +282,7 @@ impl Simplifier<'_> {
 
     /// The type of an integer that wraps in it or in a wider one, as its place wants.
     fn integer(&self, e: &Expr) -> Option<DType> {
-        self.known(e).filter(|t| t.is_integer() && t.bytes() >= 4)
+        self.type_of(e).filter(|t| t.is_integer() && t.bytes() >= 4)
     }
 
     /// The expression with its parts simplified.
@@ -281,16 +297,31 @@ impl Simplifier<'_> {
     }
 
     fn walk(&self, e: &Expr) -> Expr {
+        if let Some(known) = self.known.borrow().get(e) {
+            return known.clone();
+        }
+        let found = self.simplified(e);
+        self.known.borrow_mut().insert(e.clone(), found.clone());
+        found
+    }
+
+    fn simplified(&self, e: &Expr) -> Expr {
         let is_sum = matches!(
             e,
             Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..) | Expr::Unary(UnaryOp::Neg, _)
         );
         let inside = self.children(e);
         if let (true, Some(dtype)) = (is_sum, self.integer(e)) {
-            let mut ring = Ring { simplifier: self, dtype, atoms: Vec::new(), quotients: BTreeMap::new() };
+            let mut ring = Ring {
+                simplifier: self,
+                dtype,
+                atoms: Vec::new(),
+                quotients: BTreeMap::new(),
+                sums: HashMap::new(),
+            };
             let written = ring.sum(e).and_then(|sum| ring.written(&sum));
             // What remains may be of a narrower type, in which it would wrap: `s*s + z - z`.
-            let written = written.filter(|written| self.known(written) == Some(dtype));
+            let written = written.filter(|written| self.type_of(written) == Some(dtype));
             return written.map_or(inside.clone(), |written| shorter(inside, written));
         }
         let next = exact(&inside).unwrap_or_else(|| inside.clone());
@@ -347,7 +378,7 @@ fn is_exact_in_every_type(value: f64) -> bool {
 impl Simplify {
     fn change(&self, data: &mut KernelData) {
         let before = data.clone();
-        let simplifier = Simplifier { table: TypeTable::new(&before) };
+        let simplifier = Simplifier { table: TypeTable::new(&before), known: RefCell::default() };
         for i in &mut data.instructions {
             if i.role.declared().is_none_or(|id| !self.instructions.contains(id)) {
                 continue;
