@@ -103,7 +103,7 @@ fn texts_are_compiled_for_their_number_of_lanes_alone() {
             "#if defined(__AMDGCN_WAVEFRONT_SIZE__) && __AMDGCN_WAVEFRONT_SIZE__ != {lanes}\n\
              #error \"this text is for warps of {lanes} threads\"\n#endif\n"
         );
-        let exchanging = text("block_per_segment", target.clone());
+        let exchanging = text("block_per_segment", target);
         assert!(exchanging.contains(&check), "{exchanging}");
         let alone = text("thread_per_segment", target);
         assert!(!alone.contains("#error"), "{alone}");
