@@ -214,7 +214,7 @@ fn of_two_writes_in_one_iteration_the_later_one_is_seen() {
     let read = only(3, Aff::constant(1), 2);
     for writes in [[all.clone(), only(2, Aff::constant(1), 1)], [only(2, Aff::constant(1), 1), all]] {
         let later = usize::from(writes[1].dims.len() == 1 && writes[1].time[1] == Aff::constant(1));
-        let found = match flow(&[read.clone()], &writes) {
+        let found = match flow(std::slice::from_ref(&read), &writes) {
             Ok(mut found) => found.remove(0),
             // That isl is wrong may be noticed.
             Err(Error::Isl(_)) => continue,

@@ -1,6 +1,6 @@
 //! Whether two forms are equal wherever a statement runs, and forms as text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
@@ -63,6 +63,41 @@ impl Walk<'_, '_, '_> {
         Ok(true)
     }
 
+    /// Sums of the same products, factor by factor.
+    fn same_terms(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
+        let (Node::Sum(t, first), Node::Sum(u, second)) =
+            (self.forms.node(a).clone(), self.forms.node(b).clone())
+        else {
+            return Ok(false);
+        };
+        if t != u {
+            return Ok(false);
+        }
+        let mut factors: Vec<Form> = Vec::new();
+        let mut left: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
+        for (terms, sign) in [(first, 1), (second, -1)] {
+            for (product, times) in terms {
+                let mut numbers = Vec::with_capacity(product.len());
+                for form in product {
+                    let mut number = None;
+                    for (k, other) in factors.clone().into_iter().enumerate() {
+                        if self.same(other, form, scope)? {
+                            number = Some(k);
+                            break;
+                        }
+                    }
+                    numbers.push(number.unwrap_or_else(|| {
+                        factors.push(form);
+                        factors.len() - 1
+                    }));
+                }
+                numbers.sort_unstable();
+                *left.entry(numbers).or_default() += sign * i128::from(times);
+            }
+        }
+        Ok(left.values().all(|times| *times == 0))
+    }
+
     /// Integers that are functions of names, and of the same other things.
     fn same_integer(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         let mut others: Vec<Form> = Vec::new();
@@ -111,7 +146,9 @@ impl Walk<'_, '_, '_> {
             let name = |f: Form| names.iter().find(|(atom, _)| *atom == f).map(|(_, name)| name.clone());
             Ok(walk.forms.to_aff(form, &mut |f| name(f)))
         };
-        let (Some(a), Some(b)) = (function(self, a)?, function(self, b)?) else { return Ok(false) };
+        let (Some(a), Some(b)) = (function(self, a)?, function(self, b)?) else {
+            return self.same_terms(a, b, scope);
+        };
         if a == b {
             return Ok(true);
         }
