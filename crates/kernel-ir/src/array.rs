@@ -90,6 +90,17 @@ impl Array {
         }
         if self.order.len() == self.axes.len() { self.order.clone() } else { (0..self.axes.len()).collect() }
     }
+
+    /// The array without an axis, which it has to have; the others keep their order in storage.
+    pub fn without_axis(mut self, axis: usize) -> Self {
+        self.axes.remove(axis);
+        self.order.retain(|k| *k != axis);
+        self.order.iter_mut().filter(|k| **k > axis).for_each(|k| *k -= 1);
+        if self.order.is_sorted() {
+            self.order.clear();
+        }
+        self
+    }
 }
 
 /// A scalar argument.

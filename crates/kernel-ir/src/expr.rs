@@ -230,6 +230,13 @@ impl Expr {
         self.each_child(&mut |child| child.visit(f));
     }
 
+    /// The number of expressions inside, and itself.
+    pub fn size(&self) -> usize {
+        let mut count = 0;
+        self.visit(&mut |_| count += 1);
+        count
+    }
+
     /// The expression with names replaced, all at once. Inames of reductions are not replaced.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Expr>) -> Expr {
         match self {

@@ -99,16 +99,7 @@ impl LoopKernel {
         }
         let piece = |name: &Name| match is_number {
             true => Arg::Scalar(Scalar { name: name.clone(), dtype: old.dtype.clone() }),
-            false => {
-                let mut piece = Array { name: name.clone(), ..old.clone() };
-                piece.axes.remove(axis);
-                let order = old.order.iter().filter(|k| **k != axis);
-                piece.order = order.map(|k| if *k > axis { k - 1 } else { *k }).collect();
-                if piece.order.iter().enumerate().all(|(k, axis)| k == *axis) {
-                    piece.order.clear();
-                }
-                Arg::Array(piece)
-            }
+            false => Arg::Array(Array { name: name.clone(), ..old.clone() }.without_axis(axis)),
         };
         replace_argument(&mut data, array, names.iter().map(piece).collect());
         let ranges = |fact: Fact| match fact {

@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
             return self.integer(&Expr::from_aff(&spoken), env);
         }
         // What cancels is not written: `(j // 10)*10 + j % 10` is `j`.
-        if let Some(simpler) = e.to_aff().map(|aff| Expr::from_aff(&aff)).filter(|s| size(s) < size(e)) {
+        if let Some(simpler) = e.to_aff().map(|aff| Expr::from_aff(&aff)).filter(|s| s.size() < e.size()) {
             return self.integer(&simpler, env);
         }
         self.integer(e, env)
@@ -180,7 +180,8 @@ impl Emitter<'_, '_> {
 
     /// The quotient and the remainder of an index, if they can be read off its terms: those of
     /// `32*i_outer + i_inner` by 32 are `i_outer` and `i_inner`, where `i_inner` is known to be a
-    /// remainder. A remainder of what is less than the divisor is written as such: `k % 2` of two slots.
+    /// remainder. A remainder of what is less than the divisor is written as such: `k % 2` of two
+    /// slots.
     fn by_digits(&mut self, a: &Typed, divisor: i64, env: &Env) -> Result<Option<(Aff, Aff)>, Diagnostic> {
         let Some(aff) = integer_form(a, Context::Index) else { return Ok(None) };
         let Ok(canonical) = self.analysis.canonical(&aff) else { return Ok(None) };
@@ -478,13 +479,6 @@ fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
         }
         _ => None,
     }
-}
-
-/// The number of nodes of an expression.
-fn size(e: &Expr) -> usize {
-    let mut count = 0;
-    e.visit(&mut |_| count += 1);
-    count
 }
 
 fn is_name(e: &Typed) -> bool {

@@ -73,6 +73,14 @@ pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Di
     Ok(())
 }
 
+/// Refuses the first id that no instruction has.
+pub(crate) fn require_instructions(data: &KernelData, ids: &[Name]) -> Result<(), Diagnostic> {
+    match ids.iter().find(|id| data.instruction(id).is_none()) {
+        Some(id) => Err(unknown_instruction(data, id)),
+        None => Ok(()),
+    }
+}
+
 /// The refusal of an instruction's id that does not exist.
 pub(crate) fn unknown_instruction(data: &KernelData, id: &str) -> Diagnostic {
     let d = Diagnostic::new("unknown-instruction", format!("the kernel has no instruction `{id}`"));

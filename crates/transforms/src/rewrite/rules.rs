@@ -9,6 +9,7 @@ use loopwright_kernel_ir::{
     DType, Diagnostic, Diagnostics, Expr, KernelData, LoopKernel, Name, Rule, Type, TypeTable, TypedKind,
     ValueType,
 };
+use loopwright_legality::judge;
 
 /// All uses of a rule in the kernel's expressions: the instruction, and the arguments.
 pub(crate) fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, Vec<Expr>)> {
@@ -54,6 +55,22 @@ pub(crate) fn redeclare(
     let mut data = changed(kernel)?;
     data.declared = Some(declared);
     checked(data)
+}
+
+/// The kernel, if steps have not changed it from its declared form, or it is judged to do the same.
+pub(crate) fn does_what_is_declared(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    match kernel.declared.is_some().then(|| judge(kernel.declared(), &kernel)).and_then(|v| v.refusal()) {
+        Some(refusal) => Err(refusal),
+        None => Ok(kernel),
+    }
+}
+
+/// Whether two expressions have the same reductions in the same order: parts go by their numbers.
+pub(crate) fn has_same_reductions(a: &Expr, b: &Expr) -> bool {
+    let loops = |e: &Expr| -> Vec<(Name, Vec<Name>)> {
+        e.reductions().iter().map(|r| (r.op.clone(), r.inames.clone())).collect()
+    };
+    loops(a) == loops(b)
 }
 
 /// Whether the type of an expression of a floating-point type does not depend on its place. Values

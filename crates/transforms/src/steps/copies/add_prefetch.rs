@@ -9,8 +9,8 @@ use crate::{
     rewrite::{
         add_instruction, buffered, fetch_names,
         footprint::{self, Span},
-        fresh, map_expressions, onto, replace_accesses, require_array, require_fresh, require_iname, site,
-        spread, unknown_instruction,
+        fresh, map_expressions, onto, replace_accesses, require_array, require_fresh, require_iname,
+        require_instructions, site, spread,
     },
 };
 
@@ -330,9 +330,7 @@ impl AddPrefetch {
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
         }
-        if let Some(id) = self.readers.iter().find(|id| kernel.instruction(id).is_none()) {
-            return Err(unknown_instruction(kernel, id));
-        }
+        require_instructions(kernel, &self.readers)?;
         self.check_accesses(kernel)?;
         if self.space == AddressSpace::Global {
             return Err(Diagnostic::new(

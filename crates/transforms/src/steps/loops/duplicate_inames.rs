@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tree};
 
 use crate::{
     Transform, names,
-    rewrite::{give_own_inames, path_to, require_fresh, require_iname, unknown_instruction},
+    rewrite::{give_own_inames, path_to, require_fresh, require_iname, require_instructions},
 };
 
 step! {
@@ -215,9 +215,7 @@ impl DuplicateInames {
 
 impl Transform for DuplicateInames {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        if let Some(id) = self.instructions.iter().find(|id| kernel.instruction(id).is_none()) {
-            return Err(unknown_instruction(kernel, id));
-        }
+        require_instructions(kernel, &self.instructions)?;
         if !self.new.is_empty() && self.new.len() != self.inames.len() {
             return Err(Diagnostic::new(
                 "step-arguments",

@@ -4,16 +4,15 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Array, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel,
     Name, Part, PartRef, Role, Tree, Type, TypeTable, Typed, TypedKind, UnaryOp, ValueType,
 };
-use loopwright_legality::{Judgement, judge};
+use loopwright_legality::Judgement;
 
 use crate::{
     Transform,
     rewrite::{
         extent::last_part,
-        fresh, require_fresh,
-        rules::redeclare,
+        fresh, require_fresh, require_instructions,
+        rules::{does_what_is_declared, redeclare},
         tree::{path_of, replace_leaf},
-        unknown_instruction,
     },
 };
 
@@ -124,12 +123,6 @@ fn replaced(e: &Expr, value: &Expr, by: &Expr) -> Expr {
     }
 }
 
-fn size(e: &Expr) -> usize {
-    let mut count = 0;
-    e.visit(&mut |_| count += 1);
-    count
-}
-
 impl AssignCommonSubexpressions {
     fn refuse(&self, why: String, help: &str) -> Diagnostic {
         Diagnostic::new("common-subexpressions", format!("nothing is computed once: {why}")).help(help)
@@ -194,7 +187,7 @@ impl AssignCommonSubexpressions {
             let users: Vec<Name> =
                 users.into_iter().filter(|id| computes(data, id, &value, dtype) == Some(true)).collect();
             let users = unchanged(data, &value, &users);
-            let larger = best.as_ref().is_none_or(|b| size(&value) > size(&b.value));
+            let larger = best.as_ref().is_none_or(|b| value.size() > b.value.size());
             if users.len() >= 2 && larger {
                 best = Some(Common { dtype, value, users });
             }
@@ -304,12 +297,7 @@ fn unchanged(data: &KernelData, value: &Expr, users: &[Name]) -> Vec<Name> {
 
 impl Transform for AssignCommonSubexpressions {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let declared = kernel.declared();
-        for id in &self.instructions {
-            if declared.instruction(id).is_none() {
-                return Err(unknown_instruction(declared, id));
-            }
-        }
+        require_instructions(kernel.declared(), &self.instructions)?;
         if let Some(name) = &self.name {
             require_fresh(kernel, name, "name")?;
         }
@@ -356,12 +344,7 @@ impl Transform for AssignCommonSubexpressions {
             let why = "no operation occurs twice in what the instructions always compute".into();
             return Err(self.refuse(why, "operations are compared as they are written"));
         }
-        if after.declared.is_some()
-            && let Some(refusal) = judge(after.declared(), &after).refusal()
-        {
-            return Err(refusal);
-        }
-        Ok(after)
+        does_what_is_declared(after)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

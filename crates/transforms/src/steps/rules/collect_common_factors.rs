@@ -6,12 +6,15 @@ use loopwright_kernel_ir::{
     BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Reduce, Type,
     TypeTable, UnaryOp, ValueType,
 };
-use loopwright_legality::{Judgement, judge};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    rewrite::{rules::redeclare, unknown_instruction},
+    rewrite::{
+        rules::{does_what_is_declared, has_same_reductions, redeclare},
+        unknown_instruction,
+    },
 };
 
 /// Whether a step may change how results are rounded.
@@ -319,12 +322,8 @@ impl CollectCommonFactors {
                  that are functions of inames",
             ));
         }
-        // Parts go by the numbers of reductions.
-        let loops = |e: &Expr| -> Vec<(Name, Vec<Name>)> {
-            e.reductions().iter().map(|r| (r.op.clone(), r.inames.clone())).collect()
-        };
         let is_decided = instruction.scan.is_some() || instruction.atom.is_some() || instruction.atomic;
-        if is_decided || loops(&instruction.value) != loops(&value) {
+        if is_decided || !has_same_reductions(&instruction.value, &value) {
             return Err(self.refuse(
                 "its sums would come in another order, or a step has decided how one runs".into(),
                 "apply the step earlier, or write the sums in the order in which they share a factor",
@@ -356,12 +355,7 @@ impl Transform for CollectCommonFactors {
             data.instructions = all;
             Ok(())
         })?;
-        if after.declared.is_some()
-            && let Some(refusal) = judge(after.declared(), &after).refusal()
-        {
-            return Err(refusal);
-        }
-        Ok(after)
+        does_what_is_declared(after)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

@@ -9,13 +9,13 @@ use loopwright_kernel_ir::{
     BinaryOp, DType, Diagnostic, Expr, Float, KernelData, LoopKernel, Name, Type, TypeTable, UnaryOp,
     ValueType,
 };
-use loopwright_legality::{Judgement, judge};
+use loopwright_legality::Judgement;
 
 use crate::{
     Transform,
     rewrite::{
-        rules::{is_of_its_own_type, redeclare},
-        unknown_instruction,
+        require_instructions,
+        rules::{does_what_is_declared, has_same_reductions, is_of_its_own_type, redeclare},
     },
 };
 
@@ -81,15 +81,9 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     Expr::Binary(op, a.into(), b.into())
 }
 
-fn size(e: &Expr) -> usize {
-    let mut count = 0;
-    e.visit(&mut |_| count += 1);
-    count
-}
-
 /// The shorter one, the first if they are alike.
 fn shorter(a: Expr, b: Expr) -> Expr {
-    if size(&b) < size(&a) { b } else { a }
+    if b.size() < a.size() { b } else { a }
 }
 
 /// A sum of products of atoms, by their numbers, each with a factor.
@@ -229,7 +223,7 @@ impl Ring<'_> {
                 .plus(&Sum::of(vec![quotient], divisor), times)?
                 .plus(&Sum::of(vec![remainder], times), 1)?;
             let shorter = self.plain(&next)?;
-            if size(&shorter) < size(&plain) {
+            if shorter.size() < plain.size() {
                 return self.written(&next);
             }
         }
@@ -383,12 +377,8 @@ impl Simplify {
             if i.role.declared().is_none_or(|id| !self.instructions.contains(id)) {
                 continue;
             }
-            // Parts go by the numbers of reductions.
-            let loops = |e: &Expr| -> Vec<(Name, Vec<Name>)> {
-                e.reductions().iter().map(|r| (r.op.clone(), r.inames.clone())).collect()
-            };
             let value = simplifier.walk(&i.value);
-            if loops(&value) == loops(&i.value) {
+            if has_same_reductions(&value, &i.value) {
                 i.value = value;
             }
             i.predicate = i.predicate.as_ref().map(|p| simplifier.walk(p));
@@ -407,11 +397,7 @@ impl Simplify {
 impl Transform for Simplify {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let declared = kernel.declared();
-        for id in &self.instructions {
-            if declared.instruction(id).is_none() {
-                return Err(unknown_instruction(declared, id));
-            }
-        }
+        require_instructions(declared, &self.instructions)?;
         let mut new = (**declared).clone();
         self.change(&mut new);
         if new == **declared {
@@ -425,12 +411,7 @@ impl Transform for Simplify {
             self.change(data);
             Ok(())
         })?;
-        if after.declared.is_some()
-            && let Some(refusal) = judge(after.declared(), &after).refusal()
-        {
-            return Err(refusal);
-        }
-        Ok(after)
+        does_what_is_declared(after)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

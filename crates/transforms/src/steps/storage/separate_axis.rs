@@ -155,15 +155,10 @@ impl SeparateAxis {
 
 /// The array without an axis.
 fn without(array: &Array, axis: usize, name: &Name) -> Array {
-    let mut piece = Array { name: name.clone(), layout: ArrayLayout::default(), ..array.clone() };
-    piece.axes.remove(axis);
+    let piece = Array { name: name.clone(), layout: ArrayLayout::default(), ..array.clone() };
+    let mut piece = piece.without_axis(axis);
     for axis in &mut piece.axes {
         axis.stride = None;
-    }
-    let order = array.order.iter().filter(|k| **k != axis);
-    piece.order = order.map(|k| if *k > axis { k - 1 } else { *k }).collect();
-    if piece.order.iter().enumerate().all(|(k, axis)| k == *axis) {
-        piece.order.clear();
     }
     piece
 }
