@@ -428,6 +428,43 @@ fn an_interrupted_search_says_how_to_go_on() {
     }
 }
 
+/// The interrupt may come while NVRTC is being loaded: its destructors then wait for the loader, or
+/// crash. A library whose destructor aborts stands for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_runs_no_destructors_of_libraries() {
+    use std::io::{BufRead, Read};
+
+    let folder = Folder::new("destructor");
+    let source = folder.file(
+        "abort.c",
+        "#include <stdlib.h>\n__attribute__((destructor)) static void end(void) { abort(); }\n",
+    );
+    let library = folder.path("abort.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source]).status().unwrap();
+    assert!(made.success());
+    let space =
+        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32]\n");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(["tune", &kernel, &pipeline, &space, "--device", "emulator"])
+        .args(["--set", "nseg=4096", "--set", "len=512"])
+        .env("LD_PRELOAD", &library)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut text = String::new();
+    errors.read_line(&mut text).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    errors.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.contains("interrupted"), "{text}");
+}
+
 #[test]
 fn that_no_point_is_legal_is_said_once() {
     let folder = Folder::new("none");

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::ProgressBar;
 use loopwright::tuner::Progress;
+use signal_hook::{consts::SIGINT, iterator::Signals, low_level::exit};
 
 use crate::{report, tune};
 
@@ -19,19 +20,23 @@ impl State {
     }
 }
 
-/// The status of a process that ended by an interrupt, as shells report it.
-const INTERRUPTED: i32 = 130;
-
 /// Lets an interrupt end the process with a note about the search. Where no handler can be set, it
 /// ends without one.
+///
+/// The process ends at once, with the status by which shells report an interrupt. Nothing that is
+/// registered for the end of a process runs: the destructors of a library that the main thread is
+/// just loading or calling, such as NVRTC, would wait for a lock that it holds, or crash.
 pub fn tell(bar: &ProgressBar, log: Option<&Path>) -> State {
     let state = State(Arc::new(Mutex::new(None)));
+    let Ok(mut interrupts) = Signals::new([SIGINT]) else { return state };
     let (shown, bar, log) = (state.clone(), bar.clone(), log.map(Path::to_path_buf));
-    let _ = ctrlc::set_handler(move || {
-        bar.finish_and_clear();
-        let progress = shown.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        report::note(&text(progress.as_ref(), log.as_deref()));
-        std::process::exit(INTERRUPTED);
+    std::thread::spawn(move || {
+        if let Some(signal) = interrupts.forever().next() {
+            bar.finish_and_clear();
+            let progress = shown.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            report::note(&text(progress.as_ref(), log.as_deref()));
+            exit(128 + signal);
+        }
     });
     state
 }
