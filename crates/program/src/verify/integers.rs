@@ -118,7 +118,7 @@ fn contains(wide: DType, narrow: DType) -> bool {
 }
 
 /// The least and the greatest value of an integer type, as far as 64 signed bits have them.
-fn limits(dtype: DType) -> (i64, i64) {
+pub(super) fn limits(dtype: DType) -> (i64, i64) {
     match dtype {
         DType::Bool => (0, 1),
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),

@@ -141,12 +141,15 @@ impl<'k> Walk<'_, 'k, '_> {
             let aff = self.forms.to_aff(whole, &mut |_| None);
             let natural = match (scope, aff) {
                 (Some(scope), Some(aff)) => {
+                    let typed = match greatest {
+                        Some(_) => self.spec.typed(&aff)?,
+                        None => Vec::new(),
+                    };
                     let system = self.system(scope)?;
                     let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
                     if let Some(greatest) = greatest {
                         let fits = Constraint::le(&aff, &Aff::constant(greatest));
-                        let system = self.system(scope)?;
-                        natural = natural.and_then(|n| Ok(n && system.implies(&fits?)?));
+                        natural = natural.and_then(|n| Ok(n && system.with(&typed)?.implies(&fits?)?));
                     }
                     natural.map_err(Diagnostic::from)?
                 }

@@ -17,7 +17,10 @@ use loopwright_poly::Table;
 pub(in crate::verify) use text::Text;
 
 use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
-use crate::{Program, verify::reading::declared_of};
+use crate::{
+    Program,
+    verify::{integers::limits, reading::declared_of},
+};
 
 /// When each place has been written, in order. Times count what the text writes.
 pub(super) type Versions = Table<Place, Vec<Version>>;
@@ -118,6 +121,20 @@ impl<'k> Spec<'k> {
                 .scalar(name)
                 .and_then(|s| s.dtype.known())
                 .is_some_and(|own| own == dtype || own == DType::I32 && dtype == DType::I64)
+    }
+
+    /// The ranges of the scalar arguments in a function whose types are narrower than 64 bits.
+    pub fn typed(&self, aff: &Aff) -> Result<Vec<Constraint>, Diagnostic> {
+        let mut rows = Vec::new();
+        for name in aff.names() {
+            let dtype = self.lookup.scalar(&name).and_then(|s| s.dtype.known());
+            if let Some(dtype) = dtype.filter(|t| t.is_integer() && t.bytes() < 8) {
+                let (least, greatest) = limits(dtype);
+                rows.push(Constraint::le(&Aff::constant(least), &Aff::var(&name))?);
+                rows.push(Constraint::le(&Aff::var(&name), &Aff::constant(greatest))?);
+            }
+        }
+        Ok(rows)
     }
 
     /// What is declared of a scalar that is read from an array, and written nowhere else.
