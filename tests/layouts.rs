@@ -204,7 +204,7 @@ fn vectors_that_a_layout_takes_apart_are_refused() {
 fn rows_of_arguments_that_are_padded_to_a_multiple() {
     let declared = LoopKernel::parse(
         "kernel turn(x: f32[n, m], y: f32[n, m], n: i32, m: i32)
-         assume 1 <= n and 1 <= m
+         assume 0 <= n and 0 <= m
          domain { [i, j] : 0 <= i < n and 0 <= j < m }
          y[i, m - 1 - j] = x[i, j]",
     )
@@ -227,4 +227,14 @@ fn rows_of_arguments_that_are_padded_to_a_multiple() {
         .array("y", Buffer::from_slice(&[-2.0f32; 21]));
     run(&program, &mut arguments, &Options::default()).unwrap_or_else(|f| panic!("{f}"));
     assert_eq!(arguments.buffer(&Name::new("y")), Some(&Buffer::from_slice(&expected)));
+    // Without rows, or with empty ones, there are no elements.
+    for (n, m) in [(0, 5), (3, 0)] {
+        let none = Buffer::from_slice::<f32>(&[]);
+        let mut arguments = Arguments::new()
+            .scalar("n", Number::I32(n))
+            .scalar("m", Number::I32(m))
+            .array("x", none.clone())
+            .array("y", none);
+        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|f| panic!("{n} {m}: {f}"));
+    }
 }
