@@ -60,7 +60,13 @@ pub(crate) fn redeclare(
 /// The kernel, if steps have not changed it from its declared form, or it is judged to do the same.
 pub(crate) fn does_what_is_declared(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
     match kernel.declared.is_some().then(|| judge(kernel.declared(), &kernel)).and_then(|v| v.refusal()) {
-        Some(refusal) => Err(refusal),
+        Some(refusal) => {
+            let help = refusal.help.iter().cloned().chain([
+                "applied before the other steps, this one has only expressions to compare".to_owned(),
+            ]);
+            let help = help.collect::<Vec<_>>().join("; ");
+            Err(refusal.help(help))
+        }
         None => Ok(kernel),
     }
 }

@@ -341,8 +341,11 @@ impl Transform for AssignCommonSubexpressions {
             made.push(id);
         }
         if after == *kernel {
-            let why = "no operation occurs twice in what the instructions always compute".into();
-            return Err(self.refuse(why, "operations are compared as they are written"));
+            let why = "no subexpression can be computed once for several uses".into();
+            let help = "a subexpression is to occur twice as it is written, in one type of integers, f32 or \
+                        f64 that its place leaves as it is, where it is always computed, and without \
+                        writes between to what it reads";
+            return Err(self.refuse(why, help));
         }
         does_what_is_declared(after)
     }

@@ -315,11 +315,10 @@ impl CollectCommonFactors {
         let value = collector.walk(&instruction.value, wanted);
         if collector.changed.is_empty() {
             return Err(self.refuse(
-                "no terms of one type have a factor in common, as they are written, that has a value \
-                 outside of them"
-                    .into(),
-                "write the factor in the same way in each term; it may read arguments, by subscripts \
-                 that are functions of inames",
+                "no sum in it has a factor in common that can be computed outside of its terms".into(),
+                "the terms are to have the type of the sum, which its place leaves as it is, and the \
+                 factor written in the same way; it may read arguments, by subscripts that are functions \
+                 of inames",
             ));
         }
         let is_decided = instruction.scan.is_some() || instruction.atom.is_some() || instruction.atomic;
