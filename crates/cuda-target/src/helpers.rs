@@ -96,6 +96,7 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let head = |parameters: &str| format!("__device__ __forceinline__ {t} {name}({parameters}) {{");
     let two = format!("const {t} a, const {t} b");
     let lines: Vec<String> = match name {
+        "atomic_min" | "atomic_max" => return exchanged(name, dtype),
         "floor_div" => vec![
             "// The quotient rounded towards minus infinity. The least value by -1 wraps.".into(),
             head(&two),
@@ -150,6 +151,36 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
         _ => conversion(name, dtype),
     };
     lines.into_iter().chain(["}".to_string()]).collect()
+}
+
+/// The definition of an atomic minimum or maximum of floating-point numbers.
+fn exchanged(name: &str, dtype: DType) -> Vec<String> {
+    let wide = dtype == DType::F64;
+    let (t, bits) = if wide { ("double", "unsigned long long") } else { ("float", "unsigned int") };
+    let function = match (name, wide) {
+        ("atomic_min", false) => "fminf",
+        ("atomic_min", true) => "fmin",
+        (_, false) => "fmaxf",
+        (_, true) => "fmax",
+    };
+    let next = match wide {
+        true => format!("__double_as_longlong({function}(__longlong_as_double(expected), value))"),
+        false => format!("__float_as_uint({function}(__uint_as_float(expected), value))"),
+    };
+    let text = format!(
+        r#"// Exchanges the bits until no other thread's update has come between.
+__device__ __forceinline__ void {name}({t} *const at, const {t} value) {{
+    {bits} *const element = reinterpret_cast<{bits} *>(at);
+    {bits} held = *static_cast<volatile {bits} *>(element), expected;
+    do {{
+        expected = held;
+        const {bits} next = {next};
+        if (next == expected) return;
+        held = atomicCAS(element, expected, next);
+    }} while (held != expected);
+}}"#
+    );
+    text.lines().map(String::from).collect()
 }
 
 /// The definition of a conversion from float or double to an integer.

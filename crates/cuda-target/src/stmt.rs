@@ -256,7 +256,8 @@ impl Context<'_> {
         format!("{target} = {};", self.converted(value))
     }
 
-    /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction.
+    /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction. There
+    /// is no such function for minima and maxima of floating-point numbers.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
         if !atomic.takes(dtype) || matches!(to.memory, Memory::Private(_)) {
@@ -266,6 +267,8 @@ impl Context<'_> {
             );
         }
         let function = match atomic {
+            Atomic::Min if dtype.is_float() => self.needs.helper("atomic_min", dtype),
+            Atomic::Max if dtype.is_float() => self.needs.helper("atomic_max", dtype),
             Atomic::Add => "atomicAdd",
             Atomic::Min => "atomicMin",
             Atomic::Max => "atomicMax",

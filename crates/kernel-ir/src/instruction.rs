@@ -20,16 +20,12 @@ pub struct Access {
 }
 
 /// The supported atomic updates, in words.
-pub const UPDATES: &str = "supported are sums of i32, u32, i64, u64, f32 and f64, and minima and \
-                           maxima of those integers";
+pub const UPDATES: &str = "supported are sums, minima and maxima of i32, u32, i64, u64, f32 and f64";
 
 /// Whether elements of this type support atomic updates by this operator; see [`UPDATES`].
 pub fn has_update(operator: &str, dtype: DType) -> bool {
-    match dtype {
-        DType::I32 | DType::U32 | DType::I64 | DType::U64 => ["sum", "min", "max"].contains(&operator),
-        DType::F32 | DType::F64 => operator == "sum",
-        _ => false,
-    }
+    let update = [UpdateOp::Sum, UpdateOp::Min, UpdateOp::Max].into_iter().find(|u| u.name() == operator);
+    update.is_some_and(|update| update.takes(dtype))
 }
 
 /// How an instruction relates to the declared kernel.

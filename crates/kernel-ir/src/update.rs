@@ -52,12 +52,12 @@ impl UpdateOp {
         }
     }
 
-    /// Whether elements of this type have the update: sums of `i32`, `u32`, `i64`, `u64`, `f32` and
-    /// `f64`, everything else of those integers.
+    /// Whether elements of this type have the update: all of them have sums, minima and maxima of
+    /// `i32`, `u32`, `i64`, `u64`, `f32` and `f64`, and operations on bits of those integers.
     pub fn takes(self, dtype: DType) -> bool {
         match dtype {
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-            DType::F32 | DType::F64 => self == UpdateOp::Sum,
+            DType::F32 | DType::F64 => !matches!(self, UpdateOp::And | UpdateOp::Or),
             DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16 => false,
             DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 => false,
         }
@@ -101,11 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn types_are_those_of_the_device_s_atomic_functions() {
+    fn types_are_those_of_words_that_devices_exchange() {
         let of = |op: UpdateOp| DType::ALL.into_iter().filter(|t| op.takes(*t)).collect::<Vec<_>>();
         let integers = [DType::I32, DType::I64, DType::U32, DType::U64];
-        assert_eq!(of(UpdateOp::Sum), [&integers[..], &[DType::F32, DType::F64]].concat());
-        for op in [UpdateOp::Min, UpdateOp::Max, UpdateOp::And, UpdateOp::Or] {
+        for op in [UpdateOp::Sum, UpdateOp::Min, UpdateOp::Max] {
+            assert_eq!(of(op), [&integers[..], &[DType::F32, DType::F64]].concat());
+        }
+        for op in [UpdateOp::And, UpdateOp::Or] {
             assert_eq!(of(op), integers);
         }
     }

@@ -147,6 +147,8 @@ pub(crate) const KEYWORDS: &[&str] = &[
 /// Names that the printed text defines before its kernels. Sorted.
 pub(crate) const HELPERS: &[&str] = &[
     "absolute",
+    "atomic_max",
+    "atomic_min",
     "commit_copies",
     "copy_async_16",
     "copy_async_16_or_zero",

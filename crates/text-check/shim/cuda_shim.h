@@ -86,6 +86,12 @@ template <typename T> inline T atomicOr(T *const at, const T value) {
     return old;
 }
 
+template <typename T> inline T atomicCAS(T *const at, const T expected, const T value) {
+    const T old = *at;
+    if (old == expected) *at = value;
+    return old;
+}
+
 // Bits.
 template <typename To, typename From> inline To shim_bits(const From from) {
     static_assert(sizeof(To) == sizeof(From), "the same size");

@@ -42,9 +42,11 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
     {
         let message = format!("there is no update `{sign}` of {dtype}, the type of `{array}`");
         let d = Diagnostic::new("update-type", message).help(match op {
-            UpdateOp::Sum => "there is `+=` of i32, u32, i64, u64, f32 and f64: give the array such a type",
-            _ => {
-                "there are `min=`, `max=`, `&=` and `|=` of i32, u32, i64 and u64: give the array such a \
+            UpdateOp::And | UpdateOp::Or => {
+                "there are `&=` and `|=` of i32, u32, i64 and u64: give the array such a type"
+            }
+            UpdateOp::Sum | UpdateOp::Min | UpdateOp::Max => {
+                "there are `+=`, `min=` and `max=` of i32, u32, i64, u64, f32 and f64: give the array such a \
                  type"
             }
         });
