@@ -212,11 +212,11 @@ impl DeviceTensor {
             (Storage::Cuda(_), None) => Err(other_device()),
             (Storage::Cuda(_), _) if !tensor.is_initialised() => Ok(()),
             (Storage::Cuda(buffer), Some(stream)) => {
-                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes());
+                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes())?;
                 Ok(stream.write(buffer, 0, &bytes)?)
             }
             (Storage::Emulator(_), _) => {
-                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes());
+                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes())?;
                 let mut array = self.emulated()?;
                 array.buffer.bytes_mut().copy_from_slice(&bytes);
                 array.initialised = tensor.is_initialised();

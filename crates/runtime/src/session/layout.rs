@@ -107,10 +107,11 @@ impl Layout {
         })
     }
 
-    /// The storage that holds these elements; gaps are zero.
-    pub fn pack<'a>(&self, rows: &'a [u8], size: usize) -> Cow<'a, [u8]> {
+    /// The storage that holds these elements; gaps are zero. Refused if elements that share a place
+    /// differ.
+    pub fn pack<'a>(&self, rows: &'a [u8], size: usize) -> Result<Cow<'a, [u8]>, Diagnostic> {
         if self.is_rows() {
-            return Cow::Borrowed(rows);
+            return Ok(Cow::Borrowed(rows));
         }
         let mut storage = vec![0; self.size * size];
         for (element, offset) in rows.chunks_exact(size).zip(self.offsets()) {
@@ -118,7 +119,23 @@ impl Layout {
                 place.copy_from_slice(element);
             }
         }
-        Cow::Owned(storage)
+        for (number, (element, offset)) in rows.chunks_exact(size).zip(self.offsets()).enumerate() {
+            if storage.get(offset * size..(offset + 1) * size).is_some_and(|held| held != element) {
+                return Err(Diagnostic::new(
+                    "overlapping-elements",
+                    format!(
+                        "elements of an array of shape {:?} share memory by its strides {:?}, and have \
+                         different values",
+                        self.shape, self.strides
+                    ),
+                )
+                .witness(format!("element {number}, counted row by row, and a later one"))
+                .help(
+                    "use strides for which elements do not overlap, or an array of the device that has these",
+                ));
+            }
+        }
+        Ok(Cow::Owned(storage))
     }
 
     /// The elements in this storage, in row-major order.
@@ -223,11 +240,21 @@ mod tests {
     fn packing_and_unpacking_are_inverse() {
         let padded = Layout { shape: vec![2, 3], strides: vec![4, 1], size: 8 };
         let rows = [1u8, 2, 3, 4, 5, 6];
-        assert_eq!(*padded.pack(&rows, 1), [1, 2, 3, 0, 4, 5, 6, 0]);
-        assert_eq!(padded.unpack(&padded.pack(&rows, 1), 1), rows);
+        let packed = |layout: &Layout, rows: &[u8]| layout.pack(rows, 1).map(Cow::into_owned);
+        assert_eq!(packed(&padded, &rows).unwrap(), [1, 2, 3, 0, 4, 5, 6, 0]);
+        assert_eq!(padded.unpack(&padded.pack(&rows, 1).unwrap(), 1), rows);
         assert_eq!(padded.unpack(&[1, 2, 3, 0, 4], 1), [1, 2, 3, 4, 0, 0], "missing elements are zero");
         let columns = Layout { shape: vec![2, 3], strides: vec![1, 2], size: 6 };
-        assert_eq!(*columns.pack(&rows, 1), [1, 4, 2, 5, 3, 6]);
-        assert_eq!(columns.unpack(&columns.pack(&rows, 1), 1), rows);
+        assert_eq!(packed(&columns, &rows).unwrap(), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(columns.unpack(&columns.pack(&rows, 1).unwrap(), 1), rows);
+    }
+
+    #[test]
+    fn elements_that_share_a_place_have_one_value() {
+        let windows = Layout { shape: vec![3, 2], strides: vec![1, 1], size: 4 };
+        assert_eq!(*windows.pack(&[1, 2, 2, 3, 3, 4], 1).unwrap(), [1, 2, 3, 4]);
+        let refused = windows.pack(&[1, 2, 2, 3, 5, 4], 1).unwrap_err();
+        assert_eq!(refused.code, "overlapping-elements");
+        assert_eq!(refused.witness.unwrap(), "element 3, counted row by row, and a later one");
     }
 }

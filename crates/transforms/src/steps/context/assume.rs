@@ -1,6 +1,6 @@
 //! Adds assumptions about the parameters.
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, parse_constraints};
+use loopwright_kernel_ir::{Constraint, Diagnostic, Lookup, LoopKernel, parse_constraints};
 use loopwright_legality::Judgement;
 
 use crate::{
@@ -115,6 +115,13 @@ impl Transform for Assume {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         for name in self.constraints.iter().flat_map(Constraint::names) {
             require_parameter(kernel, &name)?;
+            if let Some(dtype) =
+                Lookup::new(kernel).scalar(&name).and_then(|s| s.dtype.known()).filter(|t| !t.is_integer())
+            {
+                let message = format!("`{name}` is of {dtype}, and assumptions are about integers");
+                return Err(Diagnostic::new("unknown-argument", message)
+                    .help("name scalar arguments of integer types"));
+            }
         }
         kernel.edit(|data| {
             for c in &self.constraints {

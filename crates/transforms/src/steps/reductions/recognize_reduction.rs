@@ -1,15 +1,18 @@
 //! Makes a reduction of a loop that accumulates.
 
 use loopwright_kernel_ir::{
-    Access, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Part, PartRef,
-    Reduce, Tag, Tree, Type, TypeTable, ValueType,
+    Access, AddressSpace, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, Lookup, LoopKernel,
+    Name, Part, PartRef, Reduce, Role, Tag, Tree, Type, TypeTable, ValueType,
 };
 use loopwright_legality::Judgement;
+use loopwright_poly::{Set, System};
 
 use crate::{
     Transform, names,
     rewrite::{
-        body_of, element, require_iname,
+        body_of, element,
+        extent::instances_of,
+        require_iname,
         rules::{in_its_type, redeclare},
         tree, unknown_instruction,
     },
@@ -32,8 +35,10 @@ step! {
     /// # Legality
     ///
     /// The loop over `k` is untagged and contains nothing but the instruction, in the declared
-    /// kernel as well. The element does not depend on `k`, `e` does not read its array, and there is
-    /// no condition. So { (e, f) : e, f write other elements than the one, or read what the loop
+    /// kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
+    /// read its array, and there is no condition. Where the loop may have no iteration, the element
+    /// is read and written all the same: then its subscripts are functions of inames and sizes, among
+    /// them each tagged iname around the loop, and a temporary has been assigned before. So { (e, f) : e, f write other elements than the one, or read what the loop
     /// writes } is empty, and the values are combined with the element and nothing else. The types
     /// of the element and of `e` are both integers or both floating-point, the element's of at least
     /// 32 bits; sums and products of integers are the same modulo a power of two in any order.
@@ -202,6 +207,12 @@ impl RecognizeReduction {
                 "write it as `acc = acc + e`",
             ));
         };
+        if index.iter().any(|e| e.accesses().iter().any(|a| a.array == *array)) {
+            return Err(self.refuse(
+                format!("which element of `{array}` it writes depends on `{array}`"),
+                "only values that are combined into one element are a reduction",
+            ));
+        }
         for (_, term) in &found.terms {
             if term.names().contains(array) || term.accesses().iter().any(|a| a.array == *array) {
                 return Err(self.refuse(
@@ -239,8 +250,84 @@ impl RecognizeReduction {
         })
     }
 
+    /// Whether each execution of the reduction has an iteration of the loop that it stands for.
+    fn never_empty(
+        &self,
+        before: &KernelData,
+        last: &PartRef,
+        after: &KernelData,
+    ) -> Result<bool, Diagnostic> {
+        let finish = PartRef { instruction: self.id.clone(), part: Part::Finish };
+        let new = instances_of(after, &finish)?;
+        let iterations = match instances_of(before, last)?.project_exactly(&|n| *n == self.iname) {
+            Ok(iterations) => iterations,
+            Err(_) => return Ok(false),
+        };
+        let mut dims: Vec<Name> = Vec::new();
+        for name in iterations.iter().chain([&new]).flat_map(System::names) {
+            if before.is_iname(&name) && !dims.contains(&name) {
+                dims.push(name);
+            }
+        }
+        let old = Set::from_systems(&dims, iterations)?;
+        Ok(Set::from_systems(&dims, vec![new])?.is_subset(&old).unwrap_or(false))
+    }
+
+    /// Where the loop has no iteration, the reduction reads the element all the same, and writes what
+    /// it holds. That is the same kernel only where nothing else is at the element then, and it has
+    /// a value.
+    fn holds_without_iterations(&self, after: &KernelData) -> Result<(), Diagnostic> {
+        let Some(i) = after.instruction(&self.id) else { return Ok(()) };
+        let [target] = i.targets.as_slice() else { return Ok(()) };
+        let of = element(&target.array, target.index.clone());
+        let lookup = Lookup::new(after);
+        let refuse = |why: String| {
+            self.refuse(
+                format!("where it has no iteration, {why}"),
+                "`assume` that it has one, as in `assume(1 <= n)`",
+            )
+        };
+        let by_data =
+            |e: &Expr| e.to_aff().is_none_or(|a| a.mentions_any(&|n| lookup.temporary(n).is_some()));
+        if target.index.iter().any(by_data) {
+            return Err(refuse(format!("`{of}` would be read, wherever its subscript points")));
+        }
+        let space = lookup.temporary(&target.array).map(|t| t.space);
+        let is_alone =
+            |n: &Name| matches!(after.tag(n), Tag::Seq) || target.index.contains(&Expr::Name(n.clone()));
+        if let Some(n) = i.within.iter().find(|n| !is_alone(n))
+            && space != Some(AddressSpace::Private)
+        {
+            return Err(refuse(format!(
+                "`{of}` would be written at other places of `{n}`, which is tagged, as well: apply the step \
+                 before `{n}` is tagged"
+            )));
+        }
+        let finish = PartRef { instruction: self.id.clone(), part: Part::Finish };
+        let has_value = |w: &Instruction| -> Result<bool, Diagnostic> {
+            let first = w.id != i.id && w.predicate.is_none() && w.update.is_none() && w.within == i.within;
+            let parts = after.parts(w);
+            let (true, Some(last)) = (first && w.targets == i.targets, parts.last()) else {
+                return Ok(false);
+            };
+            let known = instances_of(after, last)?;
+            Ok(instances_of(after, &finish)?.implies_all(known.constraints())?)
+        };
+        if space.is_some() {
+            let mut begun = false;
+            for w in &after.instructions {
+                begun |= has_value(w)?;
+            }
+            if !begun {
+                return Err(refuse(format!("`{of}` may have no value")));
+            }
+        }
+        Ok(())
+    }
+
     fn change(&self, data: &mut KernelData) -> Result<(), Diagnostic> {
         let (id, k) = (&self.id, &self.iname);
+        let before = data.clone();
         let Some(instruction) = data.instruction(id).cloned() else {
             return Err(unknown_instruction(data, id));
         };
@@ -278,7 +365,10 @@ impl RecognizeReduction {
             i.within.retain(|n| n != k);
             i.value = value.clone();
         }
-        Ok(())
+        match self.never_empty(&before, &last, data)? {
+            true => Ok(()),
+            false => self.holds_without_iterations(data),
+        }
     }
 }
 
@@ -287,6 +377,13 @@ impl Transform for RecognizeReduction {
         require_iname(kernel, &self.iname)?;
         if !kernel.declared().is_iname(&self.iname) || kernel.declared().instruction(&self.id).is_none() {
             return Err(self.refuse("a step has made it".into(), "apply the step earlier"));
+        }
+        let is_piece = |i: &Instruction| i.id != self.id && i.role == Role::Does(self.id.clone());
+        if let Some(piece) = kernel.instructions.iter().find(|i| is_piece(i)) {
+            return Err(self.refuse(
+                format!("a step has divided it, and `{}` does another part", piece.id),
+                "apply the step earlier",
+            ));
         }
         redeclare(kernel, &|data| self.change(data))
     }

@@ -69,9 +69,19 @@ fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, be
     }
 }
 
+/// Whether a part runs inside of the reduction of this number of its instruction, or is its update.
+fn is_inside(data: &KernelData, id: &Name, number: usize, part: &PartRef) -> bool {
+    let nested = |number: usize| {
+        let reductions = data.instruction(id).map(|i| i.reductions()).unwrap_or_default();
+        reductions.get(number).map_or(0, |r| r.args.iter().map(|e| e.reductions().len()).sum::<usize>())
+    };
+    part.instruction == *id
+        && matches!(part.part, Part::Init(n) | Part::Update(n) if n <= number && n + nested(number) >= number)
+}
+
 /// Adds bounds of the outer inames that are only implied by constraints on inner ones. The new
 /// bounds follow from the instances of the inner updates, so that the outer reduction loses only
-/// empty inner ones.
+/// empty inner ones. Other parts with these inames have to have the bounds already.
 fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Diagnostic> {
     let part = |part| PartRef { instruction: id.clone(), part };
     let kept = data.part_inames(&part(Part::Init(inner)));
@@ -100,6 +110,27 @@ fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Dia
                 rows.push(Constraint::nonneg(own.scale(b.denominator)?.sub(&b.aff)?.scale(sign)?));
             }
         }
+        for other in data.instructions.iter().flat_map(|i| data.parts(i)) {
+            let is_own = other == part(Part::Update(inner + 1)) || is_inside(data, id, inner, &other);
+            if is_own || !data.part_inames(&other).contains(iname) {
+                continue;
+            }
+            let instances = extent::instances_of(data, &other)?;
+            if instances.implies_all(&rows)? {
+                continue;
+            }
+            return Err(Diagnostic::new(
+                "shared-bounds",
+                format!(
+                    "the loop over `{iname}` would be bounded by what `{id}` reduces, and {other} runs in \
+                     it as well"
+                ),
+            )
+            .help(format!(
+                "give the reduction an iname of its own before it is split: `duplicate_inames({iname}, \
+                 within={id})`, or an instruction of its own"
+            )));
+        }
         if let Some(domain) = data.domains.iter_mut().find(|d| d.inames.contains(iname)) {
             domain.constraints.extend(rows);
         }
@@ -123,6 +154,19 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
         ));
     }
     let path = path_of(&data.tree, &part(Part::Update(number)));
+    if let Some(lane) = reduce.inames.iter().find(|n| !path.contains(n))
+        && !op.as_ref().is_some_and(|op| op.commutes)
+    {
+        return Err(Diagnostic::new(
+            "order-of-reduction",
+            format!(
+                "the reduction `{}` in `{id}` does not commute, and `{lane}`, which has no loop, has its \
+                 place among the points of the others",
+                reduce.op
+            ),
+        )
+        .help(format!("split the reduction before `{lane}` is tagged")));
+    }
     let is_outer = |n: &Name| reduce.inames.contains(n) && !inner.contains(n);
     let last_outer = path.iter().rposition(is_outer);
     let first_inner = path.iter().position(|n| inner.contains(n));
