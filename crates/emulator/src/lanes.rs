@@ -441,7 +441,7 @@ macro_rules! math {
                 MathFn::Sinpi => in_double(arithmetic::sinpi, a.into()) as $type,
                 MathFn::Cospi => in_double(arithmetic::cospi, a.into()) as $type,
                 MathFn::Asinh => in_double(libm::asinh, a.into()) as $type,
-                MathFn::Acosh => in_double(libm::acosh, a.into()) as $type,
+                MathFn::Acosh => in_double(arithmetic::acosh, a.into()) as $type,
                 MathFn::Atanh => in_double(libm::atanh, a.into()) as $type,
                 MathFn::Lgamma => in_double(libm::lgamma, a.into()) as $type,
                 MathFn::Tgamma => in_double(libm::tgamma, a.into()) as $type,

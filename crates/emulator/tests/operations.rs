@@ -203,6 +203,14 @@ fn special_functions_have_their_published_values() {
         let found = found.get(0).unwrap().as_f64();
         assert!((found - value).abs() < 2e-15, "{name}({}) = {found}", x[0]);
     }
+    for below in [0.5, -2.0, -16000.0] {
+        let x = vec![below; 32];
+        let found =
+            evaluate(DType::F64, DType::F64, &Buffer::from_slice(&x), &Buffer::from_slice(&x), |x, _| {
+                call(DType::F64, "acosh", vec![x])
+            });
+        assert!(found.get(0).unwrap().as_f64().is_nan(), "acosh({below}) is not defined");
+    }
 }
 
 proptest! {

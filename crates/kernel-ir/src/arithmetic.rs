@@ -210,7 +210,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "cosh" => a.cosh(),
         "tanh" => a.tanh(),
         "asinh" => libm::asinh(a),
-        "acosh" => libm::acosh(a),
+        "acosh" => acosh(a),
         "atanh" => libm::atanh(a),
         "erf" => libm::erf(a),
         "erfc" => libm::erfc(a),
@@ -228,6 +228,11 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         _ => return Err(no_meaning(name)),
     };
     Ok(Number::F64(result).cast(dtype))
+}
+
+/// The inverse hyperbolic cosine, NaN below 1.
+pub fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
 /// The sine and the cosine of `pi*x`, of which the multiples of 1/2 are taken off exactly.

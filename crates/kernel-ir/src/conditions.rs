@@ -63,6 +63,7 @@ impl<'l, 'k> Standing<'l, 'k> {
         match condition {
             Expr::Binary(BinaryOp::And, a, b) => self.both(self.where_true(a), |inside| inside.where_true(b)),
             Expr::Unary(UnaryOp::Not, a) => self.where_false(a),
+            Expr::Binary(BinaryOp::Ne, a, b) => self.unequal(a, b),
             _ => self.constraints(condition).unwrap_or_default(),
         }
     }
@@ -74,10 +75,25 @@ impl<'l, 'k> Standing<'l, 'k> {
                 self.both(self.where_false(a), |inside| inside.where_false(b))
             }
             Expr::Unary(UnaryOp::Not, a) => self.where_true(a),
+            Expr::Binary(BinaryOp::Eq, a, b) => self.unequal(a, b),
             _ => match self.constraints(condition).as_deref() {
                 Some([c]) if c.kind == Kind::Ge => c.negations().unwrap_or_default(),
                 _ => Vec::new(),
             },
+        }
+    }
+
+    /// What is known where two values differ: which one is smaller, if the other order cannot be.
+    fn unequal(&self, a: &Expr, b: &Expr) -> Vec<Constraint> {
+        let is = |op| self.constraints(&Expr::binary(op, a.clone(), b.clone()));
+        let (Some(less), Some(greater)) = (is(BinaryOp::Lt), is(BinaryOp::Gt)) else { return Vec::new() };
+        let cannot_be = |order: &[Constraint]| -> Option<bool> {
+            System::new(&self.rows(&[], order)?).ok()?.is_empty().ok()
+        };
+        match (cannot_be(&less), cannot_be(&greater)) {
+            (Some(true), _) => greater,
+            (_, Some(true)) => less,
+            _ => Vec::new(),
         }
     }
 

@@ -2,7 +2,8 @@
 //! reads.
 //!
 //! Two statements with the same expression over the same values compute the same value, whatever
-//! their names. Integers from inames and parameters are computed where their types do not affect
+//! their names, as do those that differ in the order of a sum's or a product's operands, or in how
+//! a constant is written. Integers from inames and parameters are computed where their types do not affect
 //! the result, so that a condition on them selects its branch and reads in the other branch do not
 //! count. Everything else is a hash of the operation and its operands.
 
@@ -23,6 +24,8 @@ pub(super) fn hash_of(what: impl Hash) -> u64 {
 enum Value {
     /// An integer, or a truth value as 0 or 1.
     Int(i64),
+    /// The bits of another number.
+    Float(u64),
     Hash(u64),
 }
 
@@ -69,7 +72,7 @@ impl Evaluation<'_> {
         match e {
             Expr::Int(v) => Value::Int(*v),
             Expr::Bool(v) => Value::Int((*v).into()),
-            Expr::Float(v) => Value::Hash(hash_of(v)),
+            Expr::Float(v) => float(v.0),
             Expr::Name(n) if self.declared.array(n).is_some() => {
                 Value::Hash(self.read().map_or(0, |seen| seen.hash))
             }
@@ -87,6 +90,7 @@ impl Evaluation<'_> {
                 Value::Hash(hash_of((&r.op, first)))
             }
             Expr::Unary(op, a) => match (op, self.value(a)) {
+                (UnaryOp::Neg, Value::Float(bits)) => float(-f64::from_bits(bits)),
                 (UnaryOp::Neg, Value::Int(a)) => {
                     int(a.checked_neg()).unwrap_or(Value::Hash(hash_of((op, a))))
                 }
@@ -95,7 +99,13 @@ impl Evaluation<'_> {
             },
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
-                computed(*op, a, b).unwrap_or_else(|| Value::Hash(hash_of((op, a, b))))
+                computed(*op, a, b).unwrap_or_else(|| {
+                    let (first, second) = match commutes(*op) && hash_of(b) < hash_of(a) {
+                        true => (b, a),
+                        false => (a, b),
+                    };
+                    Value::Hash(hash_of((op, first, second)))
+                })
             }
             Expr::If(c, a, b) => match (self.value(c), self.value(a), self.value(b)) {
                 (Value::Int(0), _, b) => b,
@@ -103,6 +113,8 @@ impl Evaluation<'_> {
                 all => Value::Hash(hash_of(all)),
             },
             Expr::Cast(to, a) => match (to.known(), self.value(a)) {
+                // The same number, but for how it is rounded.
+                (Some(dtype), a @ (Value::Int(_) | Value::Float(_))) if dtype.is_float() => a,
                 // In these types, no sum of small integers wraps.
                 (Some(dtype @ (DType::I32 | DType::I64)), Value::Int(a)) => {
                     int(Number::I64(a).cast(dtype).as_i64()).unwrap_or(Value::Int(a))
@@ -134,7 +146,48 @@ fn int(v: Option<i64>) -> Option<Value> {
     v.filter(|v| i32::try_from(*v).is_ok()).map(Value::Int)
 }
 
+/// The greatest integer up to which floating-point numbers are integers, so that comparisons of them
+/// are right in most types.
+const EXACT: f64 = 256.0;
+
+/// A number, whatever its type: what differs in rounding alone counts as equal, which only leaves
+/// counter-examples out.
+fn float(v: f64) -> Value {
+    match v.fract() == 0.0 && v.abs() <= EXACT {
+        true => Value::Int(v as i64),
+        false => Value::Float(v.to_bits()),
+    }
+}
+
+/// Whether the operands of an operation may be exchanged.
+fn commutes(op: BinaryOp) -> bool {
+    use BinaryOp::{Add, BitAnd, BitOr, BitXor, Eq, Mul, Ne};
+    matches!(op, Add | Mul | BitAnd | BitOr | BitXor | Eq | Ne)
+}
+
+/// An operation on numbers of which at least one is no small integer.
+fn of_floats(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
+    let number = |v: Value| match v {
+        Value::Int(v) => Some(v as f64),
+        Value::Float(bits) => Some(f64::from_bits(bits)),
+        Value::Hash(_) => None,
+    };
+    let (a, b) = (number(a)?, number(b)?);
+    Some(float(match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div => a / b,
+        _ => return None,
+    }))
+}
+
 fn computed(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
+    if let Some(value) = of_floats(op, a, b)
+        .filter(|_| op == BinaryOp::Div || matches!((a, b), (Value::Float(_), _) | (_, Value::Float(_))))
+    {
+        return Some(value);
+    }
     let (Value::Int(a), Value::Int(b)) = (a, b) else {
         // One operand may decide.
         return match (op, a, b) {

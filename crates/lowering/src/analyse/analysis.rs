@@ -7,6 +7,7 @@
 //! printing (`i < n`), and canonical, for reasoning.
 
 use std::{
+    borrow::Cow,
     cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -17,8 +18,8 @@ use loopwright_kernel_ir::{
     Name, Part, PartRef, Reduce, ReductionTypes, Share, Tree, TypeTable,
 };
 use loopwright_legality::{
-    Access, DataReads, Execution, Load, Presence, axes_in_use, context, evaluated, executor,
-    outside_reductions,
+    Access, DataReads, Execution, Load, Presence, affine_predicate, axes_in_use, context, evaluated,
+    executor, outside_reductions,
 };
 use loopwright_poly::{System, Table};
 
@@ -256,6 +257,24 @@ impl<'k> Analysis<'k> {
     pub fn canonical(&self, aff: &Aff) -> Result<Aff, Diagnostic> {
         let expanded = self.lookup.expand(aff)?;
         Ok(expanded.substitute(&|name| self.coordinate_of(name))?)
+    }
+
+    /// The executions of a part in which it accesses memory: those for which its predicate holds, if
+    /// that is a conjunction of comparisons of functions of inames.
+    pub fn guarded(&self, p: usize) -> Result<Cow<'_, Execution>, Diagnostic> {
+        let info = &self.parts[p];
+        let instruction = self.instruction(info);
+        if info.execution.part.part != Part::Whole || instruction.predicate.is_none() {
+            return Ok(Cow::Borrowed(&info.execution));
+        }
+        let Some(rows) = affine_predicate(&self.lookup, instruction) else {
+            return Ok(Cow::Borrowed(&info.execution));
+        };
+        let mut guarded = info.execution.clone();
+        for c in rows {
+            guarded.constraints.push(Constraint { kind: c.kind, aff: self.canonical(&c.aff)? });
+        }
+        Ok(Cow::Owned(guarded))
     }
 
     /// An iname on an axis as its coordinate plus its least value.

@@ -291,7 +291,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         };
         let analysis = self.analysis;
         let shared = |n: &Name| analysis.is_parameter(n);
-        let (a, b) = (&analysis.parts[p].execution, &analysis.parts[q].execution);
+        let (a, b) = (analysis.guarded(p)?, analysis.guarded(q)?);
+        let (a, b) = (&*a, &*b);
         // Launches may overlap only if none of their accesses conflict, updates that are not atomic
         // among them.
         let update = analysis.update(&analysis.parts[p]).filter(|_| !self.of_launches);

@@ -66,7 +66,7 @@ impl Emitter<'_, '_> {
         let dtype = e.dtype;
         Ok(match &e.kind {
             TypedKind::Constant(number) => constant(*number),
-            TypedKind::Name(name) => self.name_value(name, scope)?.cast(dtype),
+            TypedKind::Name(name) => as_stored(self.name_value(name, scope)?, dtype),
             TypedKind::Element { access, .. } => self.read(access, scope.env)?.cast(dtype),
             TypedKind::Reduction(number) => {
                 let value = scope.results.and_then(|r| r.get(number)).cloned();
@@ -478,6 +478,15 @@ fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
             }
         }
         _ => None,
+    }
+}
+
+/// A value in a type; a scalar of that type itself, without the conversion to the type in which it
+/// would be computed and back, which does not give every infinity again.
+fn as_stored(value: Value, dtype: DType) -> Value {
+    match value.kind {
+        ValueKind::Cast(scalar) if scalar.dtype == dtype => *scalar,
+        kind => Value { dtype: value.dtype, kind }.cast(dtype),
     }
 }
 

@@ -257,7 +257,7 @@ impl<'p> Reading<'p> {
                 Stmt::Declare(_) => {}
                 Stmt::Let { var, value, leaf } | Stmt::Set { var, value, leaf } => {
                     nodes.push(self.statement(&[value], None, *leaf)?);
-                    let known = match self.assigned.get(var.0) {
+                    let mut known = match self.assigned.get(var.0) {
                         Some(1) if value.dtype.is_integer() => self.aff(value)?,
                         _ => None,
                     };
@@ -265,23 +265,25 @@ impl<'p> Reading<'p> {
                         && let (Some(meaning), Terms::Instances) = (&variable.meaning, self.terms)
                     {
                         let loads = |value: &Aff| value.mentions_any(&|n| self.loads.contains_key(n));
-                        match known.as_ref().filter(|v| !variable.mutable && !loads(v)) {
-                            Some(value) if value == meaning => {}
-                            Some(value) => self.named.push(Named::Index {
+                        let given = self.scalar_held(meaning).cloned().filter(|_| self.is_given(*leaf));
+                        let index = known.as_ref().filter(|v| !variable.mutable && !loads(v));
+                        match (index, given) {
+                            (Some(value), _) if value == meaning => {}
+                            // A scalar of the kernel is what its statement gives, and goes by its name.
+                            (_, Some(name)) => {
+                                self.know_scalar(value, name)?;
+                                self.data.extend(meaning.names());
+                                known = None;
+                            }
+                            (Some(value), None) => self.named.push(Named::Index {
                                 name: variable.name.clone(),
                                 scope: self.scope,
                                 value: value.clone(),
                                 meaning: meaning.clone(),
                             }),
-                            None => {
-                                // A scalar that is read from data is what its statement gives.
-                                match self.scalar_held(meaning).cloned() {
-                                    Some(name) if self.is_given(*leaf) => self.know_scalar(value, name)?,
-                                    _ => self.named.push(Named::Unread {
-                                        name: variable.name.clone(),
-                                        scope: self.scope,
-                                    }),
-                                }
+                            (None, None) => {
+                                self.named
+                                    .push(Named::Unread { name: variable.name.clone(), scope: self.scope });
                                 self.data.extend(meaning.names());
                             }
                         }

@@ -552,6 +552,7 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("cosh", [a]) => a.cosh(),
         ("tanh", [a]) => a.tanh(),
         ("asinh", [a]) => libm::asinh(*a),
+        ("acosh", [a]) if *a < 1.0 => f64::NAN,
         ("acosh", [a]) => libm::acosh(*a),
         ("atanh", [a]) => libm::atanh(*a),
         ("pow", [a, b]) => a.powf(*b),

@@ -139,7 +139,8 @@ impl Order<'_, '_> {
         if self.found.is_some() && !exact {
             return Ok(());
         }
-        let by_data = !a.loads.is_empty() || first.cell.iter().chain(&second.cell).any(Option::is_none);
+        let by_data = [&a.loads, &b.loads].iter().any(|l| !l.is_empty())
+            || first.cell.iter().chain(&second.cell).any(Option::is_none);
         let part = |leaf: Option<LeafId>| reading.program.leaves.get(leaf?.0).map(|leaf| &leaf.part);
         let vouched = self.vouched
             && at.is_none()

@@ -145,6 +145,10 @@ impl Pair<'_, '_> {
                 equal(&mut way, &lane)?;
             }
         }
+        way.rows.extend(self.model.ranges_of_data(self.parts.0)?);
+        for c in self.model.ranges_of_data(self.parts.1)? {
+            way.rows.push(self.second_of(&c)?);
+        }
         for (s, t) in self.events.0.cell.iter().zip(&self.events.1.cell) {
             if let (Some(s), Some(t)) = (s, t) {
                 let same = s == t && s.as_var().is_some_and(|n| self.model.lookup.is_iname(n));
