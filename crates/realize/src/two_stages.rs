@@ -20,7 +20,7 @@ use std::sync::Arc;
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Diagnostic, Dim, Domain, Expr, HardwareAxis,
     Instruction, KernelData, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp, Role, Share,
-    StateType, StateVar, Tag, Tree, TypeTable,
+    StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
 };
 use loopwright_legality::Model;
 use loopwright_poly::System;
@@ -200,8 +200,10 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
     // Their laws are those of the operator, for the states that it comes to.
     let trusted =
         operator.trusted.clone().or_else(|| Some(Name::new("parts of an operator that was tested")));
+    let partial_name = fresh_operator(kernel, &format!("{}_partial", operator.name));
     let partial_op = ReductionOp {
-        name: fresh_operator(kernel, &format!("{}_partial", operator.name)),
+        state: said(kernel, &operator, &partial_name, &reduce, &state),
+        name: partial_name,
         result: operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect(),
         trusted: trusted.clone(),
         ..operator.clone()
@@ -314,6 +316,32 @@ fn state_types(kernel: &LoopKernel, i: &Instruction, n: usize) -> Result<Vec<DTy
     let types = table.reduction_types(&i.value, &wanted)?;
     let state = types.get(n).map(|t| t.state.clone());
     state.ok_or_else(|| Diagnostic::new("internal", "a reduction that does not exist"))
+}
+
+/// The state of an operator under another name, with the types that it has under its own: sums and
+/// products of narrow integers have wider ones.
+fn said(
+    kernel: &LoopKernel,
+    operator: &ReductionOp,
+    name: &Name,
+    reduce: &Reduce,
+    types: &[DType],
+) -> Vec<StateVar> {
+    let table = TypeTable::new(kernel);
+    let of = |e: &Expr| match table.type_of(e) {
+        Ok(ValueType::Of(t)) => Some(t),
+        _ => None,
+    };
+    let inputs: Option<Vec<Type>> = reduce.args.iter().map(of).collect();
+    let renamed = ReductionOp { name: name.clone(), ..operator.clone() };
+    let state = operator.state.iter().zip(types).map(|(s, dtype)| {
+        let own = inputs.as_ref().map(|inputs| state_type(&renamed, &s.dtype, inputs));
+        match own.is_some_and(|own| own != Type::Known(*dtype)) {
+            true => StateVar { name: s.name.clone(), dtype: StateType::Fixed(*dtype) },
+            false => s.clone(),
+        }
+    });
+    state.collect()
 }
 
 /// What is declared of instances over these inames, over base inames.

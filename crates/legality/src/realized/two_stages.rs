@@ -52,8 +52,17 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
     }
     // `P`: the state of the operator over the inames that are not on the grid.
     let states: Vec<Expr> = operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect();
+    // Sums of narrow integers have a state of 32 bits, which an operator of another name has to say.
+    let types = state_types(pair.old.kernel, was)?;
+    let mut state = operator.state.clone();
+    for ((s, own), dtype) in state.iter_mut().zip(&first_op.state).zip(&types) {
+        if own.dtype == StateType::Fixed(*dtype) {
+            s.dtype = own.dtype.clone();
+        }
+    }
     let state_of = ReductionOp {
         name: first_op.name.clone(),
+        state,
         result: states,
         trusted: first_op.trusted.clone(),
         ..operator.clone()
@@ -105,7 +114,6 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
         return why(format!("`{}` does not read the partial results in their order", join.id));
     }
     // The arrays keep what is stored in them.
-    let types = state_types(pair.old.kernel, was)?;
     let kept = types.len() == partial.targets.len()
         && partial.targets.iter().zip(&types).all(|(target, dtype)| {
             let array = pair.new.kernel.temporary(&target.array);

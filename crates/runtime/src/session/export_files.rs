@@ -24,7 +24,8 @@ impl Export {
 }
 
 /// Writes files of these names and contents into a folder, which is created if necessary: all of
-/// them, or none. The last one appears last. Returns the files with their lengths in bytes.
+/// them, or none. The last one appears last. A process that is killed while it moves files over
+/// earlier ones leaves some of either. Returns the files with their lengths in bytes.
 pub fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
     write_all(folder, files).map_err(|(path, e)| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
@@ -70,6 +71,9 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
 /// ones are restored.
 fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
     let earlier = |name: &str| stage.join(format!("{name}.earlier"));
+    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).is_dir()) {
+        return Err((folder.join(name), io::ErrorKind::IsADirectory.into()));
+    }
     let mut moved: Vec<&str> = Vec::new();
     for (name, _) in files {
         let target = folder.join(name);
@@ -130,6 +134,17 @@ mod tests {
     }
 
     const FILES: [(&str, &[u8]); 3] = [("a", b"1"), ("b", b"2"), ("c", b"3")];
+
+    #[test]
+    fn a_folder_with_the_name_of_a_file_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("b")).unwrap();
+        fs::write(folder.path().join("b").join("mine"), "1").unwrap();
+        let refused = write_files(folder.path(), &[("a", b"1"), ("b", b"2")]).unwrap_err();
+        assert!(refused.code == "write-file" && refused.to_string().contains("b cannot be written"));
+        assert_eq!(names(folder.path()), ["b"]);
+        assert_eq!(names(&folder.path().join("b")), ["mine"]);
+    }
 
     #[test]
     fn a_folder_gets_all_files_or_stays_as_it_was() {
