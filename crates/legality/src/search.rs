@@ -178,3 +178,44 @@ pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure
     let after = Model::new(kernel)?;
     Ok(Trial { declared: &declared, after: &after }.run(values)?.err())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel that writes this cell in each of so many iterations, and a form of it that runs them
+    /// as blocks.
+    fn kernels(iterations: &str, cell: &str) -> [LoopKernel; 2] {
+        let head = format!(
+            "kernel k(x: f32[{iterations}], y: f32[{iterations} + 7], m: i32, n: i32)\nassume 0 <= m and \
+             1 <= n\ndomain {{ [i] : 0 <= i < {iterations} }}\n"
+        );
+        let declared = format!("{head}y[{cell}] = x[i] {{id=put, inames=i}}\n");
+        let tagged = format!(
+            "{head}tag i: block.x\ny[{cell}] = x[i] {{id=put, inames=i}}\ntree {{\nput\n}}\ndeclared \
+             {{\n{declared}}}\n"
+        );
+        [declared, tagged].map(|text| LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}")))
+    }
+
+    /// Each value of a witness is the least with which it is one, 0 included.
+    #[test]
+    fn a_witness_has_the_least_values() {
+        let [before, after] = kernels("n + m", "i % 7");
+        let (declared, after) = (Model::new(&before).unwrap(), Model::new(&after).unwrap());
+        let trial = Trial { declared: &declared, after: &after };
+        let values: Parameters = [("m".into(), 3), ("n".into(), 9)].into();
+        let failure = trial.run(&values).unwrap().unwrap_err();
+        let witness = minimise(&trial, &values, failure, &after.context);
+        assert_eq!(witness.parameters, [("m".into(), 0), ("n".into(), 8)].into());
+    }
+
+    /// Of a kernel that is too large to be run, nothing has been tried.
+    #[test]
+    fn a_search_without_a_run_says_why() {
+        let [before, after] = kernels("100000", "i");
+        let (declared, after) = (Model::new(&before).unwrap(), Model::new(&after).unwrap());
+        let found = search(&declared, &after, None);
+        assert!(matches!(found, Search::Stopped(Stop::Large)), "{found:?}");
+    }
+}

@@ -204,6 +204,10 @@ mod tests {
         assert_eq!(found(&within(&i)).unwrap_err(), Stop::Unbounded(Name::new("j")));
         let half = [within(&i).to_vec(), vec![Constraint::nonneg(j.clone())]].concat();
         assert_eq!(found(&half).unwrap_err(), Stop::Unbounded(Name::new("j")));
+        // Neither is there none where the one bound excludes zero.
+        let beyond = Constraint::le(&Aff::constant(5), &j).unwrap();
+        let beyond = [within(&i).to_vec(), vec![beyond]].concat();
+        assert_eq!(found(&beyond).unwrap_err(), Stop::Unbounded(Name::new("j")));
         // No constraint at all.
         let nothing = points(&[], &names[1..], &BTreeMap::new(), 100);
         assert_eq!(nothing.unwrap_err(), Stop::Unbounded(Name::new("j")));
