@@ -311,3 +311,26 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
         Expr::Subscript(_) | Expr::Reduce(_) => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_added_in_sums_and_multiplied_in_products() {
+        let (int, float) = (Term::Int, Term::Float);
+        for (op, a, b, wanted) in [
+            (BinOp::Add, int(3), int(5), 8.0),
+            (BinOp::Sub, int(3), int(5), -2.0),
+            (BinOp::Mul, int(3), int(5), 15.0),
+            (BinOp::Add, float(1.5), float(4.0), 5.5),
+            (BinOp::Sub, float(1.5), float(4.0), -2.5),
+            (BinOp::Mul, float(1.5), float(4.0), 6.0),
+            (BinOp::Add, int(3), float(1.5), 4.5),
+            (BinOp::Mul, int(2), float(1.5), 3.0),
+        ] {
+            let found = Term::binary(op, a.clone(), b.clone());
+            assert_eq!(found.number(), Some(wanted), "{a:?} {op:?} {b:?}: {found:?}");
+        }
+    }
+}

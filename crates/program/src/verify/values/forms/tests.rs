@@ -263,6 +263,12 @@ fn functions_of_names_are_functions_again() {
         let replaced = forms.substitute(form, &HashMap::from([(name(0), by.clone())]));
         let wanted = aff.substitute_one("i", &by).unwrap();
         assert_eq!(forms.to_aff(replaced, &mut |_| None), Some(wanted), "{aff}");
+        // By numbers, it is the number that the function then has.
+        let numbers = (0..3).map(|k| (name(k), Aff::constant(random.below(20) as i64 - 9)));
+        let numbers: HashMap<Name, Aff> = numbers.collect();
+        let number = forms.substitute(form, &numbers);
+        let value = aff.substitute(&|n| numbers.get(n).cloned()).unwrap().as_constant();
+        assert_eq!(forms.as_number(number).and_then(Number::as_i64), value, "{aff} at {numbers:?}");
         // In a narrower type it is no integer.
         let narrow = forms.cast(DType::I8, form, &|_, _| false);
         assert!(forms.as_number(narrow).is_some() || !forms.is_index(narrow), "{aff}");
