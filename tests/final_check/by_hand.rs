@@ -93,6 +93,31 @@ fn bounds_around_a_barrier_are_asked_on_both_sides() {
     }
 }
 
+/// A loop up to the greater of two bounds runs as often as both say. Where one of them cannot be
+/// read, it is not known which iterations there are, whatever a condition inside leaves of them.
+#[test]
+fn a_loop_to_the_greater_of_two_bounds_needs_both() {
+    let upto = |other: Value| {
+        let mut program = program(
+            "kernel k(y: f32[8], m: i32)\ndomain { [k] : 0 <= k < 8 }\ny[k] = 1.0 + m {id=set}\n",
+            "",
+        );
+        loops(&mut program.kernels[0].body, &mut |stmt| {
+            let Stmt::For { var, upper, body, .. } = stmt else { return };
+            *upper = Value::binary(BinOp::Max, int(4), other.clone());
+            let counter = Value { dtype: DType::I32, kind: ValueKind::Var(*var) };
+            let cond = Value::binary(BinOp::Lt, counter, int(8));
+            let guarded = std::mem::take(body);
+            body.push(Stmt::If { cond, body: guarded, otherwise: Vec::new(), note: Default::default() });
+        });
+        program
+    };
+    is_proved(&upto(int(8)));
+    let m = Value { dtype: DType::I32, kind: ValueKind::Param(Name::new("m")) };
+    let found = verify(&upto(Value::binary(BinOp::Mul, m.clone(), m)));
+    assert!(!matches!(found, Finding::Proved { .. }), "{found}");
+}
+
 /// Accesses in two non-adjacent rounds, where the barrier between rounds may be skipped.
 #[test]
 fn rounds_further_apart_meet_where_no_barrier_is_certain() {
