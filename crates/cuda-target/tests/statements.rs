@@ -86,6 +86,20 @@ fn a_step_of_one_is_an_increment_or_a_decrement() {
     }
 }
 
+/// Numbers that the host computes for a kernel are parameters, with names as all others.
+#[test]
+fn the_name_of_a_number_of_the_host_has_to_be_one_of_the_language() {
+    let source = |name: &str| {
+        let text = format!(
+            "program k(x) index i32\nglobal x: f64[8] read written\nhost {{\n launch k\n}}\nkernel k(x \
+             written, {name} host) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n\n store x[{name}] = 1.0f64\n}}\n"
+        );
+        cuda_source(&Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render())))
+    };
+    assert!(source("first").unwrap().text.contains("x[first] = 1.0;"));
+    assert_eq!(source("short").unwrap_err().code, "illegal-name");
+}
+
 /// The kernel's own name stays, and the constant gets another.
 #[test]
 fn constants_avoid_the_names_of_the_kernel() {

@@ -103,9 +103,15 @@ fn data_wrap_where_they_are_negated_and_compared() {
 /// A literal wraps in its type, as does a conversion to it.
 #[test]
 fn literals_of_narrow_types_wrap() {
-    for (literal, value) in
-        [("255i8", "-1"), ("65535i16", "-1"), ("257u8", "1"), ("65537u16", "1"), ("-128i8", "-128")]
-    {
+    for (literal, value) in [
+        ("255i8", "-1"),
+        ("65535i16", "-1"),
+        ("257u8", "1"),
+        ("65537u16", "1"),
+        ("-128i8", "-128"),
+        // As -1 it would be less than 300.
+        ("-1u32", "4294967295u"),
+    ] {
         let text = printed("i32", &format!("store y[0] = cast(i32, {literal})"));
         assert_eq!(text, format!("y[0] = (int){value};"), "{literal}");
     }
@@ -300,6 +306,30 @@ fn magnitudes_by_types() {
     assert_eq!(magnitude("cast(u8, v)"), "y[0] = (int)(unsigned char)v;");
     // Of eight bits the least value has no opposite, which C computes in int.
     assert_eq!(magnitude("cast(i8, v)"), "y[0] = (int)(signed char)abs((signed char)v);");
+}
+
+/// What `abs` is printed as is defined as the magnitude, by the type's own bits.
+#[test]
+fn the_magnitude_of_an_integer_is_defined_beside_the_kernel() {
+    for (index, dtype, c, unsigned) in
+        [("i32", "i32", "int", "unsigned int"), ("i32", "i64", "long long", "unsigned long long")]
+    {
+        let lines = source(index, &format!("store y[0] = cast(i32, abs(cast({dtype}, v)))"));
+        let wanted = [
+            format!("__device__ __forceinline__ {c} absolute(const {c} a) {{"),
+            format!("return a < 0 ? ({c})(0 - ({unsigned})a) : a;"),
+        ];
+        assert!(lines.windows(2).any(|two| two == wanted), "{lines:#?}");
+    }
+}
+
+/// Of a number of 64 bits the leading ones are counted too.
+#[test]
+fn leading_zeros_are_counted_in_all_bits_of_the_type() {
+    let zeros =
+        |dtype: &str| printed("i32", &format!("store y[0] = cast(i32, leading_zeros(cast({dtype}, v)))"));
+    assert_eq!(zeros("u32"), "y[0] = __clz((unsigned int)v);");
+    assert_eq!(zeros("u64"), "y[0] = __clzll((unsigned long long)v);");
 }
 
 #[test]
