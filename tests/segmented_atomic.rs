@@ -48,7 +48,7 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
             x.chunks(length).map(|row| of(row) as f64).collect()
         };
         let sums = [DType::I32, DType::I64, DType::F32, DType::F64].map(|t| (Operator::Sum, t));
-        let ends = [(Operator::Min, DType::I32), (Operator::Max, DType::I64)];
+        let ends = [(Operator::Min, DType::I32), (Operator::Max, DType::I64), (Operator::Max, DType::F32)];
         let every = length == SHARED[0].1;
         // Every type in the first case, sums of f32 in the second.
         for (operator, dtype) in
@@ -121,8 +121,8 @@ fn what_has_no_update_is_refused_with_the_remedy() {
             (Operator::Mean, DType::F32, "there is no atomic update for `mean`", "request the sum"),
             (
                 Operator::Max,
-                DType::F32,
-                "there is no atomic update for `max` of f32",
+                DType::I16,
+                "there is no atomic update for `max` of i16",
                 "leave `reduce_atomically` out",
             ),
             (

@@ -139,9 +139,8 @@ impl SegmentedReduce {
     /// not affected, so the results for short rows, many rows, and segments between offsets are the
     /// same in every run.
     ///
-    /// Atomic updates exist for sums of I32, U32, I64, U64, F32 and F64, and for the minimum and
-    /// maximum of those integers, in the type of the result; [`SegmentedReduce::kernel`] refuses
-    /// others.
+    /// Atomic updates exist for the sum, the minimum and the maximum of I32, U32, I64, U64, F32 and
+    /// F64, in the type of the result; [`SegmentedReduce::kernel`] refuses others.
     pub fn reduce_atomically(mut self, atomic: bool) -> SegmentedReduce {
         self.atomic = atomic;
         self

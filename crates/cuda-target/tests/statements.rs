@@ -117,13 +117,14 @@ fn constants_avoid_the_names_of_the_kernel() {
 fn updates_are_of_global_and_shared_arrays_and_types_that_have_them() {
     let update = |array: &str, statement: &str| lines("1, 1, 1", array, statement);
     assert!(has(&update("", " update add x[0] = 1.0f64").unwrap(), &["atomicAdd(&x[0], 1.0);"]));
+    assert!(has(&update("", " update max x[0] = 1.0f64").unwrap(), &["atomic_max(&x[0], 1.0);"]));
     let shared = update(" shared s: i64[4]", " update or s[1] = 2i64").unwrap();
     let line = "atomicOr(reinterpret_cast<unsigned long long *>(&s[1]), \
                 static_cast<unsigned long long>(2));";
     assert!(has(&shared, &[line]), "{shared:?}");
     for (array, statement, what) in [
         (" private s: f64[4]", " update add s[0] = 1.0f64", "f64 here: Add"),
-        ("", " update max x[0] = 1.0f64", "f64 here: Max"),
+        ("", " update and x[0] = 1.0f64", "f64 here: And"),
     ] {
         let refused = update(array, statement).unwrap_err();
         let message = format!("there is no atomic update of this kind for {what}");

@@ -185,7 +185,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
                  inames off the grid"
             )));
         };
-        axes.push(Axis::new(Expr::from_aff(&end.add_constant(1)?)));
+        axes.push(Axis::new(Expr::from_aff(&least_length(&model, end.add_constant(1)?)?)));
     }
     let target = instruction.targets.first().map_or_else(|| instruction.id.clone(), |t| t.array.clone());
     let partials: Vec<Name> = operator
@@ -316,6 +316,15 @@ fn state_types(kernel: &LoopKernel, i: &Instruction, n: usize) -> Result<Vec<DTy
     let types = table.reduction_types(&i.value, &wanted)?;
     let state = types.get(n).map(|t| t.state.clone());
     state.ok_or_else(|| Diagnostic::new("internal", "a reduction that does not exist"))
+}
+
+/// A length that is at least this one and, if that has a least value, never negative: no launch is
+/// refused for results that nobody stores.
+fn least_length(model: &Model<'_>, length: Aff) -> Result<Aff, Diagnostic> {
+    Ok(match System::new(&model.context)?.constant_range(&length)?.0 {
+        Some(least) if least < 0 => length.add_constant(least.saturating_neg())?,
+        _ => length,
+    })
 }
 
 /// The state of an operator under another name, with the types that it has under its own: sums and

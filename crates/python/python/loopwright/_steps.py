@@ -1242,8 +1242,10 @@ class Steps:
         --------
 
         The loop over `k` is untagged and contains nothing but the instruction, in the declared
-        kernel as well. The element does not depend on `k`, `e` does not read its array, and there is
-        no condition. So { (e, f) : e, f write other elements than the one, or read what the loop
+        kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
+        read its array, and there is no condition. Where the loop may have no iteration, the element
+        is read and written all the same: then its subscripts are functions of inames and sizes, among
+        them each tagged iname around the loop, and a temporary has been assigned before. So { (e, f) : e, f write other elements than the one, or read what the loop
         writes } is empty, and the values are combined with the element and nothing else. The types
         of the element and of `e` are both integers or both floating-point, the element's of at least
         32 bits; sums and products of integers are the same modulo a power of two in any order.
@@ -1395,8 +1397,9 @@ class Steps:
         A reduction over inames on the axes of the grid leaves each block with a partial result. By
         default these go to a separate array, and a second kernel joins them in a fixed order. With
         this step, a kernel launched before sets the result to the neutral element, and each block
-        ends with an `atomicAdd`, `atomicMin` or `atomicMax`; the array and the launch afterwards
-        are not needed. If no iname of the reduction is on the grid, nothing changes.
+        ends with an `atomicAdd`, `atomicMin` or `atomicMax`, or exchanges the smaller or the greater
+        floating-point number by compare-and-swap; the array and the launch afterwards are not needed.
+        If no iname of the reduction is on the grid, nothing changes.
 
         The updates happen in the order in which the blocks finish. Sums of floating-point numbers
         may therefore differ in their last bits from run to run; integer sums, minima and maxima do
@@ -1406,13 +1409,12 @@ class Steps:
         --------
 
         Legal by theorem: partial results of a reduction may be joined in any order. The value is a
-        single reduction and does not read the target: a sum into an array of `i32`, `u32`, `i64`,
-        `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or `u64`.
-        Everything else is refused here: products, user-defined operators, floating-point minima and
-        maxima, narrower types. An array that is not in global memory is refused by the step that
-        distributes the reduction over several blocks: this one, `tag_inames`, or `buffer_array` of
-        the result. Lowering also refuses an array whose type is not that in which the reduction
-        accumulates.
+        single reduction and does not read the target: a sum, a minimum or a maximum into an array
+        of `i32`, `u32`, `i64`, `u64`, `f32` or `f64`. Everything else is refused here: products,
+        user-defined operators, narrower types. An array that is not in global memory is refused by
+        the step that distributes the reduction over several blocks: this one, `tag_inames`, or
+        `buffer_array` of the result. Lowering also refuses an array whose type is not that in which
+        the reduction accumulates.
 
         In text: `reduce_atomically(total)`. `join_atomically` is its older name, accepted until
         1.0.

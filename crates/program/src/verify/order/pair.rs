@@ -161,6 +161,18 @@ impl Order<'_, '_> {
                     loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
                 }
                 let case = self.asked[both].0.with(&[differ])?;
+                // What meets whatever the data are is nothing that can be vouched for.
+                let (own, others) = loads.split_at(a.loads.len());
+                let mut alike = Vec::new();
+                for (load, other) in own.iter().zip(others).filter(|(load, other)| load.array == other.array)
+                {
+                    for (x, y) in load.arguments.iter().zip(&other.arguments) {
+                        alike.push(Constraint::equal(x, y)?);
+                    }
+                }
+                let by_data =
+                    alike.is_empty() || own.len() != others.len() || case.with(&alike)?.is_empty()?;
+                let vouched = vouched && by_data;
                 if (vouched || !loads.is_empty()) && self.excluded(&case, &loads, &free, vouched)? {
                     continue;
                 }

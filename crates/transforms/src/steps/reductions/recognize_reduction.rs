@@ -304,12 +304,17 @@ impl RecognizeReduction {
             )));
         }
         let finish = PartRef { instruction: self.id.clone(), part: Part::Finish };
+        let order: Vec<&PartRef> = after.tree.iter().flat_map(Tree::leaves).collect();
+        let place = |part: &PartRef| order.iter().position(|leaf| *leaf == part);
         let has_value = |w: &Instruction| -> Result<bool, Diagnostic> {
             let first = w.id != i.id && w.predicate.is_none() && w.update.is_none() && w.within == i.within;
             let parts = after.parts(w);
             let (true, Some(last)) = (first && w.targets == i.targets, parts.last()) else {
                 return Ok(false);
             };
+            if place(last) > place(&finish) {
+                return Ok(false);
+            }
             let known = instances_of(after, last)?;
             Ok(instances_of(after, &finish)?.implies_all(known.constraints())?)
         };

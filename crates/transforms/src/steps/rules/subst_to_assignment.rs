@@ -6,7 +6,8 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Domain, Expr, Instruction,
     KernelData, LoopKernel, Name, Role, Rule, Tree, Type, TypeTable, ValueType,
 };
-use loopwright_legality::Judgement;
+use loopwright_legality::{Judgement, context};
+use loopwright_poly::System;
 
 use crate::{
     Transform, names,
@@ -385,7 +386,16 @@ impl Transform for SubstToAssignment {
             within: inames.clone(),
             ..Instruction::new(&id, vec![target], value, Role::Does(id.clone()))
         };
-        let axes = lengths.iter().map(|l| Axis::new(Expr::from_aff(l))).collect();
+        // Where nothing is read there are no values, and no length is negative.
+        let known = System::new(&context(kernel))?;
+        let mut axes = Vec::new();
+        for length in &lengths {
+            let room = match known.constant_range(length)?.0 {
+                Some(least) if least < 0 => length.add_constant(least.saturating_neg())?,
+                _ => length.clone(),
+            };
+            axes.push(Axis::new(Expr::from_aff(&room)));
+        }
         let mut domains = vec![Domain { inames, constraints }];
         domains.append(&mut reduced);
         let array = Array::new(name, dtype, axes, AddressSpace::Global);
