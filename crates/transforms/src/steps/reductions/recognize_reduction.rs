@@ -1,8 +1,8 @@
 //! Makes a reduction of a loop that accumulates.
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, BinaryOp, DType, Diagnostic, Expr, Instruction, KernelData, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, Role, Tag, Tree, Type, TypeTable, ValueType,
+    Access, AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
+    Lookup, LoopKernel, Name, Part, PartRef, Reduce, Role, Tag, Tree, Type, TypeTable, ValueType,
 };
 use loopwright_legality::Judgement;
 use loopwright_poly::{Set, System};
@@ -37,8 +37,8 @@ step! {
     /// The loop over `k` is untagged and contains nothing but the instruction, in the declared
     /// kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
     /// read its array, and there is no condition. Where the loop may have no iteration, the element
-    /// is read and written all the same: then its subscripts are functions of inames and sizes, among
-    /// them each tagged iname around the loop, and a temporary has been assigned before. So { (e, f) : e, f write other elements than the one, or read what the loop
+    /// is read and written all the same: then its subscripts are functions of inames and sizes, which
+    /// differ wherever tagged inames around the loop do, and a temporary has been assigned before. So { (e, f) : e, f write other elements than the one, or read what the loop
     /// writes } is empty, and the values are combined with the element and nothing else. The types
     /// of the element and of `e` are both integers or both floating-point, the element's of at least
     /// 32 bits; sums and products of integers are the same modulo a power of two in any order.
@@ -170,6 +170,67 @@ fn in_type(data: &KernelData, operator: &str, term: &Expr, dtype: DType) -> Opti
     }
 }
 
+/// Whether no two instances that differ in an iname have the same subscripts.
+fn is_alone(data: &KernelData, instances: &System, subscripts: &[Aff], n: &Name) -> Result<bool, Diagnostic> {
+    let other = |name: &Name| data.is_iname(name).then(|| Name::new(format!("{name}'")));
+    let mut rows = instances.constraints().to_vec();
+    for c in instances.constraints() {
+        rows.push(Constraint { kind: c.kind, aff: c.aff.rename(&other)? });
+    }
+    for s in subscripts {
+        rows.push(Constraint::equal(s, &s.rename(&other)?)?);
+    }
+    rows.push(Constraint::lt(&Aff::var(n), &Aff::var(n).rename(&other)?)?);
+    Ok(System::new(&rows)?.is_empty()?)
+}
+
+/// Whether an instruction has assigned, before all instances of a part, the elements of an array with
+/// these subscripts: in loops around both, or in loops over the elements themselves.
+fn has_written(
+    data: &KernelData,
+    w: &Instruction,
+    (array, subscripts): (&Name, &[Aff]),
+    (part, instances): (&PartRef, &System),
+) -> Result<bool, Diagnostic> {
+    let lookup = Lookup::new(data);
+    let parts = data.parts(w);
+    let ([target], Some(last), None, None) = (w.targets.as_slice(), parts.last(), &w.predicate, w.update)
+    else {
+        return Ok(false);
+    };
+    let order: Vec<&PartRef> = data.tree.iter().flat_map(Tree::leaves).collect();
+    let place = |part: &PartRef| order.iter().position(|leaf| *leaf == part);
+    if target.array != *array || place(last) > place(part) {
+        return Ok(false);
+    }
+    let around = lookup.part_inames(part);
+    // Which of its instances writes the element: the inames that are its own are subscripts.
+    let mut own: Vec<(Name, Aff)> = Vec::new();
+    let mut rows = Vec::new();
+    for (e, s) in target.index.iter().zip(subscripts) {
+        match e {
+            Expr::Name(n)
+                if w.within.contains(n) && !around.contains(n) && own.iter().all(|(o, _)| o != n) =>
+            {
+                own.push((n.clone(), s.clone()));
+            }
+            _ => match e.to_aff() {
+                Some(aff) => rows.push(Constraint::equal(&lookup.expand(&aff)?, s)?),
+                None => return Ok(false),
+            },
+        }
+    }
+    let known = |n: &Name| around.contains(n) || own.iter().any(|(o, _)| o == n);
+    if target.index.len() != subscripts.len() || !w.within.iter().all(known) {
+        return Ok(false);
+    }
+    rows.extend(instances_of(data, last)?.constraints().iter().cloned());
+    for c in &mut rows {
+        c.aff = c.aff.substitute(&|n| own.iter().find(|(o, _)| o == n).map(|(_, s)| s.clone()))?;
+    }
+    Ok(instances.implies_all(&rows)?)
+}
+
 impl RecognizeReduction {
     fn refuse(&self, why: String, help: &str) -> Diagnostic {
         let (id, iname) = (&self.id, &self.iname);
@@ -292,42 +353,30 @@ impl RecognizeReduction {
         if target.index.iter().any(by_data) {
             return Err(refuse(format!("`{of}` would be read, wherever its subscript points")));
         }
-        let space = lookup.temporary(&target.array).map(|t| t.space);
-        let is_alone =
-            |n: &Name| matches!(after.tag(n), Tag::Seq) || target.index.contains(&Expr::Name(n.clone()));
-        if let Some(n) = i.within.iter().find(|n| !is_alone(n))
-            && space != Some(AddressSpace::Private)
-        {
-            return Err(refuse(format!(
-                "`{of}` would be written at other places of `{n}`, which is tagged, as well: apply the step \
-                 before `{n}` is tagged"
-            )));
-        }
         let finish = PartRef { instruction: self.id.clone(), part: Part::Finish };
-        let order: Vec<&PartRef> = after.tree.iter().flat_map(Tree::leaves).collect();
-        let place = |part: &PartRef| order.iter().position(|leaf| *leaf == part);
-        let has_value = |w: &Instruction| -> Result<bool, Diagnostic> {
-            let first = w.id != i.id && w.predicate.is_none() && w.update.is_none() && w.within == i.within;
-            let parts = after.parts(w);
-            let (true, Some(last)) = (first && w.targets == i.targets, parts.last()) else {
-                return Ok(false);
-            };
-            if place(last) > place(&finish) {
-                return Ok(false);
-            }
-            let known = instances_of(after, last)?;
-            Ok(instances_of(after, &finish)?.implies_all(known.constraints())?)
-        };
-        if space.is_some() {
-            let mut begun = false;
-            for w in &after.instructions {
-                begun |= has_value(w)?;
-            }
-            if !begun {
-                return Err(refuse(format!("`{of}` may have no value")));
+        let instances = instances_of(after, &finish)?;
+        let mut subscripts = Vec::new();
+        for e in &target.index {
+            subscripts.push(lookup.expand(&e.to_aff().unwrap_or_default())?);
+        }
+        let space = lookup.temporary(&target.array).map(|t| t.space);
+        let tagged = i.within.iter().filter(|n| !matches!(after.tag(n), Tag::Seq));
+        for n in tagged.filter(|_| space != Some(AddressSpace::Private)) {
+            if !is_alone(after, &instances, &subscripts, n)? {
+                return Err(refuse(format!(
+                    "`{of}` would be written at other places of `{n}`, which is tagged, as well: apply the \
+                     step before `{n}` is tagged"
+                )));
             }
         }
-        Ok(())
+        let mut begun = space.is_none();
+        for w in after.instructions.iter().filter(|w| w.id != i.id) {
+            begun = begun || has_written(after, w, (&target.array, &subscripts), (&finish, &instances))?;
+        }
+        match begun {
+            true => Ok(()),
+            false => Err(refuse(format!("`{of}` may have no value"))),
+        }
     }
 
     fn change(&self, data: &mut KernelData) -> Result<(), Diagnostic> {
