@@ -1243,12 +1243,13 @@ class Steps:
 
         The loop over `k` is untagged and contains nothing but the instruction, in the declared
         kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
-        read its array, and there is no condition. Where the loop may have no iteration, the element
-        is read and written all the same: then its subscripts are functions of inames and sizes, among
-        them each tagged iname around the loop, and a temporary has been assigned before. So { (e, f) : e, f write other elements than the one, or read what the loop
-        writes } is empty, and the values are combined with the element and nothing else. The types
-        of the element and of `e` are both integers or both floating-point, the element's of at least
-        32 bits; sums and products of integers are the same modulo a power of two in any order.
+        read its array, and there is no condition. So { (e, f) : e, f write other elements than the
+        one, or read what the loop writes } is empty, and the values are combined with the element and
+        nothing else. Where the loop may have no iteration, the element is read and written all the
+        same: then its subscripts are functions of inames and sizes, which differ wherever tagged
+        inames around the loop do, and a temporary has been assigned before. The types of the element
+        and of `e` are both integers or both floating-point, the element's of at least 32 bits; sums
+        and products of integers are the same modulo a power of two in any order.
 
         In text: `recognize_reduction(id, k)`.
         """
