@@ -259,22 +259,28 @@ impl<'k> Analysis<'k> {
         Ok(expanded.substitute(&|name| self.coordinate_of(name))?)
     }
 
-    /// The executions of a part in which it accesses memory: those for which its predicate holds, if
-    /// that is a conjunction of comparisons of functions of inames.
-    pub fn guarded(&self, p: usize) -> Result<Cow<'_, Execution>, Diagnostic> {
-        let info = &self.parts[p];
+    /// What the predicate of a part's instruction says of its executions; `None` if it is no
+    /// conjunction of comparisons of functions of inames.
+    pub fn predicate(&self, info: &PartInfo) -> Option<Vec<Constraint>> {
         let instruction = self.instruction(info);
-        if info.execution.part.part != Part::Whole || instruction.predicate.is_none() {
-            return Ok(Cow::Borrowed(&info.execution));
+        if instruction.predicate.is_none() {
+            return Some(Vec::new());
         }
-        let Some(rows) = affine_predicate(&self.lookup, instruction) else {
-            return Ok(Cow::Borrowed(&info.execution));
-        };
+        let canonical = |c: Constraint| Some(Constraint { kind: c.kind, aff: self.canonical(&c.aff).ok()? });
+        affine_predicate(&self.lookup, instruction)?.into_iter().map(canonical).collect()
+    }
+
+    /// The executions of a part in which it accesses memory: those for which its predicate holds, if
+    /// that is known. What a reduction reads is read whether it holds or not.
+    pub fn guarded(&self, p: usize) -> Cow<'_, Execution> {
+        let info = &self.parts[p];
+        let rows = self.predicate(info).unwrap_or_default();
+        if rows.is_empty() || !matches!(info.execution.part.part, Part::Whole | Part::Finish) {
+            return Cow::Borrowed(&info.execution);
+        }
         let mut guarded = info.execution.clone();
-        for c in rows {
-            guarded.constraints.push(Constraint { kind: c.kind, aff: self.canonical(&c.aff)? });
-        }
-        Ok(Cow::Owned(guarded))
+        guarded.constraints.extend(rows);
+        Cow::Owned(guarded)
     }
 
     /// An iname on an axis as its coordinate plus its least value.

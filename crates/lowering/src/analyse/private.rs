@@ -334,7 +334,11 @@ fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array:
         info.execution.accesses.iter().find(|a| a.array == *array && a.write == write).cloned()
     };
     let (x, y) = (of(writer, true)?, of(reader, false)?);
-    let rows = one_cell(analysis, (writer, &x), (reader, &y), HardwareAxis::all())?;
+    let mut rows = one_cell(analysis, (writer, &x), (reader, &y), HardwareAxis::all())?;
+    rows.extend(analysis.predicate(writer)?);
+    for c in analysis.predicate(reader)? {
+        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
+    }
     let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
     Some(format!(
         "{} writes `{array}{}` in one kernel and {} reads it in another{}",

@@ -1,6 +1,6 @@
 //! Diagnostics of races: who conflicts where, a witness of two instances, and a remedy.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name};
 use loopwright_legality::{Meeting, Time};
@@ -83,12 +83,10 @@ impl Conflicts<'_, '_> {
     fn example_of_race(&self, array: &Name, p: usize) -> Option<String> {
         let analysis = self.analysis;
         let info = &analysis.parts[p];
-        let guarded = analysis.guarded(p).ok()?;
+        let guarded = analysis.guarded(p);
         let execution = &*guarded;
         // Data may have any values; an example with made-up ones would prove nothing.
-        let instruction = analysis.instruction(info);
-        let is_open = instruction.predicate.is_some() && matches!(guarded, Cow::Borrowed(_));
-        if !execution.loads.is_empty() || is_open {
+        if !execution.loads.is_empty() || analysis.predicate(info).is_none() {
             return None;
         }
         let shared = |n: &Name| analysis.is_parameter(n);

@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PartRef, PerDim};
 use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs};
 use loopwright_poly::System;
 
@@ -291,7 +291,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         };
         let analysis = self.analysis;
         let shared = |n: &Name| analysis.is_parameter(n);
-        let (a, b) = (analysis.guarded(p)?, analysis.guarded(q)?);
+        let (a, b) = (analysis.guarded(p), analysis.guarded(q));
         let (a, b) = (&*a, &*b);
         // Launches may overlap only if none of their accesses conflict, updates that are not atomic
         // among them.
@@ -466,7 +466,12 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 "tag `{iname}: host`, so that each of its iterations is a separate \
                  launch"
             ));
-            Err(match found.example() {
+            let known = |part: &PartRef| {
+                let info = self.analysis.numbers.get(part).map(|p| &self.analysis.parts[*p]);
+                info.is_some_and(|info| self.analysis.predicate(info).is_some())
+            };
+            let certain = known(&found.first.part) && known(&found.second.part);
+            Err(match found.example().filter(|_| certain) {
                 Some(example) => refusal
                     .witness(format!("{}; nothing orders blocks within a launch", found.shown(&example))),
                 None => refusal,

@@ -1236,7 +1236,8 @@ class Steps:
         the same way, and keeps its `origin`, with which `run --verify` compares.
 
         Floating-point values are then added to the sum of the others, which begins with zero,
-        instead of to `acc`, and later steps may add them in any order: they are rounded differently.
+        instead of to `acc`, and later steps may add them in any order: they are rounded differently,
+        and a negative zero that nothing is added to becomes a positive one.
 
         Legality
         --------
