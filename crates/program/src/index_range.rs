@@ -48,8 +48,16 @@ impl TooWide {
     /// A refusal, for a type without a wider alternative.
     pub fn diagnostic(&self) -> Diagnostic {
         let (low, high) = self.range;
-        let is_scalar = limits(self.index).is_some_and(|(from, to)| from <= low && high <= to);
-        if is_scalar {
+        let fits = limits(self.index).is_some_and(|(from, to)| from <= low && high <= to);
+        if fits && low.unsigned_abs().max(high.unsigned_abs()) <= FAR_SCALAR as u128 {
+            let range = if low == high { low.to_string() } else { format!("from {low} to {high}") };
+            return Diagnostic::new(
+                "index-overflow",
+                format!("{} is {range}, and may wrap in the type in which it is computed", self.place),
+            )
+            .help("compute it in a wider type, as in `cast(i32, l)`, or in one that holds negative numbers");
+        }
+        if fits {
             return Diagnostic::new(
                 "index-overflow",
                 format!("{} is {low}: proofs about conditions are for scalars below 2^61", self.place),

@@ -17,6 +17,8 @@ use rayon::prelude::*;
 /// Number of kernels of a short run, and of statements of each.
 const CASES: u64 = 16;
 const STATEMENTS: usize = 20;
+/// Number of kernels of the long run, which has 10^4 expressions and 10^6 evaluations of them.
+const LONG: u64 = 700;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|s| s.parse().ok())
@@ -78,4 +80,7 @@ fn all_evaluators_agree() {
         std::fs::remove_dir_all(&folder).unwrap();
     }
     assert!(total.failures.is_empty(), "{} disagreements\n{text}", total.failures.len());
+    if cases >= LONG {
+        assert!(total.expressions >= 10_000 && total.evaluations >= 1_000_000, "the run is too short");
+    }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use loopwright_poly::System;
 
 use crate::{
-    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name,
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, KernelData, Lookup, Name,
     text::{source_map::Item, text_of_constraints},
     validate::{
         Check,
@@ -101,7 +101,7 @@ fn accesses(check: &mut Check<'_>, context: Vec<Constraint>, scalars: Option<&BT
 }
 
 /// What holds for the arguments and for values loaded from arrays: assumptions, non-negative
-/// lengths, facts.
+/// lengths, the ranges of scalars that are no sizes by their types, facts.
 pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     let data = lookup.kernel();
     let mut context = data.assumptions.clone();
@@ -111,6 +111,21 @@ pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
                 a.axes.iter().filter_map(|x| x.length.to_aff()).filter(|l| l.as_constant().is_none());
             context.extend(lengths.map(Constraint::nonneg));
         }
+    }
+    for arg in &data.args {
+        let Arg::Scalar(scalar) = arg else { continue };
+        let (least, greatest) = match scalar.dtype.known() {
+            Some(DType::I8) => (i8::MIN.into(), Some(i8::MAX.into())),
+            Some(DType::I16) => (i16::MIN.into(), Some(i16::MAX.into())),
+            Some(DType::U8) => (0, Some(u8::MAX.into())),
+            Some(DType::U16) => (0, Some(u16::MAX.into())),
+            Some(DType::U32) => (0, Some(u32::MAX.into())),
+            Some(DType::U64) => (0, None),
+            _ => continue,
+        };
+        let value = Aff::var(&scalar.name);
+        context.extend(Constraint::le(&Aff::constant(least), &value));
+        context.extend(greatest.and_then(|g: i64| Constraint::le(&value, &Aff::constant(g)).ok()));
     }
     for i in &data.instructions {
         let ([target], Expr::Subscript(read)) = (i.targets.as_slice(), &i.value) else { continue };

@@ -27,7 +27,6 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
     let other = match &i.role {
         Role::Copies { .. } => Some("a copy"),
         _ if i.scan.is_some() => Some("a scan"),
-        _ if i.atom.is_some() => Some("done by a hardware instruction"),
         _ if i.atomic => Some("joined by `join=atomic`"),
         _ => None,
     };

@@ -3,9 +3,9 @@
 //!
 //! Two statements with the same expression over the same values compute the same value, whatever
 //! their names, as do those that differ in the order of a sum's or a product's operands, or in how
-//! a constant is written. Integers from inames and parameters are computed where their types do not affect
-//! the result, so that a condition on them selects its branch and reads in the other branch do not
-//! count. Everything else is a hash of the operation and its operands.
+//! a constant is written. Integers from inames and parameters are computed where their types do not
+//! affect the result, so that a condition on them selects its branch and reads in the other branch
+//! do not count. Everything else is a hash of the operation and its operands.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -113,8 +113,9 @@ impl Evaluation<'_> {
                 all => Value::Hash(hash_of(all)),
             },
             Expr::Cast(to, a) => match (to.known(), self.value(a)) {
+                (Some(dtype), Value::Int(a)) if dtype.is_float() => float(a as f64),
                 // The same number, but for how it is rounded.
-                (Some(dtype), a @ (Value::Int(_) | Value::Float(_))) if dtype.is_float() => a,
+                (Some(dtype), a @ Value::Float(_)) if dtype.is_float() => a,
                 // In these types, no sum of small integers wraps.
                 (Some(dtype @ (DType::I32 | DType::I64)), Value::Int(a)) => {
                     int(Number::I64(a).cast(dtype).as_i64()).unwrap_or(Value::Int(a))
@@ -165,7 +166,7 @@ fn commutes(op: BinaryOp) -> bool {
     matches!(op, Add | Mul | BitAnd | BitOr | BitXor | Eq | Ne)
 }
 
-/// An operation on numbers of which at least one is no small integer.
+/// An operation on numbers that gives a floating-point one.
 fn of_floats(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
     let number = |v: Value| match v {
         Value::Int(v) => Some(v as f64),
@@ -183,10 +184,8 @@ fn of_floats(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
 }
 
 fn computed(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
-    if let Some(value) = of_floats(op, a, b)
-        .filter(|_| op == BinaryOp::Div || matches!((a, b), (Value::Float(_), _) | (_, Value::Float(_))))
-    {
-        return Some(value);
+    if op == BinaryOp::Div || matches!((a, b), (Value::Float(_), _) | (_, Value::Float(_))) {
+        return of_floats(op, a, b);
     }
     let (Value::Int(a), Value::Int(b)) = (a, b) else {
         // One operand may decide.
