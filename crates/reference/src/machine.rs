@@ -8,7 +8,6 @@ use loopwright_kernel_ir::{
     Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, LoopKernel, Name, Number, Part, PartRef, Tree,
     Type, TypeTable, Typed, UpdateOp,
     arithmetic::{binary, math},
-    computing_type,
 };
 
 use crate::{
@@ -320,7 +319,7 @@ impl Machine<'_> {
         }
         match self.inputs.scalars.get(name) {
             Some(v) if v.dtype() == dtype => {
-                let held = self.plain(v.cast(self.held(computing_type(dtype))));
+                let held = self.plain(v.cast(self.held(dtype)));
                 let hash = self.hash(|| mix("scalar", &[mix(name, &[])]));
                 Ok(if dtype.is_float() { Val { hash, ..held } } else { held })
             }

@@ -159,3 +159,13 @@ out[o] = max(i, sum(j, x[i, j])) {id=norm}";
     let inputs = Inputs::new().array("x", Buffer::from_slice(&[1f32, 2.0, 3.0, -4.0])).scalar("n", 2i32);
     assert_eq!(run(text, &inputs, Mode::Exact, "out").to_vec::<f32>(), Some(vec![3.0]));
 }
+
+/// Infinity would become the greatest number if the scalar were converted back from `f32`.
+#[test]
+fn scalars_of_eight_bits_are_not_converted_to_their_own_type() {
+    let infinity = Number::from_bits(DType::E5M2, 0x7c);
+    assert_eq!(infinity.as_f64(), f64::INFINITY);
+    let text = "kernel k(y: f32[1], n: i32, s: e5m2)\ndomain { [i] : 0 <= i < 1 }\ny[i] = cast(f32, s)";
+    let inputs = Inputs::new().scalar("n", 1i32).scalar("s", infinity);
+    assert_eq!(run(text, &inputs, Mode::Exact, "y").to_vec::<f32>(), Some(vec![f32::INFINITY]));
+}
