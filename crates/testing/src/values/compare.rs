@@ -360,7 +360,7 @@ fn apart(statement: &Statement) -> i128 {
     match &statement.value {
         _ if !statement.inexact => 0,
         Expr::Call { function, .. } => match &**function {
-            "cbrt" | "exp10" => 4,
+            "cbrt" | "rcbrt" | "exp10" => 5,
             "tgamma" => 10,
             "lgamma" => 16,
             _ => 2,

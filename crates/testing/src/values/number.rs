@@ -90,6 +90,10 @@ impl Value {
             Value::Float(DType::F32, v) => Number::F32(v as f32),
             Value::Float(DType::F16, v) => Number::F16(f16::from_f64(v)),
             Value::Float(DType::E4M3, v) => Number::E4M3(E4M3::from_f64(v)),
+            // What was read and not converted may be infinite.
+            Value::Float(DType::E5M2, v) if v.is_infinite() => {
+                Number::from_bits(DType::E5M2, if v > 0.0 { 0x7c } else { 0xfc })
+            }
             Value::Float(DType::E5M2, v) => Number::E5M2(E5M2::from_f64(v)),
             Value::Float(_, v) => Number::BF16(bf16::from_f64(v)),
         }
