@@ -381,11 +381,21 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
 }
 
+/// Interrupts a search, and adds what it says then to the text.
+#[cfg(unix)]
+fn interrupt(mut child: std::process::Child, mut errors: impl std::io::Read, text: &mut String) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    errors.read_to_string(text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.contains("interrupted"), "{text}");
+}
+
 /// A search that was interrupted says what it had found, and how to go on.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_search_says_how_to_go_on() {
-    use std::io::{BufRead, Read};
+    use std::io::BufRead;
 
     let folder = Folder::new("interrupted");
     let (kernel, pipeline) =
@@ -413,11 +423,7 @@ fn an_interrupted_search_says_how_to_go_on() {
             errors.read_line(&mut text).unwrap();
         }
         assert!(child.try_wait().unwrap().is_none(), "it was interrupted before it ended");
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-        errors.read_to_string(&mut text).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
-        assert!(text.contains("interrupted"), "{text}");
+        interrupt(child, errors, &mut text);
         if with_log {
             assert!(text.contains("in phase counting: ") && text.contains(" of 50 points done"), "{text}");
             let kept = text.split_once("log.jsonl holds ").and_then(|(_, rest)| rest.split_once(" outcomes"));
@@ -433,7 +439,7 @@ fn an_interrupted_search_says_how_to_go_on() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_runs_no_destructors_of_libraries() {
-    use std::io::{BufRead, Read};
+    use std::io::BufRead;
 
     let folder = Folder::new("destructor");
     let source = folder.file(
@@ -459,10 +465,7 @@ fn an_interrupt_runs_no_destructors_of_libraries() {
     let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut text = String::new();
     errors.read_line(&mut text).unwrap();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    errors.read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
-    assert!(text.contains("interrupted"), "{text}");
+    interrupt(child, errors, &mut text);
 }
 
 #[test]

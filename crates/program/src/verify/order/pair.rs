@@ -30,6 +30,18 @@ pub(in crate::verify) struct Meeting {
     pub exact: bool,
 }
 
+/// Whether the executions of a case may meet whatever the data are, since what they load may be one
+/// element each: nothing that can be vouched for.
+fn meets_anyway(case: &System, (own, others): (&[Load], &[Load])) -> Result<bool> {
+    let mut alike = Vec::new();
+    for (load, other) in own.iter().zip(others).filter(|(load, other)| load.array == other.array) {
+        for (x, y) in load.arguments.iter().zip(&other.arguments) {
+            alike.push(Constraint::equal(x, y)?);
+        }
+    }
+    Ok(!alike.is_empty() && own.len() == others.len() && !case.with(&alike)?.is_empty()?)
+}
+
 impl Order<'_, '_> {
     /// Whether what is declared of data leaves no pair, whichever comes first in the loops around
     /// both; or, if pairs in the same iteration of all of them are vouched for, none besides those.
@@ -161,18 +173,7 @@ impl Order<'_, '_> {
                     loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
                 }
                 let case = self.asked[both].0.with(&[differ])?;
-                // What meets whatever the data are is nothing that can be vouched for.
-                let (own, others) = loads.split_at(a.loads.len());
-                let mut alike = Vec::new();
-                for (load, other) in own.iter().zip(others).filter(|(load, other)| load.array == other.array)
-                {
-                    for (x, y) in load.arguments.iter().zip(&other.arguments) {
-                        alike.push(Constraint::equal(x, y)?);
-                    }
-                }
-                let by_data =
-                    alike.is_empty() || own.len() != others.len() || case.with(&alike)?.is_empty()?;
-                let vouched = vouched && by_data;
+                let vouched = vouched && !meets_anyway(&case, loads.split_at(a.loads.len()))?;
                 if (vouched || !loads.is_empty()) && self.excluded(&case, &loads, &free, vouched)? {
                     continue;
                 }
