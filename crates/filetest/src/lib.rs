@@ -59,10 +59,13 @@ impl Filetest {
     /// # Panics
     /// If the file has no such section.
     pub fn input(&self, section: &str) -> &str {
+        self.optional(section).unwrap_or_else(|| panic!("{} has no section `==== {section}`", self.name))
+    }
+
+    /// An input that not every file has.
+    pub fn optional(&self, section: &str) -> Option<&str> {
         let found = self.inputs.iter().find(|(name, _)| name == section);
-        found
-            .map(|(_, text)| text.as_str())
-            .unwrap_or_else(|| panic!("{} has no section `==== {section}`", self.name))
+        found.map(|(_, text)| text.as_str())
     }
 
     /// The whole file with this outcome.

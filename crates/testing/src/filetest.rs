@@ -1,7 +1,8 @@
 //! Filetests: a kernel's text, a pipeline, and their outcome.
 //!
 //! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused`
-//! with the rendered diagnostic or `==== cuda` with the printed CUDA C. If the verdict on a step
+//! with the rendered diagnostic or `==== cuda` with the printed CUDA C. Before the outcome,
+//! `==== index` names the type of indices, which is `i32` without it. If the verdict on a step
 //! refuses it, `==== lowering the refused` says what lowering would do. See
 //! [`loopwright_filetest`].
 
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use loopwright_cuda_target::cuda_source;
 use loopwright_filetest::Filetest;
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_transforms::Pipeline;
 
@@ -33,6 +34,10 @@ pub struct Accepted {
 
 /// Takes a kernel through a pipeline, lowering and the printer.
 pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
+    outcome_with(kernel, pipeline, LowerOptions::default())
+}
+
+fn outcome_with(kernel: &str, pipeline: &str, options: LowerOptions) -> Outcome {
     let refused = |d: &dyn std::fmt::Display| Outcome::Refused(d.to_string());
     let declared = match LoopKernel::parse(kernel) {
         Ok(kernel) => kernel,
@@ -40,7 +45,7 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
     };
     let printed = || -> Result<Accepted, Diagnostic> {
         let transformed = Pipeline::parse(pipeline)?.apply(&declared)?;
-        let program = lower(&transformed, LowerOptions::default())?;
+        let program = lower(&transformed, options)?;
         let cuda = cuda_source(&program)?.text;
         Ok(Accepted { declared: declared.clone(), program, cuda })
     };
@@ -52,7 +57,7 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
     let forced = Pipeline::parse(pipeline).and_then(|p| p.apply_unjudged(&declared));
     match forced {
         Ok(kernel) if is_verdict(&refusal) => {
-            let second = match lower(&kernel, LowerOptions::default()) {
+            let second = match lower(&kernel, options) {
                 Ok(_) => "nothing against it".to_string(),
                 Err(d) => d.to_string(),
             };
@@ -88,7 +93,7 @@ impl Outcome {
 }
 
 /// The sections of a file that are inputs, in addition to the kernel.
-const INPUTS: [&str; 1] = ["pipeline"];
+const INPUTS: [&str; 2] = ["pipeline", "index"];
 
 /// The text of a file with the actual outcome: how a random case becomes a test.
 pub fn text(kernel: &str, pipeline: &str) -> String {
@@ -115,6 +120,12 @@ pub fn read(folder: &Path) -> Vec<Filetest> {
 /// With all differences, if the outcome of a file is not the expected one.
 pub fn check(folder: &Path) -> Vec<Filetest> {
     loopwright_filetest::check(folder, "test", &INPUTS, |test| {
-        outcome(&test.text, test.input(INPUTS[0])).section()
+        let options = match test.optional(INPUTS[1]).map(str::trim) {
+            None => LowerOptions::default(),
+            Some("i32") => LowerOptions::new(DType::I32),
+            Some("i64") => LowerOptions::new(DType::I64),
+            Some(other) => panic!("{}: `{other}` is no type of indices", test.name),
+        };
+        outcome_with(&test.text, test.input(INPUTS[0]), options).section()
     })
 }

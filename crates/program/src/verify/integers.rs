@@ -13,7 +13,7 @@ use super::reading::{Reading, Rows};
 use crate::{BinOp, UnOp, Value, ValueKind};
 
 /// The greatest magnitude of a 64-bit value that queries are asked about.
-const FAR: i64 = i64::MAX >> 1;
+pub(super) const FAR: i64 = i64::MAX >> 1;
 
 /// Which arithmetic of a condition is checked at launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Reading<'_> {
 }
 
 /// Whether an integer type has all values of another.
-fn contains(wide: DType, narrow: DType) -> bool {
+pub(super) fn contains(wide: DType, narrow: DType) -> bool {
     let ((low, high), (from, to)) = (limits(wide), limits(narrow));
     // Of u64, only half of the values are within these limits.
     narrow.is_integer() && (wide == narrow || narrow != DType::U64 && low <= from && to <= high)

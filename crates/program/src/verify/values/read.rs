@@ -10,7 +10,13 @@ use super::{
     spec::{At, version},
     walk::Walk,
 };
-use crate::{BinOp, Memory, Value, ValueKind, VarId, verify::reading::ScopeId};
+use crate::{
+    BinOp, Memory, Value, ValueKind, VarId,
+    verify::{
+        integers::{FAR, contains, limits},
+        reading::ScopeId,
+    },
+};
 
 impl<'k> Walk<'_, 'k, '_> {
     /// The form of an element that is read.
@@ -104,30 +110,44 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
-    /// The index that a form is, converted between integer types or not, and the greatest number
-    /// that all of these hold.
-    fn converted(&self, form: Form) -> (Form, Option<i64>) {
-        let (mut whole, mut greatest) = (form, None::<i64>);
-        loop {
-            let dtype = self.forms.dtype(whole);
-            if dtype != self.program.index && dtype.is_integer() && dtype.bytes() < 8 {
-                let bits = 8 * dtype.bytes() - usize::from(!dtype.is_unsigned());
-                let most = (1i64 << bits) - 1;
-                greatest = Some(greatest.map_or(most, |g| g.min(most)));
+    /// What a form is in the integers, where all of `claims` hold: that a function is within a type.
+    ///
+    /// Nothing is claimed of arithmetic in the type of indices, which a launch checks, converted
+    /// indices in it included ([`crate::index_range`]).
+    fn integer(&self, form: Form, claims: &mut Vec<(Aff, DType)>) -> Option<Aff> {
+        let dtype = self.forms.dtype(form);
+        match self.forms.node(form) {
+            Node::Name(name) => Some(Aff::var(name)),
+            Node::Sum(_, terms) => {
+                let mut sum = Aff::constant(0);
+                for (product, factor) in terms {
+                    let term = match product.as_slice() {
+                        [] => Aff::constant(*factor),
+                        [one] => self.integer(*one, claims)?.scale(*factor).ok()?,
+                        _ => return None,
+                    };
+                    sum = sum.add(&term).ok()?;
+                }
+                if dtype != self.program.index {
+                    claims.push((sum.clone(), dtype));
+                }
+                Some(sum)
             }
-            match self.forms.node(whole) {
-                Node::Op(Op::Cast, t, inner) if inner.len() == 1 && t.is_integer() => whole = inner[0],
-                _ => break,
+            Node::Op(Op::Cast, _, inner) => {
+                let [inner] = inner[..] else { return None };
+                let from = self.forms.dtype(inner);
+                let whole = self.integer(inner, claims).filter(|_| dtype.is_integer())?;
+                if !contains(dtype, from) {
+                    claims.push((whole.clone(), dtype));
+                }
+                Some(whole)
             }
-        }
-        // A sum of indices has its integer if the type holds that, and wraps otherwise.
-        let of_indices = match self.forms.node(whole) {
-            Node::Sum(_, terms) => terms.iter().all(|(f, _)| f.iter().all(|f| self.forms.is_index(*f))),
-            _ => self.forms.is_index(whole),
-        };
-        match of_indices {
-            true => (whole, greatest),
-            false => (form, greatest),
+            Node::Op(Op::Binary(Operation::FloorDiv), _, args) => {
+                let [a, b] = args[..] else { return None };
+                let divisor = self.forms.as_number(b).and_then(Number::as_i64).filter(|k| *k > 0)?;
+                self.integer(a, claims)?.floor_div(divisor).ok()
+            }
+            Node::Constant(..) | Node::Scalar(..) | Node::Element(..) | Node::Op(..) => None,
         }
     }
 
@@ -137,22 +157,9 @@ impl<'k> Walk<'_, 'k, '_> {
             if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
                 continue;
             }
-            let (whole, greatest) = self.converted(form);
-            let aff = self.forms.to_aff(whole, &mut |_| None);
-            let natural = match (scope, aff) {
-                (Some(scope), Some(aff)) => {
-                    let typed = match greatest {
-                        Some(_) => self.spec.typed(&aff)?,
-                        None => Vec::new(),
-                    };
-                    let system = self.system(scope)?;
-                    let mut natural = system.implies(&Constraint::nonneg(aff.clone()));
-                    if let Some(greatest) = greatest {
-                        let fits = Constraint::le(&aff, &Aff::constant(greatest));
-                        natural = natural.and_then(|n| Ok(n && system.with(&typed)?.implies(&fits?)?));
-                    }
-                    natural.map_err(Diagnostic::from)?
-                }
+            let mut claims = Vec::new();
+            let natural = match (scope, self.integer(form, &mut claims)) {
+                (Some(scope), Some(aff)) => self.is_natural(&aff, &claims, scope)?,
                 // What is named without a part is an index, held to what it stands for.
                 (None, _) => true,
                 _ => false,
@@ -164,6 +171,37 @@ impl<'k> Walk<'_, 'k, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a function is not negative in a scope, and these are within their types.
+    fn is_natural(&mut self, aff: &Aff, claims: &[(Aff, DType)], scope: ScopeId) -> Result<bool, WrongValue> {
+        let names = self.system(scope)?.names();
+        let typed = match claims {
+            [] => Vec::new(),
+            _ => self.spec.typed(names.into_iter().chain(aff.names()))?,
+        };
+        let system = self.system(scope)?;
+        let asked = || -> Result<bool, loopwright_poly::Error> {
+            if !system.implies(&Constraint::nonneg(aff.clone()))? {
+                return Ok(false);
+            }
+            let system = system.with(&typed)?;
+            for (claimed, dtype) in claims {
+                let (low, high) = limits(*dtype);
+                let (low, high) = (low.max(-FAR), high.min(FAR));
+                if !system.implies(&Constraint::le(&Aff::constant(low), claimed)?)?
+                    || !system.implies(&Constraint::le(claimed, &Aff::constant(high))?)?
+                {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        match asked() {
+            // A query that leaves 64 bits shows nothing.
+            Err(loopwright_poly::Error::Overflow) => Ok(false),
+            answer => Ok(answer.map_err(Diagnostic::from)?),
+        }
     }
 }
 

@@ -123,10 +123,10 @@ impl<'k> Spec<'k> {
                 .is_some_and(|own| own == dtype || own == DType::I32 && dtype == DType::I64)
     }
 
-    /// The ranges of the scalar arguments in a function whose types are narrower than 64 bits.
-    pub fn typed(&self, aff: &Aff) -> Result<Vec<Constraint>, Diagnostic> {
+    /// The ranges of those of these names that are scalar arguments of types narrower than 64 bits.
+    pub fn typed(&self, names: impl IntoIterator<Item = Name>) -> Result<Vec<Constraint>, Diagnostic> {
         let mut rows = Vec::new();
-        for name in aff.names() {
+        for name in names {
             let dtype = self.lookup.scalar(&name).and_then(|s| s.dtype.known());
             if let Some(dtype) = dtype.filter(|t| t.is_integer() && t.bytes() < 8) {
                 let (least, greatest) = limits(dtype);
