@@ -24,8 +24,8 @@ impl Export {
 }
 
 /// Writes files of these names and contents into a folder, which is created if necessary: all of
-/// them, or none. The last one appears last. A process that is killed while it moves files over
-/// earlier ones leaves some of either. Returns the files with their lengths in bytes.
+/// them, or none. The last one appears last. A process that is killed while it replaces earlier files
+/// may leave some of either out, never a mixture. Returns the files with their lengths in bytes.
 pub fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
     write_all(folder, files).map_err(|(path, e)| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
@@ -69,32 +69,54 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
 
 /// Moves files into a folder that may contain earlier ones; if one cannot be moved, the earlier
 /// ones are restored.
+///
+/// All earlier files leave before the first new one appears, so that a process which is killed
+/// meanwhile leaves no mixture, but a folder in which files are missing.
 fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
-    let earlier = |name: &str| stage.join(format!("{name}.earlier"));
     if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).is_dir()) {
         return Err((folder.join(name), io::ErrorKind::IsADirectory.into()));
     }
-    let mut moved: Vec<&str> = Vec::new();
-    for (name, _) in files {
+    leave(stage, folder, files)?;
+    for (k, (name, _)) in files.iter().enumerate() {
         let target = folder.join(name);
-        let kept = match fs::rename(&target, earlier(name)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
-        };
-        moved.push(name);
-        if let Err(e) = kept.and_then(|()| fs::rename(stage.join(name), &target)) {
-            for name in moved {
-                let target = folder.join(name);
-                if earlier(name).exists() {
-                    let _ = fs::rename(earlier(name), target);
-                } else if !stage.join(name).exists() {
-                    let _ = fs::remove_file(target);
-                }
+        if let Err(e) = fs::rename(stage.join(name), &target) {
+            for (name, _) in files.iter().take(k) {
+                let _ = fs::remove_file(folder.join(name));
             }
+            restore(stage, folder, files);
             return Err((target, e));
         }
     }
     Ok(())
+}
+
+/// Moves earlier files of these names out of a folder: all of them, or none.
+fn leave(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
+    for (name, _) in files {
+        let target = folder.join(name);
+        match fs::rename(&target, earlier(stage, name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                restore(stage, folder, files);
+                return Err((target, e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Moves what has left a folder back.
+fn restore(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) {
+    for (name, _) in files {
+        if earlier(stage, name).exists() {
+            let _ = fs::rename(earlier(stage, name), folder.join(name));
+        }
+    }
+}
+
+/// Where a file goes that another one replaces.
+fn earlier(stage: &Path, name: &str) -> PathBuf {
+    stage.join(format!("{name}.earlier"))
 }
 
 /// Folders that were created on the way, which are removed again unless they are kept.
@@ -158,6 +180,19 @@ mod tests {
         write_all(&folder, &[("a", b"4"), ("b", b"5"), ("c", b"6")]).unwrap();
         assert_eq!(names(&folder), ["a", "b", "c", "notes"]);
         assert_eq!(fs::read(folder.join("c")).unwrap(), b"6");
+    }
+
+    #[test]
+    fn no_new_file_stands_beside_an_earlier_one() {
+        let (folder, stage) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write_all(folder.path(), &FILES).unwrap();
+        fs::write(folder.path().join("notes"), "mine").unwrap();
+        // What a process that is killed before the first new file leaves.
+        leave(stage.path(), folder.path(), &FILES).unwrap();
+        assert_eq!(names(folder.path()), ["notes"]);
+        assert_eq!(names(stage.path()), ["a.earlier", "b.earlier", "c.earlier"]);
+        restore(stage.path(), folder.path(), &FILES);
+        assert_eq!(names(folder.path()), ["a", "b", "c", "notes"]);
     }
 
     #[test]
