@@ -6,13 +6,16 @@
 //! sufficient: stricter than the check for numbers in places, never more lenient (`tests`). The order
 //! of statements and what has to fit where are those of the check.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod simplest;
+
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, DType, Dim, Expr, Fact, Name, PerDim};
 use loopwright_program::{
     DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, VarId,
 };
 
+use self::simplest::simplest;
 use super::formula::{Bounds, Formula, Op, op_of, range_of};
 
 /// What indices of 64 bits reach at most: more bytes than a device has, and so little that neither
@@ -568,6 +571,13 @@ impl<'a> Walk<'a> {
             BinOp::TruncDiv if positive && natural => {
                 Some((both(Op::FloorDiv, &a.low, &b.high), both(Op::FloorDiv, &a.high, &b.low)))
             }
+            // Rounded towards zero, a quotient is at least the one rounded down, and no further above
+            // it than zero.
+            BinOp::TruncDiv if positive && fixed.is_some() => {
+                let high = both(Op::FloorDiv, &a.high, &b.low);
+                let high = self.bounds.extreme(Op::Max, high, Formula::Int(0));
+                Some((both(Op::FloorDiv, &a.low, &b.low), high))
+            }
             // At most as far from zero as the dividend.
             BinOp::TruncDiv if positive => {
                 let low = self.bounds.extreme(Op::Min, a.low.clone(), Formula::Int(0));
@@ -606,41 +616,4 @@ impl<'a> Walk<'a> {
             _ => None,
         }
     }
-}
-
-/// The conditions that are not certain, and do not follow from another one.
-fn simplest(needs: Vec<Need>, (least, most): (i128, i128), bounds: &Bounds) -> Vec<Formula> {
-    let (mut low, mut high): (Vec<Formula>, Vec<Formula>) = (Vec::new(), Vec::new());
-    for need in needs {
-        match need {
-            Need::AtLeast(f) if !bounds.at_least(&f, least) && !low.contains(&f) => low.push(f),
-            Need::AtMost(f) if !bounds.at_most(&f, most) && !high.contains(&f) => high.push(f),
-            _ => {}
-        }
-    }
-    // `f + 3` and `16*f` within the limit say that `f` is.
-    let mut implied: BTreeSet<usize> = BTreeSet::new();
-    for f in &high {
-        let mut inner = f;
-        while let Formula::Binary(op, a, b) = inner {
-            let next = match (op, &**a, &**b) {
-                (Op::Add, a, Formula::Int(c)) if *c >= 0 => a,
-                (Op::Mul, a, Formula::Int(c)) | (Op::Mul, Formula::Int(c), a) if *c >= 1 => a,
-                _ => break,
-            };
-            implied.extend(high.iter().position(|g| g == next));
-            inner = next;
-        }
-    }
-    // `f + 3 <= most` is `f <= most - 3`.
-    let side = |op: Op, f: &Formula, limit: i128| match f {
-        Formula::Binary(Op::Add, x, c) if c.as_int().is_some() => {
-            let limit = Formula::binary(Op::Sub, Formula::Int(limit), (**c).clone());
-            Formula::Binary(op, x.clone(), limit.into())
-        }
-        _ => Formula::Binary(op, f.clone().into(), Formula::Int(limit).into()),
-    };
-    let below = high.iter().enumerate().filter(|(k, _)| !implied.contains(k));
-    let below = below.map(|(_, f)| side(Op::Le, f, most));
-    below.chain(low.iter().map(|f| side(Op::Ge, f, least))).collect()
 }

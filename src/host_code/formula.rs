@@ -291,6 +291,13 @@ impl Bounds {
         self.0.insert(name, bounds);
     }
 
+    /// Lowers the greatest value of a name that has bounds.
+    pub fn limit(&mut self, name: &Name, greatest: i128) {
+        if let Some((_, high)) = self.0.get_mut(name) {
+            *high = greatest.min(*high);
+        }
+    }
+
     /// Bounds of a formula's values, both inclusive; those beyond `FAR` are not known.
     pub fn of(&self, formula: &Formula) -> (i128, i128) {
         let corners = |a: (i128, i128), b: (i128, i128), f: &dyn Fn(i128, i128) -> i128| {

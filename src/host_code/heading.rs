@@ -6,13 +6,14 @@ use loopwright_kernel_ir::PerDim;
 use loopwright_program::{HostStmt, Owner, Program, ProgramArg, Value};
 use loopwright_runtime::alignment;
 
+use super::fits;
 use super::formula::{Bounds, Formula};
 use super::plan::parameters;
 use super::print::{Printer, Style};
 
 /// The comments before a program's CUDA C: of each launch the grid, the block, the shared memory
-/// and the launch as a line of host code; what the program assumes of its arguments, and how its
-/// arrays are aligned.
+/// and the launch as a line of host code; what the program assumes of its arguments, for which sizes
+/// its indices do not overflow, and how its arrays are aligned.
 ///
 /// ```
 /// use loopwright::prelude::*;
@@ -29,6 +30,7 @@ use super::print::{Printer, Style};
 /// // scale: a grid of ((n + 255) / 256, 1, 1) blocks of (256, 1, 1) threads, no shared memory
 /// //   scale<<<dim3((n + 255) / 256), dim3(256), 0, stream>>>(x, y, n);
 /// // assumes n >= 0; launches nothing if the grid is empty
+/// // 32 bits hold every index if n <= 2147483392
 /// // x: f32[n], aligned to 4 bytes
 /// // y: f32[n], aligned to 4 bytes, written
 ///
@@ -48,6 +50,15 @@ pub fn heading(program: &Program) -> String {
         rest = format!("assumes {}; {rest}", conditions.join(", "));
     }
     comment(&rest, &mut text);
+    let fits = fits::conditions(program, &bounds);
+    let bits = 8 * program.index.bytes();
+    if fits.iter().any(|f| fits::is_hopeless(f, &bounds)) {
+        let line = format!("whether {bits} bits hold every index depends on sizes and data");
+        comment(&line, &mut text);
+    } else if !fits.is_empty() {
+        let fits: Vec<String> = fits.iter().map(|f| printer.text(f)).collect();
+        comment(&format!("{bits} bits hold every index if {}", fits.join(" and ")), &mut text);
+    }
     let args = program.args.iter().filter_map(|arg| match arg {
         ProgramArg::Array(k) => Some(*k),
         ProgramArg::Scalar(_) => None,

@@ -202,3 +202,19 @@ fn bounds_contain_all_values() {
     assert!(bounds.at_least(&rest, 0) && bounds.at_most(&rest, 15) && !bounds.at_most(&rest, 14));
     assert!(!bounds.at_least(&n(), -(1 << 61)));
 }
+
+/// Quotients of what may be negative are rounded towards zero, and limited like others.
+#[test]
+fn sizes_that_may_be_negative_are_accepted_where_they_fit() {
+    let text = "kernel blur(x: f32[n + 2], y: f32[n], n: i32)\n\
+                domain { [i] : 0 <= i < n }\n\
+                y[i] = x[i] + x[i + 1] + x[i + 2]\n";
+    let steps = "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n";
+    let program = program(&LoopKernel::parse(text).unwrap(), steps, DType::I32);
+    let conditions = conditions(&program, &bounds(&program));
+    for n in [i32::MIN, -200, -1, 0, 1, 1 << 24, 1 << 30, i32::MAX - 128, i32::MAX - 127, i32::MAX] {
+        let sizes = [i64::from(n)];
+        let is_fine = index_range::check(&program, &lookup(&program, &sizes)).is_ok();
+        assert_eq!(accepts(&conditions, &program, &sizes), is_fine, "n = {n}");
+    }
+}
