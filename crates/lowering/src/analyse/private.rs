@@ -67,8 +67,8 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
 }
 
 /// The writers that may be the last one before an execution of the reader: those before it in the
-/// text, and those after it in a common loop. If one of them writes a scalar for each execution of
-/// the reader, it hides all earlier ones.
+/// text, and those after it in a common loop. If one of them writes, for each execution of the
+/// reader, all that this one reads, it hides all earlier ones.
 fn reaching<'w, 'k>(
     analysis: &Analysis<'k>,
     array: &Name,
@@ -77,16 +77,65 @@ fn reaching<'w, 'k>(
 ) -> Vec<(usize, &'w PartInfo)> {
     let info = &analysis.parts[reader];
     let shares_loop = |w: &PartInfo, beyond: usize| common_loops(w, info) > beyond;
-    let hides = |w: &PartInfo| w.execution.accesses.iter().all(|a| !a.write || a.subscripts.is_empty());
-    let last =
-        writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, array, *n, reader));
+    let hides =
+        |n: usize, w: &PartInfo| covers(analysis, array, n, reader) && writes_all(analysis, array, w, info);
+    let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(*n, w));
     // The writer that covers the reader runs in every iteration of their common loops.
-    let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, w.execution.loops.len()));
+    let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, common_loops(w, info)));
     let reaches =
         |(n, w): &&(usize, &PartInfo)| (from <= *n && *n < reader) || (*n >= reader && shares_loop(w, depth));
     let found: Vec<_> = writers.iter().filter(reaches).copied().collect();
     // If no writer reaches the reader, the diagnostic names those that exist.
     if found.is_empty() { writers.to_vec() } else { found }
+}
+
+/// Whether all elements that a reader reads are written by a writer of the same owner, in the same
+/// iteration of their common loops. A scalar is one element.
+fn writes_all(analysis: &Analysis<'_>, array: &Name, writer: &PartInfo, reader: &PartInfo) -> bool {
+    let of = |info: &PartInfo, write: bool| -> Vec<Access> {
+        info.execution.accesses.iter().filter(|a| a.array == *array && a.write == write).cloned().collect()
+    };
+    let (written, read) = (of(writer, true), of(reader, false));
+    if written.iter().all(|a| a.subscripts.is_empty()) {
+        return true;
+    }
+    let Some(temporary) = analysis.lookup.array(array) else { return false };
+    let owned = owner(temporary.space);
+    // Of each lane in both, the same one.
+    let mut same: Vec<&Name> = writer.execution.loops.iter().take(common_loops(writer, reader)).collect();
+    same.extend(
+        reader.inames.iter().filter(|n| analysis.kernel.tag(n).is_jam() && writer.inames.contains(*n)),
+    );
+    let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
+    let is_written = |y: &Access| -> Option<bool> {
+        let mut found = Vec::new();
+        for x in &written {
+            let axes = HardwareAxis::all().filter(|axis| owned.contains(*axis));
+            let mut rows = one_cell(analysis, (writer, x), (reader, y), axes)?;
+            for name in &same {
+                let own = Aff::var(*name);
+                rows.push(Constraint::equal(&own, &second(analysis, &own).ok()?).ok()?);
+            }
+            found.extend(System::new(&rows).ok()?.project_exactly(&goes).ok()?);
+        }
+        let mut wanted = analysis.context.clone();
+        for c in &reader.execution.constraints {
+            wanted.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
+        }
+        for position in HardwareAxis::all().filter(|axis| owned.contains(*axis)).map(HardwareAxis::position) {
+            wanted.push(Constraint::nonneg(second(analysis, &position).ok()?));
+        }
+        let wanted = System::new(&wanted).ok()?;
+        let mut dims: Vec<Name> = Vec::new();
+        for system in found.iter().chain([&wanted]) {
+            dims.extend(system.names().into_iter().filter(|n| n.ends_with('\'')));
+        }
+        dims.sort();
+        dims.dedup();
+        let found = Set::from_systems(&dims, found).ok()?;
+        Set::from_systems(&dims, vec![wanted]).ok()?.subtract(&found).ok()?.is_empty().ok()
+    };
+    read.iter().all(|y| is_written(y) == Some(true))
 }
 
 /// How many of the outermost loops around two parts are the same.

@@ -50,7 +50,7 @@
 //! * that a launch writes what it reads of shared and private memory, where one of its writes
 //!   stands under a condition that is not affine;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
-//!   iteration of the loops around it do not touch one cell, where data decide that (`order`);
+//!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and
 //!   the declared facts.
 //!
@@ -73,6 +73,7 @@ mod segments;
 mod sequence;
 mod uniform;
 mod values;
+mod vouched;
 mod width;
 
 use std::{

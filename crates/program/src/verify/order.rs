@@ -22,9 +22,8 @@
 //!
 //! Blocks of one launch are never ordered; launches run one after another.
 //!
-//! What the user has vouched for covers one kind of pair: two executions of one part, in the same
-//! iteration of all loops around it, where data decide whether they touch one cell. Every other
-//! pair has to be ordered as without it.
+//! Pairs that the user's word covers (`vouched`) need no order; every other one has to be ordered as
+//! without it.
 
 mod pair;
 mod ways;

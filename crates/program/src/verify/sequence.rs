@@ -40,6 +40,7 @@ use super::{
     Finding,
     cases::case_with,
     reading::{Reading, Turn},
+    vouched::meets_anyway,
 };
 use crate::{LeafId, Program, Step};
 use kept::Accessing;
@@ -386,10 +387,11 @@ impl<'p> Sequence<'p> {
         for list in &y.either {
             either.push(list.iter().map(|c| pair.second_of(c)).collect::<Result<_>>()?);
         }
-        let mut loads = x.loads.clone();
-        for load in &y.loads {
+        let own = pair.loads(pair.parts.0, &x.loads)?;
+        let mut loads = own.clone();
+        for load in pair.loads(pair.parts.1, &y.loads)? {
             let arguments = load.arguments.iter().map(|aff| pair.second(aff)).collect::<Result<_>>()?;
-            loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+            loads.push(Load { name: primed(&load.name), array: load.array, arguments });
         }
         let both = System::new(&rows)?;
         let program = self.program;
@@ -399,6 +401,14 @@ impl<'p> Sequence<'p> {
             }
             let Some(case) = case_with(&both.with(&way.rows)?, &either, &mut self.queries)? else { continue };
             if !loads.is_empty() && facts_exclude(&case, &loads, &self.program.facts)? {
+                continue;
+            }
+            let by_data = !loads.is_empty() || !pair.has_known_cells();
+            if pair.is_vouched()
+                && way.of_lanes
+                && by_data
+                && !meets_anyway(&case, loads.split_at(own.len()))?
+            {
                 continue;
             }
             let exact = x.exact && y.exact && pair.is_exact();

@@ -7,7 +7,7 @@ use loopwright_poly::{Result, System};
 use super::{Order, Who, is_own, shared_name, ways::End};
 use crate::{
     LeafId, Step,
-    verify::{cases::case_with, reading::TouchId},
+    verify::{cases::case_with, reading::TouchId, vouched::meets_anyway},
 };
 
 /// The relation of a loop's value in the second execution to that in the first.
@@ -28,18 +28,6 @@ pub(in crate::verify) struct Meeting {
     pub case: System,
     /// Whether each point of the case is a pair that runs.
     pub exact: bool,
-}
-
-/// Whether the executions of a case may meet whatever the data are, since what they load may be one
-/// element each: nothing that can be vouched for.
-fn meets_anyway(case: &System, (own, others): (&[Load], &[Load])) -> Result<bool> {
-    let mut alike = Vec::new();
-    for (load, other) in own.iter().zip(others).filter(|(load, other)| load.array == other.array) {
-        for (x, y) in load.arguments.iter().zip(&other.arguments) {
-            alike.push(Constraint::equal(x, y)?);
-        }
-    }
-    Ok(!alike.is_empty() && own.len() == others.len() && !case.with(&alike)?.is_empty()?)
 }
 
 impl Order<'_, '_> {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, HardwareAxis, Name};
-use loopwright_legality::{Event, Model, ModelPart, Touch, owner, primed};
+use loopwright_legality::{Event, Load, Model, ModelPart, Touch, owner, primed};
 use loopwright_poly::Result;
 
 use crate::Program;
@@ -16,6 +16,8 @@ pub(super) type Relation = (Name, Ordering);
 pub(super) struct Way {
     pub relations: Vec<Relation>,
     pub rows: Vec<Constraint>,
+    /// Whether it is of lanes of one thread, in one iteration of all loops.
+    pub of_lanes: bool,
 }
 
 impl Way {
@@ -23,7 +25,7 @@ impl Way {
         let (mut relations, mut rows) = (self.relations.clone(), self.rows.clone());
         relations.extend(other.relations.iter().cloned());
         rows.extend(other.rows.iter().cloned());
-        Way { relations, rows }
+        Way { relations, rows, of_lanes: self.of_lanes || other.of_lanes }
     }
 
     /// Whether no iname has two relations.
@@ -63,8 +65,29 @@ impl Pair<'_, '_> {
 
     /// Whether all that is known of the two cells is in [`Pair::one_cell`].
     pub fn is_exact(&self) -> bool {
-        let is_plain = |e: &Event| e.under.is_empty() && e.cell.iter().all(Option::is_some);
-        is_plain(self.events.0) && is_plain(self.events.1)
+        self.has_known_cells() && self.events.0.under.is_empty() && self.events.1.under.is_empty()
+    }
+
+    /// Whether the subscripts of both are functions of inames and of what is loaded.
+    pub fn has_known_cells(&self) -> bool {
+        [self.events.0, self.events.1].iter().all(|e| e.cell.iter().all(Option::is_some))
+    }
+
+    /// What a part reads from data for its subscripts, beside what its statement reads.
+    pub fn loads(&self, part: &ModelPart, of_statement: &[Load]) -> Result<Vec<Load>> {
+        let mut loads = of_statement.to_vec();
+        for load in &part.loads {
+            if loads.iter().all(|known| known.name != load.name) {
+                let arguments = load.arguments.iter().map(|aff| self.of_text(aff)).collect::<Result<_>>()?;
+                loads.push(Load { arguments, ..load.clone() });
+            }
+        }
+        Ok(loads)
+    }
+
+    /// Whether the user has vouched for executions of one part, and these are.
+    pub fn is_vouched(&self) -> bool {
+        !self.model.kernel.vouched.is_empty() && std::ptr::eq(self.parts.0, self.parts.1)
     }
 
     /// The cases in which the first comes before the second; of those that run in one iteration of
@@ -96,6 +119,7 @@ impl Pair<'_, '_> {
         }
         // Lanes of a thread read before they write, and write one after the other.
         if position == Ordering::Equal && !self.is_accumulator() {
+            equal.of_lanes = true;
             let coordinates = HardwareAxis::all().map(|axis| Name::new(axis.coordinate()));
             coordinates.into_iter().try_for_each(|name| relate(&mut equal, &name, Ordering::Equal))?;
             match (self.events.0.touch == Touch::Read, self.events.1.touch == Touch::Read) {
