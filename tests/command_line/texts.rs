@@ -332,13 +332,31 @@ fn check_warns_where_nothing_bounds_what_a_subscript_reads() {
     };
     let expected = "\
 warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the elements of `idx`
- |
- = help: declare their range, which is then checked: `fact 0 <= idx < n`
+ --> <kernel>:4:8
+  |
+4 | y[i] = x[idx[i]] {id=set_y}
+  |        ^^^^^^^^^
+  |
+  = help: declare their range, which is then checked: `fact 0 <= idx < m`
 ";
     let text = checked("", "x[idx[i]]");
     assert!(text.contains(expected), "{text}");
     assert!(!checked("fact 0 <= idx < m\n", "x[idx[i]]").contains("warning"));
     assert!(!checked("", "x[idx[i] % m]").contains("warning"));
+    assert!(!checked("", "x[min(max(idx[i], 0), m - 1)]").contains("warning"));
+    assert!(checked("", "x[min(idx[i], m - 1)]").contains("unbounded-data"));
+    assert!(checked("fact 0 <= idx < n\n", "x[idx[i]]").contains("declared range of `idx`"));
     assert!(!checked("", "if(idx[i] >= 0 and idx[i] < m, x[idx[i]], 0.0)").contains("warning"));
-    assert!(checked("fact monotone(idx)\n", "x[idx[i]]").contains(expected));
+    assert!(checked("fact monotone(idx)\n", "x[idx[i]]").contains("nothing bounds the elements of `idx`"));
+    // Data that are loaded into a scalar first, and bound a loop.
+    let ragged = "kernel rows(x: f32[m], y: f32[n], off: i32[n + 1], n: i32, m: i32)\n\
+                  assume 1 <= n and 1 <= m\n\
+                  domain { [k] : 0 <= k < n }\n\
+                  domain { [j] : lo <= j < hi }\n\
+                  <i32> lo = off[k]\n<i32> hi = off[k + 1]\ny[k] = sum(j, x[j])\n";
+    let text = out(&call(&["check", &folder.file("rows.lw", ragged)]));
+    assert!(text.contains("`x[j]` may leave its array: nothing bounds the elements of `off`"), "{text}");
+    let bounded = ragged.replace("domain { [k]", "fact 0 <= off < m + 1\ndomain { [k]");
+    let text = out(&call(&["check", &folder.file("bounded.lw", bounded)]));
+    assert!(!text.contains("warning"), "{text}");
 }

@@ -167,8 +167,13 @@ pub(crate) fn fill_within(data: &mut KernelData, blocks: &BlockLoops) {
         .enumerate()
         .map(|(k, i)| {
             let names = if i.within.is_empty() { mentioned(&lookup, blocks, k) } else { i.within.clone() };
+            // What is given and no iname comes last; validation refuses it.
+            let position = |n: &Name| match i.within.is_empty() {
+                true => positions.get(n).copied(),
+                false => Some(positions.get(n).copied().unwrap_or(usize::MAX)),
+            };
             let mut placed: Vec<(usize, Name)> =
-                names.into_iter().filter_map(|n| Some((*positions.get(&n)?, n))).collect();
+                names.into_iter().filter_map(|n| Some((position(&n)?, n))).collect();
             placed.sort_unstable();
             placed.dedup();
             placed.into_iter().map(|(_, n)| n).collect()

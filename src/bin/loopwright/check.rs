@@ -1,9 +1,8 @@
 //! `print` and `check`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use loopwright::ir::{Expr, Fact, KernelData};
 use loopwright::prelude::*;
 use loopwright::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
 
@@ -69,7 +68,7 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
     for note in declared.single_in_double().into_iter().chain(declared.last_values()) {
         let _ = writeln!(text, "{}", note.render_warning());
     }
-    for note in unbounded(declared) {
+    for note in declared.unbounded_subscripts() {
         let _ = writeln!(text, "{}", note.render_warning());
     }
     if schedule {
@@ -78,53 +77,6 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
     }
     report::say(&text)?;
     Ok(())
-}
-
-/// Warnings about subscripts that read integers which no declared fact bounds: what they read or
-/// write depends on data that nothing has looked at.
-fn unbounded(kernel: &KernelData) -> Vec<Diagnostic> {
-    let has_range = |array: &Name| {
-        kernel.facts.iter().any(|fact| match fact {
-            Fact::Range { array: of, lower, upper } => of == array && lower.is_some() && upper.is_some(),
-            Fact::Monotone(_) | Fact::Injective(_) => false,
-        })
-    };
-    let is_argument = |array: &Name| kernel.args.iter().any(|arg| arg.name() == array);
-    let is_written =
-        |array: &Name| kernel.instructions.iter().flat_map(|i| &i.targets).any(|t| t.array == *array);
-    let mut found: Vec<(Name, Diagnostic)> = Vec::new();
-    for instruction in &kernel.instructions {
-        let targets = instruction.targets.iter().map(|t| Expr::Subscript(t.clone()));
-        // A condition on the same data may be what bounds them.
-        let mut asked: BTreeSet<Name> = BTreeSet::new();
-        let conditions = instruction.predicate.iter();
-        conditions.for_each(|c| asked.extend(c.accesses().into_iter().map(|a| a.array)));
-        instruction.value.visit(&mut |e| {
-            if let Expr::If(c, ..) = e {
-                asked.extend(c.accesses().into_iter().map(|a| a.array));
-            }
-        });
-        for e in targets.chain([instruction.value.clone()]) {
-            for access in e.accesses() {
-                for index in &access.index {
-                    let Expr::Subscript(data) = index else { continue };
-                    let array = &data.array;
-                    let known = has_range(array) || is_written(array) || asked.contains(array);
-                    if known || !is_argument(array) || found.iter().any(|(of, _)| of == array) {
-                        continue;
-                    }
-                    let access = Expr::Subscript(access.clone());
-                    let note = Diagnostic::new(
-                        "unbounded-data",
-                        format!("`{access}` may leave its array: nothing bounds the elements of `{array}`"),
-                    )
-                    .help(format!("declare their range, which is then checked: `fact 0 <= {array} < n`"));
-                    found.push((array.clone(), note));
-                }
-            }
-        }
-    }
-    found.into_iter().map(|(_, note)| note).collect()
 }
 
 fn host(program: &Program, body: &[HostStmt], depth: usize, text: &mut String) {

@@ -1,5 +1,7 @@
 //! Instructions and their options.
 
+use std::collections::BTreeSet;
+
 use crate::{
     AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, UpdateOp, Via,
     complex::part_mark,
@@ -179,6 +181,7 @@ impl Parser {
 
     fn instruction_options(&mut self, instruction: &mut Instruction) -> Parse<()> {
         self.open("{")?;
+        let mut given = BTreeSet::new();
         while !self.at("}") {
             let span = self.span();
             let Some(key) = self.word(0).map(str::to_string) else {
@@ -217,6 +220,10 @@ impl Parser {
                 );
                 error.help = help.or_else(|| Some(format!("the options are {}", OURS.join(", "))));
                 return Err(error.into());
+            }
+            if !given.insert(key.clone()) && key != "if" {
+                let error = self.diagnostic(span, "syntax", format!("`{key}` is given twice"));
+                return Err(error.help("keep one of the two").into());
             }
             self.expect("=")?;
             match key.as_str() {

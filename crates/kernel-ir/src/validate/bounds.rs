@@ -22,6 +22,7 @@ use crate::{
         at_sizes::{Found, at_sizes},
         domains::is_integer,
         irregular::{at, in_range, outside},
+        scalars,
         scope::{Scope, data_of, integer},
     },
 };
@@ -45,7 +46,14 @@ pub(crate) fn check(check: &mut Check<'_>) {
             check.add(Item::Domain(k), &domain.to_string(), d);
         }
     }
-    accesses(check, context, None);
+    accesses(check, context, None, &mut Vec::new());
+}
+
+/// The subscripts that data may take out of their arrays, whatever is declared of them.
+pub(super) fn by_data(check: &mut Check<'_>) -> Vec<ByData> {
+    let (context, mut found) = (context(check.lookup), Vec::new());
+    accesses(check, context, None, &mut found);
+    found
 }
 
 /// Whether a subscript is neither affine nor reads data.
@@ -73,10 +81,15 @@ pub(super) fn has_irregular_subscripts(lookup: &Lookup<'_>) -> bool {
 /// The subscripts that are not affine and read no data, for these values of the integer scalars.
 pub(crate) fn check_at(check: &mut Check<'_>, scalars: &BTreeMap<Name, i64>) {
     let context = context(check.lookup);
-    accesses(check, context, Some(scalars));
+    accesses(check, context, Some(scalars), &mut Vec::new());
 }
 
-fn accesses(check: &mut Check<'_>, context: Vec<Constraint>, scalars: Option<&BTreeMap<Name, i64>>) {
+fn accesses(
+    check: &mut Check<'_>,
+    context: Vec<Constraint>,
+    scalars: Option<&BTreeMap<Name, i64>>,
+    by_data: &mut Vec<ByData>,
+) {
     let data = check.data;
     let mut asked = Asked {
         context,
@@ -84,6 +97,7 @@ fn accesses(check: &mut Check<'_>, context: Vec<Constraint>, scalars: Option<&BT
         systems: HashMap::new(),
         proved: HashSet::new(),
         scalars,
+        by_data,
     };
     for (k, i) in data.instructions.iter().enumerate() {
         let mut scope = Scope::new(&i.within);
@@ -169,6 +183,18 @@ struct Asked<'a> {
     /// The values of the integer scalars in a launch, for which only the subscripts are checked
     /// that are not affine.
     scalars: Option<&'a BTreeMap<Name, i64>>,
+    /// What data decide.
+    by_data: &'a mut Vec<ByData>,
+}
+
+/// A subscript of which data decide whether it is in bounds.
+pub(super) struct ByData {
+    /// The number of the instruction.
+    pub instruction: usize,
+    pub access: Access,
+    pub axis: usize,
+    /// Whether a condition that reads data is around it.
+    pub guarded: bool,
 }
 
 fn visit(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, e: &Expr, scope: &Scope) {
@@ -237,6 +263,11 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 check.add(Item::Instruction(k), &access.to_string(), d);
                 break;
             }
+            let reads = !data_of(lookup, subscript).is_empty();
+            if reads && !in_range(lookup, &asked.context, scope, subscript, length) {
+                let (access, guarded) = (access.clone(), scope.opaque);
+                asked.by_data.push(ByData { instruction: k, access, axis, guarded });
+            }
             continue;
         };
         if asked.scalars.is_some() {
@@ -249,8 +280,12 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 break;
             }
         };
+        let conditions = scope.guards.iter().chain(scope.wrapping.iter().map(|(c, _)| c));
+        let conditions = conditions.chain(scope.alternatives.iter().flatten().flatten());
+        let names = conditions.flat_map(Constraint::names).chain(index.names());
+        let scalars = scalars::functions(lookup, k, &scope.inames, names);
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
-            let violation = match violation(lookup, asked, scope, &wanted) {
+            let violation = match violation(lookup, asked, scope, &scalars, &wanted) {
                 Ok(None) => continue,
                 Ok(Some(violation)) => violation,
                 Err(e) => {
@@ -272,7 +307,11 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                     break;
                 }
                 // Data decide, which the launch or the emulator checks.
-                Violation::ByData => continue,
+                Violation::ByData => {
+                    let (access, guarded) = (access.clone(), scope.opaque);
+                    asked.by_data.push(ByData { instruction: k, access, axis, guarded });
+                    break;
+                }
                 Violation::At(point) => point,
             };
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
@@ -393,15 +432,17 @@ enum Violation {
     ByData,
 }
 
-/// How a required constraint is violated, or `None` if it is proved.
+/// How a required constraint is violated, or `None` if it is proved. Scalars come with the functions
+/// that they are.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked<'_>,
     scope: &Scope,
+    scalars: &[(Name, Constraint)],
     wanted: &Constraint,
 ) -> loopwright_poly::Result<Option<Violation>> {
     let query = (scope.inames.clone(), wanted.clone());
-    if asked.proved.contains(&query) {
+    if scalars.is_empty() && asked.proved.contains(&query) {
         return Ok(None);
     }
     let base = match asked.systems.get(&scope.inames) {
@@ -412,9 +453,10 @@ fn violation(
             asked.systems.entry(scope.inames.clone()).or_insert(system)
         }
     };
-    let guarded = base.with(&scope.guards)?;
+    let functions: Vec<Constraint> = scalars.iter().map(|(_, row)| row.clone()).collect();
+    let guarded = base.with(&scope.guards)?.with(&functions)?;
     if guarded.implies(wanted)? {
-        if scope.guards.is_empty() {
+        if scope.guards.is_empty() && scalars.is_empty() {
             asked.proved.insert(query);
         }
         return Ok(None);
@@ -437,7 +479,8 @@ fn violation(
     let negated = Constraint::nonneg(wanted.aff.neg()?.add_constant(-1)?);
     let outside = system.with(&[negated])?;
     // A value read from data need not be one that violates the constraint.
-    if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
+    let is_data = |n: &Name| lookup.temporary(n).is_some() && scalars.iter().all(|(known, _)| known != n);
+    if scope.opaque || outside.names().iter().any(is_data) {
         return Ok((!outside.is_empty()?).then_some(Violation::ByData));
     }
     if let Some(condition) = scope.unclear.first() {

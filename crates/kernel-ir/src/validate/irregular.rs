@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use loopwright_poly::{Result, System};
 
 use crate::{
-    Aff, BinaryOp, Constraint, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
+    Aff, BinaryOp, Constraint, DType, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
     validate::scope::{Scope, data_of, integer},
 };
 
@@ -33,6 +33,17 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
         Expr::Subscript(read) => {
             let name = Name::new(e.to_string());
             let value = Aff::var(&name);
+            let own = lookup.array(&read.array).and_then(|a| a.dtype.known());
+            let (least, greatest) = match own {
+                Some(DType::U8) => (Some(0), Some(u8::MAX.into())),
+                Some(DType::U16) => (Some(0), Some(u16::MAX.into())),
+                Some(DType::I8) => (Some(i8::MIN.into()), Some(i8::MAX.into())),
+                Some(DType::I16) => (Some(i16::MIN.into()), Some(i16::MAX.into())),
+                Some(DType::U32) => (Some(0), None),
+                _ => (None, None),
+            };
+            known.extend(least.and_then(|l: i64| Constraint::le(&Aff::constant(l), &value).ok()));
+            known.extend(greatest.and_then(|g: i64| Constraint::le(&value, &Aff::constant(g)).ok()));
             for fact in &lookup.kernel().facts {
                 let Fact::Range { array, lower, upper } = fact else { continue };
                 if *array != read.array {
@@ -62,7 +73,8 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
     }
 }
 
-/// Whether declared facts about data keep a subscript that reads data within an axis.
+/// Whether declared facts about data keep a subscript that reads data within an axis. Remainders,
+/// minima, maxima and choices are followed.
 pub(super) fn in_range(
     lookup: &Lookup<'_>,
     context: &[Constraint],
@@ -70,14 +82,72 @@ pub(super) fn in_range(
     index: &Expr,
     length: &Expr,
 ) -> bool {
+    let Some(length) = length.to_aff() else { return false };
     let mut known = context.to_vec();
-    let (Some(index), Some(length)) = (with_data(lookup, index, &mut known), length.to_aff()) else {
-        return false;
-    };
     known.extend(lookup.instances(&scope.inames));
-    let Ok(known) = System::new(&known) else { return false };
-    let wanted = [Ok(Constraint::nonneg(index.clone())), Constraint::lt(&index, &length)];
-    wanted.into_iter().all(|c| c.and_then(|c| known.implies(&c)) == Ok(true))
+    let within = Within { lookup, known: &known, length: &length };
+    within.is_natural(index) && within.is_below(index)
+}
+
+/// What a subscript is compared with.
+struct Within<'a, 'k> {
+    lookup: &'a Lookup<'k>,
+    known: &'a [Constraint],
+    length: &'a Aff,
+}
+
+impl Within<'_, '_> {
+    /// Whether a constraint on the values of affine expressions holds.
+    fn holds(&self, e: &Expr, wanted: impl FnOnce(&Aff) -> Result<Constraint>) -> bool {
+        let mut known = self.known.to_vec();
+        let Some(value) = with_data(self.lookup, e, &mut known) else { return false };
+        let asked = || System::new(&known)?.implies(&wanted(&value)?);
+        asked() == Ok(true)
+    }
+
+    fn is_natural(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Binary(BinaryOp::Mod, _, b) if is_variable(b) => {
+                self.holds(b, |b| Ok(Constraint::nonneg(b.add_constant(-1)?)))
+            }
+            Expr::If(_, a, b) => self.is_natural(a) && self.is_natural(b),
+            Expr::Call { function, args, .. } => match (extreme(self.lookup, function), args.as_slice()) {
+                (Some(false), [a, b]) => self.is_natural(a) && self.is_natural(b),
+                (Some(true), [a, b]) => self.is_natural(a) || self.is_natural(b),
+                _ => false,
+            },
+            _ => self.holds(e, |value| Ok(Constraint::nonneg(value.clone()))),
+        }
+    }
+
+    fn is_below(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Binary(BinaryOp::Mod, _, b) if is_variable(b) => {
+                self.holds(b, |b| Constraint::le(b, self.length)) && self.is_natural(e)
+            }
+            Expr::If(_, a, b) => self.is_below(a) && self.is_below(b),
+            Expr::Call { function, args, .. } => match (extreme(self.lookup, function), args.as_slice()) {
+                (Some(false), [a, b]) => self.is_below(a) || self.is_below(b),
+                (Some(true), [a, b]) => self.is_below(a) && self.is_below(b),
+                _ => false,
+            },
+            _ => self.holds(e, |value| Constraint::lt(value, self.length)),
+        }
+    }
+}
+
+/// Whether a function is the library's `max`, rather than its `min`; `None` of others.
+fn extreme(lookup: &Lookup<'_>, function: &Name) -> Option<bool> {
+    let is_own = lookup.kernel().functions.iter().any(|f| f.name == *function);
+    match function.as_str() {
+        "min" if !is_own => Some(false),
+        "max" if !is_own => Some(true),
+        _ => None,
+    }
+}
+
+fn is_variable(e: &Expr) -> bool {
+    e.to_aff().is_some_and(|aff| aff.as_constant().is_none())
 }
 
 /// A point at which a subscript leaves its axis.

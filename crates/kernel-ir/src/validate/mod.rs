@@ -13,7 +13,9 @@ mod irregular;
 mod names;
 mod operators;
 mod order;
+mod scalars;
 mod scope;
+mod unbounded;
 mod updates;
 
 pub(crate) use bounds::context;

@@ -146,8 +146,10 @@ fn tree(check: &mut Check<'_>) {
             }
         }
     }
+    // Those of instructions have been reported where they are named.
+    let is_named = |iname: &Name| data.instructions.iter().any(|i| i.within.contains(iname));
     nodes(&data.tree, &mut |iname| {
-        if !lookup.is_iname(iname) || lookup.definition(iname).is_some() {
+        if (!lookup.is_iname(iname) || lookup.definition(iname).is_some()) && !is_named(iname) {
             let d = Diagnostic::new("unknown-iname", format!("`{iname}` is not an iname of a loop"));
             findings.push((iname.to_string(), d));
         } else if data.tag(iname).is_parallel() {

@@ -1,0 +1,91 @@
+//! Warnings about subscripts that data may take out of their arrays.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::{
+    Constraint, Diagnostic, Expr, Fact, Lookup, LoopKernel, Name,
+    text::{map_of_print, source_map::Item},
+    validate::{Check, bounds, domains::is_integer},
+};
+
+impl LoopKernel {
+    /// Where the declared kernel reads or writes elements that data decide on, and neither declared
+    /// facts nor a condition on data keep them inside of their array: one warning
+    /// (`unbounded-data`) for each access, in the order of the text, with places in the printed
+    /// form. Data that the kernel itself computes are not reported.
+    pub fn unbounded_subscripts(&self) -> Vec<Diagnostic> {
+        let declared = self.declared();
+        let lookup = Lookup::new(declared);
+        let (found, wrong) = (Vec::new(), BTreeSet::new());
+        let mut check = Check { data: declared, lookup: &lookup, found, wrong, along: Vec::new() };
+        let by_data = bounds::by_data(&mut check);
+        let (mut told, mut notes, mut map) = (BTreeSet::new(), Vec::new(), None);
+        for found in by_data.into_iter().filter(|found| !found.guarded) {
+            let text = Expr::Subscript(found.access.clone()).to_string();
+            let sources = sources(&lookup, &found.access.index[found.axis]);
+            let is_computed = |name: &Name| !lookup.writers(name).is_empty();
+            let Some(array) = sources.iter().find(|name| !is_computed(name)) else { continue };
+            if !told.insert(text.clone()) {
+                continue;
+            }
+            let has_range = |name: &Name| {
+                declared.facts.iter().any(|fact| match fact {
+                    Fact::Range { array, lower, upper } => {
+                        array == name && lower.is_some() && upper.is_some()
+                    }
+                    Fact::Monotone(_) | Fact::Injective(_) => false,
+                })
+            };
+            let length = lookup.array(&found.access.array).map(|a| a.axes[found.axis].length.to_string());
+            let length = length.unwrap_or_default();
+            let why = match has_range(array) {
+                true => format!("the declared range of `{array}` does not keep it inside"),
+                false => format!("nothing bounds the elements of `{array}`"),
+            };
+            let message = format!("`{text}` may leave its array: {why}");
+            let map = map.get_or_insert_with(|| map_of_print(self));
+            let place = map.as_ref().and_then(|m| m.locate(&Item::Instruction(found.instruction), &text));
+            let is_integer = lookup.array(array).is_some_and(|a| is_integer(&a.dtype));
+            let help = match (is_integer, has_range(array)) {
+                (true, false) => {
+                    format!("declare their range, which is then checked: `fact 0 <= {array} < {length}`")
+                }
+                (true, true) => format!(
+                    "correct the range, which is checked, or the assumptions: `{}` has to be at least 0 \
+                     and below {length}",
+                    found.access.index[found.axis]
+                ),
+                (false, _) => format!(
+                    "keep `{}` at least 0 and below {length}, by `min` and `max` or by a condition",
+                    found.access.index[found.axis]
+                ),
+            };
+            notes.push(Diagnostic::new("unbounded-data", message).at(place).help(help));
+        }
+        notes
+    }
+}
+
+/// The arrays that decide on the value of a subscript.
+fn sources(lookup: &Lookup<'_>, subscript: &Expr) -> Vec<Name> {
+    let arrays = |e: &Expr| e.accesses().into_iter().map(|a| a.array).collect::<Vec<_>>();
+    let mut open: VecDeque<Name> = subscript.names().into_iter().chain(arrays(subscript)).collect();
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some(name) = open.pop_front() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        if lookup.is_iname(&name) {
+            let rows = lookup.instances(std::slice::from_ref(&name));
+            open.extend(rows.iter().flat_map(Constraint::names));
+        } else if lookup.array(&name).is_some_and(|a| !a.axes.is_empty()) {
+            found.push(name);
+        } else {
+            for i in lookup.writers(&name).iter().filter_map(|w| lookup.kernel().instructions.get(*w)) {
+                open.extend(i.value.names());
+                open.extend(arrays(&i.value));
+            }
+        }
+    }
+    found
+}
