@@ -23,7 +23,8 @@ steps=book/src/reference/steps.md
     echo '```text'
     "$loopwright" steps
     echo '```'
-    "$loopwright" steps | sed -n 's/^\([a-z_]*\)(.*/\1/p' | while read -r name; do
+    # Steps with their arguments, then what else a pipeline may have, as one word.
+    "$loopwright" steps | sed -n 's/^\([a-z_][a-z_]*\)[( ].*/\1/p' | while read -r name; do
         echo
         # Headings one level deeper, code blocks left alone.
         "$loopwright" steps "$name" | awk '/^```/ { code = !code } !code && /^#/ { $0 = "#" $0 } { print }'

@@ -12,8 +12,8 @@ use super::plan::parameters;
 use super::print::{Printer, Style};
 
 /// The comments before a program's CUDA C: of each launch the grid, the block, the shared memory
-/// and the launch as a line of host code; what the program assumes of its arguments, for which sizes
-/// its indices do not overflow, and how its arrays are aligned.
+/// and the launch as a line of host code; what the program assumes of its arguments and relies on in
+/// the data, for which sizes its indices do not overflow, and how its arrays are aligned.
 ///
 /// ```
 /// use loopwright::prelude::*;
@@ -50,6 +50,10 @@ pub fn heading(program: &Program) -> String {
         rest = format!("assumes {}; {rest}", conditions.join(", "));
     }
     comment(&rest, &mut text);
+    let facts: Vec<String> = program.facts.iter().map(super::fact).collect();
+    if !facts.is_empty() {
+        comment(&format!("relies on data for which {}", facts.join(", ")), &mut text);
+    }
     let fits = fits::conditions(program, &bounds);
     let bits = 8 * program.index.bytes();
     if fits.iter().any(|f| fits::is_hopeless(f, &bounds)) {

@@ -312,6 +312,11 @@ fn steps_are_listed_and_have_pages() {
         assert!(page.starts_with(&format!("# {name}\n")) && page.contains("# Before and after"), "{page}");
         assert!(!page.contains("\n# Ok::<"), "what examples hide is not shown: {page}");
     }
+    for name in ["together", "auto"] {
+        assert!(list.lines().any(|line| line.starts_with(&format!("{name} "))), "{name} is not in\n{list}");
+        let page = out(&call(&["steps", name]));
+        assert!(page.starts_with(&format!("# {name}\n")) && page.contains(&format!("`{name}")), "{page}");
+    }
     let unroll = out(&call(&["steps", "unroll"]));
     assert!(unroll.contains("`unroll(i)`: unrolls the loop over `i`"), "{unroll}");
     // A name of loopy's leads to ours; what does not exist at all, to the list.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use loopwright::host_code::heading;
 use loopwright::prelude::{
     Args, Compiled, DType, Device, Diagnostic, LoopKernel, Name, Pipeline, Report, Space, Step, cuda_source,
 };
@@ -140,11 +141,11 @@ impl Kernel {
         self.pipeline.to_string()
     }
 
-    /// The kernel as CUDA C.
+    /// The kernel as CUDA C, below what a host needs to launch it.
     fn cuda(&self, py: Python<'_>) -> PyResult<String> {
         let print = || -> Result<String, Failure> {
             let (program, _) = runtime::program_to_show(&self.kernel, None)?;
-            Ok(cuda_source(&program)?.text)
+            Ok(format!("{}{}", heading(&program), cuda_source(&program)?.text))
         };
         Ok(py.detach(print)?)
     }

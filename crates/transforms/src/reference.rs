@@ -82,8 +82,44 @@ fn page(attributes: &[&str]) -> String {
         } else if in_code && (line == "#" || line.starts_with("# ")) {
             continue;
         }
-        text.push_str(&line);
+        text.push_str(&if in_code { line } else { without_items(&line) });
         text.push('\n');
+    }
+    text
+}
+
+/// A line in which links to items of Rust are their texts, and those of steps the steps' names.
+fn without_items(line: &str) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after.split_once("](crate::").and_then(|(text, tail)| Some((text, tail.split_once(')')?)));
+        out.push_str(before);
+        match link.filter(|(text, _)| !text.contains(['[', ']'])) {
+            Some((text, (item, tail))) => {
+                let step = snake(item);
+                match Step::NAMES.contains(&step.as_str()) {
+                    true => out.push_str(&format!("`{step}`")),
+                    false => out.push_str(text),
+                }
+                rest = tail;
+            }
+            None => {
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
+/// `AddPrefetch` as `add_prefetch`.
+fn snake(item: &str) -> String {
+    let mut text = String::new();
+    for (k, c) in item.chars().enumerate() {
+        if c.is_uppercase() && k > 0 {
+            text.push('_');
+        }
+        text.extend(c.to_lowercase());
     }
     text
 }
@@ -128,11 +164,23 @@ mod tests {
     }
 
     #[test]
+    fn links_to_items_are_names_of_steps_or_texts() {
+        assert_eq!(
+            without_items("as [`AddPrefetch`](crate::AddPrefetch), by a [pattern](crate::patterns) x[i]"),
+            "as `add_prefetch`, by a pattern x[i]"
+        );
+        assert_eq!(without_items("see [the book](https://a.b) and x[i] (crate::a)"),
+            "see [the book](https://a.b) and x[i] (crate::a)");
+        assert_eq!(without_items("[`pipeline`](crate::Pipelined)"), "`pipeline`");
+    }
+
+    #[test]
     fn every_step_has_a_page_with_what_it_does_and_an_example() {
         let pages = Step::pages();
         assert_eq!(pages.iter().map(|p| p.name).collect::<Vec<_>>(), Step::NAMES);
         for page in pages {
             assert!(page.text.contains("# Legality"), "{}", page.name);
+            assert!(!page.text.contains("](crate::"), "{}: a link to an item of Rust", page.name);
             assert!(page.text.contains("# Before and after"), "{}", page.name);
             let summary = page.summary();
             assert!(summary.len() > 20 && !summary.contains("`: "), "{}: {summary}", page.name);

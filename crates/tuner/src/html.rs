@@ -13,6 +13,8 @@ const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 44.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 14.0;
+/// The width of a digit of a label, in pixels.
+const LETTER: f64 = 6.5;
 
 /// A dot of a plot.
 struct Dot {
@@ -64,7 +66,14 @@ impl Plot<'_> {
             Some(c) => c.iter().map(|v| (x_of(*v as f64), v.to_string())).collect(),
             None => xs.ticks().into_iter().map(|v| (x_of(v), number(v))).collect(),
         };
+        // A label that would touch the one before it is left out.
+        let mut free = f64::NEG_INFINITY;
         for (x, text) in marks {
+            let half = 0.5 * LETTER * text.len() as f64;
+            if x - half < free {
+                continue;
+            }
+            free = x + half + LETTER;
             let _ =
                 write!(out, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", y0 + 16.0);
         }
@@ -296,5 +305,42 @@ impl Tuning {
         }
         let _ = writeln!(out, "</table></div><p>Spent {}.</p></body></html>", self.spent);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_do_not_touch() {
+        let values: Vec<i64> = (1..=400).collect();
+        let dot = |x: i64| Dot { x: x as f64, y: 1.0 + x as f64, best: x == 1, label: String::new() };
+        let plot = Plot {
+            title: "Time",
+            x: "rows",
+            y: "ms",
+            categories: Some(&values),
+            logarithmic: false,
+            dots: values.iter().map(|x| dot(*x)).collect(),
+            limit: Vec::new(),
+            floor: None,
+        };
+        let svg = plot.svg();
+        let labels: Vec<(f64, usize)> = svg
+            .split("<text x=\"")
+            .skip(1)
+            .filter(|label| label.contains("text-anchor=\"middle\""))
+            .filter_map(|label| {
+                let x = label.split('"').next()?.parse().ok()?;
+                let text = label.split_once('>')?.1.split('<').next()?;
+                Some((x, text.parse::<i64>().ok()?.to_string().len()))
+            })
+            .collect();
+        assert!(labels.len() > 5, "{labels:?}");
+        for pair in labels.windows(2) {
+            let [(x, left), (y, right)] = pair else { continue };
+            assert!(y - x >= 0.5 * LETTER * (left + right) as f64, "{pair:?} overlap");
+        }
     }
 }

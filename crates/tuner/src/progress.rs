@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::Point;
+
 /// The progress of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -14,6 +16,8 @@ pub struct Progress {
     pub of: usize,
     /// The best figure so far, in milliseconds: measured, or estimated if nothing is measured.
     pub best: Option<f64>,
+    /// The point that has it.
+    pub point: Option<Point>,
 }
 
 /// The phases of a search.

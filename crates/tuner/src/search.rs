@@ -111,7 +111,7 @@ impl Tuner<'_> {
         };
         let deadline = self.budget.map(|b| start + b);
         let of = tuning.candidates.len();
-        (self.progress)(&Progress { phase: Phase::Reference, done: 0, of, best: None });
+        (self.progress)(&Progress { phase: Phase::Reference, done: 0, of, best: None, point: None });
         let since = Instant::now();
         let judge = Judge::new(self.plan.kernel, sample, deadline)?;
         tuning.spent.reference = since.elapsed();
@@ -163,7 +163,7 @@ impl Tuner<'_> {
         let mut done = 0;
         let is_over = || deadline.is_some_and(|d| Instant::now() >= d);
         let of = search.looked_at().saturating_sub(recalled);
-        (self.progress)(&Progress { phase: Phase::Counting, done, of, best: None });
+        (self.progress)(&Progress { phase: Phase::Counting, done, of, best: None, point: None });
         loop {
             let chunk = search.next_batch();
             if chunk.is_empty() {
@@ -214,10 +214,9 @@ impl Tuner<'_> {
                 }
                 tuning.candidates[*k].1 = outcome;
             }
-            let best = tuning.candidates.iter().filter_map(|(_, o)| o.as_ref()?.milliseconds());
-            let best = best.min_by(f64::total_cmp);
+            let (best, point) = best_of(tuning, Outcome::milliseconds).unzip();
             let of = search.looked_at().saturating_sub(recalled);
-            (self.progress)(&Progress { phase: Phase::Counting, done, of, best });
+            (self.progress)(&Progress { phase: Phase::Counting, done, of, best, point });
         }
         Ok(())
     }
@@ -295,7 +294,8 @@ impl Tuner<'_> {
                 append(log, &tuning.candidates[k].0, &outcome)?;
                 tuning.candidates[k].1 = Some(outcome);
                 timed += 1;
-                (self.progress)(&Progress { phase: Phase::Timing, done: timed, of: planned, best });
+                let (best, point) = best_of(tuning, |o| Some(o.times()?.median)).unzip();
+                (self.progress)(&Progress { phase: Phase::Timing, done: timed, of: planned, best, point });
             }
             ready =
                 compiled.map_err(|_| Diagnostic::new("internal", "a thread that compiled has panicked"))?;
@@ -339,8 +339,9 @@ impl Tuner<'_> {
         tuning.best = finalists.first().map(|f| f.candidate);
         let of = finalists.len();
         let best = finalists.first().map(|f| f.times.median);
+        let point = finalists.first().and_then(|f| tuning.candidates.get(f.candidate)).map(|(p, _)| p.clone());
         tuning.finalists = finalists;
-        (self.progress)(&Progress { phase: Phase::Finals, done: of, of, best });
+        (self.progress)(&Progress { phase: Phase::Finals, done: of, of, best, point });
         Ok(())
     }
 }
@@ -381,4 +382,11 @@ fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result
         outcome: outcome.clone(),
     };
     log.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
+}
+
+/// The least figure of the points that have one, with its point.
+fn best_of(tuning: &Tuning, figure: impl Fn(&Outcome) -> Option<f64>) -> Option<(f64, Point)> {
+    let figures = tuning.candidates.iter().filter_map(|(p, o)| Some((figure(o.as_ref()?)?, p)));
+    let best = figures.min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(figure, point)| (figure, point.clone()))
 }

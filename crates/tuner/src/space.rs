@@ -54,6 +54,7 @@ impl fmt::Display for Requirement {
 
 /// Candidates for each open parameter of a pipeline, and requirements between them.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
 pub struct Space {
     parameters: IndexMap<Name, Vec<i64>>,
     requirements: Vec<Requirement>,
@@ -132,6 +133,11 @@ impl Space {
                     "parameter-twice",
                     format!("parameter `{name}` already has candidates"),
                 )));
+            }
+            let mut numbers = values.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+            if let Some(number) = numbers.find(|word| word.parse::<u64>().map_or(true, |v| v > 1 << 63)) {
+                let message = format!("`{number}` is not a 64-bit integer");
+                return Err(here(Diagnostic::new("space-syntax", message).help("give a smaller number")));
             }
             let values = candidates(values.trim()).ok_or_else(syntax)?;
             // One more than are listed shows that there are too many.
@@ -315,6 +321,8 @@ mod tests {
     fn what_is_wrong_is_named() {
         let code = |text: &str| Space::parse(text).map_err(|d| d.code);
         assert_eq!(code("rows = 4"), Err("space-syntax"));
+        let wide = Space::parse("rows in 1..=99999999999999999999").unwrap_err();
+        assert!(wide.message.contains("`99999999999999999999` is not a 64-bit integer"), "{wide}");
         assert_eq!(code("rows in []"), Err("no-candidates"));
         assert_eq!(code("rows in powers(0, 4)"), Err("space-syntax"));
         for all in ["1..=9223372036854775807", "0..=10000000", "-9223372036854775808..9223372036854775807"] {

@@ -248,6 +248,7 @@ impl Tuning {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[must_use]
 pub struct TunedRecords {
     records: Vec<TunedRecord>,
 }

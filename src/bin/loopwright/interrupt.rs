@@ -47,7 +47,8 @@ fn text(progress: Option<&Progress>, log: Option<&Path>) -> String {
     let mut text = match progress {
         None => "interrupted before the first point".to_owned(),
         Some(p) => {
-            let best = p.best.map_or_else(String::new, |ms| format!("; the best so far: {ms:.4} ms"));
+            let point = p.point.as_ref().map_or_else(String::new, |point| format!(" at {point}"));
+            let best = p.best.map_or_else(String::new, |ms| format!("; the best so far: {ms:.4} ms{point}"));
             format!("interrupted in phase {}: {} of {} points done{best}", tune::phase(p.phase), p.done, p.of)
         }
     };

@@ -28,7 +28,7 @@ impl Limits {
     pub fn report(&self) -> Result<(), Failure> {
         let found = LimitReport::read(&self.logs, self.by.as_deref())?;
         if let Some(path) = &self.html {
-            input::write(path, &found.html())?;
+            input::write(path, &found.page(&format!("Made on {}", report::now())))?;
         }
         report::say_table(&found.table())?;
         Ok(())

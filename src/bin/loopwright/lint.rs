@@ -24,8 +24,11 @@ impl Lint {
     pub fn lint(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
         let pipeline = self.form.pipeline()?;
+        let phase = report::Phase::begin("making arguments");
         let args = self.arguments.args(&declared, true)?;
+        phase.next("proving and counting");
         let lints = lint(&declared, &pipeline, &args, &Machine::h200())?;
+        drop(phase);
         if self.json {
             let text = serde_json::to_string_pretty(&lints).unwrap_or_default();
             report::say(&format!("{text}\n"))?;

@@ -13,6 +13,7 @@ use crate::{input::Failure, report};
 const CODES: &str = include_str!("../../../docs/codes.md");
 const LINTS: &str = include_str!("../../../docs/lints.md");
 const TAGS: &str = include_str!("../../../docs/tags.md");
+const PIPELINES: &str = include_str!("../../../docs/pipelines.md");
 
 /// A section of a document.
 struct Page<'t> {
@@ -65,6 +66,12 @@ fn without_links(text: &str) -> String {
         }
     }
     out + rest
+}
+
+/// What a pipeline has beside steps: each name with its summary, and with its page.
+pub fn beside_steps() -> Vec<(&'static str, String, String)> {
+    let all = pages(PIPELINES).into_iter();
+    all.map(|page| (page.name, page.summary(), format!("# {}\n\n{}\n", page.name, page.text))).collect()
 }
 
 /// Whether a diagnostic's code has a page.

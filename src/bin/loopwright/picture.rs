@@ -78,7 +78,9 @@ impl Roofline {
     /// `loopwright roofline`
     pub fn roofline(&self) -> Result<(), Failure> {
         let declared = input::kernel(&self.kernel)?;
+        let phase = report::Phase::begin("making arguments");
         let args = self.arguments.args(&declared, true)?;
+        phase.next("proving and counting");
         let types = input::types(&self.arguments.types)?;
         let machine = Machine::h200();
         let mut dots = Vec::new();
@@ -87,6 +89,7 @@ impl Roofline {
             let name = Path::new(path).file_stem().map_or(path.clone(), |stem| stem.to_string_lossy().into());
             dots.push(Dot { name, cost: estimate(&kernel, &args, &machine)? });
         }
+        drop(phase);
         let sizes = match self.arguments.set.is_empty() {
             true => String::new(),
             false => format!(" for {}", self.arguments.set.join(" ")),

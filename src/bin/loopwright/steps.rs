@@ -4,14 +4,17 @@ use std::fmt::Write;
 
 use loopwright::transforms::{Page, Step};
 
-use crate::{input::Failure, report};
+use crate::{input::Failure, pages::beside_steps, report};
 
 /// One line per step, or one step's page.
 pub fn steps(name: Option<&str>) -> Result<(), Failure> {
     let pages = Step::pages();
     let Some(name) = name else { return report::say(&overview(&pages)) };
-    match pages.iter().find(|p| p.name == name || p.aliases.contains(&name)) {
-        Some(page) => report::say(&whole(page)),
+    if let Some(page) = pages.iter().find(|p| p.name == name || p.aliases.contains(&name)) {
+        return report::say(&whole(page));
+    }
+    match beside_steps().into_iter().find(|(own, ..)| *own == name) {
+        Some((.., page)) => report::say(&page),
         None => Err(unknown(name, &pages).into()),
     }
 }
@@ -24,6 +27,10 @@ fn overview(pages: &[Page]) -> String {
     for page in pages {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{:widest$}  {}", usage(page), page.summary());
+    }
+    text.push('\n');
+    for (name, summary, _) in beside_steps() {
+        let _ = writeln!(text, "{name:widest$}  {summary}");
     }
     text + "\n`loopwright steps NAME` prints a step's page: arguments, legality, a kernel before and after.\n"
 }

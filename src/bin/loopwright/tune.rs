@@ -205,6 +205,13 @@ impl Tune {
         // Without a GPU nothing runs on the problem itself, whose arrays may be large: only its
         // shapes are needed.
         let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
+        let bar = ProgressBar::new(points as u64);
+        if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(report::TICK);
+        let state = interrupt::tell(&bar, self.log.as_deref());
+        bar.set_message("arguments");
         let args = self.arguments.args(&kernel, fill)?;
         // Candidates rely on the declared facts, and may read anywhere if one does not hold.
         check_facts(&kernel, &args)?;
@@ -216,12 +223,6 @@ impl Tune {
             None => None,
         };
 
-        let bar = ProgressBar::new(points as u64);
-        if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(report::TICK);
-        let state = interrupt::tell(&bar, self.log.as_deref());
         let mut tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args)
             .strategy(strategy)
             .launches(self.launches)
@@ -324,7 +325,8 @@ fn printed(
 ) -> Result<String, Failure> {
     let bound = pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?;
     let options = CompileOptions::default();
-    Ok(loopwright::runtime::print_for(&bound.apply(kernel)?, args, &options)?.source.text)
+    let printed = loopwright::runtime::print_for(&bound.apply(kernel)?, args, &options)?;
+    Ok(format!("{}{}", loopwright::host_code::heading(&printed.program), printed.source.text))
 }
 
 /// A phase in a word.

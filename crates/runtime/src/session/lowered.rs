@@ -59,7 +59,9 @@ pub struct Printed {
     /// The type of its indices: the narrowest that suffices for the arguments, unless the options
     /// specify one.
     pub index: DType,
-    /// The CUDA C.
+    /// The lowered program.
+    pub program: Program,
+    /// Its CUDA C.
     pub source: CudaSource,
 }
 
@@ -69,7 +71,8 @@ pub struct Printed {
 /// Errors: those of [`super::Compiled::bind`] about scalars and shapes.
 pub fn print_for(kernel: &LoopKernel, args: &Args, options: &CompileOptions) -> Result<Printed, Diagnostic> {
     let Lowered { kernel, index, program, .. } = Lowered::for_args(kernel, args, options)?;
-    Ok(Printed { kernel, index, source: cuda_source(&program)? })
+    let source = cuda_source(&program)?;
+    Ok(Printed { kernel, index, program, source })
 }
 
 /// The program of a kernel without open types, to be shown: with indices of this type or, if none

@@ -96,6 +96,11 @@ fn shown(series: &Series) -> impl Iterator<Item = (&Reached, &Best)> {
 impl LimitReport {
     /// The page: the plot, a table of results, and a description of each line.
     pub fn html(&self) -> String {
+        self.page("")
+    }
+
+    /// As [`LimitReport::html`], with a line of when and by whom it was made, unless that is empty.
+    pub fn page(&self, made: &str) -> String {
         let title = format!("Fraction of the memory's limit by {}", self.by());
         let rules = |palette: [&str; 8]| -> String {
             palette.iter().enumerate().map(|(k, c)| format!(".s{k}{{color:{c}}}")).collect()
@@ -134,6 +139,9 @@ impl LimitReport {
         }
         self.tabulate(&mut out);
         self.describe(&mut out);
+        if !made.is_empty() {
+            let _ = write!(out, "<p class=\"note\">{}.</p>", escape(made));
+        }
         out.push_str("</body></html>\n");
         out
     }
