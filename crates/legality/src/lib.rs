@@ -70,7 +70,7 @@ pub use loads::facts_exclude;
 pub use model::{Model, ModelPart, Step, context};
 pub use order::Against;
 pub use realized::judge_realization;
-pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, replay};
+pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
 pub use roles::PartRole;
 pub use scan::{along, carried};
 pub use search::{Search, agrees, search};

@@ -14,7 +14,10 @@
 //! * Integers read from data appear in constraints under the name of the temporary that holds them;
 //!   two executions may see different values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Fact, Instruction, KernelData, Kind, Lookup,
@@ -29,6 +32,7 @@ use crate::{
     event::{Loads, affine_predicate, events},
     executor::executor,
     loads::add_facts,
+    replay::{Stop, expressions::Expressions},
 };
 
 /// One component of a time.
@@ -93,6 +97,8 @@ pub struct Model<'k> {
     pub touches: BTreeMap<Name, Vec<(usize, usize)>>,
     /// Constant ranges of base inames that a domain states.
     pub ranges: Table<Name, (i64, i64)>,
+    /// What its declared instructions compute, found when it is replayed for the first time.
+    pub(crate) expressions: OnceCell<std::result::Result<Expressions, Stop>>,
 }
 
 /// The assumptions, and the constraints that array lengths are not negative.
@@ -148,6 +154,7 @@ impl<'k> Model<'k> {
             context: context(kernel),
             touches: BTreeMap::new(),
             ranges: constant_ranges(kernel),
+            expressions: OnceCell::new(),
         };
         let reads = DataReads::new(kernel);
         let mut leaves: Vec<(Vec<Step>, PartRef)> = Vec::new();

@@ -163,3 +163,99 @@ tree {{
         assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
     }
 }
+
+/// How a kernel fails that writes two values to an element in the other order.
+fn exchanged(dtype: &str, first: &str, second: &str) -> Option<Failure> {
+    let kernel = |tree: &str| {
+        format!(
+            "\
+kernel k(x: {dtype}[n], y: {dtype}[n], s: {dtype}, n: i32)
+domain {{ [i] : 0 <= i < n }}
+temp t: {dtype} private
+t = {first} {{id=start, inames=i}}
+y[i] = t {{id=first, inames=i}}
+y[i] = {second} {{id=second, inames=i}}
+tree {{
+for i {{
+start
+{tree}}}
+}}
+"
+        )
+    };
+    let text = format!("{}declared {{\n{}}}\n", kernel("second\nfirst\n"), kernel("first\nsecond\n"));
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])).unwrap()
+}
+
+/// Values are those of their types, in which numbers wrap and are rounded, and what an operand alone
+/// decides is that: none of these orders is refuted.
+#[test]
+fn equal_values_are_no_failure_in_any_form() {
+    let equal = [
+        ("u8", "256", "0"),
+        ("i8", "255", "-1"),
+        ("i32", "(i + 100)*16777216*256", "0"),
+        ("i64", "cast(i64, cast(i32, 2147483647) + 1) + i", "i - 2147483648"),
+        ("f32", "0.1 + 0.2", "0.3"),
+        ("f32", "16777217", "16777216.0"),
+        ("f16", "0.1", "0.0999755859375"),
+        ("f64", "cast(f32, 0.5)", "0.5"),
+        ("i32", "x[i]*0", "0"),
+        ("i32", "x[i] + 0", "x[i]"),
+        ("i32", "(s ^ s) + i", "i"),
+        ("i32", "x[i]*s + 1", "1 + s*x[i]"),
+        ("i32", "min(s, x[i])", "max(min(x[i], s), min(s, x[i]))"),
+        ("i32", "if(x[i] < 3, s, s)", "s"),
+        ("i32", "x[i] % 1", "min(0, i)"),
+        ("i32", "if(i < 0 and s < 3, 1, 2)", "2"),
+        ("f32", "sqrt(4.0) - floor(2.5)", "0.0"),
+        ("f32", "if(isnan(nan), 1.0, s)", "1.0"),
+    ];
+    for (dtype, first, second) in equal {
+        assert_eq!(exchanged(dtype, first, second), None, "{dtype}: {first} and {second}");
+    }
+}
+
+/// What differs in its type does.
+#[test]
+fn different_values_are_a_failure() {
+    let different = [
+        ("u8", "255", "0"),
+        ("i64", "cast(i64, cast(i32, 2147483647) + 1)", "2147483647 + 1"),
+        ("f64", "0.1 + 0.2", "0.3"),
+        ("f32", "0.0", "-0.0"),
+        ("f32", "s*0.0", "0.0"),
+        ("i32", "x[i]*1", "s"),
+        ("i32", "x[i] - s", "s - x[i]"),
+        ("i32", "x[i] & 1", "x[i]"),
+        ("i32", "max(s, x[i])", "min(s, x[i])"),
+        ("i32", "x[i]", "x[0]"),
+        ("i32", "1 << i", "2"),
+    ];
+    for (dtype, first, second) in different {
+        let found = exchanged(dtype, first, second);
+        assert!(matches!(found, Some(Failure::Output { .. })), "{dtype}: {first} and {second}: {found:?}");
+    }
+}
+
+/// A kernel of an open type fails if it does for some type.
+#[test]
+fn open_types_have_values() {
+    let head = "kernel k(x: T[3], y: T[3])\ndomain { [i] : 0 <= i < 3 }\n";
+    let kernel = |first: &str, second: &str, tree: &str| {
+        format!(
+            "{head}y[i] = {first} {{id=first, inames=i}}\ny[i] = {second} {{id=second, inames=i}}\n\
+             tree {{\nfor i {{\n{tree}}}\n}}\n"
+        )
+    };
+    let agree = |first: &str, second: &str| {
+        let declared = kernel(first, second, "first\nsecond\n");
+        let text = format!("{}declared {{\n{declared}}}\n", kernel(first, second, "second\nfirst\n"));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::new()).unwrap()
+    };
+    assert_eq!(agree("x[i] + 2", "2 + x[i]"), None);
+    assert_eq!(agree("x[i]/2", "x[i]/(1 + 1)"), None);
+    assert!(agree("x[i] + 2", "x[i]*2").is_some());
+}

@@ -1,5 +1,5 @@
-//! What expressions mean: the validator, the plain interpreter, the emulator and the printed text
-//! against an evaluator written from `kernel-ir/values.md` alone, see
+//! What expressions mean: the validator, the plain interpreter, the emulator, the printed text and the
+//! replay of counter-examples against an evaluator written from `kernel-ir/values.md` alone, see
 //! [`loopwright_testing::values`].
 //!
 //! `make values` is the long run: `LOOPWRIGHT_CASES` is the number of kernels, `LOOPWRIGHT_SEED`
@@ -67,13 +67,15 @@ fn all_evaluators_agree() {
     }
     println!(
         "{} kernels, {} expressions, {} evaluations, {} texts; {} refusals and {} errors alike; \
-         left out: {:?}",
+         {:?} values, numbers and equals of replays, {} predicates; left out: {:?}",
         total.kernels,
         total.expressions,
         total.evaluations,
         total.texts,
         total.refused,
         total.errors,
+        total.replayed,
+        total.predicates,
         total.left_out,
     );
     if long {

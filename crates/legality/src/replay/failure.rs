@@ -125,7 +125,7 @@ impl Machine<'_, '_> {
             // Another definition of the same value is harmless, and a wrong value of the right
             // definition has a different cause.
             let (was, is) = (&expected.token, &found.token);
-            if was != is && expected.hash != found.hash && *was != Token::Unwritten {
+            if was != is && expected.value != found.value && *was != Token::Unwritten {
                 let later = match was {
                     Token::Definition(i, _) => !run.order.contains_key(i),
                     Token::Updated(_, instances) => instances.iter().any(|i| !run.order.contains_key(i)),
@@ -182,7 +182,7 @@ impl Machine<'_, '_> {
             let of = |run: &Run| {
                 run.outputs.get(cell).cloned().unwrap_or_else(|| {
                     let held = self.initial(cell);
-                    (held.token, held.hash)
+                    (held.token, held.value)
                 })
             };
             let ((expected, was), (found, is)) = (of(declared), of(run));

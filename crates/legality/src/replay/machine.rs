@@ -13,8 +13,9 @@ use loopwright_kernel_ir::{AddressSpace, Arg, AxisSet, Name, Part, PartRef, Redu
 
 use super::{
     CellName, Failure, Instance, Parameters, Stop, Token,
+    expressions::{Computes, Expressions, expressions},
     schedule::{Access, Execution, Ready, executions, instance, prepare},
-    value::{Evaluation, consumed, hash_of},
+    value::{Evaluation, Value, consumed, hash_of},
 };
 use crate::{Model, Touch, accumulator, owner, roles::PartRole};
 
@@ -24,14 +25,14 @@ pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
 /// The record of a run. That of the declared kernel is the reference for transformed ones.
 #[derive(Default)]
 pub struct Run {
-    /// The definitions that the reads of each instance see, with hashes of their values.
+    /// The definitions that the reads of each instance see, with their values.
     pub(super) reads: HashMap<Instance, Vec<Seen>>,
-    /// The hash of the value that each instance computes.
-    values: HashMap<Instance, u64>,
+    /// The value that each instance computes.
+    values: HashMap<Instance, Value>,
     /// The points that each finished reduction has combined.
     pub(super) joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
     /// What the outputs hold at the end.
-    pub(super) outputs: BTreeMap<CellName, (Token, u64)>,
+    pub(super) outputs: BTreeMap<CellName, (Token, Value)>,
     /// The order in which instances ran.
     pub(super) order: HashMap<Instance, usize>,
     /// Whether some reads saw definitions other than the declared ones, without changing an output.
@@ -67,8 +68,7 @@ pub(super) fn first(a: Cause, b: Cause) -> Cause {
 #[derive(Clone)]
 pub(super) struct Held {
     pub token: Token,
-    /// A hash of the computation and of its operands.
-    pub hash: u64,
+    pub value: Value,
     pub cause: Cause,
     /// The updates since it was written, or since those of another kind.
     updates: Option<Updates>,
@@ -78,30 +78,31 @@ pub(super) struct Held {
 #[derive(Clone)]
 struct Updates {
     op: UpdateOp,
-    /// What the cell held before, and the hash of that.
-    base: (Token, u64),
-    /// The instances, each with the hash of the value by which it updates.
+    /// What the cell held before, and the value of that.
+    base: (Token, Value),
+    /// The instances, each with a hash of the value by which it updates.
     terms: Vec<(Instance, u64)>,
 }
 
 impl Held {
-    /// What a cell holds after an update by a value with this hash.
-    fn updated(self, op: UpdateOp, who: &Instance, term: u64, cause: Cause) -> Held {
+    /// What a cell holds after an update by a value.
+    fn updated(self, op: UpdateOp, who: &Instance, term: Value, cause: Cause) -> Held {
         let cause = first(self.cause, cause);
         let mut updates = match self.updates {
             Some(same) if same.op == op => same,
-            _ => Updates { op, base: (self.token, self.hash), terms: Vec::new() },
+            _ => Updates { op, base: (self.token, self.value), terms: Vec::new() },
         };
-        updates.terms.push((who.clone(), term));
+        updates.terms.push((who.clone(), hash_of(term)));
         updates.terms.sort();
         if op.is_idempotent() {
             updates.terms.dedup();
         }
-        let (base, hash) = &updates.base;
+        let (base, value) = &updates.base;
         let sum = updates.terms.iter().fold(0, |sum: u64, (_, term)| sum.wrapping_add(*term));
         let instances = updates.terms.iter().map(|(who, _)| who.clone()).collect();
         let token = Token::Updated(Box::new(base.clone()), instances);
-        Held { hash: hash_of((op.sign(), hash, sum)), token, cause, updates: Some(updates) }
+        let value = Value::Hash(hash_of((op.sign(), value, sum)));
+        Held { value, token, cause, updates: Some(updates) }
     }
 }
 
@@ -109,7 +110,7 @@ impl Held {
 pub(super) struct Seen {
     pub cell: CellName,
     pub token: Token,
-    pub hash: u64,
+    pub value: Value,
     /// Whether the cell is known. If not, nothing writes the array.
     pub known: bool,
 }
@@ -133,6 +134,14 @@ pub(super) struct Machine<'a, 'k> {
     /// For each accumulator, the axes that the inames of its reduction are on.
     shared: HashMap<Name, AxisSet>,
     arguments: Vec<Name>,
+}
+
+impl Run {
+    /// The value that a declared instance computes, of a run of the declared kernel. None if it does
+    /// not run.
+    pub fn value(&self, who: &Instance) -> Option<Value> {
+        self.values.get(who).copied()
+    }
 }
 
 impl Machine<'_, '_> {
@@ -162,7 +171,7 @@ impl Machine<'_, '_> {
         } else {
             Token::Unwritten
         };
-        Held { hash: hash_of(&token), token, cause: None, updates: None }
+        Held { value: Value::Hash(hash_of(&token)), token, cause: None, updates: None }
     }
 }
 
@@ -227,7 +236,7 @@ pub fn replay(
     for ((array, _, index), held) in &machine.cells {
         if machine.arguments.contains(array) {
             let cell = CellName { array: array.clone(), index: index.clone() };
-            run.outputs.insert(cell, (held.token.clone(), held.hash));
+            run.outputs.insert(cell, (held.token.clone(), held.value));
         }
     }
     if let Some(declared) = declared {
@@ -256,10 +265,11 @@ impl Machine<'_, '_> {
             terms.sort_unstable();
             terms.dedup();
         }
-        match operator.is_none_or(|op| op.commutes) {
+        let joined = match operator.as_ref().is_none_or(|op| op.commutes) {
             true => terms.into_iter().fold(0, u64::wrapping_add),
             false => hash_of(terms),
-        }
+        };
+        hash_of((operator.map(|op| op.name), joined))
     }
 
     /// Runs the executions of one part at the same time.
@@ -271,7 +281,8 @@ impl Machine<'_, '_> {
         run: &mut Run,
     ) -> Result<Result<(), Failure>, Stop> {
         let mut touched: HashMap<Key, Vec<(usize, bool)>> = HashMap::new();
-        let unknown = Held { token: Token::Unwritten, hash: 0, cause: None, updates: None };
+        let nothing = Value::Hash(0);
+        let unknown = Held { token: Token::Unwritten, value: nothing, cause: None, updates: None };
         let mut copied: Vec<Held> = vec![unknown; group.len()];
         let mut added: Vec<Vec<Point>> = vec![Vec::new(); group.len()];
         let mut causes: Vec<Cause> = vec![None; group.len()];
@@ -283,7 +294,7 @@ impl Machine<'_, '_> {
             for a in &ready.accesses {
                 let Some(functions) = &a.cell else {
                     let cell = CellName { array: a.array.clone(), index: Vec::new() };
-                    seen.push(Seen { hash: 0, token: Token::Unwritten, cell, known: false });
+                    seen.push(Seen { value: nothing, token: Token::Unwritten, cell, known: false });
                     continue;
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
@@ -311,7 +322,7 @@ impl Machine<'_, '_> {
                 let held = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
                 causes[k] = first(causes[k], held.cause);
                 if !a.bound {
-                    seen.push(Seen { cell, token: held.token.clone(), hash: held.hash, known: true });
+                    seen.push(Seen { cell, token: held.token.clone(), value: held.value, known: true });
                 }
                 copied[k] = held;
             }
@@ -321,11 +332,12 @@ impl Machine<'_, '_> {
             return Ok(Err(failure));
         }
         let who: Vec<Instance> = group.iter().map(|x| instance(ready, x)).collect();
-        let hashes: Vec<u64> = match &ready.role {
-            PartRole::Does(..) => {
-                (0..group.len()).map(|k| self.value(&who[k], &reads[k], &joined[k])).collect()
+        let values: Vec<Value> = match &ready.role {
+            PartRole::Does(id, part) => {
+                let computes = self.expressions()?.of(id, *part);
+                (0..group.len()).map(|k| self.value(computes, &who[k], &reads[k], &joined[k])).collect()
             }
-            _ => copied.iter().map(|held| held.hash).collect(),
+            _ => copied.iter().map(|held| held.value).collect(),
         };
         if let PartRole::Does(id, _) = &ready.role {
             for (k, who) in who.iter().enumerate() {
@@ -338,11 +350,11 @@ impl Machine<'_, '_> {
                         self.failures.push(failure);
                     }
                     // The value is right, whatever its operands.
-                    if declared.values.get(who) == Some(&hashes[k]) {
+                    if declared.values.get(who) == Some(&values[k]) {
                         causes[k] = None;
                     }
                 } else {
-                    run.values.insert(who.clone(), hashes[k]);
+                    run.values.insert(who.clone(), values[k]);
                     run.reads.insert(who.clone(), std::mem::take(&mut reads[k]));
                     for (n, points) in joined[k].iter().enumerate() {
                         let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
@@ -358,6 +370,7 @@ impl Machine<'_, '_> {
                 run.order.entry(who.clone()).or_insert(number);
             }
         }
+        let several_targets = ready.accesses.iter().any(|a| a.touch == Touch::Write && a.target > 0);
         for (k, x) in group.iter().enumerate() {
             let who = &who[k];
             for a in &ready.accesses {
@@ -367,7 +380,7 @@ impl Machine<'_, '_> {
                 if let Touch::Combine(op) = a.touch {
                     let cell = CellName { array: key.0.clone(), index: key.2.clone() };
                     let held = self.cells.remove(&key).unwrap_or_else(|| self.initial(&cell));
-                    self.cells.insert(key, held.updated(op, who, hashes[k], causes[k]));
+                    self.cells.insert(key, held.updated(op, who, values[k], causes[k]));
                     continue;
                 }
                 if !a.accumulator {
@@ -375,14 +388,10 @@ impl Machine<'_, '_> {
                         PartRole::Copies => copied[k].token.clone(),
                         _ => Token::Definition(who.clone(), a.target),
                     };
-                    let hash = match ready.role {
-                        PartRole::Copies => hashes[k],
-                        // The same value in two types counts as two values.
-                        _ => hash_of((
-                            hashes[k],
-                            a.target,
-                            self.model.lookup.array(&a.array).map(|a| &a.dtype),
-                        )),
+                    let value = match ready.role {
+                        // One of several results.
+                        PartRole::Does(..) if several_targets => Value::Hash(hash_of((values[k], a.target))),
+                        _ => values[k],
                     };
                     // Updates of a copy go on from those of its source: that several are in two cells
                     // one after the other makes no difference to what they come to.
@@ -390,7 +399,7 @@ impl Machine<'_, '_> {
                         PartRole::Copies => copied[k].updates.clone(),
                         _ => None,
                     };
-                    self.cells.insert(key, Held { token, hash, cause: causes[k], updates });
+                    self.cells.insert(key, Held { token, value, cause: causes[k], updates });
                     continue;
                 }
                 let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
@@ -400,7 +409,7 @@ impl Machine<'_, '_> {
                     PartRole::Joins(..) => sum.append(&mut added[k]),
                     _ => sum.push(Point {
                         point: who.point.iter().map(|(_, v)| *v).collect(),
-                        hash: hashes[k],
+                        hash: hash_of(values[k]),
                         cause: causes[k],
                     }),
                 }
@@ -409,12 +418,24 @@ impl Machine<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// A hash of the value that an execution computes.
-    fn value(&self, who: &Instance, reads: &[Seen], joined: &[Vec<Point>]) -> u64 {
+    /// The expressions of the declared kernel.
+    fn expressions(&self) -> Result<&Expressions, Stop> {
+        let found = self.model.expressions.get_or_init(|| expressions(self.model.kernel.declared()));
+        found.as_ref().map_err(Clone::clone)
+    }
+
+    /// The value that an execution computes.
+    fn value(
+        &self,
+        computes: Option<&Computes>,
+        who: &Instance,
+        reads: &[Seen],
+        joined: &[Vec<Point>],
+    ) -> Value {
         let reduced: Vec<u64> =
             joined.iter().enumerate().map(|(n, points)| self.reduced(who, n, points)).collect();
         let (declared, parameters) = (self.model.kernel.declared(), self.parameters);
-        Evaluation { declared, parameters, who, reads, reduced: &reduced }.hash()
+        Evaluation { declared, parameters, who, reads, reduced: &reduced }.of(computes)
     }
 
     /// The points of a scan whose iname value is at most the reader's own, ordered by the iname, as

@@ -1,17 +1,21 @@
-//! The value that an execution computes, as a hash of its expression and of the values that it
-//! reads.
+//! The value that an execution computes: a number where it depends on no data, and otherwise a hash
+//! of its expression and of the values that it reads.
 //!
 //! Two statements with the same expression over the same values compute the same value, whatever
 //! their names, as do those that differ in the order of a sum's or a product's operands, or in how
-//! a constant is written. Integers from inames and parameters are computed where their types do not
-//! affect the result, so that a condition on them selects its branch and reads in the other branch
-//! do not count. Everything else is a hash of the operation and its operands.
+//! a constant is written. Numbers are those of the page on values (`kernel-ir/values.md`): inames
+//! and parameters in their types, in which they wrap, and every operation that has one result.
+//! Reductions, functions that are not exact and those of the user are hashes, whatever they are of.
+//! A condition on a number selects its branch, and reads in the other branch do not count.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use loopwright_kernel_ir::{BinaryOp, DType, Expr, Instruction, LoopKernel, Name, Number, Part, UnaryOp};
+use loopwright_kernel_ir::{
+    BinaryOp, DType, Instruction, LoopKernel, Name, Number, Part, Typed, TypedKind,
+    arithmetic::{binary, math, unary},
+};
 
-use super::{Instance, Parameters, machine::Seen};
+use super::{Instance, Parameters, expressions::Computes, machine::Seen};
 use crate::event::consumer;
 
 pub(super) fn hash_of(what: impl Hash) -> u64 {
@@ -20,13 +24,37 @@ pub(super) fn hash_of(what: impl Hash) -> u64 {
     hasher.finish()
 }
 
-#[derive(Clone, Copy, Hash)]
-enum Value {
-    /// An integer, or a truth value as 0 or 1.
-    Int(i64),
-    /// The bits of another number.
-    Float(u64),
+/// A value in a replay. Values that are equal are equal for all data; different numbers are
+/// different, and so are hashes of what is not known to be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// A number, by its type and bits; all NaN of a type are one.
+    Number(DType, u64),
+    /// What depends on data.
     Hash(u64),
+}
+
+impl Value {
+    /// The value of a number.
+    pub fn of(number: Number) -> Value {
+        let dtype = number.dtype();
+        let nan = dtype.is_float() && number.as_f64().is_nan();
+        let one = if nan { Number::F64(f64::NAN).cast(dtype) } else { number };
+        Value::Number(dtype, one.bits())
+    }
+
+    /// The number, if it depends on no data.
+    pub fn number(self) -> Option<Number> {
+        match self {
+            Value::Number(dtype, bits) => Some(Number::from_bits(dtype, bits)),
+            Value::Hash(_) => None,
+        }
+    }
+
+    /// Whether it is this integer.
+    fn is(self, integer: i128) -> bool {
+        self.number().is_some_and(|n| n.as_i128() == Some(integer))
+    }
 }
 
 /// The numbers of the reductions whose results a part of an instruction uses, in order of use.
@@ -42,23 +70,20 @@ pub(super) struct Evaluation<'a> {
     pub who: &'a Instance,
     /// What the reads of the part see, in text order.
     pub reads: &'a [Seen],
-    /// The results of the reductions that it uses.
+    /// The results of the reductions that it uses, with their operators.
     pub reduced: &'a [u64],
 }
 
 impl Evaluation<'_> {
-    /// The hash of the value that the part computes: the instruction's value, or a term of a
-    /// reduction.
-    pub fn hash(mut self) -> u64 {
-        let declared = self.declared;
-        let Some(instruction) = declared.instruction(&self.who.instruction) else { return 0 };
-        match self.who.part {
-            Part::Whole | Part::Finish => hash_of(self.value(&instruction.value)),
-            Part::Init(_) => 0,
-            Part::Update(n) => match instruction.reductions().get(n) {
-                Some(reduce) => hash_of(reduce.args.iter().map(|e| self.value(e)).collect::<Vec<_>>()),
-                None => 0,
+    /// What the part computes: the instruction's value, or a term of a reduction.
+    pub fn of(mut self, computes: Option<&Computes>) -> Value {
+        match computes {
+            Some(Computes::Values(all)) => match all.as_slice() {
+                [one] => self.value(one),
+                all => Value::Hash(hash_of(all.iter().map(|e| self.value(e)).collect::<Vec<_>>())),
             },
+            Some(Computes::Results) => Value::Hash(hash_of(self.reduced)),
+            None => Value::Hash(0),
         }
     }
 
@@ -68,148 +93,150 @@ impl Evaluation<'_> {
         Some(first)
     }
 
-    fn value(&mut self, e: &Expr) -> Value {
-        match e {
-            Expr::Int(v) => Value::Int(*v),
-            Expr::Bool(v) => Value::Int((*v).into()),
-            Expr::Float(v) => float(v.0),
-            Expr::Name(n) if self.declared.array(n).is_some() => {
-                Value::Hash(self.read().map_or(0, |seen| seen.hash))
+    fn value(&mut self, e: &Typed) -> Value {
+        match &e.kind {
+            TypedKind::Constant(number) => Value::of(*number),
+            TypedKind::Name(n) if self.declared.array(n).is_some() => {
+                self.read().map_or(Value::Hash(0), |seen| seen.value)
             }
-            Expr::Name(n) => self.name(n),
-            Expr::Subscript(access) => {
+            TypedKind::Name(n) => self.name(n, e.dtype),
+            TypedKind::Element { access, index } => {
                 // The read itself comes before those in its subscripts.
-                let seen = self.read().filter(|seen| seen.known).map(|seen| seen.hash);
-                let index: Vec<Value> = access.index.iter().map(|e| self.value(e)).collect();
+                let seen = self.read().filter(|seen| seen.known).map(|seen| seen.value);
+                let index: Vec<Value> = index.iter().map(|e| self.value(e)).collect();
                 // Nothing writes it, so the subscripts identify the element.
-                Value::Hash(seen.unwrap_or_else(|| hash_of((&access.array, index))))
+                seen.unwrap_or_else(|| Value::Hash(hash_of((&access.array, index))))
             }
-            Expr::Reduce(r) => {
+            TypedKind::Reduction(_) => {
                 let (first, rest) = self.reduced.split_first().unwrap_or((&0, &[]));
                 self.reduced = rest;
-                Value::Hash(hash_of((&r.op, first)))
+                Value::Hash(hash_of((e.dtype, first)))
             }
-            Expr::Unary(op, a) => match (op, self.value(a)) {
-                (UnaryOp::Neg, Value::Float(bits)) => float(-f64::from_bits(bits)),
-                (UnaryOp::Neg, Value::Int(a)) => {
-                    int(a.checked_neg()).unwrap_or(Value::Hash(hash_of((op, a))))
-                }
-                (UnaryOp::Not, Value::Int(a)) => Value::Int((a == 0).into()),
-                (op, a) => Value::Hash(hash_of((op, a))),
-            },
-            Expr::Binary(op, a, b) => {
+            TypedKind::Unary(op, a) => {
+                let a = self.value(a);
+                let number = a.number().and_then(|a| unary(*op, a).ok());
+                number.map_or_else(|| Value::Hash(hash_of((op, a))), Value::of)
+            }
+            TypedKind::Binary(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
-                computed(*op, a, b).unwrap_or_else(|| {
-                    let (first, second) = match commutes(*op) && hash_of(b) < hash_of(a) {
-                        true => (b, a),
-                        false => (a, b),
-                    };
-                    Value::Hash(hash_of((op, first, second)))
-                })
+                operation(*op, e.dtype, a, b)
             }
-            Expr::If(c, a, b) => match (self.value(c), self.value(a), self.value(b)) {
-                (Value::Int(0), _, b) => b,
-                (Value::Int(_), a, _) => a,
-                all => Value::Hash(hash_of(all)),
-            },
-            Expr::Cast(to, a) => match (to.known(), self.value(a)) {
-                (Some(dtype), Value::Int(a)) if dtype.is_float() => float(a as f64),
-                // The same number, but for how it is rounded.
-                (Some(dtype), a @ Value::Float(_)) if dtype.is_float() => a,
-                // In these types, no sum of small integers wraps.
-                (Some(dtype @ (DType::I32 | DType::I64)), Value::Int(a)) => {
-                    int(Number::I64(a).cast(dtype).as_i64()).unwrap_or(Value::Int(a))
+            TypedKind::If(c, a, b) => {
+                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
+                match c.number() {
+                    Some(Number::Bool(true)) => a,
+                    Some(_) => b,
+                    None if a == b => a,
+                    None => Value::Hash(hash_of((c, a, b))),
                 }
-                (_, a) => Value::Hash(hash_of((to.to_string(), a))),
-            },
-            Expr::Call { function, precision, args } => {
-                let args: Vec<Value> = args.iter().map(|e| self.value(e)).collect();
+            }
+            TypedKind::Convert(a) | TypedKind::Cast(a) => {
+                let a = self.value(a);
+                match a.number() {
+                    Some(a) => Value::of(a.cast(e.dtype)),
+                    None => Value::Hash(hash_of((e.dtype, a))),
+                }
+            }
+            TypedKind::Call { function, precision, args } => {
+                let mut args: Vec<Value> = args.iter().map(|e| self.value(e)).collect();
+                let own = self.declared.functions.iter().any(|f| f.name == *function);
+                let numbers: Option<Vec<Number>> = args.iter().map(|v| v.number()).collect();
+                if let Some(numbers) = numbers.filter(|_| !own && is_exact(function))
+                    && let Ok(number) = math(function, &numbers)
+                {
+                    return Value::of(number);
+                }
+                if !own && matches!(&**function, "min" | "max") {
+                    if args[..1] == args[1..] {
+                        return args[0];
+                    }
+                    args.sort();
+                }
                 Value::Hash(hash_of((function, precision, args)))
             }
         }
     }
 
-    fn name(&self, n: &Name) -> Value {
+    /// An iname or a scalar argument.
+    fn name(&self, n: &Name, dtype: DType) -> Value {
         let of = |n: &Name| {
             let own = self.who.point.iter().find(|(m, _)| m == n).map(|(_, v)| *v);
             own.or_else(|| self.parameters.get(n).copied())
         };
         let defined = || self.declared.expand(self.declared.definition(n)?).ok()?.eval(&of);
         match of(n).or_else(defined) {
-            Some(v) => Value::Int(v),
+            Some(v) => Value::of(Number::I64(v).cast(dtype)),
             None => Value::Hash(hash_of(n)),
         }
     }
 }
 
-/// An integer that fits in 32 bits, and so does not wrap in any type that it may have.
-fn int(v: Option<i64>) -> Option<Value> {
-    v.filter(|v| i32::try_from(*v).is_ok()).map(Value::Int)
-}
-
-/// The greatest integer up to which floating-point numbers are integers, so that comparisons of them
-/// are right in most types.
-const EXACT: f64 = 256.0;
-
-/// A number, whatever its type: what differs in rounding alone counts as equal, which only leaves
-/// counter-examples out.
-fn float(v: f64) -> Value {
-    match v.fract() == 0.0 && v.abs() <= EXACT {
-        true => Value::Int(v as i64),
-        false => Value::Float(v.to_bits()),
-    }
+/// Whether a function of the library has one result, the same everywhere.
+fn is_exact(function: &str) -> bool {
+    matches!(
+        function,
+        "min"
+            | "max"
+            | "abs"
+            | "isnan"
+            | "floor"
+            | "ceil"
+            | "round"
+            | "trunc"
+            | "sqrt"
+            | "fma"
+            | "fmod"
+            | "copysign"
+            | "to_tf32"
+            | "truncate_to_tf32"
+    )
 }
 
 /// Whether the operands of an operation may be exchanged.
 fn commutes(op: BinaryOp) -> bool {
-    use BinaryOp::{Add, BitAnd, BitOr, BitXor, Eq, Mul, Ne};
-    matches!(op, Add | Mul | BitAnd | BitOr | BitXor | Eq | Ne)
+    use BinaryOp::{Add, And, BitAnd, BitOr, BitXor, Eq, Mul, Ne, Or};
+    matches!(op, Add | Mul | BitAnd | BitOr | BitXor | Eq | Ne | And | Or)
 }
 
-/// An operation on numbers that gives a floating-point one.
-fn of_floats(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
-    let number = |v: Value| match v {
-        Value::Int(v) => Some(v as f64),
-        Value::Float(bits) => Some(f64::from_bits(bits)),
-        Value::Hash(_) => None,
-    };
-    let (a, b) = (number(a)?, number(b)?);
-    Some(float(match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Sub => a - b,
-        BinaryOp::Mul => a * b,
-        BinaryOp::Div => a / b,
-        _ => return None,
-    }))
-}
-
-fn computed(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
-    if op == BinaryOp::Div || matches!((a, b), (Value::Float(_), _) | (_, Value::Float(_))) {
-        return of_floats(op, a, b);
+/// An operation whose result is of this type.
+fn operation(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
+    let number = |a: Value, b: Value| binary(op, a.number()?, b.number()?).ok();
+    if let Some(number) = number(a, b) {
+        return Value::of(number);
     }
-    let (Value::Int(a), Value::Int(b)) = (a, b) else {
-        // One operand may decide.
-        return match (op, a, b) {
-            (BinaryOp::And, Value::Int(0), _) | (BinaryOp::And, _, Value::Int(0)) => Some(Value::Int(0)),
-            (BinaryOp::Or, Value::Int(1), _) | (BinaryOp::Or, _, Value::Int(1)) => Some(Value::Int(1)),
-            _ => None,
-        };
-    };
-    let truth = |v: bool| Some(Value::Int(v.into()));
+    if let Some(value) = one_decides(op, dtype, a, b) {
+        return value;
+    }
+    let (first, second) = if commutes(op) && b < a { (b, a) } else { (a, b) };
+    Value::Hash(hash_of((op, first, second)))
+}
+
+/// The result where one operand decides it, whatever the other is, or where it is one of them.
+/// Floating-point operations have no such case: a zero times a NaN is none.
+fn one_decides(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Option<Value> {
+    use BinaryOp::{Add, And, BitAnd, BitOr, BitXor, FloorDiv, Mod, Mul, Or, Shl, Shr, Sub};
+    let truth = |v: Value| v.number().map(|n| n == Number::Bool(true));
+    match (op, truth(a), truth(b)) {
+        (And, Some(false), _) | (And, _, Some(false)) => return Some(Value::of(Number::Bool(false))),
+        (Or, Some(true), _) | (Or, _, Some(true)) => return Some(Value::of(Number::Bool(true))),
+        (And | Or, Some(_), _) => return Some(b),
+        (And | Or, _, Some(_)) => return Some(a),
+        (And | Or, ..) if a == b => return Some(a),
+        _ => {}
+    }
+    if !dtype.is_integer() {
+        return None;
+    }
+    let zero = Value::of(Number::I32(0).cast(dtype));
     match op {
-        BinaryOp::Add => int(a.checked_add(b)),
-        BinaryOp::Sub => int(a.checked_sub(b)),
-        BinaryOp::Mul => int(a.checked_mul(b)),
-        BinaryOp::FloorDiv if b > 0 => int(Some(a.div_euclid(b))),
-        BinaryOp::Mod if b > 0 => int(Some(a.rem_euclid(b))),
-        BinaryOp::Lt => truth(a < b),
-        BinaryOp::Le => truth(a <= b),
-        BinaryOp::Gt => truth(a > b),
-        BinaryOp::Ge => truth(a >= b),
-        BinaryOp::Eq => truth(a == b),
-        BinaryOp::Ne => truth(a != b),
-        BinaryOp::And => truth(a != 0 && b != 0),
-        BinaryOp::Or => truth(a != 0 || b != 0),
+        Mul | BitAnd if a.is(0) || b.is(0) => Some(zero),
+        Mod if b.is(1) || b.is(-1) => Some(zero),
+        Sub | BitXor if a == b => Some(zero),
+        BitAnd | BitOr if a == b => Some(a),
+        Add | BitOr | BitXor if a.is(0) => Some(b),
+        Add | Sub | BitOr | BitXor | Shl | Shr if b.is(0) => Some(a),
+        Mul if a.is(1) => Some(b),
+        Mul | FloorDiv if b.is(1) => Some(a),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ use super::{
     data::{self, Arguments},
     evaluate, generate,
     kernel::{Kernel, LENGTH, POSITIONS, Statement, Target},
+    replay,
     types::Stop,
 };
 use crate::{check::results_of_text, rng::Rng};
@@ -40,6 +41,11 @@ pub struct Count {
     pub errors: usize,
     /// Texts that were compiled.
     pub texts: usize,
+    /// Values of replays: all, those that are numbers whatever the data, and those that are taken for
+    /// the same as another one.
+    pub replayed: [usize; 3],
+    /// Predicates that decide which instances are replayed.
+    pub predicates: usize,
     /// Numbers of statements that could not be compared, by reason.
     pub left_out: BTreeMap<String, usize>,
     pub failures: Vec<Failure>,
@@ -54,6 +60,10 @@ impl Count {
         self.refused += other.refused;
         self.errors += other.errors;
         self.texts += other.texts;
+        for (mine, other) in self.replayed.iter_mut().zip(other.replayed) {
+            *mine += other;
+        }
+        self.predicates += other.predicates;
         for (why, n) in other.left_out {
             *self.left_out.entry(why).or_insert(0) += n;
         }
@@ -164,8 +174,19 @@ pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
             return;
         }
     }
-    for round in 0..2 {
-        let arguments = data::arguments(&kernel, seed.wrapping_mul(2).wrapping_add(round));
+    let seeds = [0, 1].map(|round| seed.wrapping_mul(2).wrapping_add(round));
+    match replay::check(&kernel, &seeds) {
+        Ok(found) => {
+            for (mine, other) in count.replayed.iter_mut().zip([found.values, found.numbers, found.equal]) {
+                *mine += other;
+            }
+            count.predicates += found.predicates;
+            found.left_out.into_iter().for_each(|why| count.leave_out(why));
+        }
+        Err(text) => count.failures.push(Failure { kind: "replay", text, kernel: kernel.clone() }),
+    }
+    for (round, seed_of) in seeds.into_iter().enumerate() {
+        let arguments = data::arguments(&kernel, seed_of);
         let (_, stops) = evaluate::run(&kernel, &parsed, &arguments.arrays, &arguments.scalars);
         let mut stopped = BTreeSet::new();
         for (k, stop) in stops.iter().enumerate() {

@@ -18,7 +18,7 @@ const INTEGERS: [DType; 8] =
     [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Functions whose values are exact or correctly rounded.
-const EXACT: [&str; 8] = ["floor", "ceil", "round", "trunc", "sqrt", "fmod", "fma", "copysign"];
+pub(super) const EXACT: [&str; 8] = ["floor", "ceil", "round", "trunc", "sqrt", "fmod", "fma", "copysign"];
 
 /// User-defined operators, associative over all states.
 const OPERATORS: &[&str] = &[
@@ -184,7 +184,11 @@ impl Generator {
         };
         self.reduces = false;
         let array = matches!(target, Target::Array(..));
-        let predicate = if array && self.rng.chance(20) { Some(self.expr(Kind::Bool, 2)) } else { None };
+        let predicate = match array && self.rng.chance(20) {
+            true if self.rng.chance(40) => Some(self.affine(2)),
+            true => Some(self.expr(Kind::Bool, 2)),
+            false => None,
+        };
         self.reduces = true;
         let inexact = inexact && matches!(&value, Expr::Call { .. });
         let s = Statement { target, value, predicate, inexact };
@@ -352,6 +356,36 @@ impl Generator {
                 Expr::binary(self.rng.pick(&[Lt, Le, Gt, Ge, Eq, Ne]), a, b)
             }
         }
+    }
+
+    /// Comparisons of inames and integer scalars, which proofs may use.
+    fn affine(&mut self, depth: usize) -> Expr {
+        use BinaryOp::*;
+        if depth > 0 && self.rng.chance(40) {
+            let (a, b) = (self.affine(depth - 1), self.affine(depth - 1));
+            return match self.rng.below(5) {
+                0 => Expr::Unary(UnaryOp::Not, a.into()),
+                1 => Expr::binary(Or, a, b),
+                _ => Expr::binary(And, a, b),
+            };
+        }
+        let lower = self.inames[0].1;
+        let i = Expr::name("i");
+        let place = if lower == 0 { i } else { Expr::binary(Sub, i, Expr::Int(lower)) };
+        let scaled = match self.rng.below(4) {
+            0 => Expr::binary(Mul, place, Expr::Int(self.rng.pick(&[2, 3, 7, 100_000_000]))),
+            1 => Expr::binary(self.rng.pick(&[Mod, FloorDiv]), place, Expr::Int(self.rng.pick(&[2, 3, 5]))),
+            _ => place,
+        };
+        let other = match self.rng.below(4) {
+            0 => Expr::Int(self.rng.below(40) as i64),
+            1 => Expr::name(self.rng.pick(&["n", "m", "s_i8", "s_u8", "s_i16", "s_i32", "s_i64", "s_u32"])),
+            _ => {
+                let s = Expr::name(self.rng.pick(&["n", "s_i8", "s_u8", "s_i16", "s_i32"]));
+                Expr::binary(self.rng.pick(&[Add, Sub]), s, Expr::Int(self.rng.below(20) as i64))
+            }
+        };
+        Expr::binary(self.rng.pick(&[Lt, Le, Gt, Ge, Eq, Ne]), scaled, other)
     }
 
     fn leaf(&mut self, kind: Kind) -> Expr {
