@@ -10,7 +10,11 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use loopwright_testing::values::compare::{Count, case, shrink};
+use loopwright_kernel_ir::UpdateOp;
+use loopwright_testing::values::{
+    compare::{Count, case, shrink},
+    generate::kernel,
+};
 use loopwright_text_check::Checker;
 use rayon::prelude::*;
 
@@ -85,4 +89,16 @@ fn all_evaluators_agree() {
     if cases >= LONG {
         assert!(total.expressions >= 10_000 && total.evaluations >= 1_000_000, "the run is too short");
     }
+}
+
+/// What there is to be tested is in some kernel of the short run.
+#[test]
+fn kernels_have_all_forms() {
+    let texts: Vec<String> = (1..=CASES).map(|seed| kernel(seed, STATEMENTS).0.to_string()).collect();
+    let mut forms =
+        vec!["**", "argmin(", "argmax(", " if ", "if(", "lowest()", "isnan(", "%", "//", ">>", "~"];
+    forms.extend(UpdateOp::SIGNS.iter().map(|(_, sign)| *sign));
+    let missing: Vec<&str> =
+        forms.into_iter().filter(|form| !texts.iter().any(|text| text.contains(form))).collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }

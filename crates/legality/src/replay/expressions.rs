@@ -10,8 +10,8 @@ use super::Stop;
 pub(crate) enum Computes {
     /// The value of its only target, or the arguments of one point of a reduction.
     Values(Vec<Typed>),
-    /// The results of a reduction with several of them, as they are.
-    Results,
+    /// The results of a reduction with several of them, in the types of the targets.
+    Results(Vec<DType>),
 }
 
 /// What declared instructions compute: their values, and the points of their reductions by number.
@@ -68,7 +68,7 @@ fn instruction(table: &TypeTable<'_>, i: &Instruction, found: &mut Expressions) 
     }
     let value = match wanted[..] {
         [wanted] => Computes::Values(vec![table.typed(&i.value, wanted, INDEX)?]),
-        _ => Computes::Results,
+        _ => Computes::Results(wanted.clone()),
     };
     let reductions = i.reductions();
     let types = table.reduction_types(&i.value, &wanted)?;

@@ -82,7 +82,7 @@ impl Evaluation<'_> {
                 [one] => self.value(one),
                 all => Value::Hash(hash_of(all.iter().map(|e| self.value(e)).collect::<Vec<_>>())),
             },
-            Some(Computes::Results) => Value::Hash(hash_of(self.reduced)),
+            Some(Computes::Results(types)) => Value::Hash(hash_of((types, self.reduced))),
             None => Value::Hash(0),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Buffer, DType, Name, Number};
 
 use super::{
-    kernel::{Kernel, LENGTH, POSITIONS, Target},
+    kernel::{Kernel, LENGTH, POSITIONS, Statement},
     number::{Value, bits, range, wrap},
 };
 use crate::rng::Rng;
@@ -36,14 +36,12 @@ pub fn arguments(kernel: &Kernel, seed: u64) -> Arguments {
         }
         found.arrays.insert(name.clone(), buffer);
     }
-    for s in &kernel.statements {
-        if let Target::Array(name, t) = &s.target {
-            let mut buffer = Buffer::zeros(*t, POSITIONS as usize);
-            (0..buffer.len()).for_each(|k| {
-                buffer.set(k, Value::Int(DType::I32, 77).to(*t).number());
-            });
-            found.arrays.insert(name.clone(), buffer);
-        }
+    for (name, t) in kernel.statements.iter().flat_map(Statement::arrays) {
+        let mut buffer = Buffer::zeros(t, POSITIONS as usize);
+        (0..buffer.len()).for_each(|k| {
+            buffer.set(k, Value::Int(DType::I32, 77).to(t).number());
+        });
+        found.arrays.insert(name.clone(), buffer);
     }
     for (name, t) in &kernel.scalars {
         let value = match name.as_str() {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp};
+use loopwright_kernel_ir::{
+    BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp, UpdateOp,
+};
 
 use super::{
-    kernel::{Kernel, Loop, Target},
+    kernel::{Kernel, Loop, Statement, Target},
     number::{Value, bits, round, wrap},
     types::{Own, Scope, Stop, at_least_32, refuse},
 };
@@ -251,6 +253,19 @@ impl<'a> Machine<'a> {
         })
     }
 
+    /// The two results of a reduction, in the types of its targets.
+    pub fn both(&self, e: &Expr, wanted: [DType; 2]) -> Result<Vec<Value>, Stop> {
+        let Expr::Reduce(r) = e else { return refuse("one value for two targets") };
+        let types = self.scope.reduction(r, Some(wanted[0]))?.result;
+        if types.len() != 2 {
+            return refuse("two targets");
+        }
+        for (own, t) in types.into_iter().zip(wanted) {
+            assigns(own, t)?;
+        }
+        Ok(self.reduce(r, Some(wanted[0]))?.into_iter().zip(wanted).map(|(v, t)| v.to(t)).collect())
+    }
+
     /// Runs the reductions of an expression that is itself not evaluated.
     fn reductions(&self, e: &Expr) -> Result<(), Stop> {
         for r in e.reductions() {
@@ -396,20 +411,66 @@ pub fn run(
                     Target::Temporary(_, None) => temporary(&at.scope, &said.value)?,
                 };
                 assigns(at.scope.own(&said.value)?, want)?;
-                Ok(if holds { Some(at.value(&said.value, Some(want))?) } else { None })
-            });
-            match (value, &s.target) {
-                (Err(why), _) => *stop = stop.take().or(Some(why)),
-                (Ok(Some(value)), Target::Temporary(name, _)) => at.bind(name, value),
-                (Ok(Some(value)), Target::Array(name, _)) => {
-                    let set = results.get_mut(name).is_some_and(|b| b.set(position, value.number()));
-                    assert!(set, "{name}[{position}] takes {value:?}");
+                if !holds {
+                    return Ok(());
                 }
-                (Ok(None), _) => {}
+                let found = match s.second {
+                    None => vec![at.value(&said.value, Some(want))?],
+                    Some((_, t)) => at.both(&said.value, [want, t])?,
+                };
+                let place = match &s.update {
+                    Some((_, place)) => usize::try_from(at.exact(place)?).expect("a place in the array"),
+                    None => position,
+                };
+                if let Target::Temporary(name, _) = &s.target {
+                    at.bind(name, found[0]);
+                }
+                for ((name, _), value) in s.arrays().zip(found) {
+                    let buffer = results.get_mut(name).expect("the array of a target");
+                    let value = match (&s.update, buffer.get(place)) {
+                        (Some((op, _)), Some(old)) => updated(*op, Value::of(old), value)?,
+                        _ => value,
+                    };
+                    assert!(buffer.set(place, value.number()), "{name}[{place}] takes {value:?}");
+                }
+                Ok(())
+            });
+            if let Err(why) = value {
+                *stop = stop.take().or(Some(why));
             }
         }
     }
     (results, stops)
+}
+
+/// What a target holds after an update.
+fn updated(op: UpdateOp, old: Value, by: Value) -> Result<Value, Stop> {
+    Ok(match (op, old, by) {
+        (UpdateOp::Sum, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, wrap(t, a + b)),
+        (UpdateOp::Min, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a.min(b)),
+        (UpdateOp::Max, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a.max(b)),
+        (UpdateOp::And, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a & b),
+        (UpdateOp::Or, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a | b),
+        (UpdateOp::Sum, Value::Float(t, a), Value::Float(_, b)) => {
+            Value::Float(t, floats(t, BinaryOp::Add, a, b)?)
+        }
+        (UpdateOp::Min, Value::Float(t, a), Value::Float(_, b)) => {
+            Value::Float(t, library(t, "min", &[a, b])?)
+        }
+        (UpdateOp::Max, Value::Float(t, a), Value::Float(_, b)) => {
+            Value::Float(t, library(t, "max", &[a, b])?)
+        }
+        _ => return refuse("no such update"),
+    })
+}
+
+/// Whether elements of a type have an update.
+fn has_update(t: DType, op: UpdateOp) -> bool {
+    match t {
+        DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
+        DType::F32 | DType::F64 => !matches!(op, UpdateOp::And | UpdateOp::Or),
+        _ => false,
+    }
 }
 
 fn compare<T: PartialOrd>(op: BinaryOp, x: &T, y: &T) -> bool {
@@ -578,10 +639,24 @@ fn sine_of_half_turns(x: f64) -> f64 {
     (std::f64::consts::PI * x).sin()
 }
 
-/// Checks that everything in an expression has a type if the type `want` is wanted of it.
-pub fn settled(scope: &Scope, loops: &[Loop], e: &Expr, want: DType) -> Result<(), Stop> {
+/// Checks that everything in a statement has a type.
+pub fn settled(scope: &Scope, loops: &[Loop], s: &Statement) -> Result<(), Stop> {
     let arrays = BTreeMap::new();
     let machine =
         Machine { scope: scope.clone(), values: BTreeMap::new(), arrays: &arrays, loops, dry: true };
-    machine.value(e, Some(want)).map(|_| ())
+    let want = match &s.target {
+        Target::Array(_, t) | Target::Temporary(_, Some(t)) => *t,
+        Target::Temporary(_, None) => temporary(scope, &s.value)?,
+    };
+    if let Some((op, place)) = &s.update {
+        scope.own(place)?;
+        if !has_update(want, *op) {
+            return refuse(format!("{want} has no such update"));
+        }
+    }
+    match s.second {
+        Some((_, t)) => machine.both(&s.value, [want, t]).map(|_| ())?,
+        None => machine.value(&s.value, Some(want)).map(|_| ())?,
+    }
+    s.predicate.as_ref().map_or(Ok(()), |p| machine.value(p, Some(DType::Bool)).map(|_| ()))
 }

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use loopwright_kernel_ir::{
     Access, BinaryOp, DType, Expr, Float, LoopKernel, MATH_FUNCTIONS, Name, Reduce, ReductionOp, UnaryOp,
+    UpdateOp,
 };
 
 use super::{
     evaluate::{assigns, settled, temporary, typing},
     kernel::{Kernel, Loop, Statement, Target},
+    power::{may_be_raised, raised},
     types::{Own, Scope, Stop, meet},
 };
 use crate::rng::Rng;
@@ -151,6 +153,115 @@ impl Generator {
 
     /// A statement, and whether the page accepts it.
     fn statement(&mut self) -> (Statement, Result<(), Stop>) {
+        let s = match self.rng.below(12) {
+            0 => self.update(),
+            1 => self.least(),
+            _ => return self.assignment(),
+        };
+        let judged = settled(&self.scope, &self.kernel.loops, &s);
+        (s, judged)
+    }
+
+    /// An update. Those of one element may be of any order, so that sums of floating-point values are
+    /// of one each.
+    fn update(&mut self) -> Statement {
+        use DType::*;
+        let mut types = vec![I32, U32, I64, U64];
+        types.extend(self.floats.iter().copied().filter(|t| matches!(t, F32 | F64)));
+        if self.rng.chance(5) {
+            types = [vec![Bool], INTEGERS.to_vec(), self.floats.clone()].concat();
+        }
+        let t = self.rng.pick(&types);
+        let signs = if t.is_float() && !self.rng.chance(5) { 3 } else { 5 };
+        let (op, _) = UpdateOp::SIGNS[self.rng.below(signs)];
+        let kind = if t.is_float() && self.rng.chance(80) { Kind::Float } else { Kind::Int };
+        let mut value = self.expr(kind, 3);
+        if self.scope.own(&value).is_ok_and(|own| assigns(own, t).is_err()) && !self.rng.chance(5) {
+            value = Expr::Cast(t.into(), value.into());
+        }
+        // An array that is updated already may be once more.
+        let before: Vec<Name> = self
+            .kernel
+            .statements
+            .iter()
+            .filter_map(|s| match (&s.target, &s.update) {
+                (Target::Array(name, of), Some(_)) if *of == t && t.is_integer() => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        let name = match before.is_empty() || self.rng.chance(60) {
+            true => Name::new(format!("out_{}", self.kernel.statements.len())),
+            false => self.rng.pick(&before),
+        };
+        let place = self.place(op == UpdateOp::Sum && t.is_float());
+        let mut s = Statement::new(Target::Array(name, t), value);
+        s.update = Some((op, place));
+        s.predicate = self.predicate();
+        s
+    }
+
+    /// The element of an update, each by itself if that is wanted.
+    fn place(&mut self, each: bool) -> Expr {
+        use BinaryOp::*;
+        let (iname, lower) = self.inames[0].clone();
+        let i = Expr::Name(iname);
+        let place = if lower == 0 { i.clone() } else { Expr::binary(Sub, i.clone(), Expr::Int(lower)) };
+        let read =
+            |array: &str, at: Expr| Expr::Subscript(Access { array: Name::new(array), index: vec![at] });
+        match self.rng.below(6) {
+            _ if each => place,
+            0 => Expr::binary(Mod, i, Expr::Int(7)),
+            1 => Expr::binary(FloorDiv, place, Expr::Int(3)),
+            2 => read("idx", place),
+            3 => Expr::binary(Add, read("jdx", place), Expr::Int(5)),
+            4 => Expr::Int(self.rng.below(40) as i64),
+            _ => place,
+        }
+    }
+
+    /// The least or greatest value and its index.
+    fn least(&mut self) -> Statement {
+        let kind = if self.floats.is_empty() || self.rng.chance(40) { Kind::Int } else { Kind::Float };
+        let name = self.loop_of_a_reduction();
+        let value = self.expr(kind, 2);
+        let index = match self.rng.below(3) {
+            0 => Expr::Name(name.clone()),
+            1 => Expr::binary(BinaryOp::Sub, Expr::Int(5), Expr::Name(name.clone())),
+            _ => self.expr(Kind::Int, 1),
+        };
+        self.inames.pop();
+        self.reduces = true;
+        let op = self.rng.pick(&["argmin", "argmax"]);
+        let fitting = |own: Result<Own, Stop>, rng: &mut Rng| {
+            let types = [INTEGERS.to_vec(), self.floats.clone()].concat();
+            let fitting: Vec<DType> =
+                types.into_iter().filter(|t| own.clone().is_ok_and(|own| assigns(own, *t).is_ok())).collect();
+            if fitting.is_empty() { DType::I32 } else { rng.pick(&fitting) }
+        };
+        let mut rng = Rng::new(self.rng.bits());
+        let t = fitting(self.scope.own(&value), &mut rng);
+        let second = fitting(self.scope.own(&index), &mut rng);
+        let count = self.kernel.statements.len();
+        let reduce = Reduce { op: Name::new(op), inames: vec![name], args: vec![value, index] };
+        let target = Target::Array(Name::new(format!("out_{count}")), t);
+        let mut s = Statement::new(target, Expr::Reduce(Arc::new(reduce)));
+        s.second = Some((Name::new(format!("place_{count}")), second));
+        s
+    }
+
+    fn predicate(&mut self) -> Option<Expr> {
+        self.reduces = false;
+        let predicate = match self.rng.chance(20) {
+            true if self.rng.chance(40) => Some(self.affine(2)),
+            true => Some(self.expr(Kind::Bool, 2)),
+            false => None,
+        };
+        self.reduces = true;
+        predicate
+    }
+
+    /// An assignment, and whether the page accepts it.
+    fn assignment(&mut self) -> (Statement, Result<(), Stop>) {
         let count = self.kernel.statements.len();
         let inexact = !self.floats.is_empty() && self.rng.chance(12);
         let kind = match self.rng.below(10) {
@@ -182,17 +293,11 @@ impl Generator {
         } else {
             Target::Array(Name::new(format!("out_{count}")), t)
         };
-        self.reduces = false;
         let array = matches!(target, Target::Array(..));
-        let predicate = match array && self.rng.chance(20) {
-            true if self.rng.chance(40) => Some(self.affine(2)),
-            true => Some(self.expr(Kind::Bool, 2)),
-            false => None,
-        };
-        self.reduces = true;
-        let inexact = inexact && matches!(&value, Expr::Call { .. });
-        let s = Statement { target, value, predicate, inexact };
-        let judged = own.and_then(|_| judge_statement(&self.scope, &self.kernel.loops, &s));
+        let mut s = Statement::new(target, value);
+        s.predicate = if array { self.predicate() } else { None };
+        s.inexact = inexact && matches!(&s.value, Expr::Call { .. });
+        let judged = own.and_then(|_| settled(&self.scope, &self.kernel.loops, &s));
         (s, judged)
     }
 
@@ -307,6 +412,7 @@ impl Generator {
                 }
                 Expr::binary(self.rng.pick(&[FloorDiv, Mod]), a, b)
             }
+            10 if may_be_raised(&a) => raised(&a, self.rng.pick(&[2, 2, 3, 4, 5, 8, 11])),
             _ => {
                 let b = self.expr(Kind::Int, depth - 1);
                 let (a, b) = self.joined(a, b);
@@ -334,6 +440,10 @@ impl Generator {
                 1 => call("fmod", vec![a, self.mixed(depth - 1)]),
                 _ => call("copysign", vec![a, self.mixed(depth - 1)]),
             },
+            6 if may_be_raised(&a) => {
+                let power = raised(&a, self.rng.pick(&[2, 2, 3, 4, 7]));
+                if self.rng.chance(30) { Expr::binary(Div, Expr::Int(1), power) } else { power }
+            }
             _ => {
                 let b = self.mixed(depth - 1);
                 Expr::binary(self.rng.pick(&[Add, Sub, Mul, Add, Sub, Mul, Div, Div, FloorDiv]), a, b)
@@ -489,7 +599,8 @@ impl Generator {
         }
     }
 
-    fn reduction(&mut self, kind: Kind) -> Expr {
+    /// A new loop, whose iname the caller takes away again.
+    fn loop_of_a_reduction(&mut self) -> Name {
         let name = Name::new(format!("k_{}", self.kernel.loops.len()));
         let i = Expr::name("i");
         let from = self.inames[0].1;
@@ -508,6 +619,11 @@ impl Generator {
         self.scope.names.insert(name.clone(), typed.names[&name]);
         self.inames.push((name.clone(), shift));
         self.reduces = false;
+        name
+    }
+
+    fn reduction(&mut self, kind: Kind) -> Expr {
+        let name = self.loop_of_a_reduction();
         let (op, count, of) = match (kind, self.rng.below(8)) {
             (Kind::Bool, _) => (self.rng.pick(&["any", "all"]), 1, Kind::Bool),
             (Kind::Int, 0) => ("sum", 1, Kind::Bool),
@@ -524,21 +640,11 @@ impl Generator {
     }
 }
 
-/// Whether the page accepts a statement.
-fn judge_statement(scope: &Scope, loops: &[Loop], s: &Statement) -> Result<(), Stop> {
-    let want = match &s.target {
-        Target::Array(_, t) | Target::Temporary(_, Some(t)) => *t,
-        Target::Temporary(_, None) => temporary(scope, &s.value)?,
-    };
-    settled(scope, loops, &s.value, want)?;
-    s.predicate.as_ref().map_or(Ok(()), |p| settled(scope, loops, p, DType::Bool))
-}
-
 /// Whether the page accepts a kernel.
 pub fn judge(kernel: &Kernel) -> Result<(), Stop> {
     let mut scope = typing(kernel);
     for s in &kernel.statements {
-        judge_statement(&scope, &kernel.loops, s)?;
+        settled(&scope, &kernel.loops, s)?;
         if let Target::Temporary(name, t) = &s.target {
             let t = t.map_or_else(|| temporary(&scope, &s.value), Ok)?;
             scope.names.insert(name.clone(), Own::Of(t));

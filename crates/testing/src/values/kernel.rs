@@ -2,9 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use loopwright_kernel_ir::{DType, Expr, Name, ReductionOp};
+use loopwright_kernel_ir::{DType, Expr, Name, ReductionOp, UpdateOp};
 
-use super::types::Scope;
+use super::{power, types::Scope};
 
 /// A loop: `{ [name] : lower <= name < upper }`, or a reduction's.
 #[derive(Clone, Debug)]
@@ -31,6 +31,10 @@ pub enum Target {
 #[allow(missing_docs)]
 pub struct Statement {
     pub target: Target,
+    /// The target of a reduction's second result.
+    pub second: Option<(Name, DType)>,
+    /// How the value is combined with what the target holds, and the place of the target.
+    pub update: Option<(UpdateOp, Expr)>,
     pub value: Expr,
     pub predicate: Option<Expr>,
     /// Whether its value is the kernel's only inexact function, applied to exact operands.
@@ -50,6 +54,22 @@ pub struct Kernel {
     pub operators: Vec<(ReductionOp, String)>,
     pub statements: Vec<Statement>,
     pub float: Option<DType>,
+}
+
+impl Statement {
+    /// An assignment.
+    pub fn new(target: Target, value: Expr) -> Statement {
+        Statement { target, second: None, update: None, value, predicate: None, inexact: false }
+    }
+
+    /// The arrays that it writes.
+    pub fn arrays(&self) -> impl Iterator<Item = (&Name, DType)> {
+        let first = match &self.target {
+            Target::Array(name, t) => Some((name, *t)),
+            Target::Temporary(..) => None,
+        };
+        first.into_iter().chain(self.second.as_ref().map(|(name, t)| (name, *t)))
+    }
 }
 
 /// Number of elements of an argument that is read.
@@ -91,25 +111,32 @@ impl Kernel {
 
     fn body(&self) -> String {
         let mut text = String::new();
+        let place = match &self.around.lower {
+            Expr::Int(0) => "i".to_string(),
+            lower => format!("i - ({lower})"),
+        };
         for s in &self.statements {
-            match &s.target {
-                Target::Array(name, _) => {
-                    let place = match &self.around.lower {
-                        Expr::Int(0) => "i".to_string(),
-                        lower => format!("i - ({lower})"),
-                    };
-                    text += &format!("{name}[{place}] = {}", s.value);
+            let value = power::text(&s.value);
+            match (&s.target, &s.update) {
+                (Target::Array(name, _), Some((op, place))) => {
+                    text += &format!("{name}[{place}] {} {value}", op.sign());
                 }
-                Target::Temporary(name, t) => {
-                    text += &format!("<{}> {name} = {}", t.map_or("", |t| t.name()), s.value);
+                (Target::Array(name, _), None) => {
+                    let second = s.second.as_ref().map(|(name, _)| format!(", {name}[{place}]"));
+                    text += &format!("{name}[{place}]{} = {value}", second.unwrap_or_default());
+                }
+                (Target::Temporary(name, t), _) => {
+                    text += &format!("<{}> {name} = {value}", t.map_or("", |t| t.name()));
                 }
             }
             if let Some(p) = &s.predicate {
-                text += &format!(" if {p}");
+                text += &format!(" if {}", power::text(p));
             }
             // A temporary that mentions no iname still has one value per iteration.
-            let inames = matches!(s.target, Target::Temporary(..))
-                && s.value.names().iter().all(|n| n.as_str() != "i");
+            let mut names = s.value.names();
+            names.extend(s.update.iter().flat_map(|(_, place)| place.names()));
+            let inames = (matches!(s.target, Target::Temporary(..)) || s.update.is_some())
+                && names.iter().all(|n| n.as_str() != "i");
             text += if inames { " {inames=i}\n" } else { "\n" };
         }
         text
@@ -140,9 +167,10 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut args: Vec<String> =
             self.arrays.iter().map(|(name, t)| format!("{name}: {t}[{LENGTH}]")).collect();
-        for s in &self.statements {
-            if let Target::Array(name, t) = &s.target {
-                args.push(format!("{name}: {t}[{POSITIONS}]"));
+        for (name, t) in self.statements.iter().flat_map(Statement::arrays) {
+            let arg = format!("{name}: {t}[{POSITIONS}]");
+            if !args.contains(&arg) {
+                args.push(arg);
             }
         }
         args.extend(self.scalars.iter().map(|(name, t)| format!("{name}: {t}")));

@@ -8,5 +8,6 @@ pub mod evaluate;
 pub mod generate;
 pub mod kernel;
 pub mod number;
+pub mod power;
 pub mod replay;
 pub mod types;

@@ -51,15 +51,20 @@ pub fn check(kernel: &Kernel, seeds: &[u64]) -> Result<Replayed, String> {
     Ok(found)
 }
 
-/// The kernel with its statements and the values of its predicates, each without a condition.
+/// The kernel with its statements and the values of its predicates, each assigned without a condition.
 fn without_predicates(kernel: &Kernel) -> Kernel {
     let mut bare = kernel.clone();
     bare.statements.clear();
     for (k, s) in kernel.statements.iter().enumerate() {
-        bare.statements.push(Statement { predicate: None, ..s.clone() });
+        let mut own = Statement { predicate: None, update: None, ..s.clone() };
+        if let (Some(_), Target::Array(_, t)) = (&s.update, &s.target) {
+            // The value by which it updates.
+            own.target = Target::Array(Name::new(format!("by_{k}")), *t);
+        }
+        bare.statements.push(own);
         if let Some(p) = &s.predicate {
             let target = Target::Array(Name::new(format!("holds_{k}")), DType::Bool);
-            bare.statements.push(Statement { target, value: p.clone(), predicate: None, inexact: false });
+            bare.statements.push(Statement::new(target, p.clone()));
         }
     }
     bare
