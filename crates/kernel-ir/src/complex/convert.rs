@@ -190,6 +190,17 @@ impl Convert<'_> {
         if value.complex { value } else { Value { re: value.re.map(|e| self.floating(e)), ..value } }
     }
 
+    /// The operand with a sign that may be moved: that of an integer stays where it is, since the
+    /// integer wraps.
+    fn with_its_sign(&self, value: Value) -> Value {
+        match &value.re {
+            Some(Expr::Unary(UnaryOp::Neg, a)) if !matches!(**a, Expr::Int(_)) => {
+                self.operand_of_complex(value)
+            }
+            _ => value,
+        }
+    }
+
     fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, ahead: Ahead) -> Result<Value> {
         let sign = crate::text::binary_text(op);
         let behind = if matches!(op, BinaryOp::And | BinaryOp::Or) { ahead.in_branch() } else { ahead };
@@ -198,6 +209,7 @@ impl Convert<'_> {
             let (Some(x), Some(y)) = (x.re, y.re) else { return Err(undefined(sign, a).into()) };
             return Ok(Value::real(Expr::binary(op, x, y)));
         }
+        let (x, y) = (self.with_its_sign(x), self.with_its_sign(y));
         Ok(match op {
             BinaryOp::Add | BinaryOp::Sub => {
                 // A real operand whose partner has no real part stands there alone.
@@ -390,7 +402,7 @@ impl Convert<'_> {
         if is_light(&e) {
             return Ok(e);
         }
-        if ahead == Ahead::All {
+        if ahead == Ahead::All && self.is_decided(&e) {
             return Ok(self.computed(e));
         }
         if operations(&e, SIZE_LIMIT) >= SIZE_LIMIT {
@@ -399,6 +411,13 @@ impl Convert<'_> {
             return Err(Diagnostic::new("too-deep", message).help(help).into());
         }
         Ok(e)
+    }
+
+    /// Whether a value has a type where it stands by itself. Where it has none, it takes that of what it
+    /// meets, which may be another one in each place.
+    fn is_decided(&self, e: &Expr) -> bool {
+        let open = matches!(self.types.infer(e), Ok(ValueType::FloatLiteral | ValueType::AnyNumber));
+        !open || self.types.floats().len() == 1
     }
 
     /// A scalar that holds the value.

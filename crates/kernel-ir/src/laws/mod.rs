@@ -110,7 +110,10 @@ impl KernelData {
             }
         }
         if found.is_empty() {
-            found.push(vec![Type::Known(DType::F32); op.inputs.len()]);
+            // Of one that nothing uses, floating-point values if it takes them, or else integers.
+            let of = |t: DType| vec![Type::Known(t); op.inputs.len()];
+            let takes_floats = op.laws(self, &of(DType::F32)).tested;
+            found.push(of(if takes_floats { DType::F32 } else { DType::I32 }));
         }
         found
     }

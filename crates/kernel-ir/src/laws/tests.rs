@@ -187,3 +187,21 @@ fn a_forgotten_commutes_is_noticed() {
         assert_eq!(help.is_some(), forgets, "{combine} {word}");
     }
 }
+
+/// An operator that nothing uses is tested with the numbers that it takes.
+#[test]
+fn unused_operators_may_be_of_integers() {
+    let text = |combine: &str| {
+        format!(
+            "kernel k(y: f32[1])\n\
+             reduction op(v) {{\n    state s: i32 = 0\n    lift s = v >> 1\n    combine s = \
+             {combine}\n    result s\n\
+             }}\n\
+             domain {{ [i] : 0 <= i < 1 }}\n\
+             y[i] = 0.0\n"
+        )
+    };
+    LoopKernel::parse(&text("a.s + b.s")).unwrap_or_else(|d| panic!("{d}"));
+    let refused = LoopKernel::parse(&text("a.s - b.s")).unwrap_err();
+    assert!(refused.0.iter().all(|d| d.code == "not-associative" || d.code == "not-neutral"), "{refused}");
+}
