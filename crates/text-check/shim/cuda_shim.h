@@ -59,28 +59,37 @@ template <typename T> inline T __ldcs(const T *const from) { return *from; }
 template <typename T, typename Value> inline void __stcs(T *const to, const Value value) { *to = value; }
 
 // Updates that nothing comes between: fibers give way at barriers and shuffles only.
-template <typename T> inline T atomicAdd(T *const at, const T value) {
+// As of CUDA's own, the pointer decides the type, to which the value is converted, and sums wrap.
+template <typename T> struct shim_same { typedef T type; };
+template <typename T> inline T shim_sum(const T a, const T b) { return a + b; }
+inline int shim_sum(const int a, const int b) {
+    return static_cast<int>(static_cast<unsigned int>(a) + static_cast<unsigned int>(b));
+}
+inline long long shim_sum(const long long a, const long long b) {
+    return static_cast<long long>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+}
+template <typename T> inline T atomicAdd(T *const at, const typename shim_same<T>::type value) {
     const T old = *at;
-    *at = old + value;
+    *at = shim_sum(old, value);
     return old;
 }
-template <typename T> inline T atomicMin(T *const at, const T value) {
+template <typename T> inline T atomicMin(T *const at, const typename shim_same<T>::type value) {
     const T old = *at;
     *at = value < old ? value : old;
     return old;
 }
-template <typename T> inline T atomicMax(T *const at, const T value) {
+template <typename T> inline T atomicMax(T *const at, const typename shim_same<T>::type value) {
     const T old = *at;
     *at = value > old ? value : old;
     return old;
 }
 
-template <typename T> inline T atomicAnd(T *const at, const T value) {
+template <typename T> inline T atomicAnd(T *const at, const typename shim_same<T>::type value) {
     const T old = *at;
     *at = old & value;
     return old;
 }
-template <typename T> inline T atomicOr(T *const at, const T value) {
+template <typename T> inline T atomicOr(T *const at, const typename shim_same<T>::type value) {
     const T old = *at;
     *at = old | value;
     return old;
