@@ -227,10 +227,14 @@ pub(crate) fn of_part(
             if let [wanted] = wanted[..] {
                 let typed = table.typed(&instruction.value, wanted, None)?;
                 outside.walk(&instruction.value, &typed, start, found);
-                if let Some(update) = instruction.update {
-                    let kind = match update.binary() {
-                        Some(op) => kind_of(op),
-                        None => Operation::Call(Name::new(update.name())),
+                if let Some(update) = &instruction.update {
+                    let kind = match (update.combination(table.data(), wanted)?, update.binary()) {
+                        (Some(of), _) => {
+                            inside.walk(&of.combined, &of.typed(table)?, start, found);
+                            return Ok(());
+                        }
+                        (None, Some(op)) => kind_of(op),
+                        (None, None) => Operation::Call(Name::new(update.name())),
                     };
                     found(kind, wanted, start);
                 }

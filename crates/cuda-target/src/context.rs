@@ -39,6 +39,8 @@ pub(crate) struct Needs {
     pub atoms: RefCell<BTreeMap<Name, Arc<Atom>>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
+    /// The numbers of the updates that the program declares and that are called.
+    pub updates: RefCell<BTreeSet<usize>>,
     /// Functions for asynchronous copies.
     pub async_copies: RefCell<BTreeSet<Function>>,
     /// Whether a warp has a barrier.
@@ -61,6 +63,7 @@ impl Needs {
             matrices: RefCell::default(),
             async_copies: RefCell::default(),
             functions: RefCell::default(),
+            updates: RefCell::default(),
             warp_barrier: Cell::default(),
             warp_functions: Cell::default(),
             error: RefCell::default(),
@@ -219,6 +222,24 @@ impl<'a> Context<'a> {
             });
         }
         Context { program, kernel, needs, constants: RefCell::default(), of_data, data, lengths, taken }
+    }
+
+    /// The state of printing an update that the program declares, which computes data only.
+    pub(crate) fn of_update(program: &'a Program, kernel: &'a DeviceKernel, needs: &'a Needs) -> Self {
+        let language = program.target.language;
+        if !language.is_legal_name(&kernel.name) {
+            needs.refuse_name(&kernel.name, language);
+        }
+        Context {
+            program,
+            kernel,
+            needs,
+            constants: RefCell::default(),
+            of_data: Cell::new(true),
+            data: (0..kernel.vars.len()).map(VarId).collect(),
+            lengths: BTreeSet::new(),
+            taken: kernel.vars.iter().map(|v| &*v.name).collect(),
+        }
     }
 
     /// Whether a variable holds data.

@@ -25,6 +25,7 @@ mod atom;
 mod binary;
 mod bounds;
 mod context;
+mod declared_update;
 mod dialect;
 mod expr;
 mod helpers;
@@ -119,6 +120,14 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
             block: kernel.block,
         });
     }
+    let mut updates = Vec::new();
+    for number in needs.updates.borrow().iter() {
+        let mut definition = Lines::default();
+        if let Some(update) = program.updates.get(*number) {
+            declared_update::definition(program, update, &needs, &mut definition);
+        }
+        updates.push(definition);
+    }
     let mut lines = Lines::default();
     let Needs {
         headers,
@@ -179,6 +188,12 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     let called = functions.into_inner();
     for function in program.functions.iter().filter(|f| called.contains(f.name.as_str())) {
         paragraph(&mut lines, function.source.to_string());
+    }
+    for mut definition in updates {
+        if !lines.0.is_empty() {
+            lines.push("", 0, None);
+        }
+        lines.0.append(&mut definition.0);
     }
     if !lines.0.is_empty() {
         lines.push("", 0, None);

@@ -257,10 +257,11 @@ impl Context<'_> {
     }
 
     /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction. There
-    /// is no such function for minima and maxima of floating-point numbers.
+    /// is no such function for minima and maxima of floating-point numbers, nor for what the program
+    /// declares.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
-        if !atomic.takes(dtype) || matches!(to.memory, Memory::Private(_)) {
+        if !atomic.takes(dtype, &self.program.updates) || matches!(to.memory, Memory::Private(_)) {
             return self.needs.refuse(
                 "malformed-program",
                 format!("there is no atomic update of this kind for {dtype} here: {atomic:?}"),
@@ -274,6 +275,10 @@ impl Context<'_> {
             Atomic::Max => "atomicMax",
             Atomic::And => "atomicAnd",
             Atomic::Or => "atomicOr",
+            Atomic::By(number) => {
+                self.needs.updates.borrow_mut().insert(number);
+                self.program.updates.get(number).map_or("", |update| &*update.name)
+            }
         };
         let (element, value) = (self.element(to), self.converted(value));
         // Signed and unsigned sums have the same bits, as do operations on bits, and CUDA provides

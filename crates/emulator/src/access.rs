@@ -5,7 +5,7 @@ mod bounds;
 use std::sync::atomic::Ordering;
 
 use loopwright_kernel_ir::Name;
-use loopwright_program::Memory;
+use loopwright_program::{Atomic, Memory};
 
 use crate::{
     block::{Block, Failure, Outcome},
@@ -368,7 +368,9 @@ impl<const W: usize> Block<'_, W> {
         self.check_bounds(warp, access, &offset, mask, 1)?;
         self.account(access, &offset, mask, access.dtype.bytes() as u64);
         self.check_cells(warp, access, &offset, mask)?;
-        let Some(atomic) = access.atomic else { return Ok(()) };
+        let Some(atomic) = access.atomic.filter(|atomic| !matches!(atomic, Atomic::By(_))) else {
+            return Ok(());
+        };
         for lane in active(mask) {
             let one = 1 << lane;
             let mut words = self.fetch(warp, access, &offset, one);
@@ -384,6 +386,27 @@ impl<const W: usize> Block<'_, W> {
             self.put(warp, access, &offset, one, &words);
         }
         Ok(())
+    }
+
+    /// What the elements of an update hold that the program declares, in active lanes.
+    pub fn held(&self, warp: &mut Warp<W>, access: u32, dst: Reg) {
+        let access = &self.launch.code.accesses[access as usize];
+        let offset = warp.index(access.wide_index, access.offset);
+        match self.fetch(warp, access, &offset, warp.mask) {
+            Words::Narrow(words) => select(&mut warp.narrow[dst as usize], &words, warp.mask),
+            Words::Wide(words) => select(&mut warp.wide[dst as usize], &words, warp.mask),
+        }
+    }
+
+    /// Writes what they hold afterwards.
+    pub fn exchange(&mut self, warp: &mut Warp<W>, access: u32, src: Reg) {
+        let access = &self.launch.code.accesses[access as usize];
+        let offset = warp.index(access.wide_index, access.offset);
+        let words = match is_wide(access.dtype) {
+            true => Words::Wide(warp.wide[src as usize]),
+            false => Words::Narrow(warp.narrow[src as usize]),
+        };
+        self.put(warp, access, &offset, warp.mask, &words);
     }
 
     pub fn vector_copy(&mut self, warp: &mut Warp<W>, to: u32, from: u32, lanes: u8) -> Outcome<()> {

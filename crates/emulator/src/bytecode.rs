@@ -242,10 +242,31 @@ pub(crate) enum Inst {
         access: u32,
         src: Reg,
     },
-    /// Executed lane by lane; see [`Access::atomic`].
+    /// Executed lane by lane; see [`Access::atomic`]. Of an update that the program declares, only
+    /// the checks: what follows does it, from `Lanes` on.
     Update {
         access: u32,
         src: Reg,
+    },
+    /// Saves the active lanes, of which `EachLane` takes one after another.
+    Lanes {
+        slot: u32,
+    },
+    /// Activates the next of the lanes that `Lanes` saved, jumps to `end` if there is none.
+    EachLane {
+        slot: u32,
+        end: Pc,
+    },
+    /// Reads the element of an update without checks, in active lanes.
+    Held {
+        access: u32,
+        dst: Reg,
+    },
+    /// Writes it likewise, and jumps to the next `EachLane`.
+    Exchange {
+        access: u32,
+        src: Reg,
+        head: Pc,
     },
     VectorCopy {
         to: u32,

@@ -11,13 +11,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    Async, DeviceKernel, LeafId, Memory, Positions, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Async, Atomic, DeclaredUpdate, DeviceKernel, LeafId, Memory, Positions, Program, Scope, Step, Stmt,
+    Value, ValueKind, VarId,
 };
 
 use crate::{
     bytecode::{CLASSES, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
     fault::{Fault, FaultKind},
     options::Options,
+    shadow::MOST_DECLARED,
 };
 
 /// Maximum nesting depth of statements and values.
@@ -73,6 +75,8 @@ pub(crate) struct Compiler<'a> {
     pub memo: Vec<(&'a Value, Reg)>,
     pub lazy: usize,
     pub memo_at: Option<usize>,
+    /// Where the variables of a declared update are, while it is being compiled.
+    operands: Option<[(Reg, DType); 2]>,
 }
 
 /// Compiles a kernel of the program.
@@ -111,6 +115,7 @@ pub(crate) fn compile<'a>(
         memo: Vec::new(),
         lazy: 0,
         memo_at: None,
+        operands: None,
     };
     let result = compiler.kernel().and_then(|()| compiler.body(&kernel.body));
     compiler.code.insts.push(Inst::End);
@@ -222,7 +227,7 @@ impl<'a> Compiler<'a> {
             {
                 *writers += 1;
             }
-            for value in values_of(s) {
+            for value in values_of(self.program, s) {
                 value.visit(&mut |v| {
                     if let Some(preset) = Preset::of(v)
                         && !presets.contains(&(preset.clone(), v.dtype))
@@ -247,6 +252,12 @@ impl<'a> Compiler<'a> {
     }
 
     pub fn place(&self, var: VarId) -> Result<(Place, DType), Fault> {
+        if let Some(operands) = &self.operands {
+            return match operands.get(var.0) {
+                Some((reg, dtype)) => Ok((Place { reg: *reg, watched: None }, *dtype)),
+                None => self.invalid(format!("there is no variable {} in an update", var.0)),
+            };
+        }
         match (self.vars.get(var.0), self.kernel.vars.get(var.0)) {
             (Some(place), Some(var)) => Ok((*place, var.dtype)),
             _ => self.invalid(format!("there is no variable {}", var.0)),
@@ -356,7 +367,8 @@ impl<'a> Compiler<'a> {
             }
             Stmt::Update { atomic, to, value, leaf } => {
                 self.speak_of(*leaf, "an atomic update")?;
-                if !atomic.takes(value.dtype) || matches!(to.memory, Memory::Private(_)) {
+                let updates = &self.program.updates;
+                if !atomic.takes(value.dtype, updates) || matches!(to.memory, Memory::Private(_)) {
                     let what = format!("an atomic update ({atomic:?}) of {} in {:?}", value.dtype, to.memory);
                     return self.invalid(what);
                 }
@@ -366,6 +378,9 @@ impl<'a> Compiler<'a> {
                     access.atomic = Some(*atomic);
                 }
                 self.emit(Inst::Update { access, src });
+                if let Atomic::By(number) = atomic {
+                    self.exchange(*number, access, src)?;
+                }
             }
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 self.speak_of(*leaf, "a vector copy")?;
@@ -465,6 +480,35 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
+    /// The update of this number of the program's own, of elements by a register: lane by lane, so
+    /// that lanes that meet in an element follow one another.
+    fn exchange(&mut self, number: usize, access: u32, src: Reg) -> Result<(), Fault> {
+        let program = self.program;
+        let Some(DeclaredUpdate { dtype, combined, .. }) = program.updates.get(number) else {
+            return self.invalid(format!("there is no update {number}"));
+        };
+        if number >= MOST_DECLARED {
+            return self.invalid(format!("the program declares more than {MOST_DECLARED} updates"));
+        }
+        let held = self.fresh(*dtype);
+        let slot = self.enter();
+        self.emit(Inst::Lanes { slot });
+        let head = self.emit(Inst::EachLane { slot, end: 0 });
+        self.emit(Inst::Held { access, dst: held });
+        let was = (self.counted, self.operands.replace([held, src].map(|reg| (reg, *dtype))));
+        self.counted = false;
+        let next = self.typed(combined, *dtype, None)?;
+        (self.counted, self.operands) = was;
+        self.emit(Inst::Exchange { access, src: next, head: head as u32 });
+        let here = self.here();
+        if let Inst::EachLane { end, .. } = &mut self.code.insts[head] {
+            *end = here;
+        }
+        self.emit(Inst::Restore { slot });
+        self.leave();
+        Ok(())
+    }
+
     /// The rest of an `If` at `begin`: its other side and its end.
     pub fn otherwise(
         &mut self,
@@ -494,9 +538,13 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The values of a statement, excluding those of nested statements.
-fn values_of(stmt: &Stmt) -> Vec<&Value> {
+/// The values of a statement, excluding those of nested statements, and what a declared update
+/// computes.
+fn values_of<'a>(program: &'a Program, stmt: &'a Stmt) -> Vec<&'a Value> {
     let mut found = Vec::new();
     stmt.each_value(&mut |value| found.push(value));
+    if let Stmt::Update { atomic: Atomic::By(number), .. } = stmt {
+        found.extend(program.updates.get(*number).map(|update| &update.combined));
+    }
     found
 }

@@ -175,6 +175,23 @@ impl<const W: usize> Block<'_, W> {
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,
+                Inst::Lanes { slot } => {
+                    warp.masks[slot as usize] = warp.mask;
+                    warp.masks[slot as usize + 1] = warp.mask;
+                }
+                Inst::EachLane { slot, end } => {
+                    let left = warp.masks[slot as usize + 1];
+                    warp.mask = left & left.wrapping_neg();
+                    warp.masks[slot as usize + 1] = left & !warp.mask;
+                    if left == 0 {
+                        pc = end as usize;
+                    }
+                }
+                Inst::Held { access, dst } => self.held(warp, access, dst),
+                Inst::Exchange { access, src, head } => {
+                    self.exchange(warp, access, src);
+                    pc = head as usize;
+                }
                 Inst::Matrices { to, from, count, row, transposed, site } => {
                     self.matrices(warp, (to, from), (count, row), transposed, site)?;
                 }

@@ -357,7 +357,7 @@ impl Run<'_> {
         }
         let blocks = grid.values().try_fold(1i64, |n, g| n.checked_mul(*g));
         let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < MOST_BLOCKS) else {
-            return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^29 - 2").into());
+            return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^27 - 2").into());
         };
         let workers = match self.manner {
             // One worker, so that floating-point sums are the same in every run.

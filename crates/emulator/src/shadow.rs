@@ -133,15 +133,29 @@ impl Who {
     }
 }
 
+/// The bits of a block's number.
+const BLOCK_BITS: u32 = 27;
+
 /// Denotes several blocks, in place of a block number.
-const SEVERAL_BLOCKS: u64 = (1 << 29) - 1;
+const SEVERAL_BLOCKS: u64 = (1 << BLOCK_BITS) - 1;
 
 /// The bits above a block's number that say which kind of updates a cell records, 0 for a write.
-const KIND: u64 = 7 << 29;
+const KIND: u64 = 31 << BLOCK_BITS;
 
-/// The mark of updates of a kind.
+/// The number of updates that a program may declare, so that each has a mark of its own.
+pub(crate) const MOST_DECLARED: usize = 31 - 5;
+
+/// The mark of updates of a kind; those of a program's own are less than [`MOST_DECLARED`].
 const fn kind(atomic: Atomic) -> u64 {
-    (atomic as u64 + 1) << 29
+    let number = match atomic {
+        Atomic::Add => 1,
+        Atomic::Min => 2,
+        Atomic::Max => 3,
+        Atomic::And => 4,
+        Atomic::Or => 5,
+        Atomic::By(number) => 6 + number as u64,
+    };
+    number << BLOCK_BITS
 }
 
 /// The number of block numbers that are distinct from the mark for several blocks.

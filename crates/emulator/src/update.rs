@@ -29,6 +29,8 @@ pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) 
         (Atomic::Max, _) => old.max(value),
         (Atomic::And, _) => old & value,
         (Atomic::Or, _) => old | value,
+        // Compiled to instructions.
+        (Atomic::By(_), _) => old,
     }
 }
 
@@ -46,5 +48,7 @@ pub(crate) fn update_wide(atomic: Atomic, dtype: DType, old: u64, value: u64) ->
         (Atomic::Max, _) => old.max(value),
         (Atomic::And, _) => old & value,
         (Atomic::Or, _) => old | value,
+        // Compiled to instructions.
+        (Atomic::By(_), _) => old,
     }
 }

@@ -218,16 +218,9 @@ impl Instruction {
             let help = "move the use of the result to a separate instruction";
             return refuse("atomic-shape", "its value is not a single reduction".into(), help);
         };
-        let own = kernel.reductions.iter().any(|r| r.name == reduce.op);
-        if own || !["sum", "min", "max"].contains(&reduce.op.as_str()) {
-            let help = "atomic updates exist for sum, min and max; partial results of other \
-                        operators are joined in a fixed order";
-            return refuse("atomic-operator", format!("there is no atomic update for `{}`", reduce.op), help);
-        }
         let dtype = kernel.array(&target.array).and_then(|a| a.dtype.known());
-        if let Some(dtype) = dtype.filter(|t| !has_update(&reduce.op, *t)) {
-            let why = format!("there is no atomic update for `{}` of {dtype}", reduce.op);
-            return refuse("atomic-type", why, UPDATES);
+        if let Some(Err(d)) = dtype.map(|dtype| UpdateOp::joining(kernel, &reduce.op, dtype)) {
+            return refuse(d.code, d.message, d.help.as_deref().unwrap_or(UPDATES));
         }
         if self.reads().contains(&target.array) {
             let why = format!("it reads `{}`, which the blocks update", target.array);

@@ -102,6 +102,6 @@ pub use tree::Tree;
 pub use type_table::TypeTable;
 pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};
 pub use types::{ValueType, computing_type, promote, state_type};
-pub use update::UpdateOp;
+pub use update::{Combination, UpdateOp};
 pub use validate::check_name;
 pub use via::Via;

@@ -25,7 +25,7 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
     };
     for e in &a.events {
         for f in b.events.iter().filter(|f| f.array == e.array) {
-            let commute = e.touch.commutes_with(f.touch);
+            let commute = e.touch.commutes_with(&f.touch);
             let common = is_common_to(model.space(&e.array), HardwareAxis::OF_GRID);
             if commute || model.is_accumulator(&e.array) || !common {
                 continue;

@@ -312,12 +312,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let (old, new) = (self.old, self.new);
         let (a, b) = (&new.parts[p], &new.parts[q]);
         let (e, f) = (&a.events[k], &b.events[l]);
-        if e.touch.commutes_with(f.touch) {
+        if e.touch.commutes_with(&f.touch) {
             return Ok(None);
         }
         // Points added later do not change a result that a scan has already delivered; see
         // `crate::scan`.
-        if (e.touch, f.touch) == (Touch::Read, Touch::Update) && new.is_scan(array) {
+        if (&e.touch, &f.touch) == (&Touch::Read, &Touch::Update) && new.is_scan(array) {
             return Ok(None);
         }
         let (c, d) = (&old.parts[self.link(p)?.old], &old.parts[self.link(q)?.old]);
@@ -343,7 +343,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             }
         }
         // It does not matter either when a scan adds points that the reader does not see.
-        let seen = match (e.touch, f.touch) {
+        let seen = match (&e.touch, &f.touch) {
             (Touch::Update, Touch::Read) if new.is_scan(array) => self.seen(a, b)?,
             _ => None,
         };

@@ -91,7 +91,7 @@ fn race(new: &Model<'_>, outcome: &Outcome, queries: &mut usize) -> Checked<()> 
             {
                 continue;
             }
-            for f in part.events.iter().filter(|f| f.array == e.array && !e.touch.commutes_with(f.touch)) {
+            for f in part.events.iter().filter(|f| f.array == e.array && !e.touch.commutes_with(&f.touch)) {
                 // Inames whose values a subscript proves equal when the cells are equal.
                 let mut equal: Vec<Name> = Vec::new();
                 for s in e.cell.iter().zip(&f.cell).filter(|(s, t)| s == t).filter_map(|(s, _)| s.as_ref()) {

@@ -15,7 +15,7 @@ use loopwright_kernel_ir::{
 use crate::{DataReads, Load};
 
 /// The kind of access that an event makes to its cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Touch {
     /// It reads the cell.
     Read,
@@ -30,7 +30,7 @@ pub enum Touch {
 impl Touch {
     /// Whether the order of two such accesses to one cell does not matter: two reads, or two
     /// updates by one operator.
-    pub fn commutes_with(self, other: Touch) -> bool {
+    pub fn commutes_with(&self, other: &Touch) -> bool {
         match (self, other) {
             (Touch::Read, Touch::Read) | (Touch::Update, Touch::Update) => true,
             (Touch::Combine(a), Touch::Combine(b)) => a == b,
@@ -39,7 +39,7 @@ impl Touch {
     }
 
     /// Whether what it leaves depends on what the cell holds.
-    pub fn sees_the_cell(self) -> bool {
+    pub fn sees_the_cell(&self) -> bool {
         match self {
             Touch::Read | Touch::Update | Touch::Combine(_) => true,
             Touch::Write => false,
@@ -323,8 +323,8 @@ pub fn events(
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
         }
         Part::Whole | Part::Finish => {
-            let touch = instruction.update.map_or(Touch::Write, Touch::Combine);
-            found.extend(instruction.targets.iter().map(|t| event(t, touch, Vec::new())));
+            let touch = instruction.update.clone().map_or(Touch::Write, Touch::Combine);
+            found.extend(instruction.targets.iter().map(|t| event(t, touch.clone(), Vec::new())));
         }
     }
     found

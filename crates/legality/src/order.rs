@@ -59,8 +59,8 @@ pub fn common(p: &ModelPart, q: &ModelPart) -> (Vec<Name>, Ordering) {
     (loops, Ordering::Equal)
 }
 
-fn phase(touch: Touch) -> u8 {
-    u8::from(touch != Touch::Read)
+fn phase(touch: &Touch) -> u8 {
+    u8::from(*touch != Touch::Read)
 }
 
 /// The cases in which `x` comes before `y`.
@@ -74,7 +74,7 @@ pub fn before(p: &ModelPart, e: &Event, q: &ModelPart, f: &Event) -> Vec<Way> {
         Ordering::Greater => {}
         Ordering::Equal => {
             equal.extend(p.hardware.iter().map(|n| sign(n, Ordering::Equal)));
-            match phase(e.touch).cmp(&phase(f.touch)) {
+            match phase(&e.touch).cmp(&phase(&f.touch)) {
                 Ordering::Less => ways.push(equal),
                 Ordering::Equal => lexicographic(&equal, &p.lanes, Ordering::Less, &mut ways),
                 Ordering::Greater => {}

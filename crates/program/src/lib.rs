@@ -22,6 +22,7 @@
 
 mod affine;
 mod asynchronous;
+mod declared_update;
 mod effects;
 mod explain;
 pub mod fold;
@@ -39,6 +40,7 @@ mod value;
 pub mod verify;
 
 pub use asynchronous::{Async, AsyncCopy};
+pub use declared_update::DeclaredUpdate;
 pub use effects::{Accessed, Destination};
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;

@@ -6,7 +6,7 @@ use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
-use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
+use crate::{DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Value};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +103,8 @@ pub struct Program {
     pub leaves: Vec<Leaf>,
     /// User device functions that are called.
     pub functions: Vec<DeviceFunction>,
+    /// Updates by operators of the kernel's own, to which [`crate::Atomic::By`] refers.
+    pub updates: Vec<DeclaredUpdate>,
     /// Hardware instructions of the kernel's own, beside those of the library.
     pub atoms: Vec<Arc<Atom>>,
     /// Constraints on the parameters that must hold at launch.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, UpdateOp};
 use loopwright_legality::Executor;
 
-use crate::{Async, AsyncCopy, MemRef, Note, Value, VarId};
+use crate::{Async, AsyncCopy, DeclaredUpdate, MemRef, Note, Value, VarId};
 
 /// The number of a [`Leaf`] in [`crate::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,35 +94,34 @@ pub enum Atomic {
     And,
     /// The bits that either has, of integers of 32 or 64 bits.
     Or,
+    /// The one with this number in [`crate::Program::updates`], of its type.
+    By(usize),
 }
 
 impl Atomic {
-    /// Whether there is an update of this kind for a type.
-    pub fn takes(self, dtype: DType) -> bool {
-        self.update().takes(dtype)
-    }
-
-    /// The update of a kernel that it does.
-    pub fn update(self) -> UpdateOp {
+    /// Whether there is an update of this kind for a type, in a program with these declared ones.
+    pub fn takes(self, dtype: DType, updates: &[DeclaredUpdate]) -> bool {
         match self {
-            Atomic::Add => UpdateOp::Sum,
-            Atomic::Min => UpdateOp::Min,
-            Atomic::Max => UpdateOp::Max,
-            Atomic::And => UpdateOp::And,
-            Atomic::Or => UpdateOp::Or,
+            Atomic::Add => UpdateOp::Sum.takes(dtype),
+            Atomic::Min => UpdateOp::Min.takes(dtype),
+            Atomic::Max => UpdateOp::Max.takes(dtype),
+            Atomic::And => UpdateOp::And.takes(dtype),
+            Atomic::Or => UpdateOp::Or.takes(dtype),
+            Atomic::By(number) => updates.get(number).is_some_and(|update| update.dtype == dtype),
         }
     }
-}
 
-impl From<UpdateOp> for Atomic {
-    fn from(op: UpdateOp) -> Atomic {
-        match op {
+    /// The update by a sign of its own that a kernel says; `None` for one by an operator with a
+    /// name, which the program declares.
+    pub fn of(op: &UpdateOp) -> Option<Atomic> {
+        Some(match op {
             UpdateOp::Sum => Atomic::Add,
             UpdateOp::Min => Atomic::Min,
             UpdateOp::Max => Atomic::Max,
             UpdateOp::And => Atomic::And,
             UpdateOp::Or => Atomic::Or,
-        }
+            UpdateOp::By(_) => return None,
+        })
     }
 }
 

@@ -61,7 +61,7 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
             if !over_blocks {
                 continue;
             }
-            if let Some(update) = i.update {
+            if let Some(update) = &i.update {
                 return Err(Diagnostic::new(
                     "grid-reduction",
                     format!(

@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, DType, Diagnostic, Dim, Domain, Expr, Instruction, KernelData, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionOp, Share, Tree, Type, UPDATES, has_update,
+    Name, Part, PartRef, Reduce, ReductionOp, Share, Tree, Type, UPDATES, UpdateOp,
 };
 
 use crate::{
@@ -63,17 +63,16 @@ pub(crate) fn by_updates(
         )
         .help(format!("`make_global({})` moves it there", target.array)));
     }
-    if !dtype.is_some_and(|t| has_update(&operator.name, t)) {
-        let dtype = dtype.map_or_else(|| "this type".to_owned(), |t| t.to_string());
-        return Err(Diagnostic::new(
-            "atomic-type",
-            format!(
-                "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: there is \
-                 none for `{}` of {dtype}",
-                operator.name
-            ),
-        )
-        .help(UPDATES));
+    let joining = match dtype {
+        Some(dtype) => UpdateOp::joining(kernel, &operator.name, dtype).map(|_| ()),
+        None => Err(Diagnostic::new("atomic-type", "its type is open").help(UPDATES)),
+    };
+    if let Err(mut refusal) = joining {
+        refusal.message = format!(
+            "`reduce_atomically({id})`: `{id}` cannot be joined by atomic updates: {}",
+            refusal.message
+        );
+        return Err(refusal);
     }
     if state != dtype {
         let of = |t: Option<DType>| t.map_or_else(|| "?".to_owned(), |t| t.to_string());

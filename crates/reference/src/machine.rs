@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use loopwright_kernel_ir::{
-    Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, LoopKernel, Name, Number, Part, PartRef, Tree,
-    Type, TypeTable, Typed, UpdateOp,
+    Arg, Array, Buffer, Combination, Constraint, DType, Diagnostic, Expr, LoopKernel, Name, Number, Part,
+    PartRef, Tree, Type, TypeTable, Typed, UpdateOp,
     arithmetic::{binary, math},
 };
 
@@ -295,8 +295,11 @@ impl Machine<'_> {
                     ));
                 }
                 for ((array, index), value) in instruction.targets.iter().zip(results) {
-                    let value = match instruction.update {
-                        Some(op) => self.combined(op, (array, index), value)?,
+                    let value = match &instruction.update {
+                        Some(op) => {
+                            let own = instruction.combination.as_ref();
+                            self.combined(op, own, (array, index), value)?
+                        }
                         None => value,
                     };
                     self.write(array, index, value)?;
@@ -360,19 +363,24 @@ impl Machine<'_> {
     /// What an element holds after an update by a value.
     fn combined(
         &self,
-        op: UpdateOp,
+        op: &UpdateOp,
+        own: Option<&(Combination, Typed)>,
         (array, index): (&Name, &[Typed]),
         value: Val,
     ) -> Result<Val, Diagnostic> {
         let old = self.read(array, index, &Scope::default())?;
         let value = value.cast(old.number.dtype());
         let operands = [old.number, value.number];
-        let number = match op.binary() {
-            Some(op) => binary(op, operands[0], operands[1])?,
-            None => math(op.name(), &operands)?,
+        let number = match (own, op.binary()) {
+            (Some((of, combined)), _) => {
+                let locals = [(of.held.clone(), old), (of.value.clone(), value)].into();
+                self.value(combined, &Scope { locals: Some(&locals), instruction: None })?.number
+            }
+            (None, Some(op)) => binary(op, operands[0], operands[1])?,
+            (None, None) => math(op.name(), &operands)?,
         };
         // A sum of hashes, in which the order of the updates does not show.
-        let hash = self.hash(|| old.hash.wrapping_add(mix(op.sign(), &[value.hash])));
+        let hash = self.hash(|| old.hash.wrapping_add(mix(&op.sign(), &[value.hash])));
         Ok(Val { number, hash })
     }
 

@@ -1,7 +1,7 @@
 //! Instructions with a type at every node, computed once before the kernel runs.
 
 use loopwright_kernel_ir::{
-    DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed, UpdateOp,
+    Combination, DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed, UpdateOp,
 };
 
 /// An instruction, ready to be run.
@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     pub value: Option<Typed>,
     /// How the value is combined with what the target holds.
     pub update: Option<UpdateOp>,
+    /// That of an operator with a name.
+    pub combination: Option<(Combination, Typed)>,
     /// Its reductions, by number.
     pub reductions: Vec<Plan>,
 }
@@ -93,5 +95,17 @@ fn instruction(table: &TypeTable<'_>, i: &Instruction) -> Result<Prepared, Diagn
             op,
         });
     }
-    Ok(Prepared { predicate, targets, value, update: i.update, reductions })
+    let update = i.update.clone();
+    let combination = match (&update, &wanted[..]) {
+        (Some(op), [dtype]) => op.combination(table.data(), *dtype)?,
+        _ => None,
+    };
+    let combination = match combination {
+        Some(of) => {
+            let combined = of.typed(table)?;
+            Some((of, combined))
+        }
+        None => None,
+    };
+    Ok(Prepared { predicate, targets, value, update, combination, reductions })
 }

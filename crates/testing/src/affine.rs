@@ -55,8 +55,13 @@ struct Maker {
     count: usize,
     last_end: Option<String>,
     scatters: bool,
+    combines: bool,
     segments: bool,
 }
+
+/// An operator of the kernel's own, by which elements are updated.
+const TWICE: &str = "reduction twice(e) { state v: like e = 0; lift v = 2*e; combine v = a.v + b.v; \
+                     result v; commutes }\n";
 
 /// A random kernel of this seed.
 pub fn kernel(seed: u64) -> Affine {
@@ -78,6 +83,7 @@ pub fn kernel(seed: u64) -> Affine {
         count: 0,
         last_end: None,
         scatters: false,
+        combines: false,
         segments: false,
     };
     let around = match maker.rng.chance(30) {
@@ -122,6 +128,9 @@ impl Maker {
         }
         if self.segments {
             text += "fact monotone(offsets)\nfact 0 <= offsets <= n\n";
+        }
+        if self.combines {
+            text += TWICE;
         }
         for line in self.domains.iter().chain(&self.temps).chain(&self.body) {
             text += line;
@@ -581,7 +590,8 @@ impl Maker {
         }
     }
 
-    /// Sums into cells that several iterations have in common; perhaps with a first value before
+    /// Sums into cells that several iterations have in common, by a sign or an operator of the kernel's
+    /// own; perhaps with a first value before
     /// them, or a read of what they have left, in the same loop or behind. Of the greatest value, or
     /// of bits that add up, another order would not show.
     fn combined(&mut self, around: &[Loop]) {
@@ -606,7 +616,14 @@ impl Maker {
             let read = self.cell_of(source, &loops);
             let value = self.mix(&[read], &loops);
             let id = self.fresh("s");
-            self.body.push(format!("{target} += {value} {{id={id}{}}}", Self::within(&loops)));
+            let sign = match self.rng.chance(30) {
+                true => {
+                    self.combines = true;
+                    "twice="
+                }
+                false => "+=",
+            };
+            self.body.push(format!("{target} {sign} {value} {{id={id}{}}}", Self::within(&loops)));
         }
         if self.rng.chance(50) {
             let behind = if self.rng.chance(50) { loops } else { self.nest_of(around, 1) };

@@ -163,11 +163,12 @@ fn kind(e: &Expr) -> Option<Operation> {
 }
 
 /// What combines an element with the value of an update.
-fn combination(update: UpdateOp) -> Operation {
+fn combination(update: &UpdateOp) -> Operation {
     match update {
         UpdateOp::Sum => Operation::Add,
         UpdateOp::Min | UpdateOp::Max => Operation::Call(Name::new(update.name())),
         UpdateOp::And | UpdateOp::Or => Operation::Bits,
+        UpdateOp::By(_) => unreachable!("counted by its expressions"),
     }
 }
 
@@ -218,7 +219,15 @@ fn execute(kernel: &LoopKernel, expected: &mut Expected, i: &Instruction, part: 
         }
         Part::Whole | Part::Finish => {
             expected.evaluate(&i.value, at, true);
-            let direction = match i.update {
+            let direction = match &i.update {
+                Some(UpdateOp::By(operator)) => {
+                    let op = kernel.operator(operator).unwrap();
+                    op.lift
+                        .iter()
+                        .chain(&op.combine)
+                        .for_each(|e| expected.evaluate(e, &Values::new(), true));
+                    Direction::Update
+                }
                 Some(update) => {
                     *expected.operations.entry(combination(update)).or_default() += 1;
                     Direction::Update

@@ -164,6 +164,7 @@ pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> 
         leaves: vec![leaf("first", "first text"), leaf("second", "second text")],
         functions: vec![],
         atoms: vec![],
+        updates: vec![],
         assumptions: vec![],
         facts: vec![],
     }

@@ -145,7 +145,7 @@ pub(crate) fn lines(
         made.instructions.push(Instruction { within, role: i.role.clone(), ..whole });
         return Ok(Some(made.lines()));
     };
-    if let Some(update) = i.update.filter(|u| *u != UpdateOp::Sum) {
+    if let Some(update) = i.update.as_ref().filter(|u| **u != UpdateOp::Sum) {
         let message = format!("`{}` of complex numbers has no meaning", update.sign());
         return Err(Diagnostic::new("complex-function", message)
             .help("complex numbers have no order and no bits; `+=` adds to both parts")
@@ -153,7 +153,7 @@ pub(crate) fn lines(
     }
     let value = convert.value(&i.value, Ahead::All)?;
     // A reduction of pairs alone writes both targets itself.
-    if let ([made], None) = (convert.made.as_slice(), i.update)
+    if let ([made], None) = (convert.made.as_slice(), &i.update)
         && let [re, im] = made.targets.as_slice()
         && value.re == Some(Expr::Name(re.clone()))
         && value.im == Some(Expr::Name(im.clone()))

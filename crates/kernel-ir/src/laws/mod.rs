@@ -25,7 +25,7 @@ mod value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::{DType, Expr, KernelData, Name, Number, ReductionOp, Type, TypeTable, state_type};
+use crate::{DType, Expr, KernelData, Name, Number, ReductionOp, Type, TypeTable, UpdateOp, state_type};
 use draw::Random;
 use value::{Code, Scope, magnitude, text};
 
@@ -106,6 +106,14 @@ impl KernelData {
             let known = |a: &Expr| table.type_of(a).map_or(Type::Known(DType::F32), |t| t.alone());
             let types: Vec<Type> = reduce.args.iter().map(known).collect();
             if types.len() == op.inputs.len() && !found.contains(&types) {
+                found.push(types);
+            }
+        }
+        for i in &self.instructions {
+            let ([target], Some(UpdateOp::By(name))) = (i.targets.as_slice(), &i.update) else { continue };
+            let Some(element) = table.element(&target.array).filter(|_| *name == op.name) else { continue };
+            let types = vec![element.clone(); op.inputs.len()];
+            if !found.contains(&types) {
                 found.push(types);
             }
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, Role, Share, Type, UpdateOp, Via,
+    AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, ReductionOp, Role, Share, Type,
+    UpdateOp, Via,
     complex::part_mark,
     text::{
         lexer::Tok,
@@ -79,7 +80,7 @@ impl Parser {
                 .help("a substitution rule is a line such as `rule f(i) = 2*x[i]`")
                 .into());
         }
-        let update = self.update_sign();
+        let update = self.update_sign(draft, &targets);
         if update.is_some() && declares {
             return Err(self
                 .error("syntax", "`<>` declares a scalar, and an update needs one that has a value")
@@ -145,13 +146,20 @@ impl Parser {
         Ok(())
     }
 
-    /// The update whose sign stands here: `+=`, `min=`, `max=`, `&=` or `|=`.
-    fn update_sign(&self) -> Option<UpdateOp> {
+    /// The update whose sign stands here: `+=`, `min=`, `max=`, `&=` or `|=`, or `NAME=` by an
+    /// operator. Behind a name alone, that of a scalar, the operator has to be known: it may be a
+    /// line that begins with a misspelt word.
+    fn update_sign(&self, draft: &Draft, targets: &[crate::Access]) -> Option<UpdateOp> {
+        let of_sign = |sign: &str| UpdateOp::SIGNS.into_iter().find(|(_, s)| *s == sign).map(|(op, _)| op);
         match self.tok(0) {
-            Tok::Punct(sign) => UpdateOp::SIGNS.iter().find(|(_, s)| *s == sign).map(|(op, _)| *op),
+            Tok::Punct(sign) => of_sign(sign),
             Tok::Ident if self.peek_is(1, "=") => {
-                let word = format!("{}=", self.word(0)?);
-                UpdateOp::SIGNS.iter().find(|(_, s)| *s == word).map(|(op, _)| *op)
+                let word = self.word(0)?;
+                let is_known =
+                    ReductionOp::is_library(word) || draft.data.reductions.iter().any(|op| *op.name == *word);
+                let is_element = targets.iter().any(|t| !t.index.is_empty());
+                let named = (is_known || is_element).then(|| UpdateOp::By(word.into()));
+                of_sign(&format!("{word}=")).or(named)
             }
             _ => None,
         }

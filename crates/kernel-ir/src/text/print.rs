@@ -215,7 +215,7 @@ impl Printer<'_> {
             text.push_str(if k > 0 { ", " } else { "" });
             let _ = self.expr.target(&mut text, target);
         }
-        let sign = i.update.map_or("=", |update| update.sign());
+        let sign = i.update.as_ref().map_or("=".into(), |update| update.sign());
         let _ = write!(text, " {sign} {}", self.text(&i.value));
         if let Some(predicate) = &i.predicate {
             let _ = write!(text, " if {}", self.text(predicate));

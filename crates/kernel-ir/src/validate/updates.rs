@@ -1,12 +1,13 @@
 //! Updates: one target, of a type that has the update, which the instruction does not read besides.
 
 use crate::{
-    Diagnostic, Instruction, Role, Type, TypeTable, UpdateOp, text::source_map::Item, validate::Check,
+    DType, Diagnostic, Instruction, Name, Role, Type, TypeTable, UpdateOp, text::source_map::Item,
+    validate::Check,
 };
 
 /// What is wrong with an instruction as an update, if it is one.
 pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
-    let Some(op) = i.update else { return };
+    let Some(op) = &i.update else { return };
     let (id, sign) = (&i.id, op.sign());
     let [target] = i.targets.as_slice() else {
         let message = format!("`{id}` is an update, and has {} targets", i.targets.len());
@@ -48,8 +49,14 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
                 "there are `+=`, `min=` and `max=` of i32, u32, i64, u64, f32 and f64: give the array such a \
                  type"
             }
+            UpdateOp::By(_) => {
+                "devices exchange elements of 32 and 64 bits: give the array one of i32, u32, i64, u64, f32 \
+                 and f64"
+            }
         });
         check.add(item.clone(), array, d);
+    } else if let UpdateOp::By(operator) = op {
+        by_operator(check, item, table.element(array).and_then(Type::known), op, operator);
     }
     // What is updated has a value before.
     let begins = |k: &usize| check.data.instructions.get(*k).is_some_and(|w| w.update.is_none());
@@ -58,5 +65,36 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
         let d = Diagnostic::new("never-written", message)
             .help(format!("assign it in an earlier instruction: `{target} = 0`"));
         check.add(item.clone(), array, d);
+    }
+}
+
+/// What is wrong with an update by an operator that has a name, of elements of this type, if that is
+/// known.
+fn by_operator(check: &mut Check<'_>, item: &Item, dtype: Option<DType>, op: &UpdateOp, operator: &Name) {
+    // What has another sign, so that updates by the two commute, has that one alone.
+    let own = check.data.reductions.iter().any(|o| o.name == *operator);
+    if **operator == *"sum" && !own {
+        let d = Diagnostic::new("update-operator", "`sum=` is written `+=`").help("write `+=`");
+        return check.add(item.clone(), operator, d);
+    }
+    if check
+        .data
+        .reductions
+        .iter()
+        .enumerate()
+        .any(|(k, o)| o.name == *operator && check.has(&Item::Reduction(k)))
+    {
+        return;
+    }
+    // An open type is looked at where it is bound.
+    let found = op.combination(check.data, dtype.unwrap_or(DType::F32));
+    let found = found.and_then(|of| match (of, check.data.operator(operator)) {
+        (Some(of), Some(operator)) => of.is_in_any_order(&operator, check.data),
+        _ => Ok(()),
+    });
+    if let Err(d) = found
+        && (dtype.is_some() || d.code == "unknown-reduction")
+    {
+        check.add(item.clone(), operator, d);
     }
 }

@@ -132,9 +132,9 @@ impl Comparison<'_, '_> {
             AddressSpace::Private => writes.iter().flat_map(|(p, _)| &new.parts[*p].lanes).collect(),
             _ => BTreeSet::new(),
         };
-        let is_update = |touch: Touch| matches!(touch, Touch::Combine(_));
-        let reads = |touch: Touch| touch == Touch::Read || is_update(touch);
-        for &(q, l) in touches.iter().filter(|(q, l)| reads(new.parts[*q].events[*l].touch)) {
+        let is_update = |touch: &Touch| matches!(touch, Touch::Combine(_));
+        let reads = |touch: &Touch| *touch == Touch::Read || is_update(touch);
+        for &(q, l) in touches.iter().filter(|(q, l)| reads(&new.parts[*q].events[*l].touch)) {
             let reader = &new.parts[q];
             let mut owners: Vec<Name> = Vec::new();
             for axis in &axes {
@@ -150,7 +150,7 @@ impl Comparison<'_, '_> {
                 owners.push((*lane).clone());
             }
             let mut found = false;
-            let begins = |(p, k): &&(usize, usize)| *p < q && !is_update(new.parts[*p].events[*k].touch);
+            let begins = |(p, k): &&(usize, usize)| *p < q && !is_update(&new.parts[*p].events[*k].touch);
             for &(p, k) in writes.iter().rev().filter(begins) {
                 if self.writes_before(array, (p, k), (q, l), &axes, &owners)? {
                     found = true;

@@ -123,13 +123,13 @@ pub(super) fn recomputed(
 
     // In order within each instance.
     let event = |(p, k): &(usize, usize)| (&new.parts[*p], &new.parts[*p].events[*k]);
-    let rank = |touch| match touch {
+    let rank = |touch: &Touch| match touch {
         Touch::Write => 0,
         Touch::Update => 1,
         _ => 2,
     };
     for (a, e) in touches.iter().map(event) {
-        for (b, f) in touches.iter().map(event).filter(|(_, f)| rank(e.touch) < rank(f.touch)) {
+        for (b, f) in touches.iter().map(event).filter(|(_, f)| rank(&e.touch) < rank(&f.touch)) {
             for (way, _) in not_before(a, e, b, f) {
                 let rows = pair_rows(new, (a, e), (b, f), &way)?;
                 *queries += 1;

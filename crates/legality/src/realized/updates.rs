@@ -14,7 +14,7 @@
 //! the order in which blocks finish, and the operator is associative and commutes.
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Expr, Instruction, Name, Part, PartRef, Reduce, Role, Share, Tree, has_update,
+    AddressSpace, Aff, Expr, Instruction, Name, Part, PartRef, Reduce, Role, Share, Tree, UpdateOp,
 };
 
 use super::{Checked, Pair, accesses, consists_of, only_reduction, part, state_types, unchanged, why};
@@ -67,11 +67,10 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
     if start.value != *neutral || start.scan.is_some() || start.atomic {
         return why(format!("`{}` does not begin with the neutral element", start.id));
     }
-    // There is an update for this operator of the library, in the type in which it reduces.
-    let own_operator = pair.old.kernel.reductions.iter().any(|o| o.name == operator.name);
+    // There is an update for this operator, in the type in which it reduces.
     let array = pair.old.kernel.array(&target.array);
     let dtype = array.filter(|a| a.space == AddressSpace::Global).and_then(|a| a.dtype.known());
-    let Some(dtype) = dtype.filter(|t| !own_operator && has_update(&operator.name, *t)) else {
+    let Some(dtype) = dtype.filter(|t| UpdateOp::joining(pair.old.kernel, &operator.name, *t).is_ok()) else {
         return why(format!("there is no update of `{}` by `{}`", target.array, operator.name));
     };
     if state_types(pair.old.kernel, was)? != [dtype] || state_types(pair.new.kernel, update)? != [dtype] {

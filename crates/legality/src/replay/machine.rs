@@ -86,11 +86,11 @@ struct Updates {
 
 impl Held {
     /// What a cell holds after an update by a value.
-    fn updated(self, op: UpdateOp, who: &Instance, term: Value, cause: Cause) -> Held {
+    fn updated(self, op: &UpdateOp, who: &Instance, term: Value, cause: Cause) -> Held {
         let cause = first(self.cause, cause);
         let mut updates = match self.updates {
-            Some(same) if same.op == op => same,
-            _ => Updates { op, base: (self.token, self.value), terms: Vec::new() },
+            Some(same) if same.op == *op => same,
+            _ => Updates { op: op.clone(), base: (self.token, self.value), terms: Vec::new() },
         };
         updates.terms.push((who.clone(), hash_of(term)));
         updates.terms.sort();
@@ -377,7 +377,7 @@ impl Machine<'_, '_> {
                 let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
                 let key = self.key(x, a, index);
-                if let Touch::Combine(op) = a.touch {
+                if let Touch::Combine(op) = &a.touch {
                     let cell = CellName { array: key.0.clone(), index: key.2.clone() };
                     let held = self.cells.remove(&key).unwrap_or_else(|| self.initial(&cell));
                     self.cells.insert(key, held.updated(op, who, values[k], causes[k]));

@@ -114,7 +114,7 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
             let cell = if matters { Some(functions()?) } else { functions().ok() };
             accesses.push(Access {
                 array: e.array.clone(),
-                touch: e.touch,
+                touch: e.touch.clone(),
                 cell,
                 accumulator,
                 seen: !accumulator && model.is_seen(&e.array),

@@ -15,7 +15,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     Access as Element, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tree, TypeTable,
+    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tree, TypeTable, UpdateOp,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, affine_predicate, axes_in_use, context, evaluated,
@@ -30,7 +30,7 @@ use crate::{
         fragments::FragmentUse,
         paths::{Paths, paths},
     },
-    program::{Atomic, Instances},
+    program::Instances,
 };
 
 /// A constraint as declared and over canonical names.
@@ -165,19 +165,24 @@ impl<'k> Analysis<'k> {
 
     /// The kind of update by which a part writes its target, if it is one. Those of one kind may
     /// come in any order.
-    pub fn update(&self, info: &PartInfo) -> Option<Atomic> {
-        let instruction = self.instruction(info);
-        if let (Some(op), Part::Whole | Part::Finish) = (instruction.update, info.execution.part.part) {
-            return Some(op.into());
+    pub fn update(&self, info: &PartInfo) -> Option<UpdateOp> {
+        match info.execution.part.part {
+            Part::Whole | Part::Finish => self.update_of(self.instruction(info)),
+            Part::Init(_) | Part::Update(_) => None,
         }
-        if info.execution.part.part != Part::Finish || instruction.role.share() != Some(Share::Update) {
+    }
+
+    /// The kind of update by which an instruction writes its target.
+    pub fn update_of(&self, instruction: &Instruction) -> Option<UpdateOp> {
+        if instruction.update.is_some() {
+            return instruction.update.clone();
+        }
+        if instruction.role.share() != Some(Share::Update) {
             return None;
         }
+        let array = self.lookup.array(&instruction.targets.first()?.array)?;
         let reductions = instruction.reductions();
-        let operator = &reductions.first()?.op;
-        [("sum", Atomic::Add), ("min", Atomic::Min), ("max", Atomic::Max)]
-            .into_iter()
-            .find_map(|(name, atomic)| (**operator == *name).then_some(atomic))
+        UpdateOp::joining(self.kernel, &reductions.first()?.op, array.dtype.known()?).ok()
     }
 
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {

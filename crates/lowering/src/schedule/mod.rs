@@ -34,12 +34,12 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Expr, Name, PerDim};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Expr, Name, PerDim, UpdateOp};
 use loopwright_poly::Bound;
 
 use crate::{
     analyse::analysis::{Analysis, Guard, PartInfo},
-    program::{Atomic, Note},
+    program::Note,
     schedule::{items::Join, joins::JoinPlan, loop_bounds::LoopBounds},
 };
 
@@ -224,7 +224,7 @@ pub(crate) struct Statement {
     /// Where these hold, a copy copies its source; elsewhere it writes its filling.
     pub filling: Vec<Guard>,
     /// How it updates its target atomically, if it does; see [`updates`].
-    pub atomic: Option<Atomic>,
+    pub atomic: Option<UpdateOp>,
 }
 
 /// A load that lanes share.

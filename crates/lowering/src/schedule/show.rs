@@ -238,7 +238,7 @@ impl Text<'_, '_> {
         for access in &s.repeated {
             self.plain(depth, &format!("load {access} once"));
         }
-        let how = match (self.is_asynchronous(&s.of), s.atomic) {
+        let how = match (self.is_asynchronous(&s.of), &s.atomic) {
             (true, _) => ", asynchronously",
             (false, Some(_)) => ", atomically",
             (false, None) => "",

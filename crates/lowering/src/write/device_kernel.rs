@@ -8,7 +8,7 @@ use loopwright_target::Language;
 
 use crate::{
     analyse::analysis::Analysis,
-    program::{DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
+    program::{DeclaredUpdate, DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
     write::{
         conditions::join_conditions,
         declare::{finish, rename},
@@ -137,16 +137,16 @@ pub(crate) fn globals_read(body: &[Stmt]) -> BTreeSet<usize> {
     read
 }
 
-pub(crate) fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {
+pub(crate) fn called_functions(kernels: &[DeviceKernel], updates: &[DeclaredUpdate]) -> BTreeSet<Name> {
     let mut called = BTreeSet::new();
+    let mut note = |v: &Value| {
+        if let ValueKind::Call { function, .. } = &v.kind {
+            called.insert(function.clone());
+        }
+    };
     for k in kernels {
-        Stmt::visit(&k.body, &mut |s| {
-            s.visit_values(&mut |v| {
-                if let ValueKind::Call { function, .. } = &v.kind {
-                    called.insert(function.clone());
-                }
-            });
-        });
+        Stmt::visit(&k.body, &mut |s| s.visit_values(&mut note));
     }
+    updates.iter().for_each(|update| update.combined.visit(&mut note));
     called
 }

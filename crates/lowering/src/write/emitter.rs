@@ -14,7 +14,10 @@ use crate::{
         analysis::Analysis,
         arrays::{known, storage_order},
     },
-    program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var, VarId},
+    program::{
+        DeclaredUpdate, Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var,
+        VarId,
+    },
     schedule::storage::Home,
     write::{
         env::Env,
@@ -39,6 +42,10 @@ pub(crate) enum Storage {
 pub(crate) struct Shared {
     pub globals: Vec<Global>,
     pub leaves: Vec<Leaf>,
+    /// Updates by operators with names, as far as they are atomic, each with its operator.
+    pub updates: Vec<(Name, DeclaredUpdate)>,
+    /// The names of the functions for them, whether they are needed or not.
+    pub update_names: BTreeMap<(Name, DType), Name>,
     pub index: DType,
     pub target: Target,
 }
@@ -81,6 +88,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         let mut names = BTreeSet::from([name.to_string()]);
         names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
         names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
+        names.extend(shared_state.update_names.values().map(Name::to_string));
         Emitter {
             analysis,
             shared_state,
@@ -174,7 +182,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             made_by: instruction.made_by.clone(),
             text: {
                 let targets: Vec<String> = instruction.targets.iter().map(ToString::to_string).collect();
-                let sign = instruction.update.map_or("=", |update| update.sign());
+                let sign = instruction.update.as_ref().map_or("=".into(), |update| update.sign());
                 format!("{} {sign} {}", targets.join(", "), instruction.value)
             },
             instances: Some(info.instances(self.analysis)),

@@ -21,6 +21,7 @@ pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scope;
 pub(crate) mod translate;
+pub(crate) mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,8 +32,8 @@ use crate::{
     analyse::{analysis::Analysis, arrays::known},
     flat,
     program::{
-        BinOp, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg, Purpose, ScalarArg,
-        Stmt, Value, ValueKind,
+        BinOp, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg,
+        Purpose, ScalarArg, Stmt, Value, ValueKind,
     },
     schedule::{
         Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant,
@@ -53,9 +54,16 @@ pub(crate) fn program(
     options: LowerOptions,
 ) -> Result<Program, Diagnostic> {
     let kernel = analysis.kernel;
-    let mut shared =
-        Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, target: options.target };
+    let mut shared = Shared {
+        globals: Vec::new(),
+        leaves: Vec::new(),
+        updates: Vec::new(),
+        update_names: BTreeMap::new(),
+        index: options.index,
+        target: options.target,
+    };
     let args = declare_globals(analysis, &mut shared)?;
+    shared.update_names = update::names(analysis, &shared);
     let mut program = Writing { analysis, shared, kernels: Vec::new(), scratch: None };
     for plan in &schedule.kernels {
         program.kernel(plan)?;
@@ -82,7 +90,8 @@ pub(crate) fn program(
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
         Emitter::new(analysis, &mut shared, PerDim::all(1), "").leaf_at(part, BTreeMap::new());
     }
-    let called = called_functions(&kernels);
+    let updates: Vec<DeclaredUpdate> = shared.updates.into_iter().map(|(_, update)| update).collect();
+    let called = called_functions(&kernels, &updates);
     let on_axes = analysis.extents.keys().filter_map(|i| Some((i.clone(), analysis.coordinate_of(i)?)));
     let coordinates = on_axes.collect();
     Ok(Program {
@@ -96,6 +105,7 @@ pub(crate) fn program(
         coordinates,
         leaves: shared.leaves,
         functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
+        updates,
         atoms: kernel
             .atoms
             .iter()

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp, UpdateOp};
+use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
 
 use crate::{
     analyse::{
@@ -14,7 +14,7 @@ use crate::{
         arrays::known,
         scan_order,
     },
-    program::{Atomic, BinOp, LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
+    program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
     schedule::Statement,
     write::{
         cell::Cell,
@@ -91,16 +91,8 @@ impl Emitter<'_, '_> {
                 stmts.push(self.assign(target, value.cast(dtype), (leaf, k), env)?);
             }
         }
-        for stmt in &mut stmts {
-            match (stmt, atomic, instruction.update) {
-                (stmt @ Stmt::Store { .. }, Some(atomic), _) => make_atomic(stmt, *atomic),
-                (Stmt::Store { to, value, .. }, None, Some(op)) => {
-                    let held = self.load(to.clone(), value.dtype);
-                    combine(op, held, value);
-                }
-                (Stmt::Set { var, value, .. }, None, Some(op)) => combine(op, self.var_value(*var), value),
-                _ => {}
-            }
+        if let Some(op) = atomic.as_ref().or(instruction.update.as_ref()) {
+            stmts = self.update(op, atomic.is_some(), stmts, leaf, env)?;
         }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
@@ -505,26 +497,6 @@ struct Results {
     first: BTreeMap<usize, Value>,
     /// All results of the last one.
     tuple: Vec<Value>,
-}
-
-/// An update of the element that a statement stores, by the value that it stores.
-fn make_atomic(stmt: &mut Stmt, atomic: Atomic) {
-    if let Stmt::Store { to, value, leaf } = stmt {
-        *stmt = Stmt::Update { atomic, to: to.clone(), value: value.clone(), leaf: *leaf };
-    }
-}
-
-/// The value of an update that is not atomic: what its target holds, combined with the operand.
-fn combine(op: UpdateOp, held: Value, value: &mut Value) {
-    let (dtype, operand) = (held.dtype, value.clone().cast(held.dtype));
-    let op = match op {
-        UpdateOp::Sum => BinOp::Add,
-        UpdateOp::Min => BinOp::Min,
-        UpdateOp::Max => BinOp::Max,
-        UpdateOp::And => BinOp::BitAnd,
-        UpdateOp::Or => BinOp::BitOr,
-    };
-    *value = Value { dtype, kind: ValueKind::Binary(op, Box::new(held), Box::new(operand)) };
 }
 
 /// How often a name occurs.

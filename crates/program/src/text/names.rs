@@ -8,8 +8,8 @@ use loopwright_target::Target;
 
 use super::layout::Layout;
 use crate::{
-    BinOp, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory, Param, Program, ProgramArg, Value,
-    ValueKind, VarId,
+    BinOp, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory, Param, Program,
+    ProgramArg, Value, ValueKind, VarId,
 };
 
 /// An array, as far as accesses need it.
@@ -32,6 +32,8 @@ pub(super) struct Names {
     types: Vec<DType>,
     scalars: HashMap<Name, DType>,
     functions: HashMap<Name, DType>,
+    /// The names of declared updates, in their order.
+    pub updates: Vec<Name>,
     /// Leaves by the name of their part, in order.
     parts: HashMap<PartRef, Vec<LeafId>>,
 }
@@ -47,6 +49,7 @@ impl Names {
             types: Vec::new(),
             scalars: HashMap::new(),
             functions: HashMap::new(),
+            updates: Vec::new(),
             parts: HashMap::new(),
         }
     }
@@ -62,6 +65,7 @@ impl Names {
         for function in &program.functions {
             names.function(function.name.clone(), function.result);
         }
+        names.updates.extend(program.updates.iter().map(|update| update.name.clone()));
         for (k, global) in program.globals.iter().enumerate() {
             names.global(k, global);
         }
@@ -79,6 +83,16 @@ impl Names {
                 self.host(body);
             }
         }
+    }
+
+    /// The names that a declared update of elements of a type may use.
+    pub fn of_update(&self, dtype: DType) -> Names {
+        let mut names =
+            Names { target: self.target, functions: self.functions.clone(), ..Names::new(self.index) };
+        for name in DeclaredUpdate::NAMES {
+            names.variable(name.into(), dtype);
+        }
+        names
     }
 
     /// Adds the names of a kernel.

@@ -14,8 +14,8 @@ use super::{
     print_value::{ValuePrinter, labels},
 };
 use crate::{
-    DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target, Var,
-    local_layout::row_major,
+    DeclaredUpdate, DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target,
+    Var, local_layout::row_major,
 };
 
 impl Program {
@@ -45,6 +45,12 @@ impl fmt::Display for Program {
         }
         self.facts.iter().try_for_each(|fact| writeln!(f, "{}", text_of_fact(fact)))?;
         self.functions.iter().try_for_each(|function| writeln!(f, "{}", text_of_function(function, "")))?;
+        for update in &self.updates {
+            let names = names.of_update(update.dtype);
+            let values =
+                ValuePrinter { names: &names, variables: DeclaredUpdate::NAMES.map(String::from).into() };
+            writeln!(f, "update {}: {} = {}", update.name, update.dtype, values.text(&update.combined))?;
+        }
         self.atoms.iter().try_for_each(|atom| writeln!(f, "{atom}"))?;
         let values = ValuePrinter { names: &names, variables: Vec::new() };
         self.globals.iter().try_for_each(|g| writeln!(f, "{}", global(&values, g)))?;

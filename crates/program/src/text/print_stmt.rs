@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{note, print_value::ValuePrinter};
 use crate::{Async, AsyncCopy, Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
 
-/// The names of atomic updates.
+/// The names of atomic updates that no program declares.
 pub(super) const UPDATES: [(Atomic, &str); 5] = [
     (Atomic::Add, "add"),
     (Atomic::Min, "min"),
@@ -44,7 +44,12 @@ impl StmtPrinter<'_> {
                 writeln!(out, "{space}store {to} = {text}{leaf}")
             }
             Stmt::Update { atomic, to, value, leaf } => {
-                let name = UPDATES.iter().find(|(known, _)| known == atomic).map_or("?", |(_, n)| n);
+                let own =
+                    |number: &usize| values.names.updates.get(*number).map_or("?", |name| name.as_str());
+                let name = match atomic {
+                    Atomic::By(number) => format!("by {}", own(number)),
+                    _ => UPDATES.iter().find(|(known, _)| known == atomic).map_or("?", |(_, n)| n).into(),
+                };
                 let (to, text, leaf) = (values.element(to), values.text(value), self.leaf(*leaf));
                 writeln!(out, "{space}update {name} {to} = {text}{leaf}")
             }

@@ -8,15 +8,26 @@ use loopwright_kernel_ir::{
 };
 
 use super::{layout, leaf, names::Names, note};
-use crate::{Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Target};
+use crate::{DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Target};
 
 /// Nesting limit of brackets and statements: greater than that of a kernel's text, from which
 /// programs are made.
 const NESTING_LIMIT: usize = 320;
 
 /// The keywords that lines of a program begin with.
-const LINES: &[&str] =
-    &["assume", "fact", "function", "atom", "global", "target", "coordinate", "leaf", "host", "kernel"];
+const LINES: &[&str] = &[
+    "assume",
+    "fact",
+    "function",
+    "update",
+    "atom",
+    "global",
+    "target",
+    "coordinate",
+    "leaf",
+    "host",
+    "kernel",
+];
 
 /// CUDA's words for the coordinates, which texts may also have.
 const CUDA_WORDS: &[(&str, &str)] = &[("threadIdx", "thread"), ("blockIdx", "block")];
@@ -45,6 +56,7 @@ impl Program {
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
+            updates: Vec::new(),
             atoms: Vec::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
@@ -165,6 +177,17 @@ impl Reader {
             program.functions.push(function);
             return Ok(());
         }
+        if self.p.eat_word("update") {
+            let span = self.p.span();
+            let update = self.declared_update()?;
+            if program.updates.iter().any(|u| u.name == update.name) {
+                let message = format!("there is already an update `{}`", update.name);
+                return Err(self.p.error_at(span, "duplicate-name", message));
+            }
+            self.names.updates.push(update.name.clone());
+            program.updates.push(update);
+            return Ok(());
+        }
         if self.p.eat_word("atom") {
             let span = self.p.span();
             let atom = self.p.atom_declaration()?;
@@ -229,6 +252,19 @@ impl Reader {
         let mut error = self.p.unexpected("a line of a program");
         error.help = self.suggestion(LINES);
         Err(error)
+    }
+
+    /// `atomic_product: f32 = held * value`
+    fn declared_update(&mut self) -> Parse<DeclaredUpdate> {
+        let name = self.p.name("the name of an update")?;
+        self.p.expect(":")?;
+        let dtype = self.dtype()?;
+        self.p.expect("=")?;
+        let outside = self.names.clone();
+        self.names = outside.of_update(dtype);
+        let combined = self.value();
+        self.names = outside;
+        Ok(DeclaredUpdate { name, dtype, combined: combined? })
     }
 
     /// `x: f32[n, m] strides(m, 1) size(n * m) temporary read written streaming waves(128, 4)`

@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use super::{note, print_stmt::UPDATES, read::Reader};
-use crate::{Async, AsyncCopy, Join, LeafId, Scope, Step, Stmt, VarId};
+use crate::{Async, AsyncCopy, Atomic, Join, LeafId, Scope, Step, Stmt, VarId};
 
 /// The keywords of statements.
 const STATEMENTS: &[&str] = &[
@@ -29,6 +29,30 @@ const STATEMENTS: &[&str] = &[
 ];
 
 impl Reader {
+    /// `add`, or `by NAME` for an update that the program declares.
+    fn atomic(&mut self) -> Parse<Atomic> {
+        if self.p.eat_word("by") {
+            let span = self.p.span();
+            let name = self.p.name("the name of an update")?;
+            return match self.names.updates.iter().position(|known| *known == name) {
+                Some(number) => Ok(Atomic::By(number)),
+                None => {
+                    let message = format!("there is no update `{name}`");
+                    let mut error = self.p.diagnostic(span, "unknown-name", message);
+                    error.help = did_you_mean(&name, self.names.updates.iter().map(Name::as_str))
+                        .or_else(|| Some(format!("declare it above: `update {name}: f32 = held * value`")));
+                    Err(error.into())
+                }
+            };
+        }
+        let known = UPDATES.iter().find(|(_, word)| self.p.at_word(word));
+        let Some((atomic, _)) = known else {
+            return Err(self.p.unexpected("`add`, `min`, `max`, `and`, `or` or `by`"));
+        };
+        self.p.advance();
+        Ok(*atomic)
+    }
+
     /// The statements of a body, between braces.
     fn body(&mut self) -> Parse<Vec<Stmt>> {
         self.p.expect("{")?;
@@ -71,14 +95,10 @@ impl Reader {
             return Ok(Stmt::Store { to, value: self.value()?, leaf: self.leaf()? });
         }
         if self.p.eat_word("update") {
-            let known = UPDATES.iter().find(|(_, word)| self.p.at_word(word));
-            let Some((atomic, _)) = known else {
-                return Err(self.p.unexpected("`add`, `min`, `max`, `and` or `or`"));
-            };
-            self.p.advance();
+            let atomic = self.atomic()?;
             let to = self.element()?;
             self.p.expect("=")?;
-            return Ok(Stmt::Update { atomic: *atomic, to, value: self.value()?, leaf: self.leaf()? });
+            return Ok(Stmt::Update { atomic, to, value: self.value()?, leaf: self.leaf()? });
         }
         if self.p.eat_word("copy") {
             let lanes = self.number("a number of elements")?;

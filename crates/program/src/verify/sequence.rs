@@ -441,7 +441,7 @@ struct Both<'a, 'k> {
 
 /// Whether the order of two accesses to one cell matters.
 fn depend(a: &Event, b: &Event) -> bool {
-    !a.touch.commutes_with(b.touch)
+    !a.touch.commutes_with(&b.touch)
 }
 
 fn finding(

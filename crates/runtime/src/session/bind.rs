@@ -363,6 +363,7 @@ mod tests {
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
+            updates: Vec::new(),
             atoms: Vec::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),

@@ -456,8 +456,8 @@ impl<'k> Machine<'k> {
                             let index = self.subscripts(x, &target.index, &mut done)?;
                             let value = if k == 0 { value } else { Value::Hash(hash_of((k, value))) };
                             let key = self.key(x, &target.array, index);
-                            match instruction.update {
-                                Some(op) => done.updates.push((key, op, hash_of(value))),
+                            match &instruction.update {
+                                Some(op) => done.updates.push((key, op.clone(), hash_of(value))),
                                 None => done.writes.push((key, value)),
                             }
                         }
@@ -499,13 +499,13 @@ impl<'k> Machine<'k> {
             for (key, op, term) in done.updates {
                 let held = self.cells.get(&key).map_or_else(|| initial(&key.0, &key.2), |(held, _)| *held);
                 let known = self.updated.remove(&key).filter(|(known, ..)| *known == op);
-                let (_, base, mut terms) = known.unwrap_or((op, held, Vec::new()));
+                let (_, base, mut terms) = known.unwrap_or((op.clone(), held, Vec::new()));
                 terms.push(term);
                 terms.sort_unstable();
-                if op != UpdateOp::Sum {
+                if !matches!(op, UpdateOp::Sum | UpdateOp::By(_)) {
                     terms.dedup();
                 }
-                let value = Value::Hash(hash_of((op, base, &terms)));
+                let value = Value::Hash(hash_of((&op, base, &terms)));
                 self.updated.insert(key.clone(), (op, base, terms));
                 writes.push((key, value));
             }

@@ -38,6 +38,7 @@ impl Builder {
             leaves: vec![],
             functions: vec![],
             atoms: vec![],
+            updates: vec![],
             assumptions: vec![],
             facts: vec![],
         };

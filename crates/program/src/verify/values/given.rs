@@ -13,7 +13,7 @@ use super::{
     walk::{Group, Walk},
 };
 use crate::{
-    Async, AsyncCopy, Destination, Leaf, Stmt,
+    Async, AsyncCopy, Atomic, Destination, Leaf, Stmt,
     verify::reading::{ScopeId, first_lane},
 };
 
@@ -122,7 +122,9 @@ impl<'k> Walk<'_, 'k, '_> {
         let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
         let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
         let text = self.spec.text(part)?;
-        if text.as_ref().is_some_and(|text| !text.is_done_by(atomic)) {
+        if let Some(text) = text.as_ref()
+            && !self.is_done_by(text, atomic, &at)
+        {
             let message = format!("{part} updates its target otherwise than the kernel says");
             return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
         }
@@ -134,6 +136,26 @@ impl<'k> Walk<'_, 'k, '_> {
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
         self.truncates(Some(scope))
+    }
+
+    /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says to
+    /// be an update may also be a read and a write, which no other thread may divide: the order of
+    /// accesses is checked elsewhere.
+    fn is_done_by(&mut self, text: &Text, atomic: Option<Atomic>, at: &At<'_>) -> bool {
+        let (op, atomic) = match (&text.atomic, &text.update, atomic) {
+            (Some(op), _, Some(atomic)) | (None, Some(op), Some(atomic)) => (op, atomic),
+            (Some(_), _, None) | (None, None, Some(_)) => return false,
+            (None, _, None) => return true,
+        };
+        let Atomic::By(number) = atomic else { return Atomic::of(op) == Some(atomic) };
+        let Some(update) = self.program.updates.get(number) else { return false };
+        // Both are functions of the same two values, whatever these are.
+        let operands = [0; 2].map(|_| self.forms.opaque(update.dtype));
+        let wanted = self.spec.updated(self.forms, text, operands, at);
+        let outside = self.operands.replace(operands);
+        let found = self.value(&update.combined);
+        self.operands = outside;
+        text.stored == [update.dtype] && wanted == Some(found)
     }
 
     /// The element that an asynchronous copy writes, and its value: that of a lane, if it copies

@@ -94,6 +94,10 @@ impl<'k> Walk<'_, 'k, '_> {
     }
 
     fn variable(&mut self, var: VarId, dtype: DType) -> Form {
+        if let Some(operands) = &self.operands {
+            let known = operands.get(var.0).copied();
+            return known.unwrap_or_else(|| self.forms.opaque(dtype));
+        }
         if let Some(place) = self.holders.get(&Local::Var(var)) {
             let version = version(&self.versions, place, self.last);
             return self.forms.make(Node::Element(dtype, place.clone(), Vec::new(), version));

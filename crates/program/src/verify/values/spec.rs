@@ -211,12 +211,16 @@ impl<'k> Spec<'k> {
                 let own = subscripts.iter().map(|s| self.form(forms, s, &Locals::default(), at)).collect();
                 let subscripts = self.place_subscripts(forms, array, own, at);
                 let place = Place::Array(array.clone());
-                let value = match text.update.filter(|_| !at.atomic) {
+                let value = match text.update.as_ref().filter(|_| !at.atomic) {
                     Some(op) => {
                         let version = version(at.versions, &place, at.time);
                         let held = Node::Element(*stored, place.clone(), subscripts.clone(), version);
                         let held = forms.make(held);
-                        forms.binary(combination(op), *stored, held, value)
+                        match (self.updated(forms, &text, [held, value], at), combination(op)) {
+                            (Some(updated), _) => updated,
+                            (None, Some(op)) => forms.binary(op, *stored, held, value),
+                            (None, None) => return Ok(None),
+                        }
                     }
                     None => value,
                 };
@@ -296,6 +300,20 @@ impl<'k> Spec<'k> {
             terms.push((lifted, self.form(forms, neutral, &Locals::default(), at)));
         }
         Ok(terms)
+    }
+
+    /// What an element holds after an update by an operator with a name, given what it held and the
+    /// operand.
+    pub(super) fn updated(
+        &mut self,
+        forms: &mut Forms,
+        text: &Text,
+        [held, value]: [Form; 2],
+        at: &At<'_>,
+    ) -> Option<Form> {
+        let (of, typed) = text.combination.as_ref()?;
+        let names = HashMap::from([(of.held.clone(), held), (of.value.clone(), value)]);
+        Some(self.form(forms, typed, &Locals { names, ..Locals::default() }, at))
     }
 
     /// The condition under which a part runs.
@@ -466,13 +484,15 @@ fn operation(op: BinaryOp) -> Operation {
     }
 }
 
-/// The operation of an update on what an element holds and the operand.
-fn combination(op: UpdateOp) -> Operation {
-    match op {
+/// The operation of an update on what an element holds and the operand; `None` for an operator with
+/// a name.
+fn combination(op: &UpdateOp) -> Option<Operation> {
+    Some(match op {
         UpdateOp::Sum => Operation::Add,
         UpdateOp::Min => Operation::Min,
         UpdateOp::Max => Operation::Max,
         UpdateOp::And => Operation::BitAnd,
         UpdateOp::Or => Operation::BitOr,
-    }
+        UpdateOp::By(_) => return None,
+    })
 }

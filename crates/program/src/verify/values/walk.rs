@@ -63,6 +63,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub fillings: HashMap<Place, Vec<Option<Filling>>>,
     /// Updates of which it is still to be shown that they add nothing outside of their instances.
     pub owed: Vec<Owed>,
+    /// What the element holds and the operand, where a declared update is read.
+    pub operands: Option<[Form; 2]>,
     /// Whether a collective is around.
     pub joining: bool,
     /// Whether data decide which instances some statement runs.
@@ -150,6 +152,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             rising: HashMap::new(),
             fillings: HashMap::new(),
             owed: Vec::new(),
+            operands: None,
             joining: false,
             has_nest,
         }

@@ -196,7 +196,7 @@ fn has_written(
 ) -> Result<bool, Diagnostic> {
     let lookup = Lookup::new(data);
     let parts = data.parts(w);
-    let ([target], Some(last), None, None) = (w.targets.as_slice(), parts.last(), &w.predicate, w.update)
+    let ([target], Some(last), None, None) = (w.targets.as_slice(), parts.last(), &w.predicate, &w.update)
     else {
         return Ok(false);
     };

@@ -3,13 +3,12 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use loopwright_kernel_ir::{
-    DType, Diagnostic, Expr, Name, Part, PartRef, ReductionOp, ReductionTypes, Share, TypeTable, Typed,
-    UpdateOp,
+    Combination, DType, Diagnostic, Expr, Name, Part, PartRef, ReductionOp, ReductionTypes, Share, TypeTable,
+    Typed, UpdateOp,
 };
 use loopwright_legality::consumer;
 
 use super::Spec;
-use crate::Atomic;
 
 /// The expressions of a part, with types.
 pub(in crate::verify) struct Text {
@@ -24,23 +23,12 @@ pub(in crate::verify) struct Text {
     /// Of a part of a reduction.
     pub(in crate::verify) reduction: Option<OfReduction>,
     pub predicate: Option<Typed>,
-    /// The kind of atomic update by which it writes.
-    pub atomic: Option<Atomic>,
+    /// The kind of update by which it writes, which has to be atomic.
+    pub atomic: Option<UpdateOp>,
     /// How the instruction updates its target, atomically or not.
     pub update: Option<UpdateOp>,
-}
-
-impl Text {
-    /// Whether a statement may do the part that is this atomic update, or is none. What a kernel
-    /// says to be an update may also be a read and a write, which no other thread may divide: the
-    /// order of accesses is checked elsewhere.
-    pub fn is_done_by(&self, atomic: Option<Atomic>) -> bool {
-        match (self.atomic, self.update, atomic) {
-            (None, Some(_), None) => true,
-            (None, Some(op), Some(atomic)) => atomic.update() == op,
-            (own, ..) => own == atomic,
-        }
-    }
+    /// The function by which an operator with a name does either.
+    pub combination: Option<(Combination, Typed)>,
 }
 
 /// The expressions of one reduction's operator.
@@ -73,6 +61,7 @@ impl Spec<'_> {
             predicate: None,
             atomic: None,
             update: None,
+            combination: None,
         };
         if let Some(predicate) = &i.predicate {
             text.predicate = Some(table.typed(predicate, DType::Bool, index)?);
@@ -105,15 +94,18 @@ impl Spec<'_> {
                         text.values.push(table.typed(&i.value, dtype, index)?);
                     }
                 }
-                text.update = i.update;
-                if part.part == Part::Finish && i.role.share() == Some(Share::Update) {
-                    let op = reductions.first().map(|r| r.op.to_string());
-                    text.atomic = match op.as_deref() {
-                        Some("sum") => Some(Atomic::Add),
-                        Some("min") => Some(Atomic::Min),
-                        Some("max") => Some(Atomic::Max),
-                        _ => None,
-                    };
+                text.update.clone_from(&i.update);
+                if let (Part::Finish, Some(Share::Update), [reduce], [dtype]) =
+                    (part.part, i.role.share(), reductions.as_slice(), text.stored.as_slice())
+                {
+                    text.atomic = UpdateOp::joining(self.kernel, &reduce.op, *dtype).ok();
+                }
+                let update = text.update.as_ref().or(text.atomic.as_ref());
+                if let (Some(op), [dtype]) = (update, text.stored.as_slice())
+                    && let Some(of) = op.combination(self.kernel, *dtype)?
+                {
+                    let typed = of.typed(&self.types)?;
+                    text.combination = Some((of, typed));
                 }
             }
             Part::Init(n) | Part::Update(n) => {
