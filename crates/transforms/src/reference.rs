@@ -169,8 +169,10 @@ mod tests {
             without_items("as [`AddPrefetch`](crate::AddPrefetch), by a [pattern](crate::patterns) x[i]"),
             "as `add_prefetch`, by a pattern x[i]"
         );
-        assert_eq!(without_items("see [the book](https://a.b) and x[i] (crate::a)"),
-            "see [the book](https://a.b) and x[i] (crate::a)");
+        assert_eq!(
+            without_items("see [the book](https://a.b) and x[i] (crate::a)"),
+            "see [the book](https://a.b) and x[i] (crate::a)"
+        );
         assert_eq!(without_items("[`pipeline`](crate::Pipelined)"), "`pipeline`");
     }
 

@@ -339,7 +339,8 @@ impl Tuner<'_> {
         tuning.best = finalists.first().map(|f| f.candidate);
         let of = finalists.len();
         let best = finalists.first().map(|f| f.times.median);
-        let point = finalists.first().and_then(|f| tuning.candidates.get(f.candidate)).map(|(p, _)| p.clone());
+        let point =
+            finalists.first().and_then(|f| tuning.candidates.get(f.candidate)).map(|(p, _)| p.clone());
         tuning.finalists = finalists;
         (self.progress)(&Progress { phase: Phase::Finals, done: of, of, best, point });
         Ok(())

@@ -163,7 +163,7 @@ impl Tune {
         [&self.html, &self.best].into_iter().flatten().try_for_each(|path| input::writable(path))?;
         if let Some(path) = &self.record {
             // Records are added to the existing ones, in a new file next to it.
-            TunedRecords::load_or_new(path)?;
+            let _ = TunedRecords::load_or_new(path)?;
             let mut beside = path.as_os_str().to_owned();
             beside.push(".new");
             input::writable(Path::new(&beside)).map_err(|_| {

@@ -428,7 +428,7 @@ pub fn run(
                 for ((name, _), value) in s.arrays().zip(found) {
                     let buffer = results.get_mut(name).expect("the array of a target");
                     let value = match (&s.update, buffer.get(place)) {
-                        (Some((op, _)), Some(old)) => updated(*op, Value::of(old), value)?,
+                        (Some((op, _)), Some(old)) => updated(op.clone(), Value::of(old), value)?,
                         _ => value,
                     };
                     assert!(buffer.set(place, value.number()), "{name}[{place}] takes {value:?}");
@@ -650,7 +650,7 @@ pub fn settled(scope: &Scope, loops: &[Loop], s: &Statement) -> Result<(), Stop>
     };
     if let Some((op, place)) = &s.update {
         scope.own(place)?;
-        if !has_update(want, *op) {
+        if !has_update(want, op.clone()) {
             return refuse(format!("{want} has no such update"));
         }
     }

@@ -173,7 +173,7 @@ impl Generator {
         }
         let t = self.rng.pick(&types);
         let signs = if t.is_float() && !self.rng.chance(5) { 3 } else { 5 };
-        let (op, _) = UpdateOp::SIGNS[self.rng.below(signs)];
+        let op = UpdateOp::SIGNS[self.rng.below(signs)].0.clone();
         let kind = if t.is_float() && self.rng.chance(80) { Kind::Float } else { Kind::Int };
         let mut value = self.expr(kind, 3);
         if self.scope.own(&value).is_ok_and(|own| assigns(own, t).is_err()) && !self.rng.chance(5) {
