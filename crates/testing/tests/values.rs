@@ -7,12 +7,14 @@
 
 use std::{
     collections::BTreeSet,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use loopwright_kernel_ir::UpdateOp;
 use loopwright_testing::values::{
     compare::{Count, case, shrink},
+    complex,
     generate::kernel,
 };
 use loopwright_text_check::Checker;
@@ -21,6 +23,8 @@ use rayon::prelude::*;
 /// Number of kernels of a short run, and of statements of each.
 const CASES: u64 = 16;
 const STATEMENTS: usize = 20;
+/// Number of statements of a kernel with complex numbers.
+const LINES: usize = 8;
 /// Number of kernels of the long run, which has 10^4 expressions and 10^6 evaluations of them.
 const LONG: u64 = 700;
 
@@ -28,16 +32,55 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|s| s.parse().ok())
 }
 
+/// A folder for the texts of a long run, which are not kept.
+fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("loopwright-{name}-{}", std::process::id()))
+}
+
+/// The compiler of texts. Those of the short run are the same each time and are kept.
+fn checker(folder: Option<&Path>) -> Checker {
+    let checker = folder.map_or_else(Checker::new, Checker::with_folder);
+    checker.unwrap().without_warnings(&["error"])
+}
+
+/// Complex numbers are the pairs of the page.
+#[test]
+fn complex_numbers_are_pairs() {
+    // A quarter of the kernels of the other test.
+    let cases = setting("LOOPWRIGHT_CASES").map_or(CASES, |n| n.div_ceil(4));
+    let first = setting("LOOPWRIGHT_SEED").unwrap_or(1);
+    let folder = setting("LOOPWRIGHT_CASES").map(|_| folder("complex-values"));
+    let checker = checker(folder.as_deref());
+    let texts = (setting("LOOPWRIGHT_TEXTS") != Some(0)).then_some(&checker);
+    let all: Vec<(u64, (Count, Vec<String>))> = (first..first + cases)
+        .into_par_iter()
+        .map(|seed| (seed, complex::case(seed, LINES, texts)))
+        .collect();
+    let (mut total, mut failures) = (Count::default(), Vec::new());
+    for (seed, (count, mut found)) in all {
+        total = total.with(count);
+        found.iter_mut().for_each(|text| *text = format!("---- seed {seed}, {text}"));
+        failures.append(&mut found);
+    }
+    println!(
+        "{} complex kernels, {} expressions, {} evaluations, {} texts; {} refusals alike; left out: {:?}",
+        total.kernels, total.expressions, total.evaluations, total.texts, total.refused, total.left_out,
+    );
+    if let Some(folder) = folder {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    let count = failures.len();
+    failures.truncate(12);
+    assert!(failures.is_empty(), "{count} disagreements\n{}", failures.join("\n"));
+}
+
 #[test]
 fn all_evaluators_agree() {
     let (cases, first) =
         (setting("LOOPWRIGHT_CASES").unwrap_or(CASES), setting("LOOPWRIGHT_SEED").unwrap_or(1));
     let long = setting("LOOPWRIGHT_CASES").is_some();
-    // Texts of the short run are the same each time and are kept; those of a long run are not.
-    let folder = std::env::temp_dir().join(format!("loopwright-values-{}", std::process::id()));
-    let checker = if long { Checker::with_folder(&folder) } else { Checker::new() };
-    let quiet = ["error"];
-    let checker = checker.unwrap().without_warnings(&quiet);
+    let folder = long.then(|| folder("values"));
+    let checker = checker(folder.as_deref());
     let texts = (setting("LOOPWRIGHT_TEXTS") != Some(0)).then_some(&checker);
     let done = AtomicUsize::new(0);
     let one = |seed: u64| {
@@ -82,8 +125,8 @@ fn all_evaluators_agree() {
         total.predicates,
         total.left_out,
     );
-    if long {
-        std::fs::remove_dir_all(&folder).unwrap();
+    if let Some(folder) = folder {
+        std::fs::remove_dir_all(folder).unwrap();
     }
     assert!(total.failures.is_empty(), "{} disagreements\n{text}", total.failures.len());
     if cases >= LONG {

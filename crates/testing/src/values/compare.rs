@@ -71,13 +71,16 @@ impl Count {
         self
     }
 
-    fn leave_out(&mut self, why: impl Into<String>) {
+    pub(super) fn leave_out(&mut self, why: impl Into<String>) {
         *self.left_out.entry(why.into()).or_insert(0) += 1;
     }
 }
 
 /// Compiles printed texts; without one, they are left out.
 pub type Texts<'a> = Option<&'a Checker>;
+
+/// Whether arrays hold what they should, or else the first difference.
+pub type Agrees<'a> = &'a dyn Fn(&BTreeMap<Name, Buffer>) -> Result<(), String>;
 
 /// Pipelines that split the loop around the statements and distribute its iterations.
 const PIPELINES: [&str; 6] = [
@@ -288,11 +291,22 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
     let text = kernel.to_string();
     let parsed = LoopKernel::parse(&text).map_err(|d| fail("refused", d.to_string()))?;
     let (want, _) = evaluate::run(kernel, &parsed, &mine.arrays, &mine.scalars);
+    let agrees = |found: &BTreeMap<Name, Buffer>| compare(kernel, &want, found);
+    forms(&parsed, &mine, seed, compiler, &agrees).map_err(|(kind, text)| fail(kind, text))
+}
+
+/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text; returns
+/// the number of these texts, or the form that does not agree and why.
+pub fn forms(
+    parsed: &LoopKernel,
+    mine: &Arguments,
+    seed: u64,
+    compiler: Texts,
+    agrees: Agrees,
+) -> Result<usize, (&'static str, String)> {
     let mut found = mine.arrays.clone();
-    found.extend(
-        interpret(&parsed, &inputs(&mine), Mode::Exact).map_err(|d| fail("interpreter", d.to_string()))?,
-    );
-    compare(kernel, &want, &found).map_err(|text| fail("interpreter", text))?;
+    found.extend(interpret(parsed, &inputs(mine), Mode::Exact).map_err(|d| ("interpreter", d.to_string()))?);
+    agrees(&found).map_err(|text| ("interpreter", text))?;
     let mut rng = Rng::new(seed ^ 0x3c6e_f372);
     let pipeline = rng.pick(&PIPELINES);
     let printed = rng.below(3);
@@ -304,29 +318,28 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
             1 => (parsed.clone(), "with 64-bit indices".to_string()),
             _ => {
                 // A refused step does not matter here.
-                let Ok(after) = Pipeline::parse(pipeline).and_then(|p| p.apply(&parsed)) else { continue };
+                let Ok(after) = Pipeline::parse(pipeline).and_then(|p| p.apply(parsed)) else { continue };
                 (after, format!("after\n{pipeline}"))
             }
         };
         let options_of = LowerOptions::new(index);
-        let program =
-            lower(&kernel_form, options_of).map_err(|d| fail("lowering", format!("{place}: {d}")))?;
+        let program = lower(&kernel_form, options_of).map_err(|d| ("lowering", format!("{place}: {d}")))?;
         let scalar = |name: &Name| mine.scalars.get(name).and_then(|v| v.as_i64());
         if index == DType::I32 && index_range::check(&program, &scalar).is_err() {
             // A launch uses the program with 64-bit indices.
             continue;
         }
-        let mut arguments = emulated(&mine);
+        let mut arguments = emulated(mine);
         loopwright_emulator::run(&program, &mut arguments, &options())
-            .map_err(|f| fail("emulator", format!("{place}: {}: {f}", f.kind.code())))?;
+            .map_err(|f| ("emulator", format!("{place}: {}: {f}", f.kind.code())))?;
         let found = arguments.arrays.iter().map(|(n, a)| (n.clone(), a.buffer.clone())).collect();
-        compare(kernel, &want, &found).map_err(|text| fail("emulator", format!("{place}: {text}")))?;
+        agrees(&found).map_err(|text| ("emulator", format!("{place}: {text}")))?;
         if let Some(checker) = compiler
             && form == printed
         {
-            let found = printed_text(checker, &program, &mine)
-                .map_err(|text| fail("text", format!("{place}: {text}")))?;
-            compare(kernel, &want, &found).map_err(|text| fail("text", format!("{place}: {text}")))?;
+            let found =
+                printed_text(checker, &program, mine).map_err(|text| ("text", format!("{place}: {text}")))?;
+            agrees(&found).map_err(|text| ("text", format!("{place}: {text}")))?;
             texts += 1;
         }
     }
@@ -390,7 +403,7 @@ fn apart(statement: &Statement) -> i128 {
 
 /// The same number within some units in the last place, or the same bits if there are none; all NaN
 /// count as equal.
-fn same(want: Number, found: Number, apart: i128) -> bool {
+pub fn same(want: Number, found: Number, apart: i128) -> bool {
     let (a, b) = (want.as_f64(), found.as_f64());
     if want == found || (want.dtype().is_float() && a.is_nan() && b.is_nan()) {
         return true;

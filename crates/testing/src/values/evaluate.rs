@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{
-    BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp, UpdateOp,
-};
+use loopwright_kernel_ir::{BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp};
 
 use super::{
+    arithmetic::{compare, floats, floor_div, has_update, integers, library, shift, updated},
     kernel::{Kernel, Loop, Statement, Target},
-    number::{Value, bits, round, wrap},
+    number::{Value, wrap},
     types::{Own, Scope, Stop, at_least_32, refuse},
 };
 
@@ -39,6 +38,11 @@ pub fn assigns(own: Own, to: DType) -> Result<(), Stop> {
 }
 
 impl<'a> Machine<'a> {
+    /// A machine without loops.
+    pub fn new(scope: Scope, arrays: &'a BTreeMap<Name, Buffer>) -> Machine<'a> {
+        Machine { scope, values: BTreeMap::new(), arrays, loops: &[], dry: false }
+    }
+
     /// The type in which an expression is computed if this type, or none, is wanted of it.
     fn settle(&self, own: Own, want: Option<DType>) -> Result<DType, Stop> {
         match (own, want) {
@@ -441,202 +445,6 @@ pub fn run(
         }
     }
     (results, stops)
-}
-
-/// What a target holds after an update.
-fn updated(op: UpdateOp, old: Value, by: Value) -> Result<Value, Stop> {
-    Ok(match (op, old, by) {
-        (UpdateOp::Sum, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, wrap(t, a + b)),
-        (UpdateOp::Min, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a.min(b)),
-        (UpdateOp::Max, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a.max(b)),
-        (UpdateOp::And, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a & b),
-        (UpdateOp::Or, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a | b),
-        (UpdateOp::Sum, Value::Float(t, a), Value::Float(_, b)) => {
-            Value::Float(t, floats(t, BinaryOp::Add, a, b)?)
-        }
-        (UpdateOp::Min, Value::Float(t, a), Value::Float(_, b)) => {
-            Value::Float(t, library(t, "min", &[a, b])?)
-        }
-        (UpdateOp::Max, Value::Float(t, a), Value::Float(_, b)) => {
-            Value::Float(t, library(t, "max", &[a, b])?)
-        }
-        _ => return refuse("no such update"),
-    })
-}
-
-/// Whether elements of a type have an update.
-fn has_update(t: DType, op: UpdateOp) -> bool {
-    match t {
-        DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-        DType::F32 | DType::F64 => !matches!(op, UpdateOp::And | UpdateOp::Or),
-        _ => false,
-    }
-}
-
-fn compare<T: PartialOrd>(op: BinaryOp, x: &T, y: &T) -> bool {
-    match op {
-        BinaryOp::Lt => x < y,
-        BinaryOp::Le => x <= y,
-        BinaryOp::Gt => x > y,
-        BinaryOp::Ge => x >= y,
-        BinaryOp::Eq => x == y,
-        _ => x != y,
-    }
-}
-
-fn floor_div(a: i128, b: i128) -> i128 {
-    a / b - i128::from(a % b != 0 && (a % b < 0) != (b < 0))
-}
-
-fn shift(t: DType, op: BinaryOp, a: i128, by: i128) -> i128 {
-    match (op, (0..bits(t).into()).contains(&by)) {
-        (BinaryOp::Shl, true) => wrap(t, a << by),
-        (BinaryOp::Shr, true) => a >> by,
-        (BinaryOp::Shr, false) if a < 0 => -1,
-        _ => 0,
-    }
-}
-
-fn integers(t: DType, op: BinaryOp, a: i128, b: i128) -> Result<i128, Stop> {
-    use BinaryOp::*;
-    if b == 0 && matches!(op, FloorDiv | Mod) {
-        return Err(Stop::Error);
-    }
-    Ok(match op {
-        Add => wrap(t, a + b),
-        Sub => wrap(t, a - b),
-        // Congruent modulo two to the 128.
-        Mul => wrap(t, a.wrapping_mul(b)),
-        FloorDiv => wrap(t, floor_div(a, b)),
-        Mod => a - floor_div(a, b) * b,
-        BitAnd => a & b,
-        BitOr => a | b,
-        BitXor => a ^ b,
-        _ => return refuse("/ of integers"),
-    })
-}
-
-/// One operation of IEEE 754 in the type, f32 or f64.
-fn floats(t: DType, op: BinaryOp, a: f64, b: f64) -> Result<f64, Stop> {
-    let (x, y) = (a as f32, b as f32);
-    let (double, single) = match op {
-        BinaryOp::Add => (a + b, x + y),
-        BinaryOp::Sub => (a - b, x - y),
-        BinaryOp::Mul => (a * b, x * y),
-        BinaryOp::Div => (a / b, x / y),
-        BinaryOp::FloorDiv => ((a / b).floor(), (x / y).floor()),
-        _ => return Err(Stop::Unsaid("integer arithmetic on what is open, where a float is wanted".into())),
-    };
-    Ok(if t == DType::F64 { double } else { single.into() })
-}
-
-/// A function of the library, its result in the type.
-fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
-    let least = |a: f64, b: f64| match a.partial_cmp(&b) {
-        None => {
-            if a.is_nan() {
-                b
-            } else {
-                a
-            }
-        }
-        Some(std::cmp::Ordering::Equal) => {
-            if a.is_sign_negative() {
-                a
-            } else {
-                b
-            }
-        }
-        Some(order) => {
-            if order.is_lt() {
-                a
-            } else {
-                b
-            }
-        }
-    };
-    let exact = match (function, x) {
-        ("min", [a, b]) => least(*a, *b),
-        ("max", [a, b]) => -least(-a, -b),
-        ("abs", [a]) => a.abs(),
-        ("floor", [a]) => a.floor(),
-        ("ceil", [a]) => a.ceil(),
-        ("trunc", [a]) => a.trunc(),
-        ("round", [a]) => a.round(),
-        // Its sign would be that of a NaN.
-        ("copysign", [_, b]) if b.is_nan() => return Err(Stop::Unsaid("the sign of a NaN".into())),
-        ("copysign", [a, b]) => a.copysign(*b),
-        // Eleven significant bits, ties away from zero; f32's denormals have fewer.
-        ("to_tf32", [a]) => {
-            let a = f64::from(*a as f32);
-            let exponent = if a == 0.0 { -126 } else { (a.abs().log2().floor() as i32).max(-126) };
-            let unit = 2f64.powi(exponent - 10);
-            if a.is_finite() { f64::from(((a / unit).round() * unit) as f32) } else { a }
-        }
-        // Its payload decides whether it stays one.
-        ("truncate_to_tf32", [a]) if a.is_nan() => {
-            return Err(Stop::Unsaid("the payload of a NaN".into()));
-        }
-        ("truncate_to_tf32", [a]) => {
-            let a = f64::from(*a as f32);
-            let exponent = if a == 0.0 { -126 } else { (a.abs().log2().floor() as i32).max(-126) };
-            let unit = 2f64.powi(exponent - 10);
-            if a.is_finite() { (a / unit).trunc() * unit } else { a }
-        }
-        ("fmod", [a, b]) => a % b,
-        // With 53 bits, which is more than twice the 24 of f32 plus two, a square root may be
-        // rounded twice.
-        ("sqrt", [a]) => a.sqrt(),
-        ("fma", [a, b, c]) if t == DType::F64 => a.mul_add(*b, *c),
-        ("fma", [a, b, c]) => f64::from((*a as f32).mul_add(*b as f32, *c as f32)),
-        ("rsqrt", [a]) => 1.0 / a.sqrt(),
-        ("cbrt", [a]) => a.cbrt(),
-        ("rcbrt", [a]) => 1.0 / a.cbrt(),
-        ("exp", [a]) => a.exp(),
-        ("exp2", [a]) => a.exp2(),
-        ("exp10", [a]) => libm::exp10(*a),
-        ("expm1", [a]) => a.exp_m1(),
-        ("log", [a]) => a.ln(),
-        ("log2", [a]) => a.log2(),
-        ("log10", [a]) => a.log10(),
-        ("log1p", [a]) => a.ln_1p(),
-        ("sin", [a]) => a.sin(),
-        ("cos", [a]) => a.cos(),
-        ("tan", [a]) => a.tan(),
-        ("sinpi", [a]) => sine_of_half_turns(*a),
-        ("cospi", [a]) => sine_of_half_turns(0.5 - (a % 2.0).abs()),
-        ("asin", [a]) => a.asin(),
-        ("acos", [a]) => a.acos(),
-        ("atan", [a]) => a.atan(),
-        ("atan2", [a, b]) => a.atan2(*b),
-        ("sinh", [a]) => a.sinh(),
-        ("cosh", [a]) => a.cosh(),
-        ("tanh", [a]) => a.tanh(),
-        ("asinh", [a]) => libm::asinh(*a),
-        ("acosh", [a]) if *a < 1.0 => f64::NAN,
-        ("acosh", [a]) => libm::acosh(*a),
-        ("atanh", [a]) => libm::atanh(*a),
-        ("pow", [a, b]) => a.powf(*b),
-        ("hypot", [a, b]) => a.hypot(*b),
-        ("erf", [a]) => libm::erf(*a),
-        ("erfc", [a]) => libm::erfc(*a),
-        ("lgamma", [a]) => libm::lgamma(*a),
-        ("tgamma", [a]) => libm::tgamma(*a),
-        _ => return refuse(format!("{function}?")),
-    };
-    Ok(round(t, exact))
-}
-
-/// The sine of `pi*x`: of the angle between -pi/2 and pi/2 that has the same one.
-fn sine_of_half_turns(x: f64) -> f64 {
-    let mut x = x % 2.0;
-    if x.abs() > 1.0 {
-        x -= 2f64.copysign(x);
-    }
-    if x.abs() > 0.5 {
-        x = 1f64.copysign(x) - x;
-    }
-    (std::f64::consts::PI * x).sin()
 }
 
 /// Checks that everything in a statement has a type.

@@ -1,66 +1,29 @@
 //! Random statements: every operator and function over operands of every type that meet according
 //! to the page.
 
-use std::sync::{Arc, OnceLock};
+mod reductions;
+mod statements;
 
-use loopwright_kernel_ir::{
-    Access, BinaryOp, DType, Expr, Float, LoopKernel, MATH_FUNCTIONS, Name, Reduce, ReductionOp, UnaryOp,
-    UpdateOp,
-};
+use loopwright_kernel_ir::{Access, BinaryOp, DType, Expr, Float, Name, UnaryOp};
 
 use super::{
-    evaluate::{assigns, settled, temporary, typing},
+    evaluate::{settled, temporary, typing},
     kernel::{Kernel, Loop, Statement, Target},
+    operators::{Operator, operators},
     power::{may_be_raised, raised},
     types::{Own, Scope, Stop, meet},
 };
 use crate::rng::Rng;
 
-const INTEGERS: [DType; 8] =
+pub(super) const INTEGERS: [DType; 8] =
     [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Functions whose values are exact or correctly rounded.
 pub(super) const EXACT: [&str; 8] = ["floor", "ceil", "round", "trunc", "sqrt", "fmod", "fma", "copysign"];
 
-/// User-defined operators, associative over all states.
-const OPERATORS: &[&str] = &[
-    "reduction exclusive(x) {\n    state v: i64 = 0\n    lift v = x\n    combine v = a.v ^ \
-     b.v\n    result v\n    commutes\n\
-     }\n",
-    "reduction squares(x) {\n    state v: i64 = 0\n    lift v = x*x\n    combine v = a.v + \
-     b.v\n    result v\n    commutes\n\
-     }\n",
-    "reduction horner(p, q) {\n    state s: u32 = 1, t: u32 = 0\n    lift s = p, t = q\n    \
-     combine s = a.s*b.s, t = a.t*b.s + b.t\n    result t\n\
-     }\n",
-    "reduction last(x) {\n    state v: like x = 0, set: bool = false\n    lift v = x, set = \
-     true\n    combine v = if(b.set, b.v, a.v), set = a.set or b.set\n    result v\n\
-     }\n",
-    "reduction large(x) {\n    state v: i16 = 0\n    lift v = if(x > 3, 20000, 1)\n    combine v \
-     = a.v + b.v\n    result v*2\n    commutes\n\
-     }\n",
-    "reduction spread(x) {\n    state low: like x = highest(), high: like x = lowest()\n    lift \
-     low = x, high = x\n    combine low = min(a.low, b.low), high = max(a.high, b.high)\n    \
-     result high - low\n    commutes\n\
-     }\n",
-];
-
-/// The user-defined operators with their texts.
-fn operators() -> &'static [(ReductionOp, String)] {
-    static FOUND: OnceLock<Vec<(ReductionOp, String)>> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let read = |source: &&str| {
-            let text = format!("kernel k(y: i32[4])\n{source}{{ [i] : 0 <= i < 4 }}\ny[i] = 1\n");
-            let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{text}\n{d}"));
-            (kernel.reductions[0].clone(), (*source).to_string())
-        };
-        OPERATORS.iter().map(read).collect()
-    })
-}
-
 /// The kind of expression to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Int,
     Float,
     Bool,
@@ -74,7 +37,8 @@ struct Generator {
     /// Floating-point types of the kernel.
     floats: Vec<DType>,
     /// Inames and their offsets: the value minus the offset lies in 0..40.
-    inames: Vec<(Name, i64)>,
+    inames: Vec<(Name, Expr)>,
+    operators: Vec<Operator>,
     /// Whether a reduction may be generated.
     reduces: bool,
 }
@@ -101,12 +65,17 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     scalars.extend([(Name::new("n"), I32), (Name::new("m"), I64)]);
     let mut arrays = named("x");
     arrays.extend([(Name::new("idx"), I32), (Name::new("jdx"), I64)]);
-    let (lower, upper) = match rng.below(8) {
+    let operators = operators(&mut rng, 4);
+    let (lower, upper) = match rng.below(9) {
         0 | 1 => (0, Expr::name("n")),
         2 => (0, Expr::name("m")),
         3 => (2_147_483_607, Expr::Int(2_147_483_647)),
         4 => (5_000_000_000, Expr::Int(5_000_000_040)),
         5 => (100_000, Expr::binary(BinaryOp::Add, Expr::name("n"), Expr::Int(100_000))),
+        6 => {
+            let lower = rng.below(2000) as i64 - 1000;
+            (lower, Expr::Int(lower + 40))
+        }
         _ => (0, Expr::Int(40)),
     };
     let around = Loop { name: Name::new("i"), lower: Expr::Int(lower), upper, outer: vec![] };
@@ -115,13 +84,13 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
         arrays,
         around,
         loops: vec![],
-        operators: operators().to_vec(),
+        operators: operators.iter().map(|o| (o.op.clone(), o.source.clone())).collect(),
         statements: vec![],
         float,
     };
     let scope = typing(&kernel);
-    let inames = vec![(Name::new("i"), lower)];
-    let mut g = Generator { rng, scope, kernel, floats, inames, reduces: true };
+    let inames = vec![(Name::new("i"), Expr::Int(lower))];
+    let mut g = Generator { rng, scope, kernel, floats, inames, operators, reduces: true };
     let mut refused = Vec::new();
     let mut tries = 0;
     while g.kernel.statements.len() < statements && tries < 40 * statements {
@@ -149,166 +118,6 @@ impl Generator {
             }
         }
         self.kernel.statements.push(s);
-    }
-
-    /// A statement, and whether the page accepts it.
-    fn statement(&mut self) -> (Statement, Result<(), Stop>) {
-        let s = match self.rng.below(12) {
-            0 => self.update(),
-            1 => self.least(),
-            _ => return self.assignment(),
-        };
-        let judged = settled(&self.scope, &self.kernel.loops, &s);
-        (s, judged)
-    }
-
-    /// An update. Those of one element may be of any order, so that sums of floating-point values are
-    /// of one each.
-    fn update(&mut self) -> Statement {
-        use DType::*;
-        let mut types = vec![I32, U32, I64, U64];
-        types.extend(self.floats.iter().copied().filter(|t| matches!(t, F32 | F64)));
-        if self.rng.chance(5) {
-            types = [vec![Bool], INTEGERS.to_vec(), self.floats.clone()].concat();
-        }
-        let t = self.rng.pick(&types);
-        let signs = if t.is_float() && !self.rng.chance(5) { 3 } else { 5 };
-        let op = UpdateOp::SIGNS[self.rng.below(signs)].0.clone();
-        let kind = if t.is_float() && self.rng.chance(80) { Kind::Float } else { Kind::Int };
-        let mut value = self.expr(kind, 3);
-        if self.scope.own(&value).is_ok_and(|own| assigns(own, t).is_err()) && !self.rng.chance(5) {
-            value = Expr::Cast(t.into(), value.into());
-        }
-        // An array that is updated already may be once more.
-        let before: Vec<Name> = self
-            .kernel
-            .statements
-            .iter()
-            .filter_map(|s| match (&s.target, &s.update) {
-                (Target::Array(name, of), Some(_)) if *of == t && t.is_integer() => Some(name.clone()),
-                _ => None,
-            })
-            .collect();
-        let name = match before.is_empty() || self.rng.chance(60) {
-            true => Name::new(format!("out_{}", self.kernel.statements.len())),
-            false => self.rng.pick(&before),
-        };
-        let place = self.place(op == UpdateOp::Sum && t.is_float());
-        let mut s = Statement::new(Target::Array(name, t), value);
-        s.update = Some((op, place));
-        s.predicate = self.predicate();
-        s
-    }
-
-    /// The element of an update, each by itself if that is wanted.
-    fn place(&mut self, each: bool) -> Expr {
-        use BinaryOp::*;
-        let (iname, lower) = self.inames[0].clone();
-        let i = Expr::Name(iname);
-        let place = if lower == 0 { i.clone() } else { Expr::binary(Sub, i.clone(), Expr::Int(lower)) };
-        let read =
-            |array: &str, at: Expr| Expr::Subscript(Access { array: Name::new(array), index: vec![at] });
-        match self.rng.below(6) {
-            _ if each => place,
-            0 => Expr::binary(Mod, i, Expr::Int(7)),
-            1 => Expr::binary(FloorDiv, place, Expr::Int(3)),
-            2 => read("idx", place),
-            3 => Expr::binary(Add, read("jdx", place), Expr::Int(5)),
-            4 => Expr::Int(self.rng.below(40) as i64),
-            _ => place,
-        }
-    }
-
-    /// The least or greatest value and its index.
-    fn least(&mut self) -> Statement {
-        let kind = if self.floats.is_empty() || self.rng.chance(40) { Kind::Int } else { Kind::Float };
-        let name = self.loop_of_a_reduction();
-        let value = self.expr(kind, 2);
-        let index = match self.rng.below(3) {
-            0 => Expr::Name(name.clone()),
-            1 => Expr::binary(BinaryOp::Sub, Expr::Int(5), Expr::Name(name.clone())),
-            _ => self.expr(Kind::Int, 1),
-        };
-        self.inames.pop();
-        self.reduces = true;
-        let op = self.rng.pick(&["argmin", "argmax"]);
-        let fitting = |own: Result<Own, Stop>, rng: &mut Rng| {
-            let types = [INTEGERS.to_vec(), self.floats.clone()].concat();
-            let fitting: Vec<DType> =
-                types.into_iter().filter(|t| own.clone().is_ok_and(|own| assigns(own, *t).is_ok())).collect();
-            if fitting.is_empty() { DType::I32 } else { rng.pick(&fitting) }
-        };
-        let mut rng = Rng::new(self.rng.bits());
-        let t = fitting(self.scope.own(&value), &mut rng);
-        let second = fitting(self.scope.own(&index), &mut rng);
-        let count = self.kernel.statements.len();
-        let reduce = Reduce { op: Name::new(op), inames: vec![name], args: vec![value, index] };
-        let target = Target::Array(Name::new(format!("out_{count}")), t);
-        let mut s = Statement::new(target, Expr::Reduce(Arc::new(reduce)));
-        s.second = Some((Name::new(format!("place_{count}")), second));
-        s
-    }
-
-    fn predicate(&mut self) -> Option<Expr> {
-        self.reduces = false;
-        let predicate = match self.rng.chance(20) {
-            true if self.rng.chance(40) => Some(self.affine(2)),
-            true => Some(self.expr(Kind::Bool, 2)),
-            false => None,
-        };
-        self.reduces = true;
-        predicate
-    }
-
-    /// An assignment, and whether the page accepts it.
-    fn assignment(&mut self) -> (Statement, Result<(), Stop>) {
-        let count = self.kernel.statements.len();
-        let inexact = !self.floats.is_empty() && self.rng.chance(12);
-        let kind = match self.rng.below(10) {
-            _ if inexact => Kind::Float,
-            0 => Kind::Bool,
-            k if k < 6 || self.floats.is_empty() => Kind::Int,
-            _ => Kind::Float,
-        };
-        let depth = 1 + self.rng.below(4);
-        let value = if inexact { self.inexact() } else { self.expr(kind, depth) };
-        let own = self.scope.own(&value);
-        let types: Vec<DType> =
-            [DType::Bool].into_iter().chain(INTEGERS).chain(self.floats.iter().copied()).collect();
-        let fitting = own.clone().map(|own| {
-            let exact = |t: &DType| match own {
-                _ if !inexact => true,
-                Own::Of(of) => of == *t,
-                _ => Some(*t) == self.kernel.float,
-            };
-            types.iter().copied().filter(|t| assigns(own, *t).is_ok()).filter(exact).collect::<Vec<_>>()
-        });
-        let t = match fitting {
-            Ok(fitting) if !fitting.is_empty() && !self.rng.chance(2) => self.rng.pick(&fitting),
-            _ => self.rng.pick(&types),
-        };
-        let target = if !inexact && self.rng.chance(20) {
-            let said = if self.rng.chance(30) { Some(t) } else { None };
-            Target::Temporary(Name::new(format!("temp_{count}")), said)
-        } else {
-            Target::Array(Name::new(format!("out_{count}")), t)
-        };
-        let array = matches!(target, Target::Array(..));
-        let mut s = Statement::new(target, value);
-        s.predicate = if array { self.predicate() } else { None };
-        s.inexact = inexact && matches!(&s.value, Expr::Call { .. });
-        let judged = own.and_then(|_| settled(&self.scope, &self.kernel.loops, &s));
-        (s, judged)
-    }
-
-    fn inexact(&mut self) -> Expr {
-        let of = MATH_FUNCTIONS
-            .iter()
-            .filter(|f| f.arity > 0 && !f.integers && f.name != "isnan" && !EXACT.contains(&f.name));
-        let functions: Vec<_> = of.collect();
-        let f = functions[self.rng.below(functions.len())];
-        let args = (0..f.arity).map(|_| self.mixed(1)).collect();
-        call(f.name, args)
     }
 
     fn expr(&mut self, kind: Kind, depth: usize) -> Expr {
@@ -468,36 +277,6 @@ impl Generator {
         }
     }
 
-    /// Comparisons of inames and integer scalars, which proofs may use.
-    fn affine(&mut self, depth: usize) -> Expr {
-        use BinaryOp::*;
-        if depth > 0 && self.rng.chance(40) {
-            let (a, b) = (self.affine(depth - 1), self.affine(depth - 1));
-            return match self.rng.below(5) {
-                0 => Expr::Unary(UnaryOp::Not, a.into()),
-                1 => Expr::binary(Or, a, b),
-                _ => Expr::binary(And, a, b),
-            };
-        }
-        let lower = self.inames[0].1;
-        let i = Expr::name("i");
-        let place = if lower == 0 { i } else { Expr::binary(Sub, i, Expr::Int(lower)) };
-        let scaled = match self.rng.below(4) {
-            0 => Expr::binary(Mul, place, Expr::Int(self.rng.pick(&[2, 3, 7, 100_000_000]))),
-            1 => Expr::binary(self.rng.pick(&[Mod, FloorDiv]), place, Expr::Int(self.rng.pick(&[2, 3, 5]))),
-            _ => place,
-        };
-        let other = match self.rng.below(4) {
-            0 => Expr::Int(self.rng.below(40) as i64),
-            1 => Expr::name(self.rng.pick(&["n", "m", "s_i8", "s_u8", "s_i16", "s_i32", "s_i64", "s_u32"])),
-            _ => {
-                let s = Expr::name(self.rng.pick(&["n", "s_i8", "s_u8", "s_i16", "s_i32"]));
-                Expr::binary(self.rng.pick(&[Add, Sub]), s, Expr::Int(self.rng.below(20) as i64))
-            }
-        };
-        Expr::binary(self.rng.pick(&[Lt, Le, Gt, Ge, Eq, Ne]), scaled, other)
-    }
-
     fn leaf(&mut self, kind: Kind) -> Expr {
         let fits = |own: &Own| match (own, kind) {
             (Own::Of(DType::Bool), _) => kind == Kind::Bool,
@@ -577,10 +356,7 @@ impl Generator {
             self.rng.pick(&all)
         };
         let i = Expr::Name(iname);
-        let place = match lower {
-            0 => i.clone(),
-            v => Expr::binary(Sub, i.clone(), Expr::Int(v)),
-        };
+        let place = from(&i, &lower);
         let read =
             |array: &str, at: Expr| Expr::Subscript(Access { array: Name::new(array), index: vec![at] });
         let modulo = |e: Expr| Expr::binary(Mod, e, Expr::Int(64));
@@ -598,45 +374,14 @@ impl Generator {
             _ => place,
         }
     }
+}
 
-    /// A new loop, whose iname the caller takes away again.
-    fn loop_of_a_reduction(&mut self) -> Name {
-        let name = Name::new(format!("k_{}", self.kernel.loops.len()));
-        let i = Expr::name("i");
-        let from = self.inames[0].1;
-        let (lower, upper, shift, outer) = match self.rng.below(6) {
-            // 32-bit bounds do not lead beyond 32 bits.
-            0 if from != 2_147_483_607 => {
-                (i.clone(), Expr::binary(BinaryOp::Add, i, Expr::Int(5)), from, vec![Name::new("i")])
-            }
-            1 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("n"), Expr::Int(8)), 0, vec![]),
-            2 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("m"), Expr::Int(8)), 0, vec![]),
-            3 => (Expr::Int(2_147_483_640), Expr::Int(2_147_483_646), 2_147_483_640, vec![]),
-            _ => (Expr::Int(0), Expr::Int(6), 0, vec![]),
-        };
-        self.kernel.loops.push(Loop { name: name.clone(), lower, upper, outer });
-        let typed = typing(&self.kernel);
-        self.scope.names.insert(name.clone(), typed.names[&name]);
-        self.inames.push((name.clone(), shift));
-        self.reduces = false;
-        name
-    }
-
-    fn reduction(&mut self, kind: Kind) -> Expr {
-        let name = self.loop_of_a_reduction();
-        let (op, count, of) = match (kind, self.rng.below(8)) {
-            (Kind::Bool, _) => (self.rng.pick(&["any", "all"]), 1, Kind::Bool),
-            (Kind::Int, 0) => ("sum", 1, Kind::Bool),
-            (Kind::Int, 1) => (self.rng.pick(&["exclusive", "squares"]), 1, Kind::Int),
-            (Kind::Int, 2) => ("horner", 2, Kind::Int),
-            (Kind::Int, 3) => ("large", 1, Kind::Int),
-            (_, 4) => (self.rng.pick(&["last", "spread"]), 1, kind),
-            _ => (self.rng.pick(&["sum", "product", "min", "max"]), 1, kind),
-        };
-        let args = (0..count).map(|_| self.expr(of, 2)).collect();
-        self.reduces = true;
-        self.inames.pop();
-        Expr::Reduce(Arc::new(Reduce { op: Name::new(op), inames: vec![name], args }))
+/// The distance of an iname from its least value.
+fn from(iname: &Expr, lower: &Expr) -> Expr {
+    match lower {
+        Expr::Int(0) => iname.clone(),
+        Expr::Int(v) if *v < 0 => Expr::binary(BinaryOp::Add, iname.clone(), Expr::Int(-v)),
+        lower => Expr::binary(BinaryOp::Sub, iname.clone(), lower.clone()),
     }
 }
 

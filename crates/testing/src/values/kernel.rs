@@ -113,6 +113,7 @@ impl Kernel {
         let mut text = String::new();
         let place = match &self.around.lower {
             Expr::Int(0) => "i".to_string(),
+            Expr::Int(v) if *v < 0 => format!("i + {}", -v),
             lower => format!("i - ({lower})"),
         };
         for s in &self.statements {
