@@ -129,7 +129,7 @@ impl UpdateOp {
 
     /// The update as a function, if it is by an operator that has a name.
     ///
-    /// Errors: as [`Combination::of`]; `unknown-reduction` if there is no such operator.
+    /// Errors: as of [`Combination::of`]; `unknown-reduction` if there is no such operator.
     pub fn combination(&self, data: &KernelData, dtype: DType) -> Result<Option<Combination>, Diagnostic> {
         let UpdateOp::By(name) = self else { return Ok(None) };
         let operator = data.operator(name).ok_or_else(|| {
@@ -291,6 +291,24 @@ mod tests {
             assert_eq!(op.sign(), sign);
             assert_eq!(UpdateOp::SIGNS.iter().filter(|(_, other)| *other == sign).count(), 1);
         }
+    }
+
+    #[test]
+    fn the_lift_of_an_operator_is_part_of_its_update() {
+        let text = "kernel k(x: i32[n], y: i32[n], n: i32)\n\
+                    domain { [i] : 0 <= i < n }\n\
+                    reduction mixed(e) { state v: like e = 0; lift v = 2*e; combine v = a.v + b.v; result v; \
+                    commutes }\n\
+                    y[i] mixed= x[i]\n\
+                    x[i] product= 2\n";
+        let kernel = crate::LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let combined = |k: usize| {
+            let update = kernel.instructions[k].update.clone().unwrap();
+            update.combination(&kernel, DType::I32).unwrap().unwrap().combined.to_string()
+        };
+        assert_eq!(combined(0), "a.v + cast(i32, 2 * e)");
+        assert_eq!(combined(1), "a.v * x");
+        assert_eq!(UpdateOp::Min.combination(&kernel, DType::I32), Ok(None));
     }
 
     #[test]

@@ -106,6 +106,24 @@ low[to[i]] min= i {id=least}
 }
 
 #[test]
+fn updates_by_operators_have_names_without_a_sign() {
+    let of = |operator: &str| {
+        LoopKernel::build("k")
+            .array("x", F32, ["n"])
+            .scalar("n", I32)
+            .domain("{ [i] : 0 <= i < n }")
+            .update(array("x").at(["i"]), UpdateOp::By(operator.into()), 2)
+            .finish()
+    };
+    let built = of("product").unwrap();
+    assert_eq!(built, parse("kernel k(x: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\nx[i] product= 2\n"));
+    assert_eq!(parse(&built.to_text()), built);
+    // Its text would be that of `UpdateOp::Min`.
+    let refused = of("min").unwrap_err().to_string();
+    assert!(refused.starts_with("error[update-operator]: the update by `min` is `min=`"), "{refused}");
+}
+
+#[test]
 fn what_is_wrong_is_said_at_the_end_with_places_in_the_print() {
     let error = LoopKernel::build("k")
         .array("x", F32, ["n"])

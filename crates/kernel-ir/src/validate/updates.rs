@@ -71,10 +71,10 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
 /// What is wrong with an update by an operator that has a name, of elements of this type, if that is
 /// known.
 fn by_operator(check: &mut Check<'_>, item: &Item, dtype: Option<DType>, op: &UpdateOp, operator: &Name) {
-    // What has another sign, so that updates by the two commute, has that one alone.
-    let own = check.data.reductions.iter().any(|o| o.name == *operator);
-    if **operator == *"sum" && !own {
-        let d = Diagnostic::new("update-operator", "`sum=` is written `+=`").help("write `+=`");
+    // An operator that has a sign is named by that alone: updates by one operator commute.
+    if let Some((_, sign)) = UpdateOp::SIGNS.iter().find(|(known, _)| known.name() == operator.as_str()) {
+        let message = format!("the update by `{operator}` is `{sign}`, not by the operator's name");
+        let d = Diagnostic::new("update-operator", message).help(format!("write `{sign}`"));
         return check.add(item.clone(), operator, d);
     }
     if check
