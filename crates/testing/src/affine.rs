@@ -59,9 +59,10 @@ struct Maker {
     segments: bool,
 }
 
-/// An operator of the kernel's own, by which elements are updated.
-const TWICE: &str = "reduction twice(e) { state v: like e = 0; lift v = 2*e; combine v = a.v + b.v; \
-                     result v; commutes }\n";
+/// An operator of the kernel's own, by which elements are updated. It does not commute with sums,
+/// and products of odd numbers never become zero, so that another order of the two shows.
+const SCALED: &str = "reduction scaled(e) { state v: like e = 1; lift v = 2*e + 1; combine v = a.v*b.v; \
+                      result v; commutes }\n";
 
 /// A random kernel of this seed.
 pub fn kernel(seed: u64) -> Affine {
@@ -130,7 +131,7 @@ impl Maker {
             text += "fact monotone(offsets)\nfact 0 <= offsets <= n\n";
         }
         if self.combines {
-            text += TWICE;
+            text += SCALED;
         }
         for line in self.domains.iter().chain(&self.temps).chain(&self.body) {
             text += line;
@@ -619,7 +620,7 @@ impl Maker {
             let sign = match self.rng.chance(30) {
                 true => {
                     self.combines = true;
-                    "twice="
+                    "scaled="
                 }
                 false => "+=",
             };
