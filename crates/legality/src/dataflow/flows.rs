@@ -251,7 +251,14 @@ impl<'a, 'k> Flows<'a, 'k> {
                 (true, None) => false,
             };
             if !runs {
-                return why(format!("whether `{}` writes depends on data", part.part));
+                let instruction = self.model.lookup.instruction(&part.part.instruction);
+                let is_index = |n: &Name| self.model.lookup.is_iname(n) || self.model.lookup.is_scalar(n);
+                return why(match instruction.and_then(|i| i.predicate.as_ref()) {
+                    Some(p) if p.accesses().is_empty() && p.names().iter().all(is_index) => {
+                        format!("whether `{}` writes depends on `{p}`, which is not followed", part.part)
+                    }
+                    _ => format!("whether `{}` writes depends on data", part.part),
+                });
             }
             match self.model.role(part) {
                 PartRole::Copies => {
