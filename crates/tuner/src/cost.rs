@@ -221,6 +221,34 @@ pub struct Cost {
     pub bottleneck: Bottleneck,
 }
 
+/// What limits the rate of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Schedulers, one instruction of a warp per clock each.
+    Issue,
+    /// Additions and multiplications of f32.
+    Arithmetic,
+    /// Comparisons and integers.
+    Comparisons,
+    /// Exponentials, logarithms, roots, sines.
+    Special,
+    /// Exchanges between the lanes of a warp.
+    Shuffles,
+}
+
+impl Unit {
+    /// In a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Issue => "issuing instructions",
+            Unit::Arithmetic => "arithmetic of floating-point numbers",
+            Unit::Comparisons => "comparisons and integers",
+            Unit::Special => "special functions",
+            Unit::Shuffles => "shuffles",
+        }
+    }
+}
+
 /// The inputs of the estimate.
 pub struct Counted<'a> {
     /// The program.
@@ -252,22 +280,32 @@ impl Cost {
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
-    /// Clocks that all instructions of warps would take on one multiprocessor: those of four
-    /// schedulers that each issue one per clock, or of the busiest units, which take the results of
-    /// this number of lanes.
+    /// Clocks that all instructions of warps would take on one multiprocessor, on the units that are
+    /// busiest.
     fn instruction_clocks(&self, of: &Throughput, lanes: f64) -> f64 {
+        self.units(of, lanes).into_iter().map(|(_, clocks)| clocks).fold(0.0, f64::max)
+    }
+
+    /// The units that execute most of the time, and the clocks that they would take for all
+    /// instructions on one multiprocessor.
+    pub(crate) fn busiest(&self, info: &DeviceInfo) -> (Unit, f64) {
+        let units = self.units(&Throughput::of(info.compute_capability), f64::from(info.warp_size.max(1)));
+        units.into_iter().fold((Unit::Issue, 0.0), |a, b| if b.1 > a.1 { b } else { a })
+    }
+
+    /// The clocks of four schedulers that each issue one instruction per clock, and of the units that
+    /// take the results of this number of lanes.
+    fn units(&self, of: &Throughput, lanes: f64) -> [(Unit, f64); 5] {
         let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
         let accesses = self.global_requests + self.shared_requests;
         let begun = arithmetic + self.compared + self.conversions + accesses + self.shuffles;
         [
-            begun / 4.0,
-            lanes * arithmetic / of.f32,
-            lanes * self.compared / of.compared,
-            lanes * self.special / of.special,
-            lanes * self.shuffles / of.shuffled,
+            (Unit::Issue, begun / 4.0),
+            (Unit::Arithmetic, lanes * arithmetic / of.f32),
+            (Unit::Comparisons, lanes * self.compared / of.compared),
+            (Unit::Special, lanes * self.special / of.special),
+            (Unit::Shuffles, lanes * self.shuffles / of.shuffled),
         ]
-        .into_iter()
-        .fold(0.0, f64::max)
     }
 
     /// Recomputes the estimate for a machine and the limits of a device.

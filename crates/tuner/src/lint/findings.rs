@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_emulator::CountedAccess;
 use loopwright_kernel_ir::{Name, Role};
 use loopwright_program::Place;
+use loopwright_runtime::Arch;
 
 use super::LintPlace;
 use super::measured::Measured;
@@ -23,6 +24,8 @@ pub(super) enum Kind {
     /// Of an array in shared memory, filled with elements of another.
     NoReuse(Name, Name),
     TooSmall,
+    Spilled,
+    Instructions,
 }
 
 /// A finding before repairs are tried.
@@ -55,6 +58,8 @@ impl Kind {
             Kind::Guards => "guard-not-needed",
             Kind::NoReuse(..) => "copy-without-reuse",
             Kind::TooSmall => "sizes-too-small",
+            Kind::Spilled => "spilled-registers",
+            Kind::Instructions => "instruction-limit",
         }
     }
 
@@ -76,6 +81,8 @@ impl Kind {
             Kind::Guards => m.guards() as f64,
             Kind::NoReuse(tile, _) => copied(m, tile).map_or(0.0, |(_, each)| each),
             Kind::TooSmall => missing_elements(m),
+            Kind::Spilled => m.spilled().map_or(0.0, |(_, bytes, _)| f64::from(bytes)),
+            Kind::Instructions => m.instructions().map_or(0.0, |(_, times)| times),
         }
     }
 }
@@ -157,6 +164,24 @@ fn missing_elements(m: &Measured) -> f64 {
 
 pub(super) fn all(m: &Measured) -> Vec<Finding> {
     let mut found = Vec::new();
+    spilled(m, &mut found);
+    // How such sizes use a device says nothing about others.
+    let missing = missing_elements(m);
+    if missing > 0.0 {
+        let most = f64::from(m.program.target.most_threads);
+        found.push(Finding {
+            kind: Kind::TooSmall,
+            message: format!(
+                "these sizes have {} elements, fewer than one block has threads: give those that matter \
+                 to learn how a kernel uses a device",
+                most - missing
+            ),
+            place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
+            number: missing,
+            unit: "elements missing",
+        });
+        return found;
+    }
     accesses(m, true, &mut found);
     accesses(m, false, &mut found);
     let tiles: BTreeSet<&Name> = m.accesses(true).map(|a| &a.array).collect();
@@ -175,23 +200,6 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             number: each,
             unit: "elements copied for each that is read",
         });
-    }
-    // How such sizes use a device says nothing about others.
-    let missing = missing_elements(m);
-    if missing > 0.0 {
-        let most = f64::from(m.program.target.most_threads);
-        found.push(Finding {
-            kind: Kind::TooSmall,
-            message: format!(
-                "these sizes have {} elements, fewer than one block has threads: give those that matter \
-                 to learn how blocks and threads use a device",
-                most - missing
-            ),
-            place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
-            number: missing,
-            unit: "elements missing",
-        });
-        return found;
     }
     let of_kernel = |name: &Name| LintPlace { kernel: name.to_string(), array: None, instruction: None };
     if let Some((name, part)) = idle(m).filter(|(_, part)| *part > IDLE) {
@@ -232,8 +240,37 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             unit: "multiprocessors without a block",
         });
     }
+    if let Some((unit, times)) = m.instructions() {
+        found.push(Finding {
+            number: times,
+            kind: Kind::Instructions,
+            message: format!(
+                "{} take {times:.1} times as long as the memory of {}, by the counts",
+                unit.name(),
+                m.machine.device
+            ),
+            place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
+            unit: "times the memory's time",
+        });
+    }
     guards(m, &mut found);
     found
+}
+
+/// Registers that the compiler could not keep.
+fn spilled(m: &Measured, found: &mut Vec<Finding>) {
+    let Some((kernel, bytes, registers)) = m.spilled() else { return };
+    found.push(Finding {
+        number: f64::from(bytes),
+        kind: Kind::Spilled,
+        message: format!(
+            "{bytes} bytes a thread are spilled to memory and read back: the compiler gives it {registers} \
+             registers for {}",
+            Arch::SM_90A
+        ),
+        place: LintPlace { kernel: kernel.to_owned(), array: None, instruction: None },
+        unit: "bytes spilled a thread",
+    });
 }
 
 /// The worst access of each array.

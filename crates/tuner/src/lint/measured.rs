@@ -4,12 +4,12 @@ use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_program::{Place, Program};
-use loopwright_runtime::{Args, Device, Known, known};
+use loopwright_runtime::{Arch, Args, CompileOptions, Device, Known, known, nvrtc::KernelResources, print_for};
 use loopwright_transforms::Pipeline;
 
-use crate::Machine;
-use crate::cost::held;
-use crate::judge::Judge;
+use crate::{Bottleneck, Cost, Counted, Machine};
+use crate::cost::{Unit, held};
+use crate::judge::{Judge, necessary_bytes};
 use crate::under_way::UnderWay;
 
 /// The data from which findings are derived.
@@ -23,6 +23,10 @@ pub(super) struct Measured {
     /// Bytes that the resident threads of a multiprocessor have in flight, by device kernel; none
     /// if it loads nothing.
     pub under_way: Vec<Option<f64>>,
+    /// What the compiler reports of each device kernel; empty if nothing was compiled.
+    pub resources: Vec<KernelResources>,
+    /// The static cost, of what was not compiled.
+    pub cost: Cost,
     judge: Judge,
     results: IndexMap<Name, loopwright_runtime::Tensor>,
 }
@@ -39,6 +43,7 @@ impl Measured {
         let bound = device.compile(&kernel)?.bind(args)?;
         let outputs = bound.run()?;
         let program = bound.program().clone();
+        let necessary_bytes = necessary_bytes(&bound)?;
         let report = outputs.report.unwrap_or_default();
         let under_way = program.kernels.iter().enumerate().map(|(number, k)| {
             let bytes = UnderWay::as_written(&program, &report, number).mean();
@@ -46,9 +51,24 @@ impl Measured {
             let threads = lanes * f64::from(held(k, &[], device.limits()).warps);
             (bytes > 0.0).then_some(bytes * threads)
         });
+        let under_way = under_way.collect();
+        let known = known(&kernel, args)?;
+        let counted = Counted {
+            program: &program,
+            report: &report,
+            resources: &[],
+            necessary_bytes,
+            scale: 1.0,
+            work: 1.0,
+            launches: 1.0,
+            integers: &known.integers,
+        };
+        let cost = Cost::of(&counted, machine, device.limits());
         Ok(Measured {
-            under_way: under_way.collect(),
-            known: known(&kernel, args)?,
+            under_way,
+            resources: Vec::new(),
+            cost,
+            known,
             kernel,
             report,
             machine: machine.clone(),
@@ -56,6 +76,35 @@ impl Measured {
             results: outputs.arrays,
             program,
         })
+    }
+
+    /// With what the compiler reports, for the device whose limits are known. Without a compiler,
+    /// nothing is known of registers.
+    pub fn compiled(mut self, args: &Args) -> Measured {
+        let options = CompileOptions::default();
+        let compile = || print_for(&self.kernel, args, &options)?.compile(Arch::SM_90A, &options);
+        self.resources = compile().map(|binary| binary.compiled.resources).unwrap_or_default();
+        self
+    }
+
+    /// The device kernel that spills most, with its bytes a thread and its registers.
+    pub fn spilled(&self) -> Option<(&str, u32, u32)> {
+        let bytes = |r: &KernelResources| r.spill_store_bytes + r.spill_load_bytes;
+        let most = self.resources.iter().max_by_key(|r| bytes(r)).filter(|r| bytes(r) > 0)?;
+        Some((&most.name, bytes(most), most.registers))
+    }
+
+    /// The units whose instructions take the longest part of the estimated time, and how many times
+    /// as long as the memory they take; nothing if something else does, or if it is the arithmetic
+    /// that the kernel consists of.
+    pub fn instructions(&self) -> Option<(Unit, f64)> {
+        let limits = Device::emulator();
+        let (unit, clocks) = self.cost.busiest(limits.limits());
+        let working = self.cost.blocks.clamp(1.0, f64::from(self.machine.multiprocessors.max(1)));
+        let ms = 1e3 * clocks / (working * self.machine.clock);
+        let times = ms / self.cost.bound_ms.max(f64::MIN_POSITIVE);
+        let limits = self.cost.bottleneck == Bottleneck::Instructions && unit != Unit::Arithmetic;
+        limits.then_some((unit, times))
     }
 
     /// How the results of another form differ, if they do.

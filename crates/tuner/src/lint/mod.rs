@@ -56,7 +56,7 @@ use measured::Measured;
 use repairs::Proposal;
 
 /// The codes of lints, each with a one-line description.
-pub const CODES: [(&str, &str); 8] = [
+pub const CODES: [(&str, &str); 10] = [
     ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
     ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
     ("idle-lanes", "lanes of warps have nothing to do"),
@@ -64,6 +64,8 @@ pub const CODES: [(&str, &str); 8] = [
     ("few-blocks", "there are fewer blocks than multiprocessors"),
     ("guard-not-needed", "a guard is tested that these sizes never need"),
     ("copy-without-reuse", "what is copied to shared memory is read there once at most"),
+    ("spilled-registers", "the compiler keeps values in memory for which there are no registers"),
+    ("instruction-limit", "instructions other than the kernel's arithmetic take longer than the memory"),
     ("sizes-too-small", "the sizes say nothing about how blocks and threads use a device"),
 ];
 
@@ -163,7 +165,7 @@ pub fn lint(
     args: &Args,
     machine: &Machine,
 ) -> Result<Vec<Lint>, Diagnostic> {
-    let measured = Measured::of(kernel, pipeline, args, machine)?;
+    let measured = Measured::of(kernel, pipeline, args, machine)?.compiled(args);
     let found = findings::all(&measured);
     Ok(found
         .into_par_iter()
@@ -198,6 +200,10 @@ fn try_repairs(
     let mut tried = Vec::new();
     for proposal in proposals {
         let outcome = Measured::of(kernel, &proposal.pipeline, args, machine).map_err(|d| d.message);
+        let outcome = match finding.kind {
+            Kind::Spilled => outcome.map(|m| m.compiled(args)),
+            _ => outcome,
+        };
         let verdict = outcome.and_then(|after| {
             let number = finding.kind.number(&after);
             if let Some(wrong) = before.differs(&after) {

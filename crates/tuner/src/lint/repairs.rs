@@ -33,6 +33,14 @@ pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) ->
         Kind::Guards => assumed(pipeline, m),
         Kind::NoReuse(_, source) => without_copies(pipeline, source),
         Kind::TooSmall => Vec::new(),
+        Kind::Spilled => {
+            let lanes = |tag: Tag| tag.is_jam() || tag == Tag::Unroll;
+            let mut all = other_lengths(pipeline, m, &lanes, Side::Narrower);
+            all.extend(rolled(pipeline, m));
+            all
+        }
+        // What the kernel computes is what it is; loops are what can cost less.
+        Kind::Instructions => more_in_flight(pipeline, m),
     };
     // Nothing is tried twice.
     let mut seen = BTreeSet::new();
@@ -191,6 +199,8 @@ fn tiles(m: &Measured) -> Vec<(Name, Vec<Name>)> {
 enum Side {
     Inner,
     Outer,
+    /// As `Inner`, with shorter lengths alone.
+    Narrower,
 }
 
 /// Other lengths of the splits that make blocks.
@@ -203,7 +213,7 @@ fn other_lengths(
     let mut all = Vec::new();
     for (k, step) in pipeline.steps().iter().enumerate() {
         let Step::SplitIname(split) = step else { continue };
-        let name = if side == Side::Inner { inner_name(split) } else { outer_name(split) };
+        let name = if side == Side::Outer { outer_name(split) } else { inner_name(split) };
         let Ok(length) = split.length.value() else { continue };
         if !m.kernel.is_iname(&name) || !wanted(m.kernel.tag(&name)) {
             continue;
@@ -217,6 +227,16 @@ fn other_lengths(
         }
     }
     all
+}
+
+/// Unrolled loops as loops.
+fn rolled(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let unrolled = m.kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Unroll);
+    let rolled = unrolled.filter_map(|(name, _)| {
+        let steps = format!("untag_inames({name})");
+        proposal(format!("leave the loop over `{name}` rolled"), pipeline, with_steps(pipeline, &steps).ok_or(()))
+    });
+    rolled.collect()
 }
 
 /// Several iterations of a loop at once, each with its own accumulator.
