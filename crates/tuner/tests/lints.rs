@@ -229,7 +229,10 @@ y[i, j] = sin(exp(cos(log(exp(sin(exp(x[i, j]))) + 5.0)))) + pow(x[i, j]*x[i, j]
     let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.number > 1.0 && lint.message.starts_with("special functions take"), "{lint}");
     // A copy is limited by memory.
-    let copy = heavy.replace("sin(exp(cos(log(exp(sin(exp(x[i, j]))) + 5.0)))) + pow(x[i, j]*x[i, j] + 1.0, 0.3)", "x[i, j]");
+    let copy = heavy.replace(
+        "sin(exp(cos(log(exp(sin(exp(x[i, j]))) + 5.0)))) + pow(x[i, j]*x[i, j] + 1.0, 0.3)",
+        "x[i, j]",
+    );
     let found = lints(&copy, rows, "x", [4096, 64]);
     assert!(of(&found, "instruction-limit").is_none(), "{}", text(&found));
 }
@@ -251,7 +254,8 @@ y[i, j] = t[j]*t[511 - j] {inames=i:j}
                     tag_inames(i_outer: block.x, i_inner: thread.x, k: unroll, j: unroll)\n";
     let kernel = LoopKernel::parse(wide).expect("a kernel");
     let steps = Pipeline::parse(unrolled).expect("a pipeline").apply(&kernel).expect("it is legal");
-    let compiled = loopwright_runtime::compile_for(&steps, Arch::SM_90A, &Default::default(), &Default::default());
+    let compiled =
+        loopwright_runtime::compile_for(&steps, Arch::SM_90A, &Default::default(), &Default::default());
     let Ok(binary) = compiled else {
         eprintln!("skipped: there is no compiler");
         return;

@@ -4,13 +4,15 @@ use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_program::{Place, Program};
-use loopwright_runtime::{Arch, Args, CompileOptions, Device, Known, known, nvrtc::KernelResources, print_for};
+use loopwright_runtime::{
+    Arch, Args, CompileOptions, Device, Known, known, nvrtc::KernelResources, print_for,
+};
 use loopwright_transforms::Pipeline;
 
-use crate::{Bottleneck, Cost, Counted, Machine};
 use crate::cost::{Unit, held};
 use crate::judge::{Judge, necessary_bytes};
 use crate::under_way::UnderWay;
+use crate::{Bottleneck, Cost, Counted, Machine};
 
 /// The data from which findings are derived.
 pub(super) struct Measured {

@@ -234,7 +234,11 @@ fn rolled(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let unrolled = m.kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Unroll);
     let rolled = unrolled.filter_map(|(name, _)| {
         let steps = format!("untag_inames({name})");
-        proposal(format!("leave the loop over `{name}` rolled"), pipeline, with_steps(pipeline, &steps).ok_or(()))
+        proposal(
+            format!("leave the loop over `{name}` rolled"),
+            pipeline,
+            with_steps(pipeline, &steps).ok_or(()),
+        )
     });
     rolled.collect()
 }

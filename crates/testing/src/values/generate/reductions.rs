@@ -73,9 +73,7 @@ impl Generator {
             names.extend(["i", "i", "i"]);
         }
         let term = |rng: &mut Rng| {
-            let (name, kind) = (rng.pick(&names), rng.below(4));
-            // The final check refuses subscripts with twice divided sizes of 64 bits.
-            let name = Expr::name(if name == "m" && (kind == 1 || kind == 2) { "n" } else { name });
+            let (name, kind) = (Expr::name(rng.pick(&names)), rng.below(4));
             match kind {
                 0 => Expr::binary(Mul, Expr::Int(rng.pick(&[2, 3, 7, 1000])), name),
                 1 => Expr::binary(FloorDiv, name, Expr::Int(rng.pick(&[2, 3, 8]))),
