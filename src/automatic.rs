@@ -1,16 +1,18 @@
 //! `auto()` in the texts of pipelines, with searches: what the command line and Python read.
 //!
 //! A step does not know the arguments of the launch that its kernel is meant for. A search in a text
-//! therefore counts at sizes of its own ([`sample`]): small ones, the same in every run. Where times
-//! depend on sizes, `loopwright auto --search N --set ...` counts at those that it is given.
+//! therefore counts at sizes of its own ([`sample`]): small ones, the same in every run. At such sizes
+//! launches and idle multiprocessors would decide, so counts are scaled to a large problem
+//! ([`problem`]). Where times depend on sizes, `loopwright auto --search N --set ...` counts at those
+//! that it is given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_auto::Cost;
 use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name};
 use loopwright_runtime::{Args, Tensor, expected_arrays, fact_range};
 use loopwright_transforms::Registry;
-use loopwright_tuner::{Machine, estimate, points};
+use loopwright_tuner::{Machine, estimate_at, points};
 
 /// The steps of [`auto`](crate::auto) for pipelines in text form: `auto()`, `auto(search=16)` and
 /// `auto(search=1s)`, which decide by the static cost on an H200.
@@ -38,44 +40,121 @@ pub fn registry_telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Registry
     crate::auto::registry_with(static_cost, tell)
 }
 
-/// The estimated time on an H200, at the sizes of [`sample`].
+/// The estimated time on an H200 for a large problem, from counts at the sizes of [`sample`].
 fn static_cost(kernel: &LoopKernel) -> Result<Cost, Diagnostic> {
     let (args, machine) = (sample(kernel)?, Machine::h200());
-    Ok(Box::new(move |kernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms)))
+    let problem = problem(kernel)?;
+    Ok(Box::new(move |kernel| Some(estimate_at(kernel, &args, &problem, &machine).ok()?.estimate_ms)))
 }
 
-/// The most points, and the most elements of arrays, of a sample.
-const MOST: f64 = (1 << 20) as f64;
+/// The most elements of arrays and points of a problem, and its largest integer.
+#[derive(Clone, Copy)]
+struct Most {
+    elements: f64,
+    points: f64,
+    longest: i64,
+}
+
+/// What the emulator counts in a fraction of a second: 128 in each direction of a product, so that
+/// its tiles are full.
+const SMALL: Most = Most { elements: (1 << 20) as f64, points: (1 << 21) as f64, longest: 1 << 16 };
+/// What fills a device, and is small enough for its memory.
+const LARGE: Most = Most { elements: (1 << 28) as f64, points: (1u64 << 36) as f64, longest: 1 << 28 };
 
 /// Arguments to count a kernel with where none are given: random arrays within their declared facts,
-/// integers of the largest power of two up to 1024 for which all assumptions hold and neither points
-/// nor elements are more than 2^20. An integer for which an assumption does not hold then gets the
-/// nearest power of two for which it does.
+/// and equal integers, of which the last doublings are given to one after another, as long as all
+/// assumptions hold, arrays have at most 2^20 elements, and there are at most 2^21 points. An integer
+/// for which an assumption does not hold then gets the nearest power of two for which it does. Where
+/// data decide about the bounds of loops, other loops have a 32nd of that, so that segments have some
+/// elements.
 ///
 /// Errors: that there are no such integers; an open type.
 pub fn sample(kernel: &LoopKernel) -> Result<Args, Diagnostic> {
+    arguments(kernel, &small(kernel)?)
+}
+
+/// The integers of a large problem: those of [`sample`], doubled one after another as long as all
+/// assumptions hold, arrays have at most 2^28 elements, and there are at most 2^36 points.
+///
+/// Errors: as [`sample`].
+pub fn problem(kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Diagnostic> {
+    Ok(doubled(kernel, small(kernel)?, LARGE))
+}
+
+/// The integers of [`sample`].
+fn small(kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Diagnostic> {
     let declared = kernel.declared();
     let names: Vec<Name> = declared.args.iter().filter_map(integer).collect();
-    let fits = |values: &BTreeMap<Name, i64>| {
-        let value = |n: &Name| values.get(n).copied();
-        let elements = declared.args.iter().map(|arg| match arg {
-            Arg::Array(a) => {
-                a.axes.iter().map(|x| Some(x.length.to_aff()?.eval(&value)? as f64)).product::<Option<f64>>()
-            }
-            Arg::Scalar(_) => Some(0.0),
-        });
-        let elements = elements.sum::<Option<f64>>().unwrap_or(0.0);
-        elements <= MOST && points(declared, values).unwrap_or(0.0) <= MOST
-    };
     for usual in (0..=10).rev().map(|k| 1i64 << k) {
         let mut values = BTreeMap::new();
-        if choose(kernel, &names, usual, &mut values) && fits(&values) {
-            return arguments(kernel, &values);
+        if choose(kernel, &names, usual, &mut values) && fits(kernel, &values, SMALL) {
+            let mut values = doubled(kernel, values, SMALL);
+            if points(declared, &values).is_none() {
+                shorten(kernel, &mut values);
+            }
+            return Ok(values);
         }
     }
     let message = format!("no small sizes are known for which the assumptions of `{}` hold", declared.name);
     Err(Diagnostic::new("search-sample", message)
         .help("search with arguments: `loopwright auto KERNEL --search 16 --set n=1000`"))
+}
+
+/// These integers, doubled in turn until none can be.
+fn doubled(kernel: &LoopKernel, mut values: BTreeMap<Name, i64>, most: Most) -> BTreeMap<Name, i64> {
+    let mut open: Vec<Name> = values.keys().cloned().collect();
+    while !open.is_empty() {
+        open.retain(|name| {
+            let mut tried = values.clone();
+            let Some(value) = tried.get_mut(name).filter(|v| **v < most.longest) else { return false };
+            *value *= 2;
+            let is_larger = holds(kernel, &tried) && fits(kernel, &tried, most);
+            if is_larger {
+                values = tried;
+            }
+            is_larger
+        });
+    }
+    values
+}
+
+/// Points of a segment, on average, where data decide about their number.
+const SEGMENT: i64 = 32;
+
+/// Makes the loops shorter about whose bounds integers decide, by the mean number of points in those
+/// about which data decide.
+fn shorten(kernel: &LoopKernel, values: &mut BTreeMap<Name, i64>) {
+    let declared = kernel.declared();
+    let bounds: BTreeSet<Name> =
+        declared.domains.iter().flat_map(|d| &d.constraints).flat_map(|c| c.names()).collect();
+    for name in bounds {
+        let mut tried = values.clone();
+        let Some(value) = tried.get_mut(&name).filter(|v| **v > SEGMENT) else { continue };
+        *value /= SEGMENT;
+        if holds(kernel, &tried) {
+            *values = tried;
+        }
+    }
+}
+
+/// Whether a problem is at most so large, as far as lengths and ranges are known.
+fn fits(kernel: &LoopKernel, values: &BTreeMap<Name, i64>, most: Most) -> bool {
+    let declared = kernel.declared();
+    let value = |n: &Name| values.get(n).copied();
+    let elements = declared.args.iter().map(|arg| match arg {
+        Arg::Array(a) => {
+            a.axes.iter().map(|x| Some(x.length.to_aff()?.eval(&value)? as f64)).product::<Option<f64>>()
+        }
+        Arg::Scalar(_) => Some(0.0),
+    });
+    let elements = elements.sum::<Option<f64>>().unwrap_or(0.0);
+    elements <= most.elements && points(declared, values).unwrap_or(0.0) <= most.points
+}
+
+/// Whether no assumption is wrong, as far as these integers tell.
+fn holds(kernel: &LoopKernel, values: &BTreeMap<Name, i64>) -> bool {
+    let known = |n: &Name| values.get(n).copied();
+    kernel.assumptions.iter().all(|c| c.holds(&known) != Some(false))
 }
 
 /// The name of an integer argument.
@@ -92,9 +171,7 @@ fn choose(kernel: &LoopKernel, names: &[Name], usual: i64, values: &mut BTreeMap
     let nearest = (0..=10).flat_map(|k| [usual << k, usual >> k]).filter(|v| *v > 0);
     for value in nearest {
         values.insert(first.clone(), value);
-        let known = |n: &Name| values.get(n).copied();
-        let holds = kernel.assumptions.iter().all(|c| c.holds(&known) != Some(false));
-        if holds && choose(kernel, rest, usual, values) {
+        if holds(kernel, values) && choose(kernel, rest, usual, values) {
             return true;
         }
     }

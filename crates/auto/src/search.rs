@@ -34,8 +34,13 @@ pub struct Searched {
     pub is_cut_short: bool,
 }
 
+/// A candidate that costs more than this fraction of the best one is no better: an estimate does not
+/// resolve less, and which of two is ahead by so little depends on the sizes.
+const RESOLVED: f64 = 0.98;
+
 /// Finds the cheapest of at most `most` pipelines for what a kernel leaves open, by a cost of
-/// transformed kernels, such as the estimated time. A kernel without a cost is not taken, unless the
+/// transformed kernels, such as the estimated time. Costs that differ by less than 2% count as equal, and
+/// what comes first stays. A kernel without a cost is not taken, unless the
 /// rules alone make it and no other is cheaper.
 ///
 /// ```
@@ -119,7 +124,7 @@ impl Search<'_> {
         self.seen.push(found.pipeline.clone());
         self.best.candidates += 1;
         let Some(new) = (self.cost)(&found.kernel) else { return false };
-        let is_better = self.best.cost.is_none_or(|old| new < old);
+        let is_better = self.best.cost.is_none_or(|old| new < old * RESOLVED);
         if is_better {
             (self.best.found, self.best.cost) = (found, Some(new));
         }

