@@ -188,6 +188,66 @@ fn steps_of_the_user_stay_and_the_rest_is_found() {
     assert!(found.pipeline.steps().iter().all(|s| !s.to_string().contains("i_")), "{found}");
 }
 
+/// Steps that have put loops on blocks or on threads, and not on both, are completed.
+#[test]
+fn what_steps_of_the_user_leave_open_is_found() {
+    let sums = "kernel sums(x: f32[m, n], out: f32[m], m: i32, n: i32)\n\
+                assume 0 <= m and 0 <= n\n\
+                domain { [r] : 0 <= r < m }\n\
+                domain { [i] : 0 <= i < n }\n\
+                out[r] = sum(i, x[r, i])\n";
+    let scale = "kernel scale(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+                 assume 0 <= m and 0 <= n\n\
+                 domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+                 y[i, j] = 2*x[i, j]\n";
+    let cases = [
+        (
+            sums,
+            "tag_inames(r: block.x)",
+            "split_iname(i, 1024)\n\
+             split_iname(i_inner, 256, outer=i_part, inner=i_thread)\n\
+             tag_inames(i_thread: thread.x, i_part: ilp)\n",
+        ),
+        (sums, "split_iname(i, 256)\ntag_inames(i_inner: thread.x)", "tag_inames(r: block.x)\n"),
+        (scale, "tag_inames(i: block.y)", "split_iname(j, 256)\ntag_inames(j_inner: thread.x)\n"),
+        (
+            scale,
+            "split_iname(j, 128)\ntag_inames(j_inner: thread.x)",
+            "tag_inames(j_outer: block.x, i: block.y)\n",
+        ),
+        // Nothing is left: all is as the user has put it.
+        (scale, "split_iname(j, 128)\ntag_inames(i: block.x, j_inner: thread.x)", ""),
+    ];
+    for (text, own, expected) in cases {
+        let declared = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+        let begun = Pipeline::parse(own).and_then(|own| own.apply(&declared));
+        let begun = begun.unwrap_or_else(|d| panic!("{own}: {d}"));
+        let found = found(own, &begun);
+        assert_eq!(found.pipeline.to_string(), expected, "{own}");
+        let program = lower(&found.kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{own}: {d}"));
+        assert!(program.kernels.iter().all(|k| k.threads() >= 128), "{own}");
+    }
+}
+
+/// Where the user's steps leave nothing that could be spread, the comment says so.
+#[test]
+fn what_cannot_be_completed_is_said() {
+    let declared = LoopKernel::parse(
+        "kernel decay(x: f32[m, n], m: i32, n: i32)\n\
+         assume 0 <= m and 1 <= n\n\
+         domain { [r] : 0 <= r < m }\n\
+         domain { [i] : 1 <= i < n }\n\
+         x[r, i] = 0.5*x[r, i - 1]\n",
+    );
+    let declared = declared.unwrap_or_else(|d| panic!("{d}"));
+    let begun = Pipeline::parse("tag_inames(r: block.x)").and_then(|own| own.apply(&declared));
+    let found = found("decay", &begun.unwrap_or_else(|d| panic!("{d}")));
+    assert_eq!(
+        found.to_string(),
+        "# no rule: under `i`, the steps before leave no loop that could be spread as well\n"
+    );
+}
+
 /// The pipelines that are found for small kernels, with the reasons and what was refused.
 #[test]
 fn pipelines_of_small_kernels() {

@@ -1,6 +1,6 @@
 //! What is known about the bounds of inames and the lengths of axes.
 
-use loopwright_kernel_ir::{Aff, Expr, KernelData};
+use loopwright_kernel_ir::{Aff, Expr, KernelData, Kind, Name};
 use loopwright_poly::{Constraint, System};
 
 /// The least value of an iname, if that is a number.
@@ -12,6 +12,44 @@ pub fn begin(kernel: &KernelData, iname: &str) -> Option<i64> {
 pub fn length(kernel: &KernelData, iname: &str) -> Option<i64> {
     let (low, high) = limits(kernel, iname);
     high?.checked_sub(low?)?.checked_add(1)
+}
+
+/// The number of values of an iname, if that is a number, or the assumptions make it one.
+pub fn fixed_length(kernel: &KernelData, iname: &str) -> Option<i64> {
+    if let Some(length) = length(kernel, iname) {
+        return Some(length);
+    }
+    let own = || kernel.domains.iter().flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname));
+    let is_given = |aff: &Aff| {
+        let assumed = |n: &Name| kernel.assumptions.iter().any(|c| c.kind == Kind::Eq && c.aff.mentions(n));
+        aff.is_affine() && aff.names().iter().filter(|n| ***n != *iname).all(assumed)
+    };
+    let assumptions = System::new(&kernel.assumptions).ok()?;
+    let sides = |factor: i64| own().filter(move |c| c.aff.coefficient(iname) == factor);
+    for (low, high) in sides(1).flat_map(|low| sides(-1).map(move |high| (low, high))) {
+        if !is_given(&low.aff) || !is_given(&high.aff) {
+            continue;
+        }
+        let Ok(last) = low.aff.add(&high.aff) else { continue };
+        let at_most = |n: i64| {
+            let rest = last.neg().ok()?.add_constant(n).ok()?;
+            assumptions.implies(&Constraint::nonneg(rest)).ok()
+        };
+        // The least number that the assumptions allow as a bound.
+        let Some(mut above) = (0..40).map(|k| 1i64 << k).find(|n| at_most(*n) == Some(true)) else {
+            continue;
+        };
+        let mut below = -1;
+        while above - below > 1 {
+            let middle = below + (above - below) / 2;
+            if at_most(middle) == Some(true) { above = middle } else { below = middle }
+        }
+        let exact = last.add_constant(-above).map(Constraint::zero);
+        if exact.is_ok_and(|exact| assumptions.implies(&exact) == Ok(true)) {
+            return above.checked_add(1);
+        }
+    }
+    None
 }
 
 /// The constraints on an iname that mention nothing else, as its least and its greatest value.

@@ -7,7 +7,7 @@ use loopwright_lowering::Target;
 use loopwright_poly::remembering;
 use loopwright_transforms::{Pipeline, Step};
 
-use crate::{Nest, Proposal, RULES, fit, judge::Judge};
+use crate::{Nest, Proposal, RULES, fit, judge::Judge, rules::BEGUN};
 
 /// What was decided about one nest.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,11 +185,26 @@ impl Found {
     /// Decides about all nests; false if one has fewer proposals than are to be passed over.
     fn extend(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
         let mut seen = BTreeSet::new();
+        // The instructions that the user's steps have put on blocks or on threads, and not on both. What
+        // rules have decided about stays.
+        let begun = |kernel: &LoopKernel| {
+            let all = Nest::all_judged(kernel, judge).into_iter().filter(|nest| !nest.held().is_empty());
+            let instructions = all.flat_map(|nest| nest.instructions.clone());
+            instructions.map(|i| i.id.clone()).collect::<BTreeSet<Name>>()
+        };
+        let mut begun = begun(&self.kernel);
         loop {
             let before = self.kernel.clone();
             let all = Nest::all_judged(&before, judge);
-            let Some(nest) = all.into_iter().find(|nest| !seen.contains(&nest.key())) else { return true };
+            let is_open = |nest: &Nest<'_>| {
+                nest.held().is_empty() || nest.instructions.iter().all(|i| begun.contains(&i.id))
+            };
+            let next = all.into_iter().find(|nest| !seen.contains(&nest.key()) && is_open(nest));
+            let Some(nest) = next else { return true };
             seen.insert(nest.key());
+            if !nest.held().is_empty() {
+                begun.retain(|id| nest.instructions.iter().all(|i| i.id != *id));
+            }
             let skip = skipped.get(self.decisions.len()).copied().unwrap_or(0);
             let (decision, kernel) = decide(&nest, judge, skip, lowering);
             if skip > 0 && decision.rule.is_none() {
@@ -215,7 +230,8 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
         better: nest.wishes(),
         loops: nest.band.len() + nest.inner.len(),
     };
-    for rule in RULES {
+    let rules = if nest.held().is_empty() { RULES } else { BEGUN };
+    for rule in rules {
         for proposal in rule.propose(nest, &judge.target) {
             let tried = attempt(nest.kernel, &proposal, rule.name(), judge, lowering, &mut refused);
             let Some((kernel, steps)) = tried else { continue };
@@ -230,6 +246,9 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
         }
     }
     let reason = match nest.band.iter().chain(&nest.inner).any(|n| nest.is_parallel(n)) {
+        _ if !nest.held().is_empty() => {
+            format!("under `{}`, the steps before leave no loop that could be spread as well", nest.root())
+        }
         true => format!("no rule knows how to spread the loops under `{}`", nest.root()),
         false => format!("no loop under `{}` is parallel as it stands", nest.root()),
     };

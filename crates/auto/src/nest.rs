@@ -1,4 +1,5 @@
-//! Loops of which nothing runs in parallel yet.
+//! Loops of which nothing runs in parallel yet, or which a user's steps have put on blocks or on threads,
+//! and not on both.
 
 use std::{
     cell::RefCell,
@@ -6,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Dim, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
 use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
@@ -16,7 +17,8 @@ use crate::{
     site::{self, Site, Stride},
 };
 
-/// A loop of the tree with all that it contains, none of it parallel yet.
+/// A loop of the tree with all that it contains, which does not run both on blocks and on threads yet.
+/// Loops that a user's steps have made parallel are in none of its lists.
 pub struct Nest<'k> {
     /// The kernel.
     pub kernel: &'k LoopKernel,
@@ -29,6 +31,7 @@ pub struct Nest<'k> {
     pub instructions: Vec<&'k Instruction>,
     /// Their accesses to global memory.
     pub sites: Vec<Site>,
+    held: BTreeSet<Tag>,
     root: Name,
     tree: &'k Tree,
     judge: Rc<Judge>,
@@ -54,21 +57,26 @@ impl<'k> Nest<'k> {
         let leaves = tree.leaves();
         let inside = |i: &&Instruction| leaves.iter().any(|part| part.instruction == i.id);
         let instructions: Vec<&Instruction> = kernel.instructions.iter().filter(inside).collect();
-        let is_parallel = |n: &Name| kernel.tag(n).is_parallel() || kernel.tag(n) == Tag::Flat;
-        let busy = |i: &Instruction| {
+        let tags = |i: &Instruction| {
             let own = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<Name>>();
             let all = i.within.iter().cloned().chain(own.iter().flat_map(|n| kernel.base_of(n)));
-            all.into_iter().any(|n| is_parallel(&n))
+            all.map(|n| kernel.tag(&n)).collect::<Vec<Tag>>()
         };
-        if instructions.iter().any(|i| busy(i)) {
+        let tags: BTreeSet<Tag> = instructions.iter().flat_map(|i| tags(i)).collect();
+        let is_complete = tags.iter().any(|t| t.is_over_blocks()) && tags.iter().any(|t| t.is_in_block());
+        if is_complete || tags.contains(&Tag::Flat) {
             return None;
         }
+        let held: BTreeSet<Tag> = tags.into_iter().filter(|t| t.is_parallel()).collect();
+        let is_open = |n: &Name| !kernel.tag(n).is_parallel();
         let reduced = reduced(kernel, &instructions);
         let (mut band, mut at) = (Vec::new(), tree);
         while let Tree::Loop { iname, body } = at
             && !reduced.contains(iname)
         {
-            band.push(iname.clone());
+            if is_open(iname) {
+                band.push(iname.clone());
+            }
             match body.as_slice() {
                 [only @ Tree::Loop { .. }] => at = only,
                 _ => break,
@@ -77,7 +85,7 @@ impl<'k> Nest<'k> {
         let mut inner = Vec::new();
         Tree::visit_leaves(std::slice::from_ref(tree), &mut |path, _| {
             for n in path {
-                if !band.contains(n) && !reduced.contains(n) && !inner.contains(*n) {
+                if is_open(n) && !band.contains(n) && !reduced.contains(n) && !inner.contains(*n) {
                     inner.push((*n).clone());
                 }
             }
@@ -88,6 +96,7 @@ impl<'k> Nest<'k> {
             inner,
             sites: instructions.iter().flat_map(|i| site::sites(kernel, i)).collect(),
             instructions,
+            held,
             root: iname.clone(),
             tree,
             judge: judge.clone(),
@@ -117,11 +126,25 @@ impl<'k> Nest<'k> {
         &self.root
     }
 
+    /// What the user's steps have made parallel in it; empty if nothing is.
+    pub fn held(&self) -> &BTreeSet<Tag> {
+        &self.held
+    }
+
+    /// The axes of the grid that the user's steps have left, x first.
+    pub(crate) fn free_blocks(&self) -> Vec<&'static str> {
+        let all = [(Dim::X, "block.x"), (Dim::Y, "block.y"), (Dim::Z, "block.z")];
+        all.into_iter()
+            .filter(|(dim, _)| !self.held.contains(&Tag::Block(*dim)))
+            .map(|(_, tag)| tag)
+            .collect()
+    }
+
     /// Whether iterations of a loop may run in different blocks, whatever the order: asked of the
     /// legality analysis.
     pub fn is_parallel(&self, iname: &Name) -> bool {
-        !self.writes_again(iname)
-            && self.is_legal(iname, "block.x", &[format!("tag_inames({iname}: block.x)")])
+        let Some(axis) = self.free_blocks().first().copied() else { return false };
+        !self.writes_again(iname) && self.is_legal(iname, axis, &[format!("tag_inames({iname}: {axis})")])
     }
 
     /// Whether all iterations of a loop write the same element, which no analysis has to be asked
@@ -289,9 +312,9 @@ impl<'k> Nest<'k> {
         1
     }
 
-    /// The length of the longest of these inames' ranges, if all are known.
+    /// The length of the longest of these inames' ranges, if all are numbers in every launch.
     pub(crate) fn longest(&self, of: &[Name]) -> Option<i64> {
-        let lengths: Option<Vec<i64>> = of.iter().map(|n| bounds::length(self.kernel, n)).collect();
+        let lengths: Option<Vec<i64>> = of.iter().map(|n| bounds::fixed_length(self.kernel, n)).collect();
         lengths?.into_iter().max()
     }
 
@@ -306,7 +329,8 @@ impl<'k> Nest<'k> {
         };
         for i in &self.instructions {
             for r in i.reductions() {
-                let own: Vec<Name> = r.inames.iter().flat_map(|n| self.kernel.base_of(n)).collect();
+                let own = r.inames.iter().flat_map(|n| self.kernel.base_of(n));
+                let own: Vec<Name> = own.filter(|n| !self.kernel.tag(n).is_parallel()).collect();
                 add(self.best(&own));
             }
             let own: Vec<&Name> =

@@ -1,5 +1,6 @@
 //! The rules, one per file.
 
+mod begun;
 mod columns;
 mod elimination;
 mod host_loop;
@@ -33,3 +34,6 @@ pub const RULES: &[&dyn Rule] = &[
     &host_loop::HostLoop,
     &wavefront::Wavefront,
 ];
+
+/// The rules for nests that a user's steps have made parallel in part.
+pub(crate) const BEGUN: &[&dyn Rule] = &[&begun::Begun];
