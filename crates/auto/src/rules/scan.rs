@@ -3,7 +3,8 @@
 //! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass; threads
 //! along a row then scan it in rounds. A block has barriers in each round, at which all its loads end,
 //! so that few are under way; a warp has none. So where there are rows, each gets a warp, unless it
-//! consists of whole vectors, of which a block loads enough. A single row is scanned by a block.
+//! consists of whole vectors, of which a block loads enough. A single row is scanned by a block. Columns
+//! of a matrix go to neighbouring threads, several of which scan one.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -26,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use crate::{
@@ -39,6 +41,44 @@ pub struct Scan;
 const THREADS: i64 = 256;
 /// Warps of a block whose warps work on rows of their own.
 const WARPS: i64 = 8;
+/// Threads along a column.
+const ALONG: i64 = 16;
+
+/// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns goes
+/// to the outside, and neighbouring threads take neighbouring columns.
+fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {
+    let others: Vec<&Name> = parallel.iter().filter(|n| *n != i).collect();
+    let Some(x) = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0)) else {
+        return Vec::new();
+    };
+    let at = |n: &Name| nest.band.iter().position(|m| m == n);
+    let inside: Vec<String> = others.iter().filter(|n| at(n) > at(i)).map(ToString::to_string).collect();
+    let warp = i64::from(target.warp_size);
+    let form = |along: Option<i64>| {
+        let shared = match along {
+            Some(threads) => format!(", each scanned by {threads} threads"),
+            None => String::new(),
+        };
+        let reason = format!(
+            "each `{i}` reduces what the one before it does and one point more; neighbouring columns `{x}` \
+             are neighbours in memory, and go to neighbouring threads{shared}"
+        );
+        let mut proposal = Proposal::new(reason);
+        if !inside.is_empty() {
+            proposal = proposal.step(format!("reorder({}, {i})", inside.join(", ")));
+        }
+        proposal = proposal.step(format!("realize_scan({i}, {j})")).step(split(&x, warp));
+        let mut tags = vec![(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")];
+        if let Some(threads) = along {
+            proposal = proposal.step(split(i, threads));
+            tags.push((format!("{i}_inner"), "thread.y"));
+        }
+        let rest = others.iter().rev().filter(|n| ***n != x);
+        tags.extend(rest.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
+        proposal.step(tag(&tags))
+    };
+    vec![form(Some(ALONG)), form(None)]
+}
 
 impl Rule for Scan {
     fn name(&self) -> &'static str {
@@ -58,6 +98,7 @@ impl Rule for Scan {
             let axes = ["block.x", "block.y", "block.z"];
             let around = parallel.iter().rev().filter(|n| *n != i).zip(axes);
             let grid: Vec<(String, &'static str)> = around.map(|(n, axis)| (n.to_string(), axis)).collect();
+            proposals.extend(columns(nest, &parallel, i, j, target));
             let width = nest.vector(i, target.widest_access as usize);
             if width > 1 {
                 let mut tags = grid.clone();
