@@ -1,5 +1,6 @@
 //! The rules, one per file.
 
+mod apart;
 mod begun;
 mod columns;
 mod elimination;
@@ -20,6 +21,7 @@ use crate::Rule;
 /// The rules, in the order in which they are asked. The first ones are those for more special
 /// nests.
 pub const RULES: &[&dyn Rule] = &[
+    &apart::Apart,
     &segments::Segments,
     &scan::Scan,
     &product::Product,
