@@ -17,6 +17,9 @@ use crate::{
     site::{self, Site, Stride},
 };
 
+/// The most blocks along the axes y and z of a grid.
+pub(crate) const MOST_BLOCKS: i64 = 65535;
+
 /// A loop of the tree with all that it contains, which does not run both on blocks and on threads yet.
 /// Loops that a user's steps have made parallel are in none of its lists.
 pub struct Nest<'k> {
@@ -316,6 +319,12 @@ impl<'k> Nest<'k> {
     pub(crate) fn longest(&self, of: &[Name]) -> Option<i64> {
         let lengths: Option<Vec<i64>> = of.iter().map(|n| bounds::fixed_length(self.kernel, n)).collect();
         lengths?.into_iter().max()
+    }
+
+    /// Whether an axis of the grid other than x has room for this loop in every launch, with so many
+    /// iterations a block, as far as lengths are known.
+    pub(crate) fn fits_grid(&self, iname: &Name, of_block: i64) -> bool {
+        self.longest(std::slice::from_ref(iname)).is_some_and(|n| n <= MOST_BLOCKS * of_block)
     }
 
     /// For each reduction, and each instruction in loops below the band, the iname that should be

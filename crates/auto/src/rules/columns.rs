@@ -60,11 +60,13 @@ impl Rule for Columns {
         );
         let warp = i64::from(target.warp_size);
         let mut others = parallel.iter().rev().filter(|n| **n != x);
+        // A loop that is not split may be long, and only x has room for that.
+        let batch = others.next().map(|n| (n.to_string(), "block.x"));
+        let axis = if batch.is_some() { "block.z" } else { "block.x" };
         let own = |proposal: Proposal, width: i64| {
-            let tags = vec![(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")];
+            let tags = vec![(format!("{x}_outer"), axis), (format!("{x}_inner"), "thread.x")];
             (proposal.step(split(&x, width)), tags)
         };
-        let batch = others.next().map(|n| (n.to_string(), "block.z"));
         let mut proposals = Vec::new();
         if let [r] = rows.as_slice() {
             let divided = |blocks: bool, width: i64, threads: i64| {
