@@ -47,7 +47,11 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(page.contains("</html>") && page.contains("UTC. loopwright "), "{page}");
     // The kernel as it was declared, and the text of the best point.
     assert!(page.contains("<summary>The kernel</summary><pre>kernel "), "{page}");
-    assert!(page.contains("<summary>CUDA C of the best point</summary><pre>extern &quot;C&quot;"), "{page}");
+    assert!(
+        page.contains("<summary>CUDA C of the best point</summary><pre>// segmented_sum: a grid of"),
+        "{page}"
+    );
+    assert!(page.contains("extern &quot;C&quot;"), "{page}");
 
     let refused = call(&["tune", &kernel, &pipeline, &folder.file("bad.space", "width = 4\n")]);
     assert_eq!(refused.status.code(), Some(2));

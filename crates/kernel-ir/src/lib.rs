@@ -50,6 +50,7 @@ pub mod interval;
 mod kernel;
 mod last_value;
 mod laws;
+mod loaded;
 mod locate;
 mod lookup;
 mod math;

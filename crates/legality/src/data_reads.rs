@@ -7,8 +7,8 @@
 //! facts about the array: see [`crate::Load`].
 //!
 //! A scalar counts as loaded if exactly one instruction writes it, unconditionally, before the
-//! reader in the loop tree, and if the loaded element is a function of coordinates, parameters and
-//! loops that also enclose the reader.
+//! reader in the loop tree, if its type keeps the element's value, and if the loaded element is a
+//! function of coordinates, parameters and loops that also enclose the reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +40,7 @@ impl<'k> DataReads<'k> {
                 && i.update.is_none()
                 && let ([_], None, Expr::Subscript(access)) = (i.targets.as_slice(), &i.predicate, &i.value)
                 && unwritten.contains(&access.array)
+                && kernel.keeps(&t.name, &access.array)
             {
                 scalars.insert(&t.name, (*i, access));
             }

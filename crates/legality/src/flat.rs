@@ -232,6 +232,9 @@ impl<'k> Reader<'k> {
         let [writer] = self.lookup.writers(name) else { return None };
         let value = &self.data.instructions[*writer].value;
         let Expr::Subscript(access) = value else { return None };
+        if !self.data.keeps(name, &access.array) {
+            return None;
+        }
         let [subscript] = access.index.as_slice() else { return None };
         let aff = self.lookup.expand(&subscript.to_aff()?).ok()?;
         Some((access.array.clone(), aff, value.clone()))

@@ -144,7 +144,9 @@ pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     for i in &data.instructions {
         let ([target], Expr::Subscript(read)) = (i.targets.as_slice(), &i.value) else { continue };
         let only = lookup.writers(&target.array).len() == 1;
-        if !only || !target.index.is_empty() || i.predicate.is_some() {
+        let is_plain =
+            target.index.is_empty() && i.predicate.is_none() && data.keeps(&target.array, &read.array);
+        if !only || !is_plain {
             continue;
         }
         for fact in &data.facts {
@@ -254,6 +256,8 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 check.add(Item::Instruction(k), &access.to_string(), unguarded(access));
                 break;
             }
+            let functions = scalars::functions(lookup, k, &scope.inames, subscript.names());
+            let subscript = &scalars::inlined(subscript, &functions);
             if let Some(found) =
                 outside(lookup, &asked.context, &asked.parameters, scope, [subscript, length])
             {
@@ -282,8 +286,13 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
         };
         let conditions = scope.guards.iter().chain(scope.wrapping.iter().map(|(c, _)| c));
         let conditions = conditions.chain(scope.alternatives.iter().flatten().flatten());
-        let names = conditions.flat_map(Constraint::names).chain(index.names());
+        let conditions: HashSet<Name> = conditions.flat_map(Constraint::names).collect();
+        // Those of the loops around, too.
+        let bounds = lookup.instances(&scope.inames).into_iter().flat_map(|c| c.names());
+        let names = conditions.iter().cloned().chain(index.names()).chain(bounds);
         let scalars = scalars::functions(lookup, k, &scope.inames, names);
+        let scalars =
+            Scalars { in_conditions: scalars.iter().any(|f| conditions.contains(&f.name)), scalars };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
             let violation = match violation(lookup, asked, scope, &scalars, &wanted) {
                 Ok(None) => continue,
@@ -432,13 +441,19 @@ enum Violation {
     ByData,
 }
 
+/// The scalars that are functions, and whether conditions name one of them.
+struct Scalars {
+    scalars: Vec<scalars::Function>,
+    in_conditions: bool,
+}
+
 /// How a required constraint is violated, or `None` if it is proved. Scalars come with the functions
 /// that they are.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked<'_>,
     scope: &Scope,
-    scalars: &[(Name, Constraint)],
+    Scalars { scalars, in_conditions }: &Scalars,
     wanted: &Constraint,
 ) -> loopwright_poly::Result<Option<Violation>> {
     let query = (scope.inames.clone(), wanted.clone());
@@ -453,8 +468,22 @@ fn violation(
             asked.systems.entry(scope.inames.clone()).or_insert(system)
         }
     };
-    let functions: Vec<Constraint> = scalars.iter().map(|(_, row)| row.clone()).collect();
-    let guarded = base.with(&scope.guards)?.with(&functions)?;
+    let functions: Vec<Constraint> = scalars.iter().map(|f| f.row.clone()).collect();
+    let mut guarded = base.with(&scope.guards)?;
+    // What may wrap is not known where a condition names it.
+    let mut scalars = scalars.as_slice();
+    if *in_conditions && !scalars::are_exact(lookup, scalars, base)? {
+        let names = |c: &Constraint| c.names().iter().any(|n| scalars.iter().any(|f| f.name == *n));
+        if let Some(condition) = scope.guards.iter().find(|c| names(c))
+            && !guarded.implies(wanted)?
+            && guarded.with(&functions)?.implies(wanted)?
+        {
+            return Ok(Some(Violation::Wraps(text_of_constraints(std::slice::from_ref(condition)))));
+        }
+        scalars = &[];
+    } else {
+        guarded = guarded.with(&functions)?;
+    }
     if guarded.implies(wanted)? {
         if scope.guards.is_empty() && scalars.is_empty() {
             asked.proved.insert(query);
@@ -479,14 +508,22 @@ fn violation(
     let negated = Constraint::nonneg(wanted.aff.neg()?.add_constant(-1)?);
     let outside = system.with(&[negated])?;
     // A value read from data need not be one that violates the constraint.
-    let is_data = |n: &Name| lookup.temporary(n).is_some() && scalars.iter().all(|(known, _)| known != n);
+    let is_data = |n: &Name| lookup.temporary(n).is_some() && scalars.iter().all(|f| f.name != *n);
     if scope.opaque || outside.names().iter().any(is_data) {
         return Ok((!outside.is_empty()?).then_some(Violation::ByData));
     }
     if let Some(condition) = scope.unclear.first() {
         return Ok((!outside.is_empty()?).then(|| Violation::Unclear(condition.clone())));
     }
-    Ok(outside.sample_in_order(&BTreeMap::new(), &asked.parameters)?.map(Violation::At))
+    if let (false, Some((_, text))) = (scalars.is_empty(), scope.wrapping.first()) {
+        return Ok((!outside.is_empty()?).then(|| Violation::Wraps(text.clone())));
+    }
+    // Scalars that wrap have other values than their functions.
+    let ranges: Vec<Constraint> = scalars.iter().flat_map(scalars::Function::range).collect();
+    match outside.with(&ranges)?.sample_in_order(&BTreeMap::new(), &asked.parameters)? {
+        None if !scalars.is_empty() && !outside.is_empty()? => Ok(Some(Violation::ByData)),
+        point => Ok(point.map(Violation::At)),
+    }
 }
 
 #[cfg(test)]

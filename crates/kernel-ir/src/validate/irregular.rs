@@ -183,7 +183,9 @@ pub(super) fn outside(
     [index, length]: [&Expr; 2],
 ) -> Option<Outside> {
     // Conditions that are not known may prevent what would be found.
-    let is_known = !scope.opaque && scope.unclear.is_empty() && scope.wrapping.is_empty();
+    let rows = scope.guards.iter().chain(scope.alternatives.iter().flatten().flatten());
+    let of_scalars = rows.flat_map(Constraint::names).any(|n| lookup.temporary(&n).is_some());
+    let is_known = !scope.opaque && !of_scalars && scope.unclear.is_empty() && scope.wrapping.is_empty();
     if !is_known || !data_of(lookup, index).is_empty() || !data_of(lookup, length).is_empty() {
         return None;
     }

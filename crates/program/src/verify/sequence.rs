@@ -403,12 +403,7 @@ impl<'p> Sequence<'p> {
             if !loads.is_empty() && facts_exclude(&case, &loads, &self.program.facts)? {
                 continue;
             }
-            let by_data = !loads.is_empty() || !pair.has_known_cells();
-            if pair.is_vouched()
-                && way.of_lanes
-                && by_data
-                && !meets_anyway(&case, loads.split_at(own.len()))?
-            {
+            if way.of_lanes && pair.is_vouched() && self.is_by_data(pair, &case, loads.split_at(own.len()))? {
                 continue;
             }
             let exact = x.exact && y.exact && pair.is_exact();
@@ -427,6 +422,26 @@ impl<'p> Sequence<'p> {
             })?));
         }
         Ok(None)
+    }
+
+    /// Whether what is loaded for the two cells decides that they are one, and may keep them apart.
+    fn is_by_data(
+        &self,
+        pair: &Pair<'_, '_>,
+        case: &System,
+        (own, others): (&[Load], &[Load]),
+    ) -> Result<bool> {
+        if !pair.has_known_cells() {
+            return Ok(false);
+        }
+        let named = |e: &Event, load: &Load, other: bool| {
+            let is_it = |n: &Name| if other { primed(n) == load.name } else { *n == load.name };
+            e.cell.iter().flatten().any(|aff| aff.names().iter().any(is_it))
+        };
+        let (first, second) = pair.events;
+        let own: Vec<Load> = own.iter().filter(|l| named(first, l, false)).cloned().collect();
+        let others: Vec<Load> = others.iter().filter(|l| named(second, l, true)).cloned().collect();
+        Ok(!own.is_empty() && !others.is_empty() && !meets_anyway(case, (&own, &others))?)
     }
 }
 

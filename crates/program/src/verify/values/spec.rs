@@ -145,7 +145,7 @@ impl<'k> Spec<'k> {
         let Some(Expr::Subscript(access)) = self.kernel.instructions.get(*writer).map(|i| &i.value) else {
             return Vec::new();
         };
-        if !self.lookup.writers(&access.array).is_empty() {
+        if !self.lookup.writers(&access.array).is_empty() || !self.kernel.keeps(name, &access.array) {
             return Vec::new();
         }
         declared_of(&self.kernel.facts, &access.array, &Aff::var(name))

@@ -1,0 +1,116 @@
+//! Whether a scalar that is loaded from an array has the element's value.
+
+use crate::{Arg, DType, Fact, KernelData, Name, Type};
+
+impl DType {
+    /// Whether it is an integer type that has all values of another one.
+    pub fn holds(self, other: DType) -> bool {
+        let wide = |wide: usize, narrow: usize| narrow <= wide;
+        if !self.is_integer() || !other.is_integer() {
+            return self == other;
+        }
+        match (self.is_unsigned(), other.is_unsigned()) {
+            (true, true) | (false, false) => wide(self.bytes(), other.bytes()),
+            (false, true) => other.bytes() < self.bytes(),
+            (true, false) => false,
+        }
+    }
+}
+
+impl DType {
+    /// The least and the greatest value of an integer type.
+    pub(crate) fn range(self) -> Option<(i128, i128)> {
+        if !self.is_integer() {
+            return None;
+        }
+        let bits = 8 * self.bytes();
+        Some(match self.is_unsigned() {
+            true => (0, (1 << bits) - 1),
+            false => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        })
+    }
+}
+
+impl KernelData {
+    /// Whether a scalar temporary has the value of the element of this array that is assigned to it:
+    /// its type has all values of the array's, or all those that are declared of the array.
+    pub fn keeps(&self, scalar: &Name, array: &Name) -> bool {
+        let of = |name: &Name| {
+            let arg = self.args.iter().find(|a| a.name() == name).map(dtype_of);
+            arg.or_else(|| self.temporaries.iter().find(|t| t.name == *name).map(|t| &t.dtype))
+        };
+        let (Some(own), Some(element)) = (of(scalar), of(array)) else { return false };
+        if own == element {
+            return true;
+        }
+        let (Some(own), Some(element)) = (own.known(), element.known()) else { return false };
+        own.holds(element) || self.is_declared_within(array, own)
+    }
+
+    /// Whether a declared range keeps the elements of an array within an integer type.
+    fn is_declared_within(&self, array: &Name, dtype: DType) -> bool {
+        let Some((least, greatest)) = dtype.range() else { return false };
+        let is_held = |name: &Name| {
+            let scalar = self.args.iter().find(|a| a.name() == name).and_then(|a| dtype_of(a).known());
+            scalar.is_some_and(|t| dtype.holds(t))
+        };
+        self.facts.iter().any(|fact| {
+            let Fact::Range { array: of, lower: Some(lower), upper: Some(upper) } = fact else {
+                return false;
+            };
+            let (Some(lower), Some(upper)) = (lower.to_aff(), upper.to_aff()) else { return false };
+            let above = lower.as_constant().is_some_and(|l| i128::from(l) >= least);
+            let below = match upper.as_constant() {
+                Some(u) => i128::from(u) - 1 <= greatest,
+                // Below `n`, and at most `n`.
+                None => {
+                    let c = upper.constant_term();
+                    upper.add_constant(-c).is_ok_and(|n| n.as_var().is_some_and(is_held)) && c <= 1
+                }
+            };
+            of == array && above && below
+        })
+    }
+}
+
+fn dtype_of(arg: &Arg) -> &Type {
+    match arg {
+        Arg::Array(array) => &array.dtype,
+        Arg::Scalar(scalar) => &scalar.dtype,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LoopKernel;
+
+    #[test]
+    fn a_type_holds_those_whose_values_it_has() {
+        for wide in DType::ALL.into_iter().filter(|t| t.is_integer()) {
+            for narrow in DType::ALL.into_iter().filter(|t| t.is_integer()) {
+                let (Some((low, high)), Some((from, to))) = (wide.range(), narrow.range()) else { continue };
+                assert_eq!(wide.holds(narrow), low <= from && to <= high, "{wide} holds {narrow}");
+            }
+        }
+        assert!(
+            DType::F32.holds(DType::F32) && !DType::F64.holds(DType::F32) && !DType::I32.holds(DType::F32)
+        );
+    }
+
+    #[test]
+    fn a_scalar_keeps_what_its_type_holds_or_what_is_declared() {
+        let kernel = |fact: &str, scalar: &str| {
+            let text = format!(
+                "kernel k(x: f32[n], d: i32[n], y: f32[n], n: i32, m: u8)\nassume 1 <= n\n{fact}domain {{ [i] : 0 <= i < n }}\n\
+                 for i {{\n<{scalar}> t = d[i]\ny[i] = x[i] + t\n}}\n"
+            );
+            let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+            kernel.keeps(&Name::new("t"), &Name::new("d"))
+        };
+        assert!(kernel("", "i32") && kernel("", "i64") && !kernel("", "u8") && !kernel("", "u32"));
+        assert!(kernel("fact 0 <= d < 256\n", "u8") && !kernel("fact 0 <= d < 257\n", "u8"));
+        assert!(kernel("fact 0 <= d < m\n", "u8") && kernel("fact 0 <= d <= m\n", "u8"));
+        assert!(!kernel("fact 0 <= d < n\n", "u8") && !kernel("fact -1 <= d < 9\n", "u8"));
+    }
+}
