@@ -408,7 +408,9 @@ impl<'a> Walk<'a> {
             Use::Index => {
                 let narrower = !is_index && value.dtype.bytes() < self.program.index.bytes();
                 if narrower {
-                    // No condition says that it fits its own type.
+                    // No condition says that it fits its own type, which a launch would refuse.
+                    let most = Formula::Int(self.limits().1 + 1);
+                    self.need(&Range { low: most.clone(), high: most, data: false, open: false });
                     return Some(Range { open: range.open, ..self.of_type(value.dtype)? });
                 }
                 if !self.is_exempt(&range) {
