@@ -15,9 +15,7 @@ impl DType {
             (true, false) => false,
         }
     }
-}
 
-impl DType {
     /// The least and the greatest value of an integer type.
     pub(crate) fn range(self) -> Option<(i128, i128)> {
         if !self.is_integer() {

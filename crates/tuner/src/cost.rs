@@ -269,6 +269,28 @@ pub struct Counted<'a> {
     pub integers: &'a BTreeMap<Name, i64>,
 }
 
+impl<'a> Counted<'a> {
+    /// A run of the whole problem, of which nothing was compiled.
+    pub(crate) fn whole(
+        program: &'a Program,
+        report: &'a Report,
+        necessary_bytes: f64,
+        integers: &'a BTreeMap<Name, i64>,
+    ) -> Counted<'a> {
+        let resources = &[];
+        Counted {
+            program,
+            report,
+            resources,
+            necessary_bytes,
+            scale: 1.0,
+            work: 1.0,
+            launches: 1.0,
+            integers,
+        }
+    }
+}
+
 impl Cost {
     /// Registers per thread, and the words that do not fit: as compiled, or guessed.
     fn registers_and_spills(&self, info: &DeviceInfo) -> (u32, f64) {

@@ -15,15 +15,6 @@ pub fn estimate(kernel: &LoopKernel, args: &Args, machine: &Machine) -> Result<C
     let necessary_bytes = necessary_bytes(&bound)?;
     let report = bound.run()?.report.unwrap_or_default();
     let integers = known(kernel.declared(), args)?.integers;
-    let counted = Counted {
-        program: bound.program(),
-        report: &report,
-        resources: &[],
-        necessary_bytes,
-        scale: 1.0,
-        work: 1.0,
-        launches: 1.0,
-        integers: &integers,
-    };
+    let counted = Counted::whole(bound.program(), &report, necessary_bytes, &integers);
     Ok(Cost::of(&counted, machine, emulator.limits()))
 }

@@ -46,13 +46,13 @@ pub(crate) fn check(check: &mut Check<'_>) {
             check.add(Item::Domain(k), &domain.to_string(), d);
         }
     }
-    accesses(check, context, None, &mut Vec::new());
+    accesses(check, context, None, None);
 }
 
 /// The subscripts that data may take out of their arrays, whatever is declared of them.
 pub(super) fn by_data(check: &mut Check<'_>) -> Vec<ByData> {
     let (context, mut found) = (context(check.lookup), Vec::new());
-    accesses(check, context, None, &mut found);
+    accesses(check, context, None, Some(&mut found));
     found
 }
 
@@ -81,14 +81,14 @@ pub(super) fn has_irregular_subscripts(lookup: &Lookup<'_>) -> bool {
 /// The subscripts that are not affine and read no data, for these values of the integer scalars.
 pub(crate) fn check_at(check: &mut Check<'_>, scalars: &BTreeMap<Name, i64>) {
     let context = context(check.lookup);
-    accesses(check, context, Some(scalars), &mut Vec::new());
+    accesses(check, context, Some(scalars), None);
 }
 
 fn accesses(
     check: &mut Check<'_>,
     context: Vec<Constraint>,
     scalars: Option<&BTreeMap<Name, i64>>,
-    by_data: &mut Vec<ByData>,
+    by_data: Option<&mut Vec<ByData>>,
 ) {
     let data = check.data;
     let mut asked = Asked {
@@ -185,8 +185,8 @@ struct Asked<'a> {
     /// The values of the integer scalars in a launch, for which only the subscripts are checked
     /// that are not affine.
     scalars: Option<&'a BTreeMap<Name, i64>>,
-    /// What data decide.
-    by_data: &'a mut Vec<ByData>,
+    /// What data decide, if that is asked.
+    by_data: Option<&'a mut Vec<ByData>>,
 }
 
 /// A subscript of which data decide whether it is in bounds.
@@ -267,10 +267,12 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 check.add(Item::Instruction(k), &access.to_string(), d);
                 break;
             }
-            let reads = !data_of(lookup, subscript).is_empty();
-            if reads && !in_range(lookup, &asked.context, scope, subscript, length) {
+            if let Some(by_data) = asked.by_data.as_deref_mut()
+                && !data_of(lookup, subscript).is_empty()
+                && !in_range(lookup, &asked.context, scope, subscript, length)
+            {
                 let (access, guarded) = (access.clone(), scope.opaque);
-                asked.by_data.push(ByData { instruction: k, access, axis, guarded });
+                by_data.push(ByData { instruction: k, access, axis, guarded });
             }
             continue;
         };
@@ -288,9 +290,14 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
         let conditions = conditions.chain(scope.alternatives.iter().flatten().flatten());
         let conditions: HashSet<Name> = conditions.flat_map(Constraint::names).collect();
         // Those of the loops around, too.
-        let bounds = lookup.instances(&scope.inames).into_iter().flat_map(|c| c.names());
-        let names = conditions.iter().cloned().chain(index.names()).chain(bounds);
-        let scalars = scalars::functions(lookup, k, &scope.inames, names);
+        let scalars = match lookup.kernel().temporaries.iter().any(|t| t.axes.is_empty()) {
+            true => {
+                let bounds = lookup.instances(&scope.inames).into_iter().flat_map(|c| c.names());
+                let names = conditions.iter().cloned().chain(index.names()).chain(bounds);
+                scalars::functions(lookup, k, &scope.inames, names)
+            }
+            false => Vec::new(),
+        };
         let scalars =
             Scalars { in_conditions: scalars.iter().any(|f| conditions.contains(&f.name)), scalars };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
@@ -317,9 +324,11 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 }
                 // Data decide, which the launch or the emulator checks.
                 Violation::ByData => {
-                    let (access, guarded) = (access.clone(), scope.opaque);
-                    asked.by_data.push(ByData { instruction: k, access, axis, guarded });
-                    break;
+                    if let Some(by_data) = asked.by_data.as_deref_mut() {
+                        let (access, guarded) = (access.clone(), scope.opaque);
+                        by_data.push(ByData { instruction: k, access, axis, guarded });
+                    }
+                    continue;
                 }
                 Violation::At(point) => point,
             };

@@ -69,8 +69,8 @@ pub(super) fn are_exact(lookup: &Lookup<'_>, functions: &[Function], system: &Sy
     Ok(true)
 }
 
-/// The functions of the scalars among these names, and among those that they are computed from. `k` is the number of the instruction that reads them, in a place
-/// within these inames.
+/// The functions of the scalars among these names, and among those that they are computed from. `k`
+/// is the number of the instruction that reads them, in a place within these inames.
 pub(super) fn functions(
     lookup: &Lookup<'_>,
     k: usize,

@@ -55,16 +55,7 @@ impl Measured {
         });
         let under_way = under_way.collect();
         let known = known(&kernel, args)?;
-        let counted = Counted {
-            program: &program,
-            report: &report,
-            resources: &[],
-            necessary_bytes,
-            scale: 1.0,
-            work: 1.0,
-            launches: 1.0,
-            integers: &known.integers,
-        };
+        let counted = Counted::whole(&program, &report, necessary_bytes, &known.integers);
         let cost = Cost::of(&counted, machine, device.limits());
         Ok(Measured {
             under_way,
