@@ -353,6 +353,20 @@ warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the ele
     assert!(checked("fact 0 <= idx < n\n", "x[idx[i]]").contains("declared range of `idx`"));
     assert!(!checked("", "if(idx[i] >= 0 and idx[i] < m, x[idx[i]], 0.0)").contains("warning"));
     assert!(checked("fact monotone(idx)\n", "x[idx[i]]").contains("nothing bounds the elements of `idx`"));
+    // Masks, conversions and conditions of a choice are bounds, too.
+    for (facts, value, is_inside) in [
+        ("assume 8 <= m\n", "x[idx[i] & 7]", true),
+        ("assume 8 <= m\n", "x[idx[i] & 8]", false),
+        ("assume 256 <= m\n", "x[cast(u8, idx[i])]", true),
+        ("assume 255 <= m\n", "x[cast(u8, idx[i])]", false),
+        ("", "x[if(idx[i] >= 0 and idx[i] < 1, idx[i], 0)]", true),
+        ("", "x[if(idx[i] < 0 or not idx[i] < 1, 0, idx[i])]", true),
+        ("", "x[if(idx[i] < 1, idx[i], 0)]", false),
+        ("", "x[if(idx[i] < 0 or idx[i] > 1, 0, idx[i])]", false),
+        ("", "x[if(idx[i] < 0 and idx[i] > 0, 0, idx[i])]", false),
+    ] {
+        assert_eq!(!checked(facts, value).contains("warning"), is_inside, "{facts}{value}");
+    }
     // Data that are loaded into a scalar first, and bound a loop.
     let ragged = "kernel rows(x: f32[m], y: f32[n], off: i32[n + 1], n: i32, m: i32)\n\
                   assume 1 <= n and 1 <= m\n\
@@ -364,4 +378,33 @@ warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the ele
     let bounded = ragged.replace("domain { [k]", "fact 0 <= off < m + 1\ndomain { [k]");
     let text = out(&call(&["check", &folder.file("bounded.lw", bounded)]));
     assert!(!text.contains("warning"), "{text}");
+}
+
+/// What is assigned twice, under a condition, or may wrap, is not followed, and `check` says so.
+#[test]
+fn check_warns_where_the_value_of_a_scalar_is_not_followed() {
+    let folder = Folder::new("followed");
+    let checked = |assumption: &str, lines: &str| {
+        let text = format!(
+            "kernel k(x: f32[n], bytes: u8[n], table: f32[256], y: f32[n], n: i32)\n\
+             assume 1 <= n{assumption}\ndomain {{ [i] : 0 <= i < n }}\nfor i {{\n{lines}\n}}\n"
+        );
+        out(&call(&["check", &folder.file("k.lw", text)]))
+    };
+    for (assumption, lines, is_followed) in [
+        ("", "<i32> k = i\ny[i] = x[k]", true),
+        ("", "<i32> k = i\nk = k + 1\ny[i] = x[k]", false),
+        ("", "<i32> k = i\nif i == 3 {\nk = n\n}\ny[i] = x[k]", false),
+        ("", "<i16> k = i\ny[i] = x[k]", false),
+        (" and n <= 32768", "<i16> k = i\ny[i] = x[k]", true),
+        (" and n <= 32769", "<i16> k = i\ny[i] = x[k]", false),
+        // The range of a type.
+        ("", "<i32> k = bytes[i]\ny[i] = table[k]", true),
+        ("", "<i32> k = bytes[i]\ny[i] = table[k + 1]", false),
+    ] {
+        let text = checked(assumption, lines);
+        assert_eq!(!text.contains("warning[unbounded-data]"), is_followed, "{assumption} {lines}\n{text}");
+    }
+    let text = checked("", "<i32> k = i\nk = k + 1\ny[i] = x[k]");
+    assert!(text.contains("`x[k]` may leave its array: what `k` holds is not followed"), "{text}");
 }

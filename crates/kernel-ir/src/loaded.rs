@@ -1,6 +1,7 @@
-//! Whether a scalar that is loaded from an array has the element's value.
+//! What is known of loaded integers: the ranges of types, and whether a scalar that is loaded from an
+//! array has the element's value.
 
-use crate::{Arg, DType, Fact, KernelData, Name, Type};
+use crate::{Aff, Arg, Constraint, DType, Fact, KernelData, Name, Type};
 
 impl DType {
     /// Whether it is an integer type that has all values of another one.
@@ -27,6 +28,17 @@ impl DType {
             false => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
         })
     }
+}
+
+/// That a value is within an integer type, as far as queries can ask: ends beyond 62 bits are left
+/// out, which says less.
+pub(crate) fn within(value: &Aff, dtype: DType) -> Vec<Constraint> {
+    const FAR: i128 = 1 << 62;
+    let Some((least, greatest)) = dtype.range() else { return Vec::new() };
+    let end = |end: i128| i64::try_from(end).ok().filter(|_| end.abs() < FAR).map(Aff::constant);
+    let least = end(least).and_then(|least| Constraint::le(&least, value).ok());
+    let greatest = end(greatest).and_then(|greatest| Constraint::le(value, &greatest).ok());
+    least.into_iter().chain(greatest).collect()
 }
 
 impl KernelData {

@@ -66,6 +66,20 @@ fn writes_of_one_value_change_places() {
     assert!(!is_proved(&turned("y[i + j] = y[0] + 1.0")));
 }
 
+/// Sums, differences and products of integers that depend on data have the same value where they are
+/// the same polynomial. No witness says otherwise, though nothing proves it.
+#[test]
+fn values_that_are_one_polynomial_do_not_refute() {
+    for same in ["p[0] + i - i", "(p[0] + i)*2 - 2*i - p[0]", "i*p[0] - p[0]*i", "-(i - p[0]) + i"] {
+        assert_eq!(turned(&format!("y[i + j] = cast(f32, {same})")), "unknown", "{same}");
+    }
+    for other in ["p[0] + i", "(p[0] + i)*2 - i - p[0]", "i*p[0] + p[0]*i", "-(i - p[0]) - i"] {
+        assert_eq!(turned(&format!("y[i + j] = cast(f32, {other})")), "refuted", "{other}");
+    }
+    // Floating-point sums are rounded.
+    assert_eq!(turned("y[i + j] = x[0] + cast(f32, i) - cast(f32, i)"), "refuted");
+}
+
 /// Two statements write to the same cells, and change places.
 fn swapped(first: &str, second: &str) -> String {
     let body = format!(

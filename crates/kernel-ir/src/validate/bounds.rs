@@ -16,6 +16,7 @@ use loopwright_poly::System;
 
 use crate::{
     Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, KernelData, Lookup, Name,
+    loaded::within,
     text::{source_map::Item, text_of_constraints},
     validate::{
         Check,
@@ -128,25 +129,23 @@ pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     }
     for arg in &data.args {
         let Arg::Scalar(scalar) = arg else { continue };
-        let (least, greatest) = match scalar.dtype.known() {
-            Some(DType::I8) => (i8::MIN.into(), Some(i8::MAX.into())),
-            Some(DType::I16) => (i16::MIN.into(), Some(i16::MAX.into())),
-            Some(DType::U8) => (0, Some(u8::MAX.into())),
-            Some(DType::U16) => (0, Some(u16::MAX.into())),
-            Some(DType::U32) => (0, Some(u32::MAX.into())),
-            Some(DType::U64) => (0, None),
-            _ => continue,
-        };
-        let value = Aff::var(&scalar.name);
-        context.extend(Constraint::le(&Aff::constant(least), &value));
-        context.extend(greatest.and_then(|g: i64| Constraint::le(&value, &Aff::constant(g)).ok()));
+        let dtype = scalar.dtype.known().filter(|t| !matches!(t, DType::I32 | DType::I64));
+        context.extend(dtype.map_or_else(Vec::new, |t| within(&Aff::var(&scalar.name), t)));
     }
     for i in &data.instructions {
         let ([target], Expr::Subscript(read)) = (i.targets.as_slice(), &i.value) else { continue };
         let only = lookup.writers(&target.array).len() == 1;
-        let is_plain =
-            target.index.is_empty() && i.predicate.is_none() && data.keeps(&target.array, &read.array);
+        let is_plain = target.index.is_empty() && i.predicate.is_none() && i.update.is_none();
         if !only || !is_plain {
+            continue;
+        }
+        let of = |name: &Name| lookup.array(name).and_then(|a| a.dtype.known());
+        let keeps = data.keeps(&target.array, &read.array);
+        let types = of(&target.array).into_iter().chain(of(&read.array).filter(|_| keeps));
+        // Wider ones have no ends that a subscript would come near to.
+        let types = types.filter(|t| t.bytes() < 4);
+        context.extend(types.flat_map(|t| within(&Aff::var(&target.array), t)));
+        if !keeps {
             continue;
         }
         for fact in &data.facts {
@@ -298,8 +297,9 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
             }
             false => Vec::new(),
         };
-        let scalars =
-            Scalars { in_conditions: scalars.iter().any(|f| conditions.contains(&f.name)), scalars };
+        // No launch checks that narrow ones hold their functions.
+        let shown = scalars.iter().any(|f| f.is_narrow() || conditions.contains(&f.name));
+        let scalars = Scalars { shown, scalars };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
             let violation = match violation(lookup, asked, scope, &scalars, &wanted) {
                 Ok(None) => continue,
@@ -450,10 +450,10 @@ enum Violation {
     ByData,
 }
 
-/// The scalars that are functions, and whether conditions name one of them.
+/// The scalars that are functions, and whether it has to be shown that they do not wrap.
 struct Scalars {
     scalars: Vec<scalars::Function>,
-    in_conditions: bool,
+    shown: bool,
 }
 
 /// How a required constraint is violated, or `None` if it is proved. Scalars come with the functions
@@ -462,11 +462,11 @@ fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked<'_>,
     scope: &Scope,
-    Scalars { scalars, in_conditions }: &Scalars,
+    Scalars { scalars: all, shown }: &Scalars,
     wanted: &Constraint,
 ) -> loopwright_poly::Result<Option<Violation>> {
     let query = (scope.inames.clone(), wanted.clone());
-    if scalars.is_empty() && asked.proved.contains(&query) {
+    if all.is_empty() && asked.proved.contains(&query) {
         return Ok(None);
     }
     let base = match asked.systems.get(&scope.inames) {
@@ -477,11 +477,11 @@ fn violation(
             asked.systems.entry(scope.inames.clone()).or_insert(system)
         }
     };
-    let functions: Vec<Constraint> = scalars.iter().map(|f| f.row.clone()).collect();
+    let functions: Vec<Constraint> = all.iter().map(|f| f.row.clone()).collect();
     let mut guarded = base.with(&scope.guards)?;
-    // What may wrap is not known where a condition names it.
-    let mut scalars = scalars.as_slice();
-    if *in_conditions && !scalars::are_exact(lookup, scalars, base)? {
+    // What may wrap is not known where a condition names it, or where nothing else checks it.
+    let mut scalars = all.as_slice();
+    if *shown && !scalars::are_exact(lookup, scalars, base)? {
         let names = |c: &Constraint| c.names().iter().any(|n| scalars.iter().any(|f| f.name == *n));
         if let Some(condition) = scope.guards.iter().find(|c| names(c))
             && !guarded.implies(wanted)?
@@ -519,6 +519,17 @@ fn violation(
     // A value read from data need not be one that violates the constraint.
     let is_data = |n: &Name| lookup.temporary(n).is_some() && scalars.iter().all(|f| f.name != *n);
     if scope.opaque || outside.names().iter().any(is_data) {
+        // Within their types the scalars are their functions, which may take the subscript outside.
+        let ranges: Vec<Constraint> = all.iter().flat_map(scalars::Function::range).collect();
+        let exact = outside.with(&functions)?.with(&ranges)?;
+        let is_data = |n: &Name| lookup.temporary(n).is_some() && all.iter().all(|f| f.name != *n);
+        let decides = scope.opaque || !scope.unclear.is_empty() || !scope.wrapping.is_empty();
+        if !decides
+            && !exact.names().iter().any(is_data)
+            && let Some(point) = exact.sample_in_order(&BTreeMap::new(), &asked.parameters)?
+        {
+            return Ok(Some(Violation::At(point)));
+        }
         return Ok((!outside.is_empty()?).then_some(Violation::ByData));
     }
     if let Some(condition) = scope.unclear.first() {

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use loopwright_poly::{Result, System};
 
 use crate::{
-    Aff, BinaryOp, Constraint, DType, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
+    Aff, BinaryOp, Constraint, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
+    loaded::within,
     validate::scope::{Scope, data_of, integer},
 };
 
@@ -34,16 +35,8 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
             let name = Name::new(e.to_string());
             let value = Aff::var(&name);
             let own = lookup.array(&read.array).and_then(|a| a.dtype.known());
-            let (least, greatest) = match own {
-                Some(DType::U8) => (Some(0), Some(u8::MAX.into())),
-                Some(DType::U16) => (Some(0), Some(u16::MAX.into())),
-                Some(DType::I8) => (Some(i8::MIN.into()), Some(i8::MAX.into())),
-                Some(DType::I16) => (Some(i16::MIN.into()), Some(i16::MAX.into())),
-                Some(DType::U32) => (Some(0), None),
-                _ => (None, None),
-            };
-            known.extend(least.and_then(|l: i64| Constraint::le(&Aff::constant(l), &value).ok()));
-            known.extend(greatest.and_then(|g: i64| Constraint::le(&value, &Aff::constant(g)).ok()));
+            let own = own.filter(|t| t.bytes() < 4 || t.is_unsigned());
+            known.extend(own.map_or_else(Vec::new, |t| within(&value, t)));
             for fact in &lookup.kernel().facts {
                 let Fact::Range { array, lower, upper } = fact else { continue };
                 if *array != read.array {
@@ -54,6 +47,19 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
                 known.extend(lower.and_then(|l| Constraint::le(&l, &value).ok()));
                 known.extend(upper.and_then(|u| Constraint::lt(&value, &u).ok()));
             }
+            Some(value)
+        }
+        // Values of their own, of which nothing but the range is known.
+        Expr::Cast(Type::Known(to), _) if to.is_integer() => {
+            let value = Aff::var(&Name::new(e.to_string()));
+            known.extend(within(&value, *to));
+            Some(value)
+        }
+        Expr::Binary(BinaryOp::BitAnd, a, b) => {
+            let mask = constant(b).or_else(|| constant(a)).filter(|mask| *mask >= 0)?;
+            let value = Aff::var(&Name::new(e.to_string()));
+            known.push(Constraint::nonneg(value.clone()));
+            known.extend(Constraint::le(&value, &Aff::constant(mask)));
             Some(value)
         }
         Expr::Unary(UnaryOp::Neg, a) => with_data(lookup, a, known)?.neg().ok(),
@@ -85,24 +91,31 @@ pub(super) fn in_range(
     let Some(length) = length.to_aff() else { return false };
     let mut known = context.to_vec();
     known.extend(lookup.instances(&scope.inames));
-    let within = Within { lookup, known: &known, length: &length };
+    let within = Within { lookup, known, length: &length };
     within.is_natural(index) && within.is_below(index)
 }
 
 /// What a subscript is compared with.
 struct Within<'a, 'k> {
     lookup: &'a Lookup<'k>,
-    known: &'a [Constraint],
+    known: Vec<Constraint>,
     length: &'a Aff,
 }
 
 impl Within<'_, '_> {
     /// Whether a constraint on the values of affine expressions holds.
     fn holds(&self, e: &Expr, wanted: impl FnOnce(&Aff) -> Result<Constraint>) -> bool {
-        let mut known = self.known.to_vec();
+        let mut known = self.known.clone();
         let Some(value) = with_data(self.lookup, e, &mut known) else { return false };
         let asked = || System::new(&known)?.implies(&wanted(&value)?);
         asked() == Ok(true)
+    }
+
+    /// The place where a condition holds, or does not.
+    fn under(&self, condition: &Expr, holds: bool) -> Self {
+        let mut known = self.known.clone();
+        known.extend(compared(self.lookup, condition, holds));
+        Within { lookup: self.lookup, known, length: self.length }
     }
 
     fn is_natural(&self, e: &Expr) -> bool {
@@ -110,7 +123,7 @@ impl Within<'_, '_> {
             Expr::Binary(BinaryOp::Mod, _, b) if is_variable(b) => {
                 self.holds(b, |b| Ok(Constraint::nonneg(b.add_constant(-1)?)))
             }
-            Expr::If(_, a, b) => self.is_natural(a) && self.is_natural(b),
+            Expr::If(c, a, b) => self.under(c, true).is_natural(a) && self.under(c, false).is_natural(b),
             Expr::Call { function, args, .. } => match (extreme(self.lookup, function), args.as_slice()) {
                 (Some(false), [a, b]) => self.is_natural(a) && self.is_natural(b),
                 (Some(true), [a, b]) => self.is_natural(a) || self.is_natural(b),
@@ -125,7 +138,7 @@ impl Within<'_, '_> {
             Expr::Binary(BinaryOp::Mod, _, b) if is_variable(b) => {
                 self.holds(b, |b| Constraint::le(b, self.length)) && self.is_natural(e)
             }
-            Expr::If(_, a, b) => self.is_below(a) && self.is_below(b),
+            Expr::If(c, a, b) => self.under(c, true).is_below(a) && self.under(c, false).is_below(b),
             Expr::Call { function, args, .. } => match (extreme(self.lookup, function), args.as_slice()) {
                 (Some(false), [a, b]) => self.is_below(a) || self.is_below(b),
                 (Some(true), [a, b]) => self.is_below(a) && self.is_below(b),
@@ -134,6 +147,48 @@ impl Within<'_, '_> {
             _ => self.holds(e, |value| Constraint::lt(value, self.length)),
         }
     }
+}
+
+/// What a condition says of loaded elements where it holds, or does not: comparisons of an element
+/// with a constant of its type, which neither converts nor wraps.
+fn compared(lookup: &Lookup<'_>, condition: &Expr, holds: bool) -> Vec<Constraint> {
+    let Expr::Binary(op, a, b) = condition else {
+        return match condition {
+            Expr::Unary(UnaryOp::Not, a) => compared(lookup, a, !holds),
+            _ => Vec::new(),
+        };
+    };
+    let both = match op {
+        BinaryOp::And => holds,
+        BinaryOp::Or => !holds,
+        _ => false,
+    };
+    if both {
+        return [compared(lookup, a, holds), compared(lookup, b, holds)].concat();
+    }
+    let element = |e: &Expr| match e {
+        Expr::Subscript(read) => lookup.array(&read.array).and_then(|array| array.dtype.known()),
+        _ => None,
+    };
+    let ((Some(dtype), None) | (None, Some(dtype))) = (element(a), element(b)) else { return Vec::new() };
+    let side = |e: &Expr| match (element(e), e.to_aff().and_then(|aff| aff.as_constant())) {
+        (Some(_), _) => Some(Aff::var(&Name::new(e.to_string()))),
+        (None, Some(c)) => {
+            let held = dtype.range().is_some_and(|(least, greatest)| (least..=greatest).contains(&c.into()));
+            held.then(|| Aff::constant(c))
+        }
+        _ => None,
+    };
+    let (Some(x), Some(y)) = (side(a), side(b)) else { return Vec::new() };
+    let found = match (op, holds) {
+        (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => Constraint::lt(&x, &y),
+        (BinaryOp::Le, true) | (BinaryOp::Gt, false) => Constraint::le(&x, &y),
+        (BinaryOp::Gt, true) | (BinaryOp::Le, false) => Constraint::lt(&y, &x),
+        (BinaryOp::Ge, true) | (BinaryOp::Lt, false) => Constraint::le(&y, &x),
+        (BinaryOp::Eq, true) | (BinaryOp::Ne, false) => Constraint::equal(&x, &y),
+        _ => return Vec::new(),
+    };
+    found.into_iter().collect()
 }
 
 /// Whether a function is the library's `max`, rather than its `min`; `None` of others.

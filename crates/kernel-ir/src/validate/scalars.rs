@@ -3,13 +3,15 @@
 //! After `<i32> k = i + 1`, a statement of the same iteration reads `x[k]` as `x[i + 1]`: the
 //! function is what bounds are proved and refuted by. A scalar has one where a single statement
 //! before the reader assigns it, unconditionally and for each iteration of the reader's loops, and
-//! nothing in it can wrap in fewer than 32 bits. That it does not wrap in more is checked by each
-//! launch where it is a subscript or a bound; where a condition names it, it has to be shown
-//! ([`are_exact`]).
+//! nothing that it is computed from can wrap in fewer than 32 bits. That it does not wrap in more is
+//! checked by each launch where it is a subscript or a bound; where a condition names it, and where
+//! the scalar itself is narrower, it has to be shown ([`are_exact`]).
 
 use loopwright_poly::{Result, System};
 
-use crate::{Aff, Constraint, DType, Expr, Lookup, Name, Scalar, validate::scope::integer};
+use crate::{
+    Aff, Constraint, DType, Expr, Lookup, Name, Scalar, Type, loaded::within, validate::scope::integer,
+};
 
 /// A scalar that is a function.
 pub(super) struct Function {
@@ -23,7 +25,21 @@ pub(super) struct Function {
 impl Function {
     /// That it is within its type, as far as queries go.
     pub fn range(&self) -> Vec<Constraint> {
-        within(&self.name, self.dtype)
+        within(&Aff::var(&self.name), self.dtype)
+    }
+
+    /// Whether its type has fewer than 32 bits.
+    pub fn is_narrow(&self) -> bool {
+        self.dtype.bytes() < 4
+    }
+
+    /// The function as an expression, which wraps where the scalar does.
+    fn value(&self) -> Expr {
+        let value = Expr::from_aff(&self.value);
+        match self.is_narrow() {
+            true => Expr::Cast(Type::Known(self.dtype), value.into()),
+            false => value,
+        }
     }
 }
 
@@ -33,22 +49,9 @@ pub(super) fn inlined(e: &Expr, functions: &[Function]) -> Expr {
     // A function may read other scalars, which are assigned before.
     for _ in functions {
         let value = |name: &Name| functions.iter().find(|f| f.name == *name);
-        e = e.substitute(&|name| value(name).map(|f| Expr::from_aff(&f.value)));
+        e = e.substitute(&|name| value(name).map(Function::value));
     }
     e
-}
-
-/// What queries are asked about at most.
-const FAR: i128 = 1 << 61;
-
-fn within(name: &Name, dtype: DType) -> Vec<Constraint> {
-    let Some((least, greatest)) = dtype.range() else { return Vec::new() };
-    let ends = (i64::try_from(least.max(-FAR)), i64::try_from(greatest.min(FAR)));
-    let (Ok(least), Ok(greatest)) = ends else { return Vec::new() };
-    let value = Aff::var(name);
-    let rows =
-        [Constraint::le(&Aff::constant(least), &value), Constraint::le(&value, &Aff::constant(greatest))];
-    rows.into_iter().flatten().collect()
 }
 
 /// Whether no function leaves the type of its scalar, where the constraints of a system hold.
@@ -56,7 +59,10 @@ pub(super) fn are_exact(lookup: &Lookup<'_>, functions: &[Function], system: &Sy
     let mut rows: Vec<Constraint> = functions.iter().map(|f| f.row.clone()).collect();
     for name in system.names().into_iter().chain(functions.iter().flat_map(|f| f.row.names())) {
         rows.extend(
-            lookup.scalar(&name).and_then(|s| s.dtype.known()).map_or_else(Vec::new, |t| within(&name, t)),
+            lookup
+                .scalar(&name)
+                .and_then(|s| s.dtype.known())
+                .map_or_else(Vec::new, |t| within(&Aff::var(&name), t)),
         );
     }
     let system = system.with(&rows)?;
@@ -100,7 +106,7 @@ pub(super) fn functions(
 fn function(lookup: &Lookup<'_>, before: usize, inames: &[Name], name: &Name) -> Option<(usize, Aff, DType)> {
     let scalar = lookup.temporary(name).filter(|t| t.axes.is_empty())?;
     let wide = |bytes: usize| bytes >= 4;
-    let dtype = scalar.dtype.known().filter(|t| t.is_integer() && wide(t.bytes()))?;
+    let dtype = scalar.dtype.known().filter(|t| t.is_integer())?;
     let &[writer] = lookup.writers(name) else { return None };
     let i = lookup.kernel().instructions.get(writer).filter(|_| writer < before)?;
     let is_plain = i.targets.len() == 1 && i.predicate.is_none() && i.update.is_none();

@@ -12,7 +12,8 @@ impl LoopKernel {
     /// Where the declared kernel reads or writes elements that data decide on, and neither declared
     /// facts nor a condition on data keep them inside of their array: one warning
     /// (`unbounded-data`) for each access, in the order of the text, with places in the printed
-    /// form. Data that the kernel itself computes are not reported.
+    /// form. Arrays that the kernel itself computes are not reported; scalars are, that are assigned
+    /// more than once, under a condition, or in a type in which they may wrap.
     pub fn unbounded_subscripts(&self) -> Vec<Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);
@@ -24,10 +25,12 @@ impl LoopKernel {
             let text = Expr::Subscript(found.access.clone()).to_string();
             let sources = sources(&lookup, &found.access.index[found.axis]);
             let is_computed = |name: &Name| !lookup.writers(name).is_empty();
-            let Some(array) = sources.iter().find(|name| !is_computed(name)) else { continue };
-            if !told.insert(text.clone()) {
+            let array = sources.iter().find(|name| !is_computed(name));
+            if array.is_none() && !sources.is_empty() || !told.insert(text.clone()) {
                 continue;
             }
+            let map = map.get_or_insert_with(|| map_of_print(self));
+            let place = map.as_ref().and_then(|m| m.locate(&Item::Instruction(found.instruction), &text));
             let has_range = |name: &Name| {
                 declared.facts.iter().any(|fact| match fact {
                     Fact::Range { array, lower, upper } => {
@@ -38,13 +41,23 @@ impl LoopKernel {
             };
             let length = lookup.array(&found.access.array).map(|a| a.axes[found.axis].length.to_string());
             let length = length.unwrap_or_default();
+            let Some(array) = array else {
+                let index = &found.access.index[found.axis];
+                let names = index.names();
+                let scalar = names.iter().find(|n| lookup.temporary(n).is_some());
+                let scalar = scalar.map_or_else(|| index.to_string(), Name::to_string);
+                let message = format!("`{text}` may leave its array: what `{scalar}` holds is not followed");
+                notes.push(Diagnostic::new("unbounded-data", message).at(place).help(format!(
+                    "assign `{scalar}` once, unconditionally, from sums and multiples of inames and \
+                     arguments; or keep `{index}` at least 0 and below {length}, by `min` and `max`"
+                )));
+                continue;
+            };
             let why = match has_range(array) {
                 true => format!("the declared range of `{array}` does not keep it inside"),
                 false => format!("nothing bounds the elements of `{array}`"),
             };
             let message = format!("`{text}` may leave its array: {why}");
-            let map = map.get_or_insert_with(|| map_of_print(self));
-            let place = map.as_ref().and_then(|m| m.locate(&Item::Instruction(found.instruction), &text));
             let is_integer = lookup.array(array).is_some_and(|a| is_integer(&a.dtype));
             let help = match (is_integer, has_range(array)) {
                 (true, false) => {

@@ -6,12 +6,14 @@
 //! a constant is written. Numbers are those of the page on values (`kernel-ir/values.md`): inames
 //! and parameters in their types, in which they wrap, and every operation that has one result.
 //! Reductions, functions that are not exact and those of the user are hashes, whatever they are of.
+//! Hashes of integers are added, subtracted and multiplied as numbers of 64 bits are: what is equal
+//! as a polynomial of the data, `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type.
 //! A condition on a number selects its branch, and reads in the other branch do not count.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use loopwright_kernel_ir::{
-    BinaryOp, DType, Instruction, LoopKernel, Name, Number, Part, Typed, TypedKind,
+    BinaryOp, DType, Instruction, LoopKernel, Name, Number, Part, Typed, TypedKind, UnaryOp,
     arithmetic::{binary, math, unary},
 };
 
@@ -48,6 +50,14 @@ impl Value {
         match self {
             Value::Number(dtype, bits) => Some(Number::from_bits(dtype, bits)),
             Value::Hash(_) => None,
+        }
+    }
+
+    /// What stands for it in sums and products of integers, modulo 2^64.
+    fn ring(self) -> u64 {
+        match (self.number().and_then(|n| n.as_i128()), self) {
+            (Some(integer), _) => integer as u64,
+            (None, Value::Hash(hash) | Value::Number(_, hash)) => hash,
         }
     }
 
@@ -114,8 +124,11 @@ impl Evaluation<'_> {
             }
             TypedKind::Unary(op, a) => {
                 let a = self.value(a);
-                let number = a.number().and_then(|a| unary(*op, a).ok());
-                number.map_or_else(|| Value::Hash(hash_of((op, a))), Value::of)
+                match (a.number().and_then(|a| unary(*op, a).ok()), op) {
+                    (Some(number), _) => Value::of(number),
+                    (None, UnaryOp::Neg) if e.dtype.is_integer() => Value::Hash(a.ring().wrapping_neg()),
+                    (None, _) => Value::Hash(hash_of((op, a))),
+                }
             }
             TypedKind::Binary(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
@@ -206,6 +219,12 @@ fn operation(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
     }
     if let Some(value) = one_decides(op, dtype, a, b) {
         return value;
+    }
+    match op {
+        BinaryOp::Add if dtype.is_integer() => return Value::Hash(a.ring().wrapping_add(b.ring())),
+        BinaryOp::Sub if dtype.is_integer() => return Value::Hash(a.ring().wrapping_sub(b.ring())),
+        BinaryOp::Mul if dtype.is_integer() => return Value::Hash(a.ring().wrapping_mul(b.ring())),
+        _ => {}
     }
     let (first, second) = if commutes(op) && b < a { (b, a) } else { (a, b) };
     Value::Hash(hash_of((op, first, second)))
