@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds the wheel of the Python package, installs it into an empty environment, and runs the
-# package's tests there.
+# package's tests there. Before that, the tests of what draws and lists the benchmarks.
 #
 # The wheel of this script is not optimised (--profile dev), and lies in target/wheels: `make wheel`
 # makes the one to be used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+python3 -m unittest discover --start-directory benches/gpu --quiet
 scripts/wheel.sh --profile dev --out target/wheels
 environment=$(mktemp -d target/wheel-test.XXXXXX)
 trap 'rm -rf "$environment"' EXIT

@@ -20,6 +20,11 @@ type Sizes = &'static [(&'static str, i64)];
 
 /// A kernel with the sizes to count at, and those to estimate for.
 const CASES: &[(&str, Sizes, Sizes)] = &[
+    (
+        "attention",
+        &[("h", 1), ("n", 256), ("m", 256), ("d", 64)],
+        &[("h", 32), ("n", 2048), ("m", 2048), ("d", 64)],
+    ),
     ("axpy", &[("n", 1 << 18)], &[("n", 1 << 28)]),
     ("column_sum", &[("m", 2048), ("n", 512)], &[("m", 16384), ("n", 16384)]),
     ("histogram", &[("n", 1 << 18), ("bins", 4096)], &[("n", 1 << 28), ("bins", 4096)]),

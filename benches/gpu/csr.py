@@ -41,82 +41,114 @@ def product_forms(longest):
     return found
 
 
+class Problem:
+    """A square matrix and a vector, and the same entries as segments."""
+
+    def __init__(self, kind, mean, elements):
+        offsets = lengths_of(kind, mean, elements)
+        self.elements, self.rows = elements, offsets.numel() - 1
+        self.longest = (offsets[1:] - offsets[:-1]).max().item()
+        self.narrow, self.wide = offsets.to(torch.int32).cuda(), offsets.cuda()
+        self.values, self.x = torch.rand(elements, device="cuda") - 0.5, torch.rand(self.rows, device="cuda") - 0.5
+        self.y = torch.empty(self.rows, device="cuda")
+        self.bound = 1e-5 * max(self.longest**0.5, 1)
+
+    def columns(self):
+        return torch.randint(0, self.rows, (self.elements,), dtype=torch.int32, device="cuda")
+
+    def product(self, columns):
+        return sums_between(self.wide, self.values.double() * self.x.double()[columns.long()])
+
+    def sums(self):
+        return sums_between(self.wide, self.values)
+
+
+def product_peers(problem, columns, case, table):
+    """cuSPARSE's algorithms and torch.sparse."""
+    p, peers = problem, {}
+    for name, algorithm, prepared in (("cuSPARSE, 1", 2, False), ("cuSPARSE, 2", 3, False), ("cuSPARSE, 2, preprocessed", 3, True)):
+        launch = table.peer(case, name, lambda: Csr(p.narrow, columns, p.values, p.x, p.y, algorithm, prepared))
+        peers[name] = launch and Form(launch, p.y)
+
+    def by_torch():
+        matrix = torch.sparse_csr_tensor(p.narrow, columns, p.values, size=(p.rows, p.rows), check_invariants=False)
+        return Form(lambda: torch.mv(matrix, p.x))
+
+    peers["torch.sparse"] = table.peer(case, "torch.sparse", by_torch)
+    return peers
+
+
+def segment_peers(problem, expected, cubs, case, table):
+    """cuSPARSE with a vector of ones and CUB's two forms, and how results of all of these are compared."""
+    p, peers = problem, {}
+    keys = torch.repeat_interleave(torch.arange(p.rows, dtype=torch.int32, device="cuda"), p.wide[1:] - p.wide[:-1], output_size=p.elements)
+    ones = torch.ones(p.rows, device="cuda")
+    for name, algorithm, prepared in (("cuSPARSE with ones, 1", 2, False), ("cuSPARSE with ones, 2", 3, True)):
+        launch = table.peer(case, name, lambda: Csr(p.narrow, keys, p.values, ones, p.y, algorithm, prepared))
+        peers[name] = launch and Form(launch, p.y)
+    if "cub_segments" in cubs:
+        launch = table.peer(case, "CUB, segments", lambda: cubs["cub_segments"]("cub_offsets", p.values, p.y, p.rows, p.narrow))
+        peers["CUB, segments"] = launch and Form(launch, p.y)
+    if "cub_by_key" in cubs:
+        # Runs of keys: empty rows have none.
+        runs, unique = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.empty(p.rows, dtype=torch.int32, device="cuda")
+        packed, filled = torch.empty(p.rows, device="cuda"), p.wide[1:] > p.wide[:-1]
+
+        def by_key():
+            launch = cubs["cub_by_key"]("cub_by_key", keys, unique, p.values, packed, runs, p.elements)
+            launch()
+            whole = torch.zeros(p.rows, dtype=torch.float64, device="cuda")
+            whole[filled] = packed[: int(runs.item())].double()
+            check(whole, expected, p.bound, "CUB, ReduceByKey")
+            # The arrays stay as long as the launch.
+            return lambda: (launch(), keys, unique, packed, runs)
+
+        launch = table.peer(case, "CUB, ReduceByKey", by_key)
+        if launch:
+            peers["CUB, ReduceByKey"] = Form(launch)
+
+    def agrees(result, name):
+        # ReduceByKey's sums, which leave empty rows out, have been compared above.
+        if name != "CUB, ReduceByKey":
+            check(result, expected, p.bound, name)
+
+    return peers, agrees
+
+
+def product_limit(problem, table):
+    # Each element of the vector is read once at least: rows that repeat it find it in the cache.
+    return table.rates.of(8 * problem.elements + 4 * (problem.rows + 1) + 4 * problem.rows, 4 * problem.rows)
+
+
 def measure(kind, mean, elements, ours, cubs, table):
-    offsets = lengths_of(kind, mean, elements)
-    rows, longest = offsets.numel() - 1, (offsets[1:] - offsets[:-1]).max().item()
-    narrow, wide = offsets.to(torch.int32).cuda(), offsets.cuda()
-    values, x = torch.rand(elements, device="cuda") - 0.5, torch.rand(rows, device="cuda") - 0.5
-    columns = torch.randint(0, rows, (elements,), dtype=torch.int32, device="cuda")
-    y = torch.empty(rows, device="cuda")
-    bound = 1e-5 * max(longest**0.5, 1)
+    problem = Problem(kind, mean, elements)
+    columns, rows, y = problem.columns(), problem.rows, problem.y
 
     case = f"{kind} {mean}, product"
-    expected = sums_between(wide, values.double() * x.double()[columns.long()])
+    expected = problem.product(columns)
     own = {}
-    tensors = {"values": values, "columns": columns, "offsets": narrow, "x": x, "y": y}
+    tensors = {"values": problem.values, "columns": columns, "offsets": problem.narrow, "x": problem.x, "y": y}
     sizes = {"nnz": elements, "rows": rows, "n": rows}
-    for name, pipeline, parameters, auto in product_forms(longest):
+    for name, pipeline, parameters, auto in product_forms(problem.longest):
         path = pipeline and HERE / f"{pipeline}.pipe"
         launch = table.peer(case, name, lambda: ours.exported(HERE / "csr.lw", path, sizes, tensors, parameters, auto))
         table.failed += launch is None
         own[name] = launch and Form(launch, y)
-    peers = {}
-    for name, algorithm, prepared in (("cuSPARSE, 1", 2, False), ("cuSPARSE, 2", 3, False), ("cuSPARSE, 2, preprocessed", 3, True)):
-        launch = table.peer(case, name, lambda: Csr(narrow, columns, values, x, y, algorithm, prepared))
-        peers[name] = launch and Form(launch, y)
-
-    def by_torch():
-        matrix = torch.sparse_csr_tensor(narrow, columns, values, size=(rows, rows), check_invariants=False)
-        return Form(lambda: torch.mv(matrix, x))
-
-    peers["torch.sparse"] = table.peer(case, "torch.sparse", by_torch)
-    # Each element of the vector is read once at least: rows that repeat it find it in the cache.
-    limit = table.rates.of(8 * elements + 4 * (rows + 1) + 4 * rows, 4 * rows)
-    table.case(case, own, peers, lambda result, name: check(result, expected, bound, name), limit)
+    peers = product_peers(problem, columns, case, table)
+    table.case(case, own, peers, lambda result, name: check(result, expected, problem.bound, name), product_limit(problem, table))
 
     case = f"{kind} {mean}, segments"
-    expected = sums_between(wide, values)
+    expected = problem.sums()
     own = {}
-    tensors, sizes = {"x": values, "offsets": narrow, "out": y}, {"n": elements, "nseg": rows}
+    tensors, sizes = {"x": problem.values, "offsets": problem.narrow, "out": y}, {"n": elements, "nseg": rows}
     kernel = EXAMPLES / "kernels" / "ragged_sum.lw"
     for name, pipeline in (("flattened", "flattened.pipe"), ("auto", None)):
         path = pipeline and EXAMPLES / "pipelines" / "ragged_sum" / pipeline
         launch = table.peer(case, name, lambda: ours.exported(kernel, path, sizes, tensors, {}, pipeline is None))
         table.failed += launch is None
         own[name] = launch and Form(launch, y)
-    keys = torch.repeat_interleave(torch.arange(rows, dtype=torch.int32, device="cuda"), wide[1:] - wide[:-1], output_size=elements)
-    ones = torch.ones(rows, device="cuda")
-    peers = {}
-    for name, algorithm, prepared in (("cuSPARSE with ones, 1", 2, False), ("cuSPARSE with ones, 2", 3, True)):
-        launch = table.peer(case, name, lambda: Csr(narrow, keys, values, ones, y, algorithm, prepared))
-        peers[name] = launch and Form(launch, y)
-    if "cub_segments" in cubs:
-        launch = table.peer(case, "CUB, segments", lambda: cubs["cub_segments"]("cub_offsets", values, y, rows, narrow))
-        peers["CUB, segments"] = launch and Form(launch, y)
-    if "cub_by_key" in cubs:
-        # Runs of keys: empty rows have none.
-        runs, unique = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.empty(rows, dtype=torch.int32, device="cuda")
-        packed, filled = torch.empty(rows, device="cuda"), wide[1:] > wide[:-1]
-
-        def by_key():
-            launch = cubs["cub_by_key"]("cub_by_key", keys, unique, values, packed, runs, elements)
-            launch()
-            whole = torch.zeros(rows, dtype=torch.float64, device="cuda")
-            whole[filled] = packed[: int(runs.item())].double()
-            check(whole, expected, bound, "CUB, ReduceByKey")
-            return launch
-
-        launch = table.peer(case, "CUB, ReduceByKey", by_key)
-        if launch:
-            peers["CUB, ReduceByKey"] = Form(launch)
-    limit = table.rates.of(4 * elements + 4 * (rows + 1), 4 * rows)
-
-    def agrees(result, name):
-        # ReduceByKey's sums, which leave empty rows out, have been compared above.
-        if name != "CUB, ReduceByKey":
-            check(result, expected, bound, name)
-
-    table.case(case, own, peers, agrees, limit)
+    peers, agrees = segment_peers(problem, expected, cubs, case, table)
+    table.case(case, own, peers, agrees, table.rates.of(4 * elements + 4 * (rows + 1), 4 * rows))
 
 
 def main():

@@ -26,8 +26,8 @@ from table import Form, Table, check
 HERE = ROOT / "benches" / "gpu" / "scan"
 
 
-def measure(type_name, kind, elements, chunks, ours, cub, table):
-    case = f"{kind}, {type_name}"
+def problem(type_name, kind, elements):
+    """Numbers, their sums, and how far off results may be."""
     if type_name == "i32":
         x = torch.randint(-4, 5, (elements,), dtype=torch.int32, device="cuda")
         expected, bound = x.cumsum(0, dtype=torch.int64), 0
@@ -38,6 +38,19 @@ def measure(type_name, kind, elements, chunks, ours, cub, table):
         expected, bound = x.double().cumsum(0), 1e-5 * elements**0.5
     if kind == "exclusive":
         expected -= x
+    return x, expected, bound
+
+
+def peer_of(name, type_name, kind, x, out, cub):
+    """CUB's or torch's sums; none where there is no CUB, or torch has no such sums."""
+    if name == "CUB":
+        return cub and Form(cub(f"cub_{kind}_{type_name}", x, out, x.numel()), out)
+    return Form(lambda: torch.cumsum(x, 0, dtype=x.dtype, out=out), out) if kind == "inclusive" else None
+
+
+def measure(type_name, kind, elements, chunks, ours, cub, table):
+    case = f"{kind}, {type_name}"
+    x, expected, bound = problem(type_name, kind, elements)
     out = torch.empty_like(x)
     own = {}
     for length in chunks:
@@ -49,9 +62,7 @@ def measure(type_name, kind, elements, chunks, ours, cub, table):
             launch = table.peer(case, name, lambda: ours.exported(kernel, HERE / "three.pipe", sizes, {"x": x, "out": out}, parameters))
             table.failed += launch is None
             own[name] = launch and Form(launch, out)
-    peers = {"CUB": cub and Form(cub(f"cub_{kind}_{type_name}", x, out, elements), out)}
-    if kind == "inclusive":
-        peers["torch"] = Form(lambda: torch.cumsum(x, 0, dtype=x.dtype, out=out), out)
+    peers = {name: peer_of(name, type_name, kind, x, out, cub) for name in ("CUB", "torch")}
     # The limit is that of a single pass.
     table.case(case, own, peers, lambda result, name: check(result, expected, bound, name), table.rates.of(4 * elements, 4 * elements))
 

@@ -12,15 +12,16 @@ from timing import times
 
 
 class Cub:
-    """The functions of a source beside this file, compiled by nvcc."""
+    """The functions of a source beside this file, compiled by nvcc. `fixed_size` says whether CUB has the form for segments of one length."""
 
-    def __init__(self, cccl, work, source="cub_segments"):
+    def __init__(self, cccl, work, source="cub_segments", fixed_size=None):
         library = work / f"lib{source}.so"
+        self.fixed_size = bool(cccl) if fixed_size is None else fixed_size
         command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "-Xcompiler", "-fPIC", "-shared"]
-        command += [f"-I{cccl}", "-DCUB_FIXED_SIZE"] if cccl else []
+        command += [f"-I{cccl}"] if cccl else []
+        command += ["-DCUB_FIXED_SIZE"] if self.fixed_size else []
         subprocess.run([*command, str(Path(__file__).with_name(f"{source}.cu")), "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
-        self.fixed_size = bool(cccl)
 
     def __call__(self, function, *args):
         """The launch, its scratch memory allocated."""
@@ -39,6 +40,11 @@ class Cub:
 
 def triton_rows(x, out, length):
     """Row sums by Triton, the fastest of some tiles. Few rows are cut into parts, whose sums a second launch adds."""
+    return triton_row_forms(x, out, length).get("Triton")
+
+
+def triton_row_forms(x, out, length):
+    """Those, and the same tile with loads that are evicted first."""
     import triton
     import triton.language as tl
 
@@ -46,14 +52,17 @@ def triton_rows(x, out, length):
     if "row_sums" not in globals():
 
         @triton.jit
-        def row_sums(x, out, count, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr):
+        def row_sums(x, out, count, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, FIRST: tl.constexpr):
             row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
             column = tl.arange(0, STEP)
             place = row.to(tl.int64)[:, None] * LENGTH + column[None, :]
             total = tl.zeros((ROWS, STEP), tl.float32)
             for start in range(0, LENGTH, STEP):
                 if LENGTH % STEP == 0:
-                    total += tl.load(x + place + start)
+                    if FIRST:
+                        total += tl.load(x + place + start, eviction_policy="evict_first")
+                    else:
+                        total += tl.load(x + place + start)
                 else:
                     inside = (start + column[None, :] < LENGTH) & (row[:, None] < count)
                     total += tl.load(x + place + start, mask=inside, other=0.0)
@@ -66,11 +75,11 @@ def triton_rows(x, out, length):
     part = length // parts
     sums = torch.empty(segments * parts, device="cuda") if parts > 1 else out
 
-    def candidate(rows, step, warps):
+    def candidate(rows, step, warps, first=False):
         def launch():
-            row_sums[(triton.cdiv(segments * parts, rows),)](x, sums, segments * parts, part, rows, step, num_warps=warps)
+            row_sums[(triton.cdiv(segments * parts, rows),)](x, sums, segments * parts, part, rows, step, first, num_warps=warps)
             if parts > 1:
-                row_sums[(segments,)](sums, out, segments, parts, 1, triton.next_power_of_2(parts), num_warps=1)
+                row_sums[(segments,)](sums, out, segments, parts, 1, triton.next_power_of_2(parts), False, num_warps=1)
 
         return launch
 
@@ -92,5 +101,10 @@ def triton_rows(x, out, length):
                 except Exception:  # a tile that does not fit is no candidate
                     continue
                 if best is None or time < best[0]:
-                    best = (time, launch)
-    return best and best[1]
+                    best = (time, launch, (rows, step, warps))
+    if best is None:
+        return {}
+    found = {"Triton": best[1]}
+    if part % best[2][1] == 0:
+        found["Triton, evict-first"] = candidate(*best[2], first=True)
+    return found

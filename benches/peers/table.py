@@ -3,8 +3,9 @@
 Results are compared with a reference before anything is timed: a form of ours that is wrong ends its case as failed, a peer that is wrong, or
 that cannot be had here, is left out, and the end of the table says so.
 
-A time is the median over the rounds, by events, with half of the range of the middle half of the rounds in percent of it. The ratio is the best
-peer's median over this form's: above 1, the form is faster than every peer. The last column is for the clean state: the least time for the bytes
+A time is the median over the rounds, by events, with half of the range of the middle half of the rounds in percent of it. The best peer is the one
+with the least median; the ratio is its time over this form's within each round, of which the median is given, and in brackets the 10th and the 90th
+percentile: above 1, the form is faster than every peer. The last column is for the clean state: the least time for the bytes
 that have to move, at the rates measured in the same run, over the median; or operations a second.
 """
 
@@ -16,6 +17,7 @@ import traceback
 import torch
 
 from cache import STATES, Cache, samples
+from ratios import ratios
 
 
 class Wrong(RuntimeError):
@@ -71,8 +73,10 @@ class Form:
 
 
 class Table:
-    def __init__(self, rounds, rates=True):
-        self.rounds, self.cache, self.rows, self.failed = rounds, Cache(), [], 0
+    def __init__(self, rounds, rates=True, seconds=None, hide_host=False):
+        """`seconds` bounds the rounds of a state, see `samples`."""
+        self.rounds, self.cache, self.rows, self.failed = rounds, Cache(hide_host), [], 0
+        self.seconds = seconds
         self.missing, self.notes = [], []
         self.rates = Rates() if rates else None
         torch.cuda.empty_cache()
@@ -94,9 +98,9 @@ class Table:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         self.missing.append(f"{case}, {name}: {type(error).__name__}: {lines[0][:200]}")
 
-    def case(self, case, own, peers, agrees, limit=None, operations=None):
+    def case(self, case, own, peers, agrees, limit=None, operations=None, about=None):
         """Times forms by name. `own` and `peers` give none for what is not there; `agrees(result, name)` raises where a result is wrong; `limit` is
-        in milliseconds, `operations` are counted."""
+        in milliseconds, `operations` are counted, `about` is put into the rows of the result."""
         try:
             launches = {}
             for name, form in {**own, **peers}.items():
@@ -109,7 +113,7 @@ class Table:
                     self.leave_out(case, name, error)
                     if name in own:
                         self.failed += 1
-            times = {state: samples(launches, state, self.cache, self.rounds) for state in STATES}
+            times = {state: samples(launches, state, self.cache, self.rounds, self.seconds) for state in STATES}
         except Exception:
             self.failed += 1
             self.missing.append(f"{case}: failed")
@@ -118,17 +122,20 @@ class Table:
         best = {}
         for state in STATES:
             middle = {name: statistics.median(times[state][name]) for name in launches if name in peers}
-            best[state] = min(middle.values()) if middle else None
+            best[state] = min(middle, key=middle.get) if middle else None
         for name in launches:
-            columns, row = [], {"case": case, "form": name, "ours": name in own, "limit_ms": limit}
+            columns, row = [], {"case": case, "form": name, "ours": name in own, "limit_ms": limit, **(about or {})}
             for state in STATES:
                 all_times = sorted(times[state][name])
                 middle = statistics.median(all_times)
                 quarter = len(all_times) // 4
                 spread = 50 * (all_times[-1 - quarter] - all_times[quarter]) / middle
-                ratio = best[state] / middle if best[state] else None
-                row[state] = {"ms": middle, "spread_percent": spread, "ratio": ratio, "least": all_times[0], "greatest": all_times[-1]}
-                columns += [f"{middle:.4f} ±{spread:.1f} %", "–" if ratio is None else f"{ratio:.3f}"]
+                row[state] = {"ms": middle, "spread_percent": spread, "least": all_times[0], "greatest": all_times[-1], "rounds": len(all_times)}
+                shown = "–"
+                if best[state]:
+                    row[state] |= {"best_peer": best[state], **ratios(times[state][best[state]], times[state][name])}
+                    shown = "{ratio:.3f} ({ratio_10:.3f} to {ratio_90:.3f})".format(**row[state])
+                columns += [f"{middle:.4f} ±{spread:.1f} %", shown]
             last = "–" if limit is None else f"{limit / row['clean']['ms']:.3f}"
             if operations is not None:
                 row["tflops"] = 1e-9 * operations / row["clean"]["ms"]
@@ -139,7 +146,7 @@ class Table:
 
     def end(self, path=None):
         """Says what was not measured, and gives the exit status."""
-        print(f"\nMedians of {self.rounds} rounds; ours in bold.")
+        print(f"\nMedians of {self.rounds} rounds{', or of at least 5 in the time for a case' if self.seconds else ''}; ours in bold.")
         for line in self.notes:
             print(line)
         for line in self.missing:

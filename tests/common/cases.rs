@@ -40,6 +40,9 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "matmul_bf16" => [(130, 140, 72), (16, 16, 16), (1, 3, 8), (17, 20, 0)]
             .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
             .to_vec(),
+        "attention" => [(1, 130, 136, 72), (2, 1, 8, 8), (0, 3, 8, 8), (1, 3, 1032, 8), (1, 5, 8, 0)]
+            .map(|(h, n, m, d)| vec![("h", h), ("n", n), ("m", m), ("d", d)])
+            .to_vec(),
         "histogram" => [(2000, 300), (1024, 256), (0, 3), (3, 1), (4, 8)]
             .map(|(n, bins)| vec![("n", n), ("bins", bins)])
             .to_vec(),
@@ -74,6 +77,13 @@ fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
         (_, DType::I32) => Buffer::from_slice(&vec![77i32; len]),
         (_, DType::F32) => {
             let values: Vec<f32> = (0..len).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect();
+            Buffer::from_slice(&values)
+        }
+        // Of queries and keys, whose products are exponents.
+        ("q" | "k", DType::BF16) => {
+            let values: Vec<half::bf16> = (0..len)
+                .map(|k| half::bf16::from_f32((((k * 7 + k / 5) % 23) as f32 - 9.0) / 32.0))
+                .collect();
             Buffer::from_slice(&values)
         }
         // The same, which are exact in bf16.
@@ -119,12 +129,12 @@ pub fn expected(kernel: &LoopKernel, arguments: &Arguments) -> BTreeMap<Name, Bu
 
 /// Kernels with inexact functions and quotients: their expected results are computed in f64.
 fn inexact(kernel: &str) -> bool {
-    ["softmax", "layer_norm", "log_sum_exp"].contains(&kernel)
+    ["softmax", "layer_norm", "log_sum_exp", "attention"].contains(&kernel)
 }
 
 /// Whether a result is as expected: bit-identical, or, if the kernel rounds, within a tolerance
 /// relative to each element. Where terms of magnitude one cancel, as around the mean of a layer, it
-/// is relative to those.
+/// is relative to those. Weights and results of attention are rounded to bf16, of terms up to 13.
 #[allow(dead_code, reason = "not every test that shares these cases asks it")]
 pub fn agree(kernel: &str, got: &Buffer, expected: &Buffer) -> bool {
     if !inexact(kernel) {
@@ -132,7 +142,11 @@ pub fn agree(kernel: &str, got: &Buffer, expected: &Buffer) -> bool {
     }
     let values = |buffer: &Buffer| -> Vec<f64> { buffer.numbers().map(Number::as_f64).collect() };
     let (got, expected) = (values(got), values(expected));
-    let terms = if kernel == "layer_norm" { 1.0 } else { 0.0 };
-    let close = |(g, e): (&f64, &f64)| (g - e).abs() <= 1e-5 * e.abs().max(terms);
+    let (relative, terms) = match kernel {
+        "layer_norm" => (1e-5, 1.0),
+        "attention" => (1.0 / 128.0, 4.0),
+        _ => (1e-5, 0.0),
+    };
+    let close = |(g, e): (&f64, &f64)| (g - e).abs() <= relative * e.abs().max(terms);
     got.len() == expected.len() && got.iter().zip(&expected).all(close)
 }

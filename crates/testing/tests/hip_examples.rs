@@ -44,7 +44,7 @@ fn examples() -> Vec<(String, String)> {
 fn only_in_cuda(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "matmul_bf16/mma" => Some(&["no-atom"]),
-        "matmul_bf16/mma_async" | "matmul_bf16/mma_swizzled" | "matmul_bf16/mma_raster" => {
+        "attention/mma" | "matmul_bf16/mma_async" | "matmul_bf16/mma_swizzled" | "matmul_bf16/mma_raster" => {
             Some(&["no-atom", "no-async-copies"])
         }
         "matmul/register_tile_async" => Some(&["no-async-copies"]),
