@@ -303,6 +303,17 @@ fn cuda_prints_the_program_that_a_launch_takes() {
     assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices have 64 bits"));
 }
 
+/// Sizes of what is found are parameters without a pipeline, too.
+#[test]
+fn auto_takes_sizes() {
+    let axpy = "examples/kernels/axpy.lw";
+    assert!(out(&call(&["auto", axpy])).contains("\nsplit_iname(i, 512)\n"));
+    assert!(out(&call(&["auto", axpy, "-p", "i_inner=1024"])).contains("\nsplit_iname(i, 1024)\n"));
+    let refused = refusal(&call(&["auto", axpy, "-p", "j_inner=512"]));
+    assert!(refused.contains("there is no parameter `j_inner`"), "{refused}");
+    assert!(refused.contains("the sizes are `i_inner`, `i_thread`"), "{refused}");
+}
+
 #[test]
 fn steps_are_listed_and_have_pages() {
     let list = out(&call(&["steps"]));

@@ -31,12 +31,16 @@ pub struct Auto {
 impl Auto {
     /// `loopwright auto`
     pub fn auto(&self) -> Result<(), Failure> {
-        // The pipeline alone: `--auto` changes nothing here.
+        if self.search.is_none() && !self.refused {
+            let (given, found) = self.form.found()?;
+            return report::say(&format!("{given}{found}"));
+        }
+        // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the rules
+        // put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note) = match self.search {
-            None if self.refused => (auto_with_witnesses(&begun, &Target::default()), String::new()),
-            None => (auto(&begun, &Target::default()), String::new()),
+            None => (auto_with_witnesses(&begun, &Target::default()), String::new()),
             Some(most) => self.searched(&begun, most)?,
         };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };

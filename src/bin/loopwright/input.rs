@@ -141,6 +141,20 @@ impl Form {
         &self,
         find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
     ) -> Result<Pipeline, Failure> {
+        let (own, found) = self.completed(find)?;
+        crate::report::note(found.to_string().trim_end());
+        Ok(own.then(&found.pipeline))
+    }
+
+    /// The user's steps, bound, and what `auto` finds behind them, with the sizes of -p or of a record.
+    pub fn found(&self) -> Result<(Pipeline, Found), Failure> {
+        self.completed(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
+    }
+
+    fn completed(
+        &self,
+        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
+    ) -> Result<(Pipeline, Found), Failure> {
         let declared = self.declared()?;
         let given = self.values()?;
         let own = self.pipeline.as_deref().map_or_else(|| Ok(Pipeline::new()), read_pipeline)?;
@@ -186,8 +200,7 @@ impl Form {
             values.insert(Name::new(&name), value);
         }
         let found = automatic.with(&values)?;
-        crate::report::note(found.to_string().trim_end());
-        Ok(automatic.own.then(&found.pipeline))
+        Ok((automatic.own, found))
     }
 
     /// The values for open parameters.

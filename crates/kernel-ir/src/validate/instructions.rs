@@ -129,7 +129,7 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         .map(|a| a.name().as_str())
         .chain(data.temporaries.iter().map(|t| t.name.as_str()))
         .chain(data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())));
-    let help = crate::suggest::did_you_mean(name, names).unwrap_or_else(|| {
+    let help = of_cuda(name).or_else(|| crate::suggest::did_you_mean(name, names)).unwrap_or_else(|| {
         // A name with subscripts is not an iname.
         let of = |e: &Expr| e.accesses().into_iter().any(|a| a.array == *name);
         let has_subscripts = match item {
@@ -141,6 +141,9 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         };
         let elsewhere = format!("as an argument, or as a temporary: `<> {name} = ...`");
         match has_subscripts {
+            _ if name.contains('.') => {
+                "names have no dots: declare an iname, an argument or a temporary by another name".to_owned()
+            }
             true => format!("declare it {elsewhere}"),
             false => {
                 format!("declare it as an iname: `domain {{ [{name}] : 0 <= {name} < n }}`, {elsewhere}")
@@ -152,6 +155,28 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         name,
         Diagnostic::new("unknown-name", format!("`{name}` is not declared")).help(help),
     );
+}
+
+/// What stands in place of a variable of CUDA's, which numbers threads and blocks.
+fn of_cuda(name: &str) -> Option<String> {
+    let (variable, axis) = name.split_once('.')?;
+    let axis = ["x", "y", "z"].iter().position(|a| *a == axis)?;
+    let tag = match variable {
+        "threadIdx" => "l",
+        "blockIdx" => "g",
+        "blockDim" | "gridDim" => {
+            return Some(
+                "threads and blocks are as many as the inames that are tagged say: `split_iname(i, 128)`, then \
+                 `tag_inames(i_outer: g.0, i_inner: l.0)`"
+                    .to_owned(),
+            );
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "declare an iname, `domain {{ [i] : 0 <= i < n }}`, write `i` for it, and tag it in the pipeline: \
+         `tag_inames(i: {tag}.{axis})`"
+    ))
 }
 
 fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
