@@ -51,13 +51,13 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
         }
         // Values of their own, of which nothing but the range is known.
         Expr::Cast(Type::Known(to), _) if to.is_integer() => {
-            let value = Aff::var(&Name::new(e.to_string()));
+            let value = Aff::var(Name::new(e.to_string()));
             known.extend(within(&value, *to));
             Some(value)
         }
         Expr::Binary(BinaryOp::BitAnd, a, b) => {
             let mask = constant(b).or_else(|| constant(a)).filter(|mask| *mask >= 0)?;
-            let value = Aff::var(&Name::new(e.to_string()));
+            let value = Aff::var(Name::new(e.to_string()));
             known.push(Constraint::nonneg(value.clone()));
             known.extend(Constraint::le(&value, &Aff::constant(mask)));
             Some(value)
@@ -172,7 +172,7 @@ fn compared(lookup: &Lookup<'_>, condition: &Expr, holds: bool) -> Vec<Constrain
     };
     let ((Some(dtype), None) | (None, Some(dtype))) = (element(a), element(b)) else { return Vec::new() };
     let side = |e: &Expr| match (element(e), e.to_aff().and_then(|aff| aff.as_constant())) {
-        (Some(_), _) => Some(Aff::var(&Name::new(e.to_string()))),
+        (Some(_), _) => Some(Aff::var(Name::new(e.to_string()))),
         (None, Some(c)) => {
             let held = dtype.range().is_some_and(|(least, greatest)| (least..=greatest).contains(&c.into()));
             held.then(|| Aff::constant(c))

@@ -6,8 +6,9 @@
 //! a constant is written. Numbers are those of the page on values (`kernel-ir/values.md`): inames
 //! and parameters in their types, in which they wrap, and every operation that has one result.
 //! Reductions, functions that are not exact and those of the user are hashes, whatever they are of.
-//! Hashes of integers are added, subtracted and multiplied as numbers of 64 bits are: what is equal
-//! as a polynomial of the data, `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type.
+//! Hashes of integers are added, subtracted and multiplied by numbers as integers of 64 bits are: what
+//! is the same sum of multiples of data, as `x[0] + i - i` and `x[0]`, has one hash, and is equal in
+//! each type. Products of data are hashed, since even numbers have powers that are zero.
 //! A condition on a number selects its branch, and reads in the other branch do not count.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -223,7 +224,13 @@ fn operation(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
     match op {
         BinaryOp::Add if dtype.is_integer() => return Value::Hash(a.ring().wrapping_add(b.ring())),
         BinaryOp::Sub if dtype.is_integer() => return Value::Hash(a.ring().wrapping_sub(b.ring())),
-        BinaryOp::Mul if dtype.is_integer() => return Value::Hash(a.ring().wrapping_mul(b.ring())),
+        BinaryOp::Mul if dtype.is_integer() && (a.number().is_some() || b.number().is_some()) => {
+            let product = a.ring().wrapping_mul(b.ring());
+            // Too few of the bits may be left to tell values apart.
+            if product.trailing_zeros() < 24 {
+                return Value::Hash(product);
+            }
+        }
         _ => {}
     }
     let (first, second) = if commutes(op) && b < a { (b, a) } else { (a, b) };
@@ -257,5 +264,23 @@ fn one_decides(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Option<Value> 
         Mul if a.is(1) => Some(b),
         Mul | FloorDiv if b.is(1) => Some(a),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Of a thousand hashes some are multiples of 64, whose eleventh power would be zero.
+    #[test]
+    fn products_of_different_data_differ() {
+        let data = || (0..1000).map(|k| Value::Hash(hash_of(("element", k))));
+        let power = |x: Value| (0..10).fold(x, |power, _| operation(BinaryOp::Mul, DType::I64, power, x));
+        assert_eq!(data().map(power).collect::<BTreeSet<_>>().len(), 1000);
+        let factor = Value::of(Number::I64(1 << 16));
+        let shifted = |x: Value| (0..4).fold(x, |x, _| operation(BinaryOp::Mul, DType::I64, x, factor));
+        assert_eq!(data().map(shifted).collect::<BTreeSet<_>>().len(), 1000);
     }
 }
