@@ -56,6 +56,8 @@ impl Scalar {
         let mut put = |value: &[u8]| bytes[..value.len()].copy_from_slice(value);
         match dtype {
             DType::E4M3 => put(&[E4M3::from_f64(float).to_bits()]),
+            // A conversion would take it to the greatest number.
+            DType::E5M2 if float.is_infinite() => put(&[if float > 0.0 { 0x7c } else { 0xfc }]),
             DType::E5M2 => put(&[E5M2::from_f64(float).to_bits()]),
             DType::F16 => put(&half::f16::from_f64(float).to_ne_bytes()),
             DType::BF16 => put(&half::bf16::from_f64(float).to_ne_bytes()),
