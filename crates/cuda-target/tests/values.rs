@@ -254,6 +254,9 @@ fn amounts_of_shifts_are_bounded_by_what_they_are_made_of() {
         ("cast(i64, cast(i32, thread.x))", true),
         ("cast(i64, v % 64i32)", true),
         ("cast(i64, v % 65i32)", false),
+        // 127 is the greatest number that each integer type has.
+        ("cast(i64, 127 - thread.x) - 64", true),
+        ("cast(i64, 128 - thread.x) - 65", false),
         ("n", false),
     ] {
         assert_eq!(shift(by), evident, "{by}");

@@ -125,4 +125,7 @@ tree {{
     };
     assert_eq!(verdict(copied("f64")), "");
     assert_eq!(verdict(copied("f32")), "`copy` is to copy, but converts to another type");
+    // What is no copy at all is called that, whatever its type.
+    let computed = copied("f64").replace("c = t {", "c = 2.0 * t {");
+    assert_eq!(verdict(computed), "`copy` is to copy, but computes something");
 }

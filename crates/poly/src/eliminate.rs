@@ -470,3 +470,24 @@ fn fourier_motzkin(
     rows.extend(&next);
     Ok(exact)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `2a = 3b` has fewer entries, and determines neither; `c = a + b + d` determines all of its
+    /// names.
+    #[test]
+    fn an_equality_with_a_unit_is_solved_before_shorter_ones() {
+        let mut rows = Rows::new(5);
+        rows.push(true, &[0, 2, -3, 0, 0]);
+        rows.push(true, &[0, -1, -1, 1, -1]);
+        let mut solved = Vec::new();
+        assert!(substitute_units(&mut rows, &mut solved).is_ok_and(|possible| possible));
+        // In terms of `a`, `b` is not whole: one name is left with it.
+        assert_eq!(solved.len(), 1, "{solved:?}");
+        let (pivot, equality) = &solved[0];
+        assert_eq!(equality[*pivot].abs(), 1);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+    }
+}

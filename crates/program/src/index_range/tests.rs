@@ -214,6 +214,23 @@ fn outcome(head: &str, body: &str, n: i64, m: i64) -> Option<(String, (i128, i12
 
 const MOST: i64 = i32::MAX as i64;
 
+/// Elements beyond the index type cannot be named, even if the kernel names none of them.
+#[test]
+fn lengths_and_sizes_of_arrays_fit() {
+    let places = |shape: &str, n: i64| {
+        let head = format!("global far: f32[{shape}] read");
+        outcome(&head, "store x[0] = 0.0f32", n, 0)
+    };
+    assert_eq!(places("n + 5", MOST - 5), None);
+    let length = |range| Some(("the length of `far`".to_string(), range));
+    let too_long = i128::from(MOST) + 1;
+    assert_eq!(places("n + 6", MOST - 5), length((too_long, too_long)));
+    // Each length fits, and their product does not.
+    let too_many = 1i128 << 31;
+    assert_eq!(places("n, 32767", 1 << 16), None);
+    assert_eq!(places("n, 32768", 1 << 16), Some(("the size of `far`".to_string(), (too_many, too_many))));
+}
+
 #[test]
 fn a_fact_about_data_bounds_subscripts_made_of_them() {
     let fits = |last| outcome("fact 0 <= idx < n", &format!("store x[idx[0] + {last}] = 0.0f32"), 10, 0);

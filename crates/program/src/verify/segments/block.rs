@@ -493,3 +493,45 @@ fn merged(active: &Active, (some, of_some): (&Active, Vec<Num>), of_others: Vec<
     }
     values
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a program of four threads that copies vectors of four elements, from and to
+    /// these elements; nothing if it runs.
+    fn copied(from: &str, to: &str) -> Option<String> {
+        let text = format!(
+            "program k(x, y) index i32\nglobal x: f32[32] read\nglobal y: f32[32] written\nhost {{\n launch \
+             k\n}}\nkernel k(x, y written) {{\n grid(1, 1, 1)\n block(4, 1, 1)\n\n copy 4 y[{to}] = \
+             x[{from}]\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let mut machine = Machine {
+            program: &program,
+            scalars: HashMap::new(),
+            sizes: vec![32; program.globals.len()],
+            written: HashMap::new(),
+            first: &|_, offset| Num::Int(offset),
+            scalar: &|_| Num::Nothing,
+            left: 1000,
+        };
+        match machine.launch(&program.kernels[0]) {
+            Ok(()) => None,
+            Err(Stop::Wrong(why)) => Some(why),
+            Err(Stop::NotFollowed(why)) => panic!("{why}"),
+        }
+    }
+
+    #[test]
+    fn both_ends_of_a_vector_copy_are_aligned() {
+        let aligned = "4 * thread.x + 8";
+        assert_eq!(copied(aligned, aligned), None);
+        let wrong = "thread (0, 0, 0) of block (0, 0, 0) of `k` copies a vector that is not aligned";
+        for off in ["4 * thread.x + 1", "4 * thread.x + 2"] {
+            assert_eq!(copied(off, aligned).as_deref(), Some(wrong), "from {off}");
+            assert_eq!(copied(aligned, off).as_deref(), Some(wrong), "to {off}");
+            assert_eq!(copied(off, off).as_deref(), Some(wrong), "from and to {off}");
+        }
+    }
+}
