@@ -6,12 +6,11 @@ use crate::{Aff, Arg, Constraint, DType, Fact, KernelData, Name, Type};
 impl DType {
     /// Whether it is an integer type that has all values of another one.
     pub fn holds(self, other: DType) -> bool {
-        let wide = |wide: usize, narrow: usize| narrow <= wide;
         if !self.is_integer() || !other.is_integer() {
             return self == other;
         }
         match (self.is_unsigned(), other.is_unsigned()) {
-            (true, true) | (false, false) => wide(self.bytes(), other.bytes()),
+            (true, true) | (false, false) => other.bytes() <= self.bytes(),
             (false, true) => other.bytes() < self.bytes(),
             (true, false) => false,
         }

@@ -517,15 +517,19 @@ fn violation(
     let negated = Constraint::nonneg(wanted.aff.neg()?.add_constant(-1)?);
     let outside = system.with(&[negated])?;
     // A value read from data need not be one that violates the constraint.
-    let is_data = |n: &Name| lookup.temporary(n).is_some() && scalars.iter().all(|f| f.name != *n);
-    if scope.opaque || outside.names().iter().any(is_data) {
+    let reads_data = |system: &System, functions: &[scalars::Function]| {
+        let is_function = |n: &Name| functions.iter().any(|f| f.name == *n);
+        system.names().iter().any(|n| lookup.temporary(n).is_some() && !is_function(n))
+    };
+    let ranges = |functions: &[scalars::Function]| {
+        functions.iter().flat_map(scalars::Function::range).collect::<Vec<Constraint>>()
+    };
+    if scope.opaque || reads_data(&outside, scalars) {
         // Within their types the scalars are their functions, which may take the subscript outside.
-        let ranges: Vec<Constraint> = all.iter().flat_map(scalars::Function::range).collect();
-        let exact = outside.with(&functions)?.with(&ranges)?;
-        let is_data = |n: &Name| lookup.temporary(n).is_some() && all.iter().all(|f| f.name != *n);
-        let decides = scope.opaque || !scope.unclear.is_empty() || !scope.wrapping.is_empty();
-        if !decides
-            && !exact.names().iter().any(is_data)
+        let exact = outside.with(&functions)?.with(&ranges(all))?;
+        let is_known = !scope.opaque && scope.unclear.is_empty() && scope.wrapping.is_empty();
+        if is_known
+            && !reads_data(&exact, all)
             && let Some(point) = exact.sample_in_order(&BTreeMap::new(), &asked.parameters)?
         {
             return Ok(Some(Violation::At(point)));
@@ -539,8 +543,7 @@ fn violation(
         return Ok((!outside.is_empty()?).then(|| Violation::Wraps(text.clone())));
     }
     // Scalars that wrap have other values than their functions.
-    let ranges: Vec<Constraint> = scalars.iter().flat_map(scalars::Function::range).collect();
-    match outside.with(&ranges)?.sample_in_order(&BTreeMap::new(), &asked.parameters)? {
+    match outside.with(&ranges(scalars))?.sample_in_order(&BTreeMap::new(), &asked.parameters)? {
         None if !scalars.is_empty() && !outside.is_empty()? => Ok(Some(Violation::ByData)),
         point => Ok(point.map(Violation::At)),
     }

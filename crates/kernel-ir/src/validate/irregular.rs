@@ -23,6 +23,11 @@ const LEAST: [i64; 6] = [0, 1, 2, 5, 11, 40];
 /// The most iterations of all loops that are tried for one choice of parameters.
 const POINTS: usize = 600;
 
+/// The value of an expression, as a name of its own.
+fn named(e: &Expr) -> Aff {
+    Aff::var(Name::new(e.to_string()))
+}
+
 /// A function of inames, scalars and values read from arrays. What declared facts say of these is
 /// added to `known`.
 fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Option<Aff> {
@@ -32,8 +37,7 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
     let constant = |e: &Expr| e.to_aff().and_then(|a| a.as_constant());
     match e {
         Expr::Subscript(read) => {
-            let name = Name::new(e.to_string());
-            let value = Aff::var(&name);
+            let value = named(e);
             let own = lookup.array(&read.array).and_then(|a| a.dtype.known());
             let own = own.filter(|t| t.bytes() < 4 || t.is_unsigned());
             known.extend(own.map_or_else(Vec::new, |t| within(&value, t)));
@@ -51,13 +55,13 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
         }
         // Values of their own, of which nothing but the range is known.
         Expr::Cast(Type::Known(to), _) if to.is_integer() => {
-            let value = Aff::var(Name::new(e.to_string()));
+            let value = named(e);
             known.extend(within(&value, *to));
             Some(value)
         }
         Expr::Binary(BinaryOp::BitAnd, a, b) => {
             let mask = constant(b).or_else(|| constant(a)).filter(|mask| *mask >= 0)?;
-            let value = Aff::var(Name::new(e.to_string()));
+            let value = named(e);
             known.push(Constraint::nonneg(value.clone()));
             known.extend(Constraint::le(&value, &Aff::constant(mask)));
             Some(value)
@@ -172,7 +176,7 @@ fn compared(lookup: &Lookup<'_>, condition: &Expr, holds: bool) -> Vec<Constrain
     };
     let ((Some(dtype), None) | (None, Some(dtype))) = (element(a), element(b)) else { return Vec::new() };
     let side = |e: &Expr| match (element(e), e.to_aff().and_then(|aff| aff.as_constant())) {
-        (Some(_), _) => Some(Aff::var(Name::new(e.to_string()))),
+        (Some(_), _) => Some(named(e)),
         (None, Some(c)) => {
             let held = dtype.range().is_some_and(|(least, greatest)| (least..=greatest).contains(&c.into()));
             held.then(|| Aff::constant(c))
