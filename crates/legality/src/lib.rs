@@ -73,5 +73,5 @@ pub use realized::judge_realization;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
 pub use roles::PartRole;
 pub use scan::{along, carried};
-pub use search::{Search, agrees, search};
+pub use search::{Replays, Search, agrees, search};
 pub use witness::Witness;

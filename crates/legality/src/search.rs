@@ -1,6 +1,6 @@
 //! Searches for parameter values for which a transformed kernel goes wrong, smallest first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use loopwright_kernel_ir::{Constraint, LoopKernel, Name};
 
@@ -83,6 +83,11 @@ fn small(names: &[Name]) -> Vec<Parameters> {
     all.into_iter().map(|v| names.iter().cloned().zip(v).collect()).collect()
 }
 
+/// The run of a declared kernel.
+fn declared_run(declared: &Model<'_>, values: &Parameters) -> Result<Run, Stop> {
+    replay(declared, values, None)?.map_err(|_| Stop::Other("the declared kernel is not sequential".into()))
+}
+
 struct Trial<'a, 'd, 'k> {
     declared: &'a Model<'d>,
     after: &'a Model<'k>,
@@ -91,10 +96,7 @@ struct Trial<'a, 'd, 'k> {
 impl Trial<'_, '_, '_> {
     /// The failure; otherwise whether some reads saw other definitions without changing an output.
     fn run(&self, values: &Parameters) -> Result<Result<bool, Failure>, Stop> {
-        let expected: Run = match replay(self.declared, values, None)? {
-            Ok(run) => run,
-            Err(_) => return Err(Stop::Other("the declared kernel is not sequential".into())),
-        };
+        let expected = declared_run(self.declared, values)?;
         Ok(replay(self.after, values, Some(&expected))?.map(|run| run.harmless))
     }
 }
@@ -174,9 +176,28 @@ fn minimise(
 ///
 /// Errors: the run depends on data, or is too large.
 pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {
-    let declared = Model::new(kernel.declared())?;
-    let after = Model::new(kernel)?;
-    Ok(Trial { declared: &declared, after: &after }.run(values)?.err())
+    Replays::default().agrees(kernel, values)
+}
+
+/// Runs of a declared kernel, kept for the next transformed one.
+#[derive(Default)]
+pub struct Replays {
+    declared: Option<LoopKernel>,
+    runs: BTreeMap<Parameters, Run>,
+}
+
+impl Replays {
+    /// As [`agrees`]. Kernels of one declared kernel after another share its runs.
+    pub fn agrees(&mut self, kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {
+        if self.declared.as_ref() != Some(kernel.declared()) {
+            *self = Replays { declared: Some(kernel.declared().clone()), runs: BTreeMap::new() };
+        }
+        let run = match self.runs.entry(values.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(declared_run(&Model::new(kernel.declared())?, values)?),
+        };
+        Ok(replay(&Model::new(kernel)?, values, Some(run))?.err())
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each of its steps
 //! is applied unconditionally and then judged:
 //!
-//! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small
+//! - **proved**: the run in tokens ([`Replays::agrees`]) agrees with the declared kernel for all small
 //!   sizes, and so does the emulator, with every check on, with the plain interpreter of the
 //!   declared kernel, and finds no race. Lowering may still refuse the kernel for its own reasons
 //!   (lengths, memory, barriers), which is counted.
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Inst
 use loopwright_emulator::{Arguments, FaultKind, Options};
 use loopwright_kernel_ir::{Diagnostic, Instruction, Lookup, LoopKernel, Name, Tag, Tree};
 use loopwright_legality::{
-    Basis, Failure as Wrong, Judgement, Parameters, Stop, Verdict, agrees, along, judge,
+    Basis, Failure as Wrong, Judgement, Parameters, Replays, Stop, Verdict, agrees, along, judge,
 };
 use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
@@ -54,11 +54,13 @@ fn options() -> Options {
 struct Oracle {
     declared: LoopKernel,
     known: BTreeMap<(Parameters, u64), (Arguments, Arguments)>,
+    /// Its runs in tokens.
+    replays: Replays,
 }
 
 impl Oracle {
     fn new(declared: &LoopKernel) -> Oracle {
-        Oracle { declared: declared.clone(), known: BTreeMap::new() }
+        Oracle { declared: declared.clone(), known: BTreeMap::new(), replays: Replays::default() }
     }
 
     /// The arguments before and after the run.
@@ -219,7 +221,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
     let mut legal = Some(true);
     let mut first_wrong = None;
     for values in sizes().iter().filter(|v| allowed(&after, v)) {
-        match agrees(&after, values) {
+        match oracle.replays.agrees(&after, values) {
             Ok(None) => {}
             Ok(Some(failure)) => {
                 legal = Some(false);

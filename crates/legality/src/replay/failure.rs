@@ -5,17 +5,17 @@
 //! values carry the number of the first error that they depend on, and it is reported if it changes
 //! the value of an output.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use loopwright_kernel_ir::{Name, Reduce};
+use loopwright_kernel_ir::Name;
+use loopwright_poly::Table;
 
 use super::{
     CellName, Instance, Token,
-    machine::{Key, Machine, Point, Run, Seen, first},
+    machine::{Cause, Machine, Point, Run, Seen, Tok, first},
+    numbering::Who,
     schedule::{Execution, Ready, instance},
+    value::Value,
 };
 
 /// A failure of a run.
@@ -67,29 +67,64 @@ pub enum Failure {
     },
 }
 
+/// An output that holds another definition or value than the declared run leaves.
+pub(super) struct Differing {
+    cell: CellName,
+    expected: (Tok, Value),
+    found: (Tok, Value),
+    cause: Cause,
+}
+
 impl Machine<'_, '_> {
+    /// An instance by its name.
+    fn instance(&self, who: Who) -> Instance {
+        let declared = self.declared.map(|d| &d.instances);
+        self.instances.instance(self.instances.vector(who, declared))
+    }
+
+    /// A definition by names.
+    fn token(&self, token: &Tok) -> Token {
+        match token {
+            Tok::Unwritten => Token::Unwritten,
+            Tok::Initial(cell) => Token::Initial((**cell).clone()),
+            Tok::Definition(who, target) => Token::Definition(self.instance(*who), *target),
+            Tok::Updated(updates) => {
+                let (base, instances) = &**updates;
+                let mut instances: Vec<Instance> = instances.iter().map(|who| self.instance(*who)).collect();
+                instances.sort();
+                Token::Updated(Box::new(self.token(base)), instances)
+            }
+        }
+    }
+
+    /// Whether a declared instance has run.
+    fn has_run(&self, who: Who) -> bool {
+        self.ran.get(who).copied().unwrap_or(true)
+    }
+
     /// Two executions of one part at the same time, in different threads, that touch the same cell,
     /// at least one of them writing.
     pub(super) fn race(
         &self,
         group: &[Execution],
         ready: &Ready,
-        touched: &HashMap<Key, Vec<(usize, bool)>>,
-        declared: Option<&Run>,
+        touched: &Table<usize, Vec<(usize, bool)>>,
     ) -> Option<Failure> {
-        let mut found: Option<(Key, usize, usize, [bool; 2])> = None;
-        for (key, list) in touched {
+        let mut found: Option<(usize, usize, usize, [bool; 2])> = None;
+        for (cell, list) in touched {
             let Some((w, _)) = list.iter().find(|(_, write)| *write) else { continue };
             let other = list.iter().find(|(k, _)| group[*k].place != group[*w].place);
             let Some((r, writes)) = other else { continue };
             // Take the smallest one, so that the choice does not depend on the table's iteration
             // order.
-            let candidate = (key.clone(), *w, *r, [true, *writes]);
-            if found.as_ref().is_none_or(|f| (&candidate.0.2, candidate.1) < (&f.0.2, f.1)) {
-                found = Some(candidate);
+            let before = |f: &(usize, usize, usize, [bool; 2])| {
+                (self.cells.index(*cell), *w, *cell) < (self.cells.index(f.0), f.1, f.0)
+            };
+            if found.as_ref().is_none_or(before) {
+                found = Some((*cell, *w, *r, [true, *writes]));
             }
         }
-        let (key, w, r, writes) = found?;
+        let (cell, w, r, writes) = found?;
         let (a, b) = (instance(ready, &group[w]), instance(ready, &group[r]));
         let part = &self.model.parts[group[w].part];
         let differ = part
@@ -101,59 +136,58 @@ impl Machine<'_, '_> {
             })
             .cloned()
             .collect();
-        let position = |i: &Instance| declared.and_then(|d| d.order.get(i).copied());
+        let position = |i: &Instance| self.declared.and_then(|d| d.instances.find(i));
         let mut instances = [(a, writes[0]), (b, writes[1])];
         if position(&instances[1].0) < position(&instances[0].0) {
             instances.reverse();
         }
-        Some(Failure::Race { instances, cell: CellName { array: key.0, index: key.2 }, differ })
+        Some(Failure::Race { instances, cell: self.cells.name(cell), differ })
     }
 
     /// Whether an instance reads and combines what the declared one does.
     pub(super) fn check(
         &self,
         declared: &Run,
-        run: &Run,
-        who: &Instance,
+        ready: &Ready,
+        who: Who,
         reads: &[Seen],
         joined: &[Vec<Point>],
     ) -> Result<(), Failure> {
-        // An instance that is not declared may read anything.
-        let Some(expected) = declared.reads.get(who) else { return Ok(()) };
-        for (expected, found) in expected.iter().zip(reads) {
+        let Some(expected) = declared.records.get(who) else { return Ok(()) };
+        for (expected, found) in expected.reads.iter().zip(reads) {
             // If the declared kernel reads a cell without a definition, any value is allowed.
             // Another definition of the same value is harmless, and a wrong value of the right
             // definition has a different cause.
             let (was, is) = (&expected.token, &found.token);
-            if was != is && expected.value != found.value && *was != Token::Unwritten {
+            if let Some(cell) = expected.cell
+                && was != is
+                && expected.value != found.value
+                && *was != Tok::Unwritten
+            {
                 let later = match was {
-                    Token::Definition(i, _) => !run.order.contains_key(i),
+                    Tok::Definition(i, _) => !self.has_run(*i),
                     // Of updates the witness tells which one is missing or too early.
-                    Token::Updated(..) | Token::Unwritten | Token::Initial(_) => false,
+                    Tok::Updated(..) | Tok::Unwritten | Tok::Initial(_) => false,
                 };
                 return Err(Failure::Read {
-                    reader: who.clone(),
-                    cell: expected.cell.clone(),
-                    expected: was.clone(),
-                    found: is.clone(),
+                    reader: self.instance(who),
+                    cell: declared.cells.name(cell),
+                    expected: self.token(was),
+                    found: self.token(is),
                     later,
                 });
             }
         }
-        for (n, points) in joined.iter().enumerate() {
-            let Some(expected) = declared.joined.get(&(who.clone(), n)) else { continue };
-            let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
-            if self.sorts(who, n) {
+        for (n, (points, expected)) in joined.iter().zip(&expected.joined).enumerate() {
+            let mut points: Vec<Arc<[i64]>> = points.iter().map(|p| p.point.clone()).collect();
+            if ready.sorts(n) {
                 points.sort();
             }
-            let declared_operator = |r: Arc<Reduce>| self.model.kernel.declared().operator(&r.op);
-            let idempotent =
-                self.reduction(who, n).and_then(declared_operator).is_some_and(|op| op.idempotent);
-            if idempotent {
+            if ready.operator(n).is_some_and(|op| op.idempotent) {
                 points.dedup();
             }
             if points != *expected {
-                let times = |p: &[i64], list: &[Vec<i64>]| list.iter().filter(|q| **q == p).count();
+                let times = |p: &[i64], list: &[Arc<[i64]>]| list.iter().filter(|q| ***q == *p).count();
                 let wrong = points
                     .iter()
                     .chain(expected)
@@ -162,42 +196,71 @@ impl Machine<'_, '_> {
                     .or(points.first());
                 let point = wrong.cloned().unwrap_or_default();
                 return Err(Failure::Points {
-                    reader: who.clone(),
+                    reader: self.instance(who),
                     times: times(&point, &points),
                     expected: times(&point, expected),
-                    point,
+                    // Without the number of its part.
+                    point: point.iter().skip(1).copied().collect(),
                 });
             }
         }
         Ok(())
     }
 
+    /// The outputs that hold something else than those of the declared run, by their names.
+    pub(super) fn differing(&self, declared: &Run, outputs: &[Option<(Tok, Value)>]) -> Vec<Differing> {
+        let mut differing = Vec::new();
+        let initial = |cell: usize| {
+            let held = Self::initial(&self.cells, cell);
+            (held.token, held.value)
+        };
+        for (cell, found) in outputs.iter().enumerate() {
+            let there = declared.cells.same(&self.cells, cell);
+            let expected = there.and_then(|k| declared.outputs.get(k)?.as_ref());
+            if found.as_ref() == expected {
+                continue;
+            }
+            differing.push(Differing {
+                cell: self.cells.name(cell),
+                expected: expected.cloned().unwrap_or_else(|| initial(cell)),
+                found: found.clone().unwrap_or_else(|| initial(cell)),
+                cause: self.held[cell].as_ref().and_then(|(held, _)| held.cause),
+            });
+        }
+        for (cell, expected) in declared.outputs.iter().enumerate() {
+            let Some(expected) = expected else { continue };
+            if self.cells.same(&declared.cells, cell).is_none() {
+                let held = Self::initial(&declared.cells, cell);
+                differing.push(Differing {
+                    cell: declared.cells.name(cell),
+                    expected: expected.clone(),
+                    found: (held.token, held.value),
+                    cause: None,
+                });
+            }
+        }
+        differing.sort_by(|a, b| a.cell.cmp(&b.cell));
+        differing
+    }
+
     /// Why an output has a value other than the declared one: the first wrong read that some output
     /// depends on, otherwise the definition that is left at the end.
-    pub(super) fn wrong_output(&self, declared: &Run, run: &Run) -> Option<Failure> {
-        let cells: BTreeSet<&CellName> = declared.outputs.keys().chain(run.outputs.keys()).collect();
+    pub(super) fn wrong_output(&self, differing: &[Differing]) -> Option<Failure> {
         let mut cause = None;
         let mut output = None;
-        for cell in cells {
-            let of = |run: &Run| {
-                run.outputs.get(cell).cloned().unwrap_or_else(|| {
-                    let held = self.initial(cell);
-                    (held.token, held.value)
-                })
-            };
-            let ((expected, was), (found, is)) = (of(declared), of(run));
+        for Differing { cell, expected: (expected, was), found: (found, is), cause: own } in differing {
             if was == is {
                 continue;
             }
-            let key = (cell.array.clone(), Vec::new(), cell.index.clone());
-            cause = first(cause, self.cells.get(&key).and_then(|held| held.cause));
+            cause = first(cause, *own);
             if expected != found {
                 output.get_or_insert_with(|| {
-                    let ran = match &expected {
-                        Token::Definition(i, _) => run.order.contains_key(i),
-                        Token::Updated(_, instances) => instances.iter().all(|i| run.order.contains_key(i)),
-                        Token::Unwritten | Token::Initial(_) => false,
+                    let ran = match expected {
+                        Tok::Definition(i, _) => self.has_run(*i),
+                        Tok::Updated(updates) => updates.1.iter().all(|i| self.has_run(*i)),
+                        Tok::Unwritten | Tok::Initial(_) => false,
                     };
+                    let (expected, found) = (self.token(expected), self.token(found));
                     Failure::Output { cell: cell.clone(), expected, found, ran }
                 });
             }

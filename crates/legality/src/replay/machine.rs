@@ -4,39 +4,51 @@
 //! A group is the set of executions of one part at the same time. All of them read before any
 //! writes, so what they see does not depend on their order.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
-use loopwright_kernel_ir::{AddressSpace, Arg, AxisSet, Name, Part, PartRef, Reduce, UpdateOp};
+use loopwright_kernel_ir::{AddressSpace, AxisSet, Name, Part, PartRef, UpdateOp};
+use loopwright_poly::Table;
 
 use super::{
-    CellName, Failure, Instance, Parameters, Stop, Token,
+    Failure, Instance, Parameters, Stop, Token,
     expressions::{Computes, Expressions, expressions},
-    schedule::{Access, Execution, Ready, executions, instance, prepare},
-    value::{Evaluation, Value, consumed, hash_of},
+    numbering::{Cells, Instances, Who},
+    schedule::{Access, Execution, Ready, executions, number, prepare},
+    value::{Evaluation, Value, hash_of},
 };
-use crate::{Model, Touch, accumulator, owner, roles::PartRole};
-
-/// A cell: its array, its owner, and its subscripts.
-pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
+use crate::{Model, Touch, accumulator, roles::PartRole};
 
 /// The record of a run. That of the declared kernel is the reference for transformed ones.
 #[derive(Default)]
 pub struct Run {
-    /// The definitions that the reads of each instance see, with their values.
-    pub(super) reads: HashMap<Instance, Vec<Seen>>,
-    /// The value that each instance computes.
-    values: HashMap<Instance, Value>,
-    /// The points that each finished reduction has combined.
-    pub(super) joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
-    /// What the outputs hold at the end.
-    pub(super) outputs: BTreeMap<CellName, (Token, Value)>,
-    /// The order in which instances ran.
-    pub(super) order: HashMap<Instance, usize>,
+    pub(super) instances: Instances,
+    pub(super) cells: Cells,
+    /// What each instance of a declared run did, by number, which is the order in which they ran.
+    pub(super) records: Vec<Record>,
+    /// What the outputs hold at the end, by cell; `None` for what was not written.
+    pub(super) outputs: Vec<Option<(Tok, Value)>>,
     /// Whether some reads saw definitions other than the declared ones, without changing an output.
     pub(crate) harmless: bool,
+}
+
+/// What an instance of the declared run did.
+pub(super) struct Record {
+    /// The definitions that its reads saw, with their values.
+    pub reads: Vec<Seen>,
+    /// The value that it computed.
+    value: Value,
+    /// The points that each reduction combined whose result it used.
+    pub joined: Vec<Vec<Arc<[i64]>>>,
+}
+
+/// The definition that a cell holds: a [`Token`] by numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Tok {
+    Unwritten,
+    Initial(Arc<super::CellName>),
+    Definition(Who, usize),
+    /// The definition before, and the instances in the order of their numbers.
+    Updated(Arc<(Tok, Vec<Who>)>),
 }
 
 /// For each reduction, the axes that its inames are on.
@@ -67,11 +79,11 @@ pub(super) fn first(a: Cause, b: Cause) -> Cause {
 /// What a cell holds: a definition and a value.
 #[derive(Clone)]
 pub(super) struct Held {
-    pub token: Token,
+    pub token: Tok,
     pub value: Value,
     pub cause: Cause,
     /// The updates since it was written, or since those of another kind.
-    updates: Option<Updates>,
+    updates: Option<Arc<Updates>>,
 }
 
 /// Updates of one kind, which commute.
@@ -79,99 +91,122 @@ pub(super) struct Held {
 struct Updates {
     op: UpdateOp,
     /// What the cell held before, and the value of that.
-    base: (Token, Value),
+    base: (Tok, Value),
     /// The instances, each with a hash of the value by which it updates.
-    terms: Vec<(Instance, u64)>,
+    terms: Vec<(Who, u64)>,
 }
 
 impl Held {
     /// What a cell holds after an update by a value.
-    fn updated(self, op: &UpdateOp, who: &Instance, term: Value, cause: Cause) -> Held {
+    fn updated(self, op: &UpdateOp, who: Who, term: Value, cause: Cause) -> Held {
         let cause = first(self.cause, cause);
         let mut updates = match self.updates {
-            Some(same) if same.op == *op => same,
+            Some(same) if same.op == *op => Arc::unwrap_or_clone(same),
             _ => Updates { op: op.clone(), base: (self.token, self.value), terms: Vec::new() },
         };
-        updates.terms.push((who.clone(), hash_of(term)));
-        updates.terms.sort();
+        updates.terms.push((who, hash_of(term)));
+        updates.terms.sort_unstable();
         if op.is_idempotent() {
             updates.terms.dedup();
         }
         let (base, value) = &updates.base;
         let sum = updates.terms.iter().fold(0, |sum: u64, (_, term)| sum.wrapping_add(*term));
-        let instances = updates.terms.iter().map(|(who, _)| who.clone()).collect();
-        let token = Token::Updated(Box::new(base.clone()), instances);
+        let instances = updates.terms.iter().map(|(who, _)| *who).collect();
+        let token = Tok::Updated(Arc::new((base.clone(), instances)));
         let value = Value::Hash(hash_of((op.sign(), value, sum)));
-        Held { value, token, cause, updates: Some(updates) }
+        Held { value, token, cause, updates: Some(Arc::new(updates)) }
     }
 }
 
 /// What a read sees.
 pub(super) struct Seen {
-    pub cell: CellName,
-    pub token: Token,
+    /// The cell, if it is known. If not, nothing writes the array.
+    pub cell: Option<usize>,
+    pub token: Tok,
     pub value: Value,
-    /// Whether the cell is known. If not, nothing writes the array.
-    pub known: bool,
 }
 
-/// A point that an accumulator has combined, with the hash of its term.
+/// A point that an accumulator has combined, with the hash of its term. The point is the vector of an
+/// instance.
 #[derive(Clone)]
 pub(super) struct Point {
-    pub point: Vec<i64>,
+    pub point: Arc<[i64]>,
     pub hash: u64,
     pub cause: Cause,
 }
 
+/// One execution of a group, after its reads.
+struct Doing {
+    who: Who,
+    seen: Vec<Seen>,
+    /// The points of the reductions whose results it uses.
+    joined: Vec<Vec<Point>>,
+    /// The points that it adds to those of another accumulator.
+    added: Vec<Point>,
+    /// What it read last, which a copy passes on.
+    copied: Option<Held>,
+    value: Value,
+    cause: Cause,
+}
+
+/// The value of what is not known.
+const NOTHING: Value = Value::Hash(0);
+
 pub(super) struct Machine<'a, 'k> {
     pub model: &'a Model<'k>,
     parameters: &'a Parameters,
-    pub cells: HashMap<Key, Held>,
-    sums: HashMap<Key, Vec<Point>>,
+    pub declared: Option<&'a Run>,
+    pub instances: Instances,
+    pub cells: Cells,
+    /// What the cells hold that have been touched, by number, and whether they were written.
+    pub held: Vec<Option<(Held, bool)>>,
+    sums: Table<usize, Vec<Point>>,
+    records: Vec<Record>,
     /// The errors so far. One counts if it changes the value of an output.
     pub failures: Vec<Failure>,
-    lanes: HashMap<Name, Vec<Name>>,
-    /// For each accumulator, the axes that the inames of its reduction are on.
-    shared: HashMap<Name, AxisSet>,
-    arguments: Vec<Name>,
+    /// Which instances of the declared run have run.
+    pub ran: Vec<bool>,
+    /// Room for the vector of a cell or an instance.
+    vector: Vec<i64>,
 }
 
 impl Run {
     /// The value that a declared instance computes, of a run of the declared kernel. None if it does
     /// not run.
     pub fn value(&self, who: &Instance) -> Option<Value> {
-        self.values.get(who).copied()
+        Some(self.records.get(self.instances.find(who)?)?.value)
     }
 }
 
 impl Machine<'_, '_> {
-    fn key(&self, x: &Execution, a: &Access, index: Vec<i64>) -> Key {
-        let part = &self.model.parts[x.part];
-        let mut mine = Vec::new();
-        if a.accumulator {
-            // Each thread that runs the whole reduction itself has its own accumulator; threads
-            // that share the reduction combine theirs.
-            let shared = &self.shared[&a.array];
-            mine.extend(x.place.iter().filter(|(axis, _)| !shared.contains(*axis)).map(|(_, at)| *at));
-        } else {
-            mine.extend(owner(self.model.space(&a.array)).iter().map(|axis| x.place[axis]));
-            if self.model.space(&a.array) == AddressSpace::Private {
-                for l in self.lanes.get(&a.array).into_iter().flatten() {
-                    // Outside the lanes there is no copy.
-                    mine.push(part.inames.iter().position(|i| i == l).map_or(i64::MIN, |k| x.values[k]));
-                }
-            }
+    /// The cell that an execution touches.
+    fn cell(&mut self, x: &Execution, a: &Access, index: impl Iterator<Item = i64>) -> usize {
+        let cell = self.cells.touched(a.array, x, &a.lanes, index, &mut self.vector);
+        if cell >= self.held.len() {
+            self.held.resize_with(cell + 1, || None);
         }
-        (a.array.clone(), mine, index)
+        cell
     }
 
-    pub(super) fn initial(&self, cell: &CellName) -> Held {
-        let token = if self.arguments.contains(&cell.array) {
-            Token::Initial(cell.clone())
+    /// What a cell holds before it is written.
+    pub(super) fn initial(cells: &Cells, cell: usize) -> Held {
+        let (token, named) = if cells.is_argument(cell) {
+            let name = cells.name(cell);
+            (Tok::Initial(Arc::new(name.clone())), Token::Initial(name))
         } else {
-            Token::Unwritten
+            (Tok::Unwritten, Token::Unwritten)
         };
-        Held { value: Value::Hash(hash_of(&token)), token, cause: None, updates: None }
+        Held { value: Value::Hash(hash_of(named)), token, cause: None, updates: None }
+    }
+
+    /// What a cell holds.
+    fn holds(&mut self, cell: usize) -> Held {
+        let initial = || (Self::initial(&self.cells, cell), false);
+        self.held[cell].get_or_insert_with(initial).0.clone()
+    }
+
+    fn write(&mut self, cell: usize, held: Held) {
+        self.held[cell] = Some((held, true));
     }
 }
 
@@ -193,249 +228,274 @@ pub fn replay(
     fixed: &Parameters,
     declared: Option<&Run>,
 ) -> Result<Result<Run, Failure>, Stop> {
-    let ready = prepare(model, fixed)?;
+    let mut instances = declared.map(|d| Instances::beside(&d.instances)).unwrap_or_default();
+    let mut ready = prepare(model, fixed, &mut instances)?;
     let all = executions(model, fixed)?;
-    let arguments = model
-        .kernel
-        .args
-        .iter()
-        .filter(|a| matches!(a, Arg::Array(_)))
-        .map(|a| a.name().clone())
-        .collect::<Vec<_>>();
-    let mut lanes = HashMap::new();
-    for array in model.touches.keys() {
+    let cells = Cells::new(model, declared.map(|d| &d.cells), &shared_axes(model), |array| {
+        if model.space(array) != AddressSpace::Private {
+            return Vec::new();
+        }
         let mut owning = model.written_lanes(array);
         owning.retain(|l| has_several_values(model, &all, l));
-        lanes.insert(array.clone(), owning);
-    }
-    let shared = shared_axes(model);
+        owning
+    });
+    number(&mut ready, model, &cells);
     let mut machine = Machine {
         model,
         parameters: fixed,
-        cells: HashMap::new(),
-        sums: HashMap::new(),
+        declared,
+        instances,
+        cells,
+        held: Vec::new(),
+        sums: Table::default(),
+        records: Vec::new(),
         failures: Vec::new(),
-        lanes,
-        shared,
-        arguments,
+        ran: vec![false; declared.map_or(0, |d| d.records.len())],
+        vector: Vec::new(),
     };
-    let mut run = Run::default();
-    let mut start = 0;
-    while start < all.len() {
-        let mut end = start + 1;
-        while end < all.len() && all[end].part == all[start].part && all[end].time == all[start].time {
-            end += 1;
-        }
-        let group = &all[start..end];
-        if let Err(failure) = machine.group(group, &ready[all[start].part], declared, &mut run)? {
+    for group in all.chunk_by(|x, y| x.part == y.part && x.time == y.time) {
+        if let Err(failure) = machine.group(group, &ready[group[0].part])? {
             return Ok(Err(failure));
         }
-        start = end;
     }
     // Each live-out cell is read once at the end.
-    for ((array, _, index), held) in &machine.cells {
-        if machine.arguments.contains(array) {
-            let cell = CellName { array: array.clone(), index: index.clone() };
-            run.outputs.insert(cell, (held.token.clone(), held.value));
-        }
+    let mut outputs = Vec::with_capacity(machine.held.len());
+    for (cell, held) in machine.held.iter().enumerate() {
+        let written = held.as_ref().filter(|(_, written)| *written && machine.cells.is_argument(cell));
+        outputs.push(written.map(|(held, _)| (held.token.clone(), held.value)));
     }
+    let mut harmless = false;
     if let Some(declared) = declared {
-        if let Some(failure) = machine.wrong_output(declared, &run) {
+        let differ = machine.differing(declared, &outputs);
+        if let Some(failure) = machine.wrong_output(&differ) {
             return Ok(Err(failure));
         }
-        run.harmless = !machine.failures.is_empty() || declared.outputs != run.outputs;
+        harmless = !machine.failures.is_empty() || !differ.is_empty();
     }
-    Ok(Ok(run))
+    let Machine { instances, cells, records, .. } = machine;
+    Ok(Ok(Run { instances, cells, records, outputs, harmless }))
 }
 
 impl Machine<'_, '_> {
-    /// The declared reduction whose result a declared part uses at this place.
-    pub(super) fn reduction(&self, who: &Instance, place: usize) -> Option<Arc<Reduce>> {
-        let instruction = self.model.kernel.declared().instruction(&who.instruction)?;
-        let number = *consumed(instruction, who.part).get(place)?;
-        instruction.reductions().get(number).cloned()
-    }
-
-    /// The result of a reduction, from the terms of its points.
-    fn reduced(&self, who: &Instance, place: usize, points: &[Point]) -> u64 {
-        let declared = self.model.kernel.declared();
-        let operator = self.reduction(who, place).and_then(|r| declared.operator(&r.op));
+    /// The result of the reduction that a part uses at this place, from the terms of its points.
+    fn reduced(ready: &Ready, place: usize, points: &[Point]) -> u64 {
+        let operator = ready.operator(place);
         let mut terms: Vec<u64> = points.iter().map(|p| p.hash).collect();
-        if operator.as_ref().is_some_and(|op| op.idempotent) {
+        if operator.is_some_and(|op| op.idempotent) {
             terms.sort_unstable();
             terms.dedup();
         }
-        let joined = match operator.as_ref().is_none_or(|op| op.commutes) {
+        let joined = match ready.sorts(place) {
             true => terms.into_iter().fold(0, u64::wrapping_add),
             false => hash_of(terms),
         };
-        hash_of((operator.map(|op| op.name), joined))
+        hash_of((operator.map(|op| &op.name), joined))
+    }
+
+    /// What an execution reads.
+    fn reads(&mut self, x: &Execution, ready: &Ready, touched: &mut impl FnMut(usize, &Access)) -> Doing {
+        let mut doing = Doing {
+            who: 0,
+            seen: Vec::new(),
+            joined: Vec::new(),
+            added: Vec::new(),
+            copied: None,
+            value: NOTHING,
+            cause: None,
+        };
+        for a in &ready.accesses {
+            let Some(functions) = &a.cell else {
+                doing.seen.push(Seen { value: NOTHING, token: Tok::Unwritten, cell: None });
+                continue;
+            };
+            let cell = self.cell(x, a, functions.iter().map(|f| f.at(&x.values)));
+            touched(cell, a);
+            if a.touch != Touch::Read {
+                continue;
+            }
+            if a.accumulator {
+                let mut points = self.sums.get(&cell).cloned().unwrap_or_default();
+                self.seen_by_scan(x, ready, &mut points);
+                if matches!(ready.role, PartRole::Joins(..)) {
+                    doing.added.extend(points);
+                } else {
+                    doing.cause = points.iter().fold(doing.cause, |c, p| first(c, p.cause));
+                    doing.joined.push(points);
+                }
+                continue;
+            }
+            let held = self.holds(cell);
+            doing.cause = first(doing.cause, held.cause);
+            if !a.bound {
+                doing.seen.push(Seen { cell: Some(cell), token: held.token.clone(), value: held.value });
+            }
+            doing.copied = Some(held);
+        }
+        doing
     }
 
     /// Runs the executions of one part at the same time.
-    fn group(
-        &mut self,
-        group: &[Execution],
-        ready: &Ready,
-        declared: Option<&Run>,
-        run: &mut Run,
-    ) -> Result<Result<(), Failure>, Stop> {
-        let mut touched: HashMap<Key, Vec<(usize, bool)>> = HashMap::new();
-        let nothing = Value::Hash(0);
-        let unknown = Held { token: Token::Unwritten, value: nothing, cause: None, updates: None };
-        let mut copied: Vec<Held> = vec![unknown; group.len()];
-        let mut added: Vec<Vec<Point>> = vec![Vec::new(); group.len()];
-        let mut causes: Vec<Cause> = vec![None; group.len()];
-        let mut reads: Vec<Vec<Seen>> = Vec::with_capacity(group.len());
-        let mut joined: Vec<Vec<Vec<Point>>> = vec![Vec::new(); group.len()];
+    fn group(&mut self, group: &[Execution], ready: &Ready) -> Result<Result<(), Failure>, Stop> {
+        let mut touched: Table<usize, Vec<(usize, bool)>> = Table::default();
         let several = group.iter().any(|x| x.place != group[0].place);
+        let mut doing = Vec::with_capacity(group.len());
         for (k, x) in group.iter().enumerate() {
-            let mut seen = Vec::new();
-            for a in &ready.accesses {
-                let Some(functions) = &a.cell else {
-                    let cell = CellName { array: a.array.clone(), index: Vec::new() };
-                    seen.push(Seen { value: nothing, token: Token::Unwritten, cell, known: false });
-                    continue;
-                };
-                let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
-                let key = self.key(x, a, index);
+            doing.push(self.reads(x, ready, &mut |cell, a| {
                 // Updates of a part are of one kind, and nothing else of it touches their array.
                 let updates = matches!(a.touch, Touch::Combine(_));
                 if several && a.seen && !updates && a.happens(&x.values) {
-                    touched.entry(key.clone()).or_default().push((k, a.touch != Touch::Read));
+                    touched.entry(cell).or_default().push((k, a.touch != Touch::Read));
                 }
-                if a.touch != Touch::Read {
-                    continue;
-                }
-                if a.accumulator {
-                    let mut points = self.sums.get(&key).cloned().unwrap_or_default();
-                    self.seen_by_scan(x, ready, &mut points);
-                    if matches!(ready.role, PartRole::Joins(..)) {
-                        added[k].extend(points);
-                    } else {
-                        causes[k] = points.iter().fold(causes[k], |c, p| first(c, p.cause));
-                        joined[k].push(points);
-                    }
-                    continue;
-                }
-                let cell = CellName { array: key.0.clone(), index: key.2.clone() };
-                let held = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
-                causes[k] = first(causes[k], held.cause);
-                if !a.bound {
-                    seen.push(Seen { cell, token: held.token.clone(), value: held.value, known: true });
-                }
-                copied[k] = held;
-            }
-            reads.push(seen);
+            }));
         }
-        if let Some(failure) = self.race(group, ready, &touched, declared) {
+        if let Some(failure) = self.race(group, ready, &touched) {
             return Ok(Err(failure));
         }
-        let who: Vec<Instance> = group.iter().map(|x| instance(ready, x)).collect();
-        let values: Vec<Value> = match &ready.role {
+        let declared = self.declared;
+        for (x, doing) in group.iter().zip(&mut doing) {
+            self.vector.clear();
+            self.vector.push(ready.head);
+            self.vector.extend(ready.point.iter().map(|(_, f)| f.at(&x.values)));
+            doing.who = self.instances.number(&self.vector, declared.map(|d| &d.instances));
+        }
+        match &ready.role {
             PartRole::Does(id, part) => {
                 let computes = self.expressions()?.of(id, *part);
-                (0..group.len()).map(|k| self.value(computes, &who[k], &reads[k], &joined[k])).collect()
-            }
-            _ => copied.iter().map(|held| held.value).collect(),
-        };
-        if let PartRole::Does(id, _) = &ready.role {
-            for (k, who) in who.iter().enumerate() {
-                if let Some(declared) = declared {
-                    if declared.reads.get(who).is_some_and(|r| r.len() != reads[k].len()) {
-                        return Err(Stop::Other(format!("`{id}` is written in another way")));
-                    }
-                    if let Err(failure) = self.check(declared, run, who, &reads[k], &joined[k]) {
-                        causes[k] = first(causes[k], Some(self.failures.len()));
-                        self.failures.push(failure);
-                    }
-                    // The value is right, whatever its operands.
-                    if declared.values.get(who) == Some(&values[k]) {
-                        causes[k] = None;
-                    }
-                } else {
-                    run.values.insert(who.clone(), values[k]);
-                    run.reads.insert(who.clone(), std::mem::take(&mut reads[k]));
-                    for (n, points) in joined[k].iter().enumerate() {
-                        let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
-                        if self.sorts(who, n) {
-                            points.sort();
-                        }
-                        run.joined.insert((who.clone(), n), points);
-                    }
+                for doing in &mut doing {
+                    doing.value = self.value(computes, ready, doing);
                 }
             }
-            for who in &who {
-                let number = run.order.len();
-                run.order.entry(who.clone()).or_insert(number);
+            _ => {
+                for doing in &mut doing {
+                    doing.value = doing.copied.as_ref().map_or(NOTHING, |held| held.value);
+                }
             }
         }
-        let several_targets = ready.accesses.iter().any(|a| a.touch == Touch::Write && a.target > 0);
-        for (k, x) in group.iter().enumerate() {
-            let who = &who[k];
-            for a in &ready.accesses {
-                let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
-                let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
-                let key = self.key(x, a, index);
-                if let Touch::Combine(op) = &a.touch {
-                    let cell = CellName { array: key.0.clone(), index: key.2.clone() };
-                    let held = self.cells.remove(&key).unwrap_or_else(|| self.initial(&cell));
-                    self.cells.insert(key, held.updated(op, who, values[k], causes[k]));
-                    continue;
+        let Some(declared) = declared else {
+            for (x, mut doing) in group.iter().zip(doing) {
+                self.record(ready, &mut doing);
+                self.writes(x, ready, doing);
+            }
+            return Ok(Ok(()));
+        };
+        if let PartRole::Does(id, _) = &ready.role {
+            for doing in &mut doing {
+                // An instance that is not declared may read anything.
+                let Some(expected) = declared.records.get(doing.who) else { continue };
+                if expected.reads.len() != doing.seen.len() {
+                    return Err(Stop::Other(format!("`{id}` is written in another way")));
                 }
-                if !a.accumulator {
-                    let token = match ready.role {
-                        PartRole::Copies => copied[k].token.clone(),
-                        _ => Token::Definition(who.clone(), a.target),
-                    };
-                    let value = match ready.role {
-                        // One of several results.
-                        PartRole::Does(..) if several_targets => Value::Hash(hash_of((values[k], a.target))),
-                        _ => values[k],
-                    };
-                    // Updates of a copy go on from those of its source: that several are in two cells
-                    // one after the other makes no difference to what they come to.
-                    let updates = match ready.role {
-                        PartRole::Copies => copied[k].updates.clone(),
-                        _ => None,
-                    };
-                    self.cells.insert(key, Held { token, value, cause: causes[k], updates });
-                    continue;
+                if let Err(failure) = self.check(declared, ready, doing.who, &doing.seen, &doing.joined) {
+                    doing.cause = first(doing.cause, Some(self.failures.len()));
+                    self.failures.push(failure);
                 }
-                let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
-                let sum = self.sums.entry(key).or_default();
-                match &ready.role {
-                    _ if is_init => sum.clear(),
-                    PartRole::Joins(..) => sum.append(&mut added[k]),
-                    _ => sum.push(Point {
-                        point: who.point.iter().map(|(_, v)| *v).collect(),
-                        hash: hash_of(values[k]),
-                        cause: causes[k],
-                    }),
+                // The value is right, whatever its operands.
+                if expected.value == doing.value {
+                    doing.cause = None;
                 }
             }
+        }
+        for doing in &doing {
+            if let Some(ran) = self.ran.get_mut(doing.who) {
+                *ran = true;
+            }
+        }
+        for (x, doing) in group.iter().zip(doing) {
+            self.writes(x, ready, doing);
         }
         Ok(Ok(()))
     }
 
+    /// Records what an instance of the declared run did.
+    fn record(&mut self, ready: &Ready, doing: &mut Doing) {
+        let points = |(n, points): (usize, &Vec<Point>)| {
+            let mut points: Vec<Arc<[i64]>> = points.iter().map(|p| p.point.clone()).collect();
+            if ready.sorts(n) {
+                points.sort();
+            }
+            points
+        };
+        let joined = doing.joined.iter().enumerate().map(points).collect();
+        let record = Record { reads: std::mem::take(&mut doing.seen), value: doing.value, joined };
+        match self.records.get_mut(doing.who) {
+            Some(again) => *again = record,
+            None => self.records.push(record),
+        }
+    }
+
+    /// Writes what an execution leaves.
+    fn writes(&mut self, x: &Execution, ready: &Ready, mut doing: Doing) {
+        let several_targets = ready.accesses.iter().any(|a| a.touch == Touch::Write && a.target > 0);
+        for a in &ready.accesses {
+            let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
+            let cell = self.cell(x, a, functions.iter().map(|f| f.at(&x.values)));
+            if let Touch::Combine(op) = &a.touch {
+                let held = self.holds(cell).updated(op, doing.who, doing.value, doing.cause);
+                self.write(cell, held);
+                continue;
+            }
+            if !a.accumulator {
+                let held = match &ready.role {
+                    // Updates of a copy go on from those of its source: that several are in two cells
+                    // one after the other makes no difference to what they come to.
+                    PartRole::Copies => {
+                        let (token, updates) = match &doing.copied {
+                            Some(held) => (held.token.clone(), held.updates.clone()),
+                            None => (Tok::Unwritten, None),
+                        };
+                        Held { token, value: doing.value, cause: doing.cause, updates }
+                    }
+                    role => {
+                        // One of several results.
+                        let value = match role {
+                            PartRole::Does(..) if several_targets => {
+                                Value::Hash(hash_of((doing.value, a.target)))
+                            }
+                            _ => doing.value,
+                        };
+                        let token = Tok::Definition(doing.who, a.target);
+                        Held { token, value, cause: doing.cause, updates: None }
+                    }
+                };
+                self.write(cell, held);
+                continue;
+            }
+            let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
+            let sum = self.sums.entry(cell).or_default();
+            match &ready.role {
+                _ if is_init => sum.clear(),
+                PartRole::Joins(..) => sum.append(&mut doing.added),
+                _ => {
+                    let declared = self.declared.map(|d| &d.instances);
+                    let point = self.instances.vector(doing.who, declared).clone();
+                    sum.push(Point { point, hash: hash_of(doing.value), cause: doing.cause });
+                }
+            }
+        }
+    }
+
     /// The expressions of the declared kernel.
-    fn expressions(&self) -> Result<&Expressions, Stop> {
+    fn expressions<'m>(&self) -> Result<&'m Expressions, Stop>
+    where
+        Self: 'm,
+    {
         let found = self.model.expressions.get_or_init(|| expressions(self.model.kernel.declared()));
         found.as_ref().map_err(Clone::clone)
     }
 
     /// The value that an execution computes.
-    fn value(
-        &self,
-        computes: Option<&Computes>,
-        who: &Instance,
-        reads: &[Seen],
-        joined: &[Vec<Point>],
-    ) -> Value {
-        let reduced: Vec<u64> =
-            joined.iter().enumerate().map(|(n, points)| self.reduced(who, n, points)).collect();
-        let (declared, parameters) = (self.model.kernel.declared(), self.parameters);
-        Evaluation { declared, parameters, who, reads, reduced: &reduced }.of(computes)
+    fn value(&self, computes: Option<&Computes>, ready: &Ready, doing: &Doing) -> Value {
+        let reduced = doing.joined.iter().enumerate().map(|(n, points)| Self::reduced(ready, n, points));
+        let reduced: Vec<u64> = reduced.collect();
+        let declared = self.declared.map(|d| &d.instances);
+        Evaluation {
+            declared: self.model.kernel.declared(),
+            parameters: self.parameters,
+            point: &self.instances.point(self.instances.vector(doing.who, declared)).collect::<Vec<_>>(),
+            reads: &doing.seen,
+            reduced: &reduced,
+        }
+        .of(computes)
     }
 
     /// The points of a scan whose iname value is at most the reader's own, ordered by the iname, as
@@ -444,16 +504,12 @@ impl Machine<'_, '_> {
         let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
         let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };
         let own = ready.point[k].1.at(&x.values);
+        // The first entry of a vector is that of its part.
+        let k = k + 1;
         points.retain(|p| p.point.get(k).is_some_and(|v| *v <= own));
         points.sort_by_key(|p| p.point.get(k).copied());
         for p in points {
-            p.point[k] = own;
+            p.point = p.point.iter().enumerate().map(|(at, v)| if at == k { own } else { *v }).collect();
         }
-    }
-
-    /// Whether the order of the points of a reduction is irrelevant.
-    pub(super) fn sorts(&self, who: &Instance, place: usize) -> bool {
-        let declared = self.model.kernel.declared();
-        self.reduction(who, place).and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)
     }
 }

@@ -21,6 +21,7 @@
 pub(crate) mod expressions;
 mod failure;
 mod machine;
+mod numbering;
 pub(crate) mod points;
 mod schedule;
 mod value;

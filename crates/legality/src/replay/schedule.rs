@@ -8,17 +8,22 @@
 
 use std::collections::HashMap;
 
-use loopwright_kernel_ir::{Aff, Name, Part, PartRef, PerAxis};
+use loopwright_kernel_ir::{Aff, Name, Part, PartRef, PerAxis, ReductionOp};
 
 use super::{
     Instance, Parameters, Stop,
+    numbering::{Cells, Instances},
     points::{Function, Row, points, rows},
+    value::consumed,
 };
 use crate::{Model, Touch, roles::PartRole};
 
 /// One access of a part, ready to run.
 pub(super) struct Access {
-    pub array: Name,
+    /// The array's number in the run.
+    pub array: usize,
+    /// The positions of the array's own lanes among the part's inames.
+    pub lanes: Vec<Option<usize>>,
     pub touch: Touch,
     /// `None` if nothing writes the array; then its values do not matter.
     pub cell: Option<Vec<Function>>,
@@ -41,9 +46,44 @@ impl Access {
 
 pub(super) struct Ready {
     pub role: PartRole,
+    /// The number of the declared part of its instances.
+    pub head: i64,
     /// Declared inames with their values.
     pub point: Vec<(Name, Function)>,
     pub accesses: Vec<Access>,
+    /// The operators of the declared reductions whose results it uses, in the order of use.
+    pub operators: Vec<Option<ReductionOp>>,
+}
+
+impl Ready {
+    /// The operator of the reduction whose result is used at this place.
+    pub fn operator(&self, place: usize) -> Option<&ReductionOp> {
+        self.operators.get(place)?.as_ref()
+    }
+
+    /// Whether the order of the points of that reduction is irrelevant.
+    pub fn sorts(&self, place: usize) -> bool {
+        self.operator(place).is_none_or(|op| op.commutes)
+    }
+}
+
+/// The operators of the declared reductions whose results a declared part uses.
+fn operators(model: &Model<'_>, role: &PartRole) -> Vec<Option<ReductionOp>> {
+    let declared = model.kernel.declared();
+    let PartRole::Does(id, part) = role else { return Vec::new() };
+    let Some(instruction) = declared.instruction(id) else { return Vec::new() };
+    let reductions = instruction.reductions();
+    let consumed = consumed(instruction, *part).into_iter();
+    consumed.map(|n| reductions.get(n).and_then(|r| declared.operator(&r.op))).collect()
+}
+
+/// The declared instruction and part whose instances are executed.
+fn executed(role: &PartRole) -> (Name, Part) {
+    match role {
+        PartRole::Does(id, part) => (id.clone(), *part),
+        PartRole::Joins(id, _) | PartRole::Realizes(id) => (id.clone(), Part::Whole),
+        PartRole::Copies => (Name::new("copy"), Part::Whole),
+    }
 }
 
 /// One execution.
@@ -57,8 +97,12 @@ pub(super) struct Execution {
 /// Maximum number of executions of a run.
 const LIMIT: usize = 60_000;
 
-/// The parts of a kernel, by number.
-pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
+/// The parts of a kernel, by number. Their arrays have no numbers yet.
+pub(super) fn prepare(
+    model: &Model<'_>,
+    fixed: &Parameters,
+    instances: &mut Instances,
+) -> Result<Vec<Ready>, Stop> {
     let declared = model.kernel.declared();
     let mut ready = Vec::new();
     for part in &model.parts {
@@ -113,7 +157,8 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
             };
             let cell = if matters { Some(functions()?) } else { functions().ok() };
             accesses.push(Access {
-                array: e.array.clone(),
+                array: 0,
+                lanes: Vec::new(),
                 touch: e.touch.clone(),
                 cell,
                 accumulator,
@@ -126,9 +171,23 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
                 target += 1;
             }
         }
-        ready.push(Ready { role, point, accesses });
+        let (instruction, executes) = executed(&role);
+        let names: Vec<Name> = point.iter().map(|(n, _)| n.clone()).collect();
+        let head = instances.head(&instruction, executes, &names);
+        let operators = operators(model, &role);
+        ready.push(Ready { role, head, point, accesses, operators });
     }
     Ok(ready)
+}
+
+/// Gives the arrays that the parts touch their numbers.
+pub(super) fn number(ready: &mut [Ready], model: &Model<'_>, cells: &Cells) {
+    for (ready, part) in ready.iter_mut().zip(&model.parts) {
+        for (access, event) in ready.accesses.iter_mut().zip(&part.events) {
+            access.array = cells.array(&event.array);
+            access.lanes = cells.lanes(access.array, &part.inames);
+        }
+    }
 }
 
 fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
@@ -213,11 +272,6 @@ pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ex
 /// The declared instance that an execution does.
 pub(super) fn instance(ready: &Ready, x: &Execution) -> Instance {
     let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
-    match &ready.role {
-        PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
-        PartRole::Joins(id, _) | PartRole::Realizes(id) => {
-            Instance { instruction: id.clone(), part: Part::Whole, point }
-        }
-        PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
-    }
+    let (instruction, part) = executed(&ready.role);
+    Instance { instruction, part, point }
 }

@@ -18,7 +18,7 @@ use loopwright_kernel_ir::{
     arithmetic::{binary, math, unary},
 };
 
-use super::{Instance, Parameters, expressions::Computes, machine::Seen};
+use super::{Parameters, expressions::Computes, machine::Seen};
 use crate::event::consumer;
 
 pub(super) fn hash_of(what: impl Hash) -> u64 {
@@ -78,7 +78,8 @@ pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
 pub(super) struct Evaluation<'a> {
     pub declared: &'a LoopKernel,
     pub parameters: &'a Parameters,
-    pub who: &'a Instance,
+    /// The inames of the instance with their values.
+    pub point: &'a [(&'a Name, i64)],
     /// What the reads of the part see, in text order.
     pub reads: &'a [Seen],
     /// The results of the reductions that it uses, with their operators.
@@ -113,7 +114,7 @@ impl Evaluation<'_> {
             TypedKind::Name(n) => self.name(n, e.dtype),
             TypedKind::Element { access, index } => {
                 // The read itself comes before those in its subscripts.
-                let seen = self.read().filter(|seen| seen.known).map(|seen| seen.value);
+                let seen = self.read().filter(|seen| seen.cell.is_some()).map(|seen| seen.value);
                 let index: Vec<Value> = index.iter().map(|e| self.value(e)).collect();
                 // Nothing writes it, so the subscripts identify the element.
                 seen.unwrap_or_else(|| Value::Hash(hash_of((&access.array, index))))
@@ -174,7 +175,7 @@ impl Evaluation<'_> {
     /// An iname or a scalar argument.
     fn name(&self, n: &Name, dtype: DType) -> Value {
         let of = |n: &Name| {
-            let own = self.who.point.iter().find(|(m, _)| m == n).map(|(_, v)| *v);
+            let own = self.point.iter().find(|(m, _)| *m == n).map(|(_, v)| *v);
             own.or_else(|| self.parameters.get(n).copied())
         };
         let defined = || self.declared.expand(self.declared.definition(n)?).ok()?.eval(&of);
