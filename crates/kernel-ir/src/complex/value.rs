@@ -16,16 +16,17 @@ pub(crate) struct Value {
 
 /// `-e`. Signs are moved and cancelled, which changes no value: rounding is the same for both.
 pub(crate) fn neg(e: Expr) -> Expr {
-    match e {
-        Expr::Float(Float(v)) => Expr::Float(Float(-v)),
-        Expr::Unary(UnaryOp::Neg, e) => (*e).clone(),
-        e => Expr::Unary(UnaryOp::Neg, Arc::new(e)),
+    match (&e, negated(&e)) {
+        (Expr::Float(Float(v)), _) => Expr::Float(Float(-v)),
+        (_, Some(e)) => e.clone(),
+        (_, None) => Expr::Unary(UnaryOp::Neg, Arc::new(e)),
     }
 }
 
+/// The operand of a sign. The literal `-0` has none: it is a zero without a sign.
 fn negated(e: &Expr) -> Option<&Expr> {
     match e {
-        Expr::Unary(UnaryOp::Neg, e) => Some(e),
+        Expr::Unary(UnaryOp::Neg, e) if **e != Expr::Int(0) => Some(e),
         _ => None,
     }
 }
