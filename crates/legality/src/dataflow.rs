@@ -25,6 +25,7 @@
 //! and kernel boundaries, or refuses.
 
 mod conditions;
+mod copies;
 mod flows;
 mod recomputed;
 mod sees;
@@ -444,7 +445,8 @@ fn check_reads(
                 let cell: Option<Vec<Aff>> =
                     f.cell.iter().flatten().map(|t| t.substitute(&value).ok()).collect();
                 if let Some(cell) = cell
-                    && copies.see_initial((p, k), &f.array, &cell, &mut is.queries)?
+                    && (copies.see_initial((p, k), &f.array, &cell, &mut is.queries)?
+                        || is.sees_initial((p, k), &f.array, &cell)?)
                 {
                     continue;
                 }

@@ -135,14 +135,14 @@ fn analysed(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
 }
 
 /// An access under names of its own.
-struct Renamed {
+pub(crate) struct Renamed {
     constraints: Vec<Constraint>,
     cell: Vec<Aff>,
-    time: Vec<Aff>,
+    pub time: Vec<Aff>,
 }
 
 impl Renamed {
-    fn new(access: &Access, names: &[Name]) -> Result<Self> {
+    pub fn new(access: &Access, names: &[Name]) -> Result<Self> {
         let own = |n: &Name| access.dims.iter().position(|d| d == n).map(|k| names[k].clone());
         let functions = |list: &[Aff]| list.iter().map(|f| f.rename(&own)).collect::<Result<Vec<Aff>>>();
         Ok(Renamed {
@@ -153,7 +153,7 @@ impl Renamed {
     }
 
     /// The executions that access this cell.
-    fn at(&self, cell: &[Aff]) -> Result<Vec<Constraint>> {
+    pub fn at(&self, cell: &[Aff]) -> Result<Vec<Constraint>> {
         let mut rows = self.constraints.clone();
         for (own, other) in self.cell.iter().zip(cell) {
             rows.push(Constraint::equal(other, own)?);
@@ -163,7 +163,7 @@ impl Renamed {
 }
 
 /// The cases in which one time is before another, each with what holds there.
-fn earlier(mut alike: System, first: &[Aff], second: &[Aff]) -> Result<Vec<System>> {
+pub(crate) fn earlier(mut alike: System, first: &[Aff], second: &[Aff]) -> Result<Vec<System>> {
     let mut cases = Vec::new();
     for (a, b) in first.iter().zip(second) {
         // Most times begin with constants.

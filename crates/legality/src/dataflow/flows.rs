@@ -145,7 +145,7 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(lower)
     }
 
-    fn access(&mut self, p: usize, k: usize) -> Checked<Access> {
+    pub(super) fn access(&mut self, p: usize, k: usize) -> Checked<Access> {
         let model = self.model;
         let part = &model.parts[p];
         let event = &part.events[k];
@@ -185,7 +185,7 @@ impl<'a, 'k> Flows<'a, 'k> {
     }
 
     /// The parts and events that write an array, or may write it.
-    fn writes(&self, array: &Name) -> Vec<(usize, usize)> {
+    pub(super) fn writes(&self, array: &Name) -> Vec<(usize, usize)> {
         let touches = self.model.touches.get(array).map_or(&[][..], Vec::as_slice);
         let writes = |(p, k): &(usize, usize)| self.model.parts[*p].events[*k].touch != Touch::Read;
         touches.iter().copied().filter(writes).collect()
