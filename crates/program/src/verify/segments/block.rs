@@ -236,10 +236,11 @@ impl<'m, 'p> Block<'m, 'p> {
     /// The threads in which a condition holds, and the others.
     fn divided(&mut self, cond: &Value, active: &Active) -> Result<(Active, Active)> {
         let holds = self.integers(cond, active, "decides by")?;
-        let of = |wanted: bool| {
-            active.iter().zip(&holds).filter(|(_, h)| (**h != 0) == wanted).map(|(t, _)| *t).collect()
-        };
-        Ok((of(true), of(false)))
+        let (mut yes, mut no) = (Vec::with_capacity(active.len()), Vec::new());
+        for (thread, holds) in active.iter().zip(holds) {
+            if holds == 0 { &mut no } else { &mut yes }.push(*thread);
+        }
+        Ok((yes, no))
     }
 
     fn assign(&mut self, var: VarId, active: &Active, values: &[Num]) -> Result<()> {
@@ -281,17 +282,21 @@ impl<'m, 'p> Block<'m, 'p> {
         }
     }
 
-    fn is_inside(&self, memory: Memory, thread: usize, offset: i64) -> Result<()> {
+    /// Whether all threads access elements that the array has.
+    fn are_inside(&self, memory: Memory, active: &Active, offsets: &[i64]) -> Result<()> {
         let (size, name) = self.array(memory);
-        if (0..size).contains(&offset) {
-            return Ok(());
+        for (thread, offset) in active.iter().zip(offsets) {
+            if !(0..size).contains(offset) {
+                let what = format!("accesses element {offset} of `{name}`, which has {size}");
+                return self.wrong(*thread, &what);
+            }
         }
-        self.wrong(thread, &format!("accesses element {offset} of `{name}`, which has {size}"))
+        Ok(())
     }
 
     fn store(&mut self, memory: Memory, active: &Active, offsets: &[i64], values: &[Num]) -> Result<()> {
+        self.are_inside(memory, active, offsets)?;
         for ((thread, offset), value) in active.iter().zip(offsets).zip(values) {
-            self.is_inside(memory, *thread, *offset)?;
             let at = *offset as usize;
             match memory {
                 Memory::Global(k) => {
@@ -319,9 +324,9 @@ impl<'m, 'p> Block<'m, 'p> {
     }
 
     fn load(&self, memory: Memory, active: &Active, offsets: &[i64]) -> Result<Vec<Num>> {
+        self.are_inside(memory, active, offsets)?;
         let mut values = Vec::with_capacity(active.len());
         for (thread, offset) in active.iter().zip(offsets) {
-            self.is_inside(memory, *thread, *offset)?;
             let at = *offset as usize;
             let value = match memory {
                 Memory::Global(k) => self.machine.load(k, *offset),
@@ -340,19 +345,30 @@ impl<'m, 'p> Block<'m, 'p> {
         Ok(values)
     }
 
-    /// The values of an expression in the threads, in their order.
-    fn values(&mut self, value: &Value, active: &Active) -> Result<Vec<Num>> {
-        let all = |v: Num| vec![v; active.len()];
-        Ok(match &value.kind {
-            ValueKind::Int(v) => all(Num::Int(*v)),
-            ValueKind::Bool(v) => all(Num::Int((*v).into())),
-            ValueKind::Float(v) => all(Num::Float(*v)),
-            ValueKind::Var(var) => active.iter().map(|t| self.vars[var.0 * self.threads + t]).collect(),
-            ValueKind::Param(name) => all(match self.machine.scalars.get(name) {
+    /// The value of an operand that is the same in all threads of the block.
+    fn common(&self, value: &Value) -> Option<Num> {
+        Some(match &value.kind {
+            ValueKind::Int(v) => Num::Int(*v),
+            ValueKind::Bool(v) => Num::Int((*v).into()),
+            ValueKind::Float(v) => Num::Float(*v),
+            ValueKind::Param(name) => match self.machine.scalars.get(name) {
                 Some(v) if value.dtype.is_integer() => Num::Int(*v),
                 _ => (self.machine.scalar)(name),
-            }),
-            ValueKind::BlockIdx(dim) => all(Num::Int(self.at[*dim])),
+            },
+            ValueKind::BlockIdx(dim) => Num::Int(self.at[*dim]),
+            _ => return None,
+        })
+    }
+
+    /// The values of an expression in the threads, in their order.
+    fn values(&mut self, value: &Value, active: &Active) -> Result<Vec<Num>> {
+        Ok(match &value.kind {
+            ValueKind::Int(_)
+            | ValueKind::Bool(_)
+            | ValueKind::Float(_)
+            | ValueKind::Param(_)
+            | ValueKind::BlockIdx(_) => vec![self.common(value).unwrap_or(Num::Nothing); active.len()],
+            ValueKind::Var(var) => active.iter().map(|t| self.vars[var.0 * self.threads + t]).collect(),
             ValueKind::ThreadIdx(dim) => {
                 active.iter().map(|t| Num::Int(self.coordinates(*t)[*dim])).collect()
             }
@@ -371,9 +387,13 @@ impl<'m, 'p> Block<'m, 'p> {
                 self.decided(*op, a, b, active)?
             }
             ValueKind::Binary(op, a, b) => {
-                let (mut left, right) = (self.values(a, active)?, self.values(b, active)?);
-                for (l, r) in left.iter_mut().zip(right) {
-                    *l = number::binary(*op, a.dtype, *l, r);
+                let mut left = self.values(a, active)?;
+                if let Some(r) = self.common(b) {
+                    left.iter_mut().for_each(|l| *l = number::binary(*op, a.dtype, *l, r));
+                } else {
+                    for (l, r) in left.iter_mut().zip(self.values(b, active)?) {
+                        *l = number::binary(*op, a.dtype, *l, r);
+                    }
                 }
                 left
             }
