@@ -2,7 +2,7 @@
 
 The stand-in's devices have their memory on the host, so that this file reads and writes it; work of a
 stream runs only when somebody waits for the stream, so that a wait that is missing shows every time.
-PyTorch is played by a module with the few of its words that the package uses.
+PyTorch, CuPy and JAX are played by modules with the few of their words that the package uses.
 """
 
 import ctypes
@@ -156,6 +156,36 @@ class Taken(Tensor):
         del self.capsule
 
 
+class CuPyArray(Tensor):
+    """An array of the played CuPy."""
+
+
+class TakenByCuPy(Taken):
+    """An array of the played CuPy in another library's memory."""
+
+
+class JaxArray(Tensor):
+    """An array of the played JAX, which never changes."""
+
+
+class TakenByJax(Taken):
+    """An array of the played JAX in another library's memory."""
+
+
+cupy = types.ModuleType("cupy")
+cupy.ndarray, cupy.from_dlpack = CuPyArray, TakenByCuPy
+cupy.cuda = types.SimpleNamespace(
+    get_current_stream=lambda: types.SimpleNamespace(ptr=torch.current)
+)
+jax = types.ModuleType("jax")
+jax.dlpack = types.SimpleNamespace(from_dlpack=TakenByJax)
+for kind in [CuPyArray, TakenByCuPy]:
+    kind.__module__ = "cupy"
+# Where JAX's arrays are from.
+for kind in [JaxArray, TakenByJax]:
+    kind.__module__ = "jaxlib._jax"
+sys.modules.update(cupy=cupy, jax=jax)
+
 torch = types.ModuleType("torch")
 torch.Tensor = Tensor
 torch.from_dlpack = Taken
@@ -307,6 +337,49 @@ class Device(unittest.TestCase):
         x[:] = 7
         step()
         self.assertEqual(step.results()["out"].tolist(), [0, 2, 4])
+
+    def test_an_array_of_cupy_is_written_where_it_is_on_its_stream(self):
+        x, y = CuPyArray([0, 0, 0]), CuPyArray([1, 1, 1])
+        source = x.later([1, 2, 3])
+        results = loopwright.Kernel(AXPY)(x=x, y=y, a=2)
+        self.assertIs(results["y"], y)
+        # CuPy is not told that the stream uses them, so that the call waits.
+        self.assertEqual(y.tolist(), [3, 5, 7])
+        self.assertEqual((x.streams, y.streams), ([torch.current], [torch.current]))
+        out = loopwright.Kernel(TWICE)(x=x)["out"]
+        self.assertIsInstance(out, TakenByCuPy)
+        self.assertEqual(out.tolist(), [2, 4, 6])
+        for array in [x, y, source, out]:
+            array.free()
+
+    def test_a_stream_of_cupy_can_be_named(self):
+        x, y = CuPyArray([1]), CuPyArray([1])
+        torch.current, named = 0, torch.current
+        stream = types.SimpleNamespace(ptr=named)
+        loopwright.Kernel(AXPY).on(stream=stream)(x=x, y=y, a=2)
+        self.assertEqual((y.streams, y.tolist()), ([named], [3]))
+
+    def test_arrays_of_jax_are_read_where_they_are_and_never_written(self):
+        x, y = JaxArray([1, 2, 3]), JaxArray([1, 1, 1])
+        kernel = loopwright.Kernel(TWICE)
+        kernel(x=x)["out"].free()
+        gc.collect()
+        before = cuda.stand_in_live_bytes(0)
+        out = kernel(x=x)["out"]
+        self.assertIsInstance(out, TakenByJax)
+        # JAX has no stream to go by: the call waits.
+        self.assertEqual(out.tolist(), [2, 4, 6])
+        # The result alone is new: a copy of what is read would be as large.
+        result = cuda.stand_in_live_bytes(0) - before
+        self.assertGreater(result, 0)
+        twice = kernel(x=x)["out"]
+        self.assertEqual(cuda.stand_in_live_bytes(0) - before, 2 * result)
+        with self.assertRaises(loopwright.Error) as caught:
+            loopwright.Kernel(AXPY)(x=x, y=y, a=2)
+        self.assertEqual(caught.exception.code, "read-only")
+        self.assertEqual(y.tolist(), [1, 1, 1])
+        for array in [x, y, out, twice]:
+            array.free()
 
     def test_arrays_of_the_host_are_copied(self):
         x = np.arange(3, dtype=np.float32)
