@@ -70,6 +70,28 @@ c[1] = c[1] * 6197 + sum(j, a[t] * 22509 + 30045) + 7919 {id=chain, inames=t:i}
     }
 }
 
+/// A sum whose terms come before its first value is lost, as the witness says. By force, the accumulator
+/// of a partial tile is declared with its first value before the guard, so that the run agrees.
+#[test]
+fn a_first_value_that_is_written_early_does_not_refute_a_refusal() {
+    let kernel = "\
+kernel k(a: i64[4], b: i64[8])
+domain { [i] : 0 <= i < 4 }
+domain { [j] : 0 <= j < 8 }
+a[i] = 2*i {id=first, inames=i}
+a[i] = a[i]*26675 + sum(j, b[j]*2897 + i) {id=total, inames=i, dep=first}
+";
+    let steps = ["split_iname(i, 3)", "unroll(i_inner)", "move_statement(j, after=first)"];
+    let refusal = Pipeline::parse(&steps.join("\n")).unwrap().apply(&LoopKernel::parse(kernel).unwrap());
+    let refusal = refusal.unwrap_err();
+    assert_eq!(refusal.code, "reduction-points");
+    assert!(refusal.to_string().contains("it joins it not"), "{refusal}");
+    let case = Case { kernel: kernel.into(), steps: steps.map(String::from).to_vec() };
+    if let Some(failure) = two_sided::disagreement(&case) {
+        panic!("{}: {}", failure.kind, failure.text);
+    }
+}
+
 /// Runs cases from a seed on; panics with those that disagree.
 fn run(cases: u64, first: u64) -> Count {
     let seeds = (0..cases).into_par_iter().map(|k| first.wrapping_add(k));
