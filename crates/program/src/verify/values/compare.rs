@@ -44,7 +44,12 @@ impl Walk<'_, '_, '_> {
                 if p != q || v != w || s.len() != t.len() {
                     return Ok(false);
                 }
-                self.all_same(&s, &t, scope)
+                for (a, b) in s.into_iter().zip(t) {
+                    if !self.same_subscript(a, b, scope)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
             }
             (Node::Op(f, _, s), Node::Op(g, _, t)) if f == g && s.len() == t.len() => {
                 self.all_same(&s, &t, scope)
@@ -52,6 +57,18 @@ impl Walk<'_, '_, '_> {
             _ if self.forms.dtype(a).is_integer() => self.same_integer(a, b, scope),
             _ => Ok(false),
         }
+    }
+
+    /// Subscripts are integers, proved or checked to fit: the types in which a kernel and a text compute
+    /// them may differ, and none of them wraps.
+    fn same_subscript(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
+        if self.same(a, b, scope)? {
+            return Ok(true);
+        }
+        let function = |form: Form| self.forms.subscript_to_aff(form, &mut |_| None);
+        let (Some(a), Some(b)) = (function(a), function(b)) else { return Ok(false) };
+        let equal = Constraint::equal(&a, &b).map_err(Diagnostic::from)?;
+        Ok(self.system(scope)?.implies(&equal).map_err(Diagnostic::from)?)
     }
 
     fn all_same(&mut self, a: &[Form], b: &[Form], scope: ScopeId) -> Result<bool, WrongValue> {

@@ -312,6 +312,22 @@ impl Forms {
 
     /// A form as a function of names. What is no name is what `name` says of it.
     pub fn to_aff(&self, form: Form, name: &mut dyn FnMut(Form) -> Option<Name>) -> Option<Aff> {
+        self.to_aff_of(form, Some(self.index), name)
+    }
+
+    /// As [`Self::to_aff`], of a subscript: what is computed from names alone is the integer, in
+    /// whatever type.
+    pub fn subscript_to_aff(&self, form: Form, name: &mut dyn FnMut(Form) -> Option<Name>) -> Option<Aff> {
+        self.to_aff_of(form, None, name)
+    }
+
+    /// As [`Self::to_aff`], where arithmetic on names is that of integers in this type, or in all.
+    fn to_aff_of(
+        &self,
+        form: Form,
+        exact: Option<DType>,
+        name: &mut dyn FnMut(Form) -> Option<Name>,
+    ) -> Option<Aff> {
         match self.node(form) {
             Node::Name(name) => Some(Aff::var(name)),
             Node::Sum(_, terms) => {
@@ -319,7 +335,7 @@ impl Forms {
                 for (product, factor) in terms {
                     let term = match product.as_slice() {
                         [] => Aff::constant(*factor),
-                        [one] => self.to_aff(*one, name)?.scale(*factor).ok()?,
+                        [one] => self.to_aff_of(*one, exact, name)?.scale(*factor).ok()?,
                         _ => return None,
                     };
                     all = all.add(&term).ok()?;
@@ -329,7 +345,9 @@ impl Forms {
             Node::Op(Op::Binary(Operation::FloorDiv), t, args) if t.is_integer() => {
                 let [a, b] = args.as_slice() else { return None };
                 match self.as_number(*b).and_then(Number::as_i64) {
-                    Some(k) if k > 0 && self.is_index(*a) => self.to_aff(*a, name)?.floor_div(k).ok(),
+                    Some(k) if k > 0 && self.is_of_names(*a, exact) => {
+                        self.to_aff_of(*a, exact, name)?.floor_div(k).ok()
+                    }
                     _ => Some(Aff::var(name(form)?)),
                 }
             }
@@ -340,13 +358,20 @@ impl Forms {
     /// Whether a form is computed from names alone in the type of indices, so that a launch checks
     /// that it has its integer.
     pub fn is_index(&self, form: Form) -> bool {
+        self.is_of_names(form, Some(self.index))
+    }
+
+    /// Whether a form is computed from names alone in this type, or in any.
+    fn is_of_names(&self, form: Form, only: Option<DType>) -> bool {
+        let fits = |t: DType| only.is_none_or(|only| t == only);
         match self.node(form) {
             Node::Name(_) => true,
             Node::Sum(t, terms) => {
-                *t == self.index && terms.iter().all(|(product, _)| product.iter().all(|f| self.is_index(*f)))
+                let mut factors = terms.iter().flat_map(|(product, _)| product);
+                fits(*t) && factors.all(|f| self.is_of_names(*f, only))
             }
             Node::Op(Op::Binary(Operation::FloorDiv), t, args) => {
-                *t == self.index && args.iter().all(|f| self.is_index(*f))
+                fits(*t) && args.iter().all(|f| self.is_of_names(*f, only))
             }
             _ => false,
         }
