@@ -99,6 +99,47 @@ fn witnesses_are_of_instances_that_read() {
     }
 }
 
+/// A replay names the instance that comes too early beside the one that reads.
+#[test]
+fn a_witness_has_both_instances() {
+    let declared = "kernel k(x: f32[128])\ndomain { [i] : 0 <= i < 64 }\n";
+    let statement = "x[i] = x[i + 63]";
+    let after = format!(
+        "{declared}domain {{ [r] }}\nlet i = 63 - r\n{statement} {{id=move, inames=r}}\ntree {{\n    for r \
+         {{\n        move\n    }}\n}}\ndeclared {{\n{declared}{statement} {{id=move}}\n}}\n"
+    );
+    let kernel = LoopKernel::parse(&after).unwrap_or_else(|d| panic!("{d}\n{after}"));
+    let Verdict::Refuted(witness) = judge(kernel.declared(), &kernel) else { panic!("not refuted") };
+    let instances: Vec<String> = witness.instances.iter().map(|i| i.to_string()).collect();
+    assert_eq!(instances, ["move[i=63]", "move[i=0]"]);
+}
+
+/// `t` is one cell for all rows, so that rows backwards need each read to see what its own row has
+/// written. A write and a read under one condition belong together if they see the same definition
+/// of what the condition reads, and the same execution of it.
+#[test]
+fn conditions_on_what_is_written_are_one_if_they_see_one_value() {
+    let rows = |first: &str, second: &str| {
+        let head = "kernel k(x: f32[n, 2], c: f32[n], y: f32[n], n: i32)\nassume 1 <= n\n\
+                    domain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < 2 }\n";
+        let body = |row: &str| {
+            format!(
+                "temp t: f32\n\
+                 c[i] = x[i, j] {{id=mark, inames={row}:j}}\n\
+                 t = x[i, j] if c[i] > 0.0 {{id=put, inames={row}:j}}\n\
+                 y[i] = t if c[i] > 0.0 {{id=take, inames={row}}}\n\
+                 tree {{\n    for {row} {{\n        for j {{\n            {first}\n            {second}\n        \
+                 }}\n        take\n    }}\n}}\n"
+            )
+        };
+        let after = format!("{head}domain {{ [r] }}\nlet i = n - 1 - r\n{}", body("r"));
+        verdict(&after, &format!("{head}{}", body("i")))
+    };
+    assert_eq!(rows("mark", "put"), "flow");
+    let later = rows("put", "mark");
+    assert!(later.starts_with("unknown: "), "{later}");
+}
+
 const PAIR: &str = "\
 kernel k(x: f32[n], y: f32[n + 1], z: f32[n], n: i32)
 assume 1 <= n

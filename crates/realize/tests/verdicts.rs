@@ -243,6 +243,11 @@ fn reductions_by_updates() {
                 "neutral element",
             ),
             (
+                "zero is added to what results hold",
+                &|data| instruction(data, "total_start").atomic = true,
+                "neutral element",
+            ),
+            (
                 "the last result has no first value",
                 &|data| end(data, "s_start", |aff| aff.add_constant(-1).unwrap()),
                 "does not write each cell",

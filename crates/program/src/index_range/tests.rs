@@ -638,6 +638,12 @@ fn a_refusal_says_whether_an_index_is_too_wide_or_a_scalar_too_great() {
     assert_eq!(message((-1, far), DType::I32), "it can reach -1 to 2305843009213693952, which leaves i32");
     let wraps = "it is from -1 to 3, and may wrap in the type in which it is computed";
     assert_eq!(message((-1, 3), DType::I32), wraps);
+    // The greatest scalar that proofs are for.
+    let most = i128::from(FAR_SCALAR);
+    assert_eq!(
+        message((most, most), DType::I64),
+        "it is 2305843009213693951, and may wrap in the type in which it is computed"
+    );
     let beyond = 1i128 << 63;
     assert_eq!(message((0, beyond), DType::I64), "it can reach 0 to 9223372036854775808, which leaves i64");
 }

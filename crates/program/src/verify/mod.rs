@@ -47,8 +47,6 @@
 //!   launch joins at a time, and sizes of which an index may need 64 bits, where it has 32; scalars
 //!   and host loops have one value each; the rounding of floating-point types is not followed, nor
 //!   are functions of the user's;
-//! * that a launch writes what it reads of shared and private memory, where one of its writes
-//!   stands under a condition that is not affine;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
 //!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and

@@ -61,6 +61,8 @@ struct Placed {
     either: Vec<Vec<Constraint>>,
     loads: Vec<Load>,
     exact: bool,
+    /// Whether all that restricts it is in `rows` and `either`.
+    whole: bool,
     /// The values of inames that no loop counts.
     only: Vec<(Name, Aff)>,
 }
@@ -157,6 +159,7 @@ impl<'p> Sequence<'p> {
                 either: scope.either.clone(),
                 loads: scope.loads.clone(),
                 exact: scope.exact && !leaf.decided_by_data,
+                whole: scope.is_whole() && !leaf.decided_by_data,
                 only: leaf.only.iter().filter(|(n, value)| is_so(n, value)).cloned().collect(),
             });
         }

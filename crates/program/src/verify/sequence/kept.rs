@@ -6,17 +6,19 @@
 //! another one or across the read, so that what is between the two launches is not what the read
 //! sees. Asked is, for each read, whether the executions that come after a write of another launch
 //! are among those that come after one of their own. The first may be too many (conditions that are
-//! not affine are left out), the second must not be: a read is on trust where a write of its own
-//! launch stands under such a condition. Accumulators are left to `joins`.
+//! not affine are left out), the second must not be: a write of its own launch that stands under
+//! such a condition, or whose subscripts are data, counts for what its thread reads beside it, under
+//! the same condition, in the same iteration of all loops, and by the same data. Accumulators are
+//! left to `joins`.
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{AddressSpace, Constraint, Diagnostic, Name};
-use loopwright_legality::{Event, Touch};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_legality::{Event, Touch, primed};
 use loopwright_poly::{Result, Set, System};
 
 use super::{Both, Pair, Placed, Sequence, place};
-use crate::verify::Finding;
+use crate::verify::{Finding, reading::Turn};
 
 /// A statement of a part with what it accesses of one array.
 #[derive(Clone, Copy)]
@@ -24,6 +26,17 @@ pub(super) struct Accessing<'a> {
     pub part: usize,
     pub event: &'a Event,
     pub statement: usize,
+}
+
+/// The writes that a read comes after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    /// Those of another launch.
+    Elsewhere,
+    /// Those of its own launch, whose executions are known.
+    Own,
+    /// Those of its own thread, in the same iteration of all loops.
+    Beside,
 }
 
 impl Sequence<'_> {
@@ -67,7 +80,9 @@ impl Sequence<'_> {
                 continue;
             }
             if !Self::in_one_launch(x, y) {
-                elsewhere.extend(self.after(both, *write, read, false)?.into_iter().map(|s| (s, *write)));
+                elsewhere.extend(
+                    self.after(both, *write, read, Writes::Elsewhere)?.into_iter().map(|s| (s, *write)),
+                );
             }
         }
         if elsewhere.is_empty() {
@@ -78,18 +93,21 @@ impl Sequence<'_> {
         let begins = |a: &&Accessing<'_>| !matches!(a.event.touch, Touch::Read | Touch::Combine(_));
         for write in accesses.iter().filter(begins) {
             let x = &self.statements[write.statement];
-            let is_exact = x.exact && alternatives(&x.either).is_some() && !both.model.parts[write.part].may;
             if x.launch != y.launch {
                 continue;
             }
-            match is_exact {
-                true => own.extend(self.after(both, *write, read, true)?),
-                false => all_own = false,
+            if nest(x).is_some() && nest(x) == nest(y) {
+                return Ok(None);
             }
-        }
-        // What a write gives that stands under conditions of another form is not known.
-        if !all_own {
-            return Ok(None);
+            let is_known = x.whole && alternatives(&x.either).is_some() && write.event.opaque.is_empty();
+            all_own &= is_known;
+            match is_known {
+                true => own.extend(self.after(both, *write, read, Writes::Own)?),
+                false if self.is_beside(both, *write, read) => {
+                    own.extend(self.after(both, *write, read, Writes::Beside)?);
+                }
+                false => {}
+            }
         }
         let mut dims: Vec<Name> = Vec::new();
         for system in elsewhere.iter().map(|(s, _)| s).chain(&own) {
@@ -116,7 +134,7 @@ impl Sequence<'_> {
             );
             let found = Diagnostic::new("not-kept", message)
                 .help("shared and private memory begins anew with each launch");
-            let is_exact = x.exact && y.exact && x.either.is_empty() && y.either.len() < 2;
+            let is_exact = all_own && x.exact && y.exact && x.either.is_empty() && y.either.len() < 2;
             let sample = if is_exact { left.sample(&BTreeMap::new())? } else { None };
             return Ok(Some(match sample {
                 Some(point) => Finding::Refuted(Box::new(found.witness(format!(
@@ -129,14 +147,30 @@ impl Sequence<'_> {
         Ok(None)
     }
 
+    /// Whether a write runs wherever a thread comes to a read: it stands in no loop and under no
+    /// condition beside those around the read. Loops around both count inames of both, since neither
+    /// comes twice. Data in its subscripts are known, and not written.
+    fn is_beside(&self, both: &Both<'_, '_>, write: Accessing<'_>, read: Accessing<'_>) -> bool {
+        let (x, y) = (&self.statements[write.statement], &self.statements[read.statement]);
+        let model = both.model;
+        let loads = &model.parts[write.part].loads;
+        let common = x.path.iter().zip(&y.path).take_while(|(a, b)| a == b).count();
+        let is_index = |n: &Name| model.lookup.is_iname(n) || model.is_parameter(n);
+        let is_loaded = |n: &Name| loads.iter().any(|load| load.name == *n && !model.is_written(&load.array));
+        let mut names = write.event.cell.iter().flatten().flat_map(Aff::names);
+        !x.by_data
+            && matches!(x.path[common..], [Turn::Nth(_)])
+            && names.all(|n| is_index(&n) || is_loaded(&n))
+    }
+
     /// The executions of a read, by primed names, that come after some execution of a write of the
-    /// same cell: of one in their own launch, or of one in another.
+    /// same cell.
     fn after(
         &self,
         both: &Both<'_, '_>,
         write: Accessing<'_>,
         read: Accessing<'_>,
-        own: bool,
+        writes: Writes,
     ) -> Result<Vec<System>> {
         let (x, y) = (&self.statements[write.statement], &self.statements[read.statement]);
         let parts = (&both.model.parts[write.part], &both.model.parts[read.part]);
@@ -150,11 +184,20 @@ impl Sequence<'_> {
             x: write.statement,
             y: read.statement,
         };
-        if own && !pair.is_exact() {
+        let own = writes != Writes::Elsewhere;
+        if own && !(pair.has_known_cells() && write.event.under.is_empty()) {
             return Ok(Vec::new());
         }
         let cell = pair.one_cell()?;
         let mut rows = [pair.context, &x.rows, &cell.rows].concat();
+        if writes == Writes::Beside {
+            let coordinates = HardwareAxis::all().map(|axis| Name::new(axis.coordinate()));
+            let inames = parts.0.inames.iter().filter(|n| parts.1.inames.contains(n));
+            let data = parts.0.loads.iter().map(|load| &load.name);
+            for name in coordinates.chain(inames.chain(data).cloned()) {
+                rows.push(Constraint::equal(&Aff::var(&name), &Aff::var(primed(&name)))?);
+            }
+        }
         for c in &y.rows {
             rows.push(pair.second_of(c)?);
         }
@@ -181,7 +224,10 @@ impl Sequence<'_> {
         let base = System::new(&rows)?;
         // What is known of the read may be left out, what is known of its own writes may not.
         let none = || vec![Vec::new()];
-        let of_write = if own { alternatives(&x.either).unwrap_or_default() } else { none() };
+        let of_write = match writes {
+            Writes::Own => alternatives(&x.either).unwrap_or_default(),
+            Writes::Elsewhere | Writes::Beside => none(),
+        };
         let mut either = Vec::new();
         for first in &of_write {
             for second in alternatives(&y.either).unwrap_or_else(none) {
