@@ -103,7 +103,7 @@ impl Sequence<'_> {
             all_own &= is_known;
             match is_known {
                 true => own.extend(self.after(both, *write, read, Writes::Own)?),
-                false if self.is_beside(both, *write, read) => {
+                false if self.is_beside(*write, read) => {
                     own.extend(self.after(both, *write, read, Writes::Beside)?);
                 }
                 false => {}
@@ -149,18 +149,11 @@ impl Sequence<'_> {
 
     /// Whether a write runs wherever a thread comes to a read: it stands in no loop and under no
     /// condition beside those around the read. Loops around both count inames of both, since neither
-    /// comes twice. Data in its subscripts are known, and not written.
-    fn is_beside(&self, both: &Both<'_, '_>, write: Accessing<'_>, read: Accessing<'_>) -> bool {
+    /// comes twice.
+    fn is_beside(&self, write: Accessing<'_>, read: Accessing<'_>) -> bool {
         let (x, y) = (&self.statements[write.statement], &self.statements[read.statement]);
-        let model = both.model;
-        let loads = &model.parts[write.part].loads;
         let common = x.path.iter().zip(&y.path).take_while(|(a, b)| a == b).count();
-        let is_index = |n: &Name| model.lookup.is_iname(n) || model.is_parameter(n);
-        let is_loaded = |n: &Name| loads.iter().any(|load| load.name == *n && !model.is_written(&load.array));
-        let mut names = write.event.cell.iter().flatten().flat_map(Aff::names);
-        !x.by_data
-            && matches!(x.path[common..], [Turn::Nth(_)])
-            && names.all(|n| is_index(&n) || is_loaded(&n))
+        !x.by_data && matches!(x.path[common..], [Turn::Nth(_)])
     }
 
     /// The executions of a read, by primed names, that come after some execution of a write of the
@@ -193,6 +186,7 @@ impl Sequence<'_> {
         if writes == Writes::Beside {
             let coordinates = HardwareAxis::all().map(|axis| Name::new(axis.coordinate()));
             let inames = parts.0.inames.iter().filter(|n| parts.1.inames.contains(n));
+            // Subscripts are read from arrays that nothing writes.
             let data = parts.0.loads.iter().map(|load| &load.name);
             for name in coordinates.chain(inames.chain(data).cloned()) {
                 rows.push(Constraint::equal(&Aff::var(&name), &Aff::var(primed(&name)))?);
