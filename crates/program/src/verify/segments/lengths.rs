@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use loopwright_kernel_ir::Flat;
 
 use super::number::hash;
@@ -15,6 +17,22 @@ use super::number::hash;
 pub(super) struct Lengths {
     pub before: i64,
     pub lengths: Vec<i64>,
+}
+
+/// The greatest number of lengths that a witness has.
+const MOST_SHOWN: usize = 8;
+
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, before) = (self.lengths.len(), self.before);
+        if count == 0 {
+            return f.write_str("there are no segments");
+        }
+        let first: Vec<String> = self.lengths.iter().take(MOST_SHOWN).map(i64::to_string).collect();
+        let more = if count > MOST_SHOWN { ", ..." } else { "" };
+        let first = first.join(", ");
+        write!(f, "there are {count} segments, from element {before} on, of lengths {first}{more}")
+    }
 }
 
 /// The greatest number of steps in a run.

@@ -69,29 +69,13 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
             match check(&nest, program, &launches, &lengths) {
                 Ok(()) => {}
                 Err(Stop::Wrong(what)) => {
-                    let data = described(&lengths);
-                    return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {data}")))));
+                    return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {lengths}")))));
                 }
                 Err(Stop::NotFollowed(why)) => return Some(unknown(why)),
             }
         }
         None
     })
-}
-
-/// The lengths in words.
-fn described(lengths: &Lengths) -> String {
-    let (count, first) = (lengths.lengths.len(), lengths.lengths.iter().take(8));
-    let first: Vec<String> = first.map(i64::to_string).collect();
-    let more = if count > 8 { ", ..." } else { "" };
-    match count {
-        0 => "there are no segments".into(),
-        _ => format!(
-            "there are {count} segments, from element {} on, of lengths {}{more}",
-            lengths.before,
-            first.join(", ")
-        ),
-    }
 }
 
 /// Scalars for which there are these segments; `None` where the kernel has none such.

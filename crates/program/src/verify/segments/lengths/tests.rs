@@ -106,3 +106,13 @@ fn segments_go_through_one_block_and_through_several() {
         found.iter().enumerate().filter(|(_, s)| whole(s) >= 1).map(|(number, _)| number).collect();
     assert!(longs.windows(2).any(|two| two[1] > two[0] + 1), "long segments follow each other");
 }
+
+#[test]
+fn a_witness_has_the_first_lengths() {
+    let said = |lengths: Vec<i64>| Lengths { before: 3, lengths }.to_string();
+    assert_eq!(said(vec![]), "there are no segments");
+    assert_eq!(said(vec![0, 5]), "there are 2 segments, from element 3 on, of lengths 0, 5");
+    let eight = "from element 3 on, of lengths 1, 2, 3, 4, 5, 6, 7, 8";
+    assert_eq!(said((1..9).collect()), format!("there are 8 segments, {eight}"));
+    assert_eq!(said((1..10).collect()), format!("there are 9 segments, {eight}, ..."));
+}
