@@ -66,6 +66,8 @@ struct Claims<'k> {
     /// Parts of which data may decide who runs which instance: those of nests over segments that
     /// may be flattened.
     by_data: BTreeSet<PartRef>,
+    /// Where each part stands in the tree: its number, and the loops around it.
+    places: Table<PartRef, (usize, Vec<&'k Name>)>,
 }
 
 /// What the kernel says of a part.
@@ -78,9 +80,14 @@ struct Stated<'k> {
 
 impl<'k> Claims<'k> {
     fn new(kernel: &'k LoopKernel, program: &'k Program) -> Result<Self, Diagnostic> {
+        let mut places = Table::default();
+        Tree::visit_leaves(&kernel.tree, &mut |path, part| {
+            places.insert(part.clone(), (places.len(), path.to_vec()));
+        });
         Ok(Claims {
             kernel,
             program,
+            places,
             lookup: Lookup::new(kernel),
             context: context(kernel),
             known: RefCell::default(),
@@ -195,8 +202,8 @@ impl<'k> Claims<'k> {
         }
     }
 
-    /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that reads
-    /// its scalar runs in one block, in that one.
+    /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that may read
+    /// what it writes to a scalar runs in one block, in that one.
     fn runs_as_stated(&self, leaf: &Leaf, claim: &Instances, stated: &Executor<()>) -> bool {
         claim.executor.iter().all(|(axis, claimed)| {
             if *claimed == stated[axis] {
@@ -220,8 +227,52 @@ impl<'k> Claims<'k> {
                 && stated[axis] == Presence::Replicated
                 && is_scalar
                 && !self.bounds_mention(&target.array)
-                && self.program.leaves.iter().filter(reads).all(elected)
+                && self
+                    .program
+                    .leaves
+                    .iter()
+                    .filter(reads)
+                    .all(|other| elected(other) || !self.may_find(other, leaf, &target.array))
         })
+    }
+
+    /// Whether a leaf that reads a private scalar may find what another leaf has written there. It
+    /// does not if it always runs first, nor if its thread writes the scalar anew between the two.
+    fn may_find(&self, reader: &Leaf, writer: &Leaf, scalar: &Name) -> bool {
+        let (Some((to, loops)), Some((from, around))) =
+            (self.places.get(&reader.part), self.places.get(&writer.part))
+        else {
+            return true;
+        };
+        let repeated = loops.first().zip(around.first()).is_some_and(|(a, b)| a == b);
+        if to < from && !repeated {
+            return false;
+        }
+        let renewed = |other: &Leaf| {
+            let Some((at, same)) = self.places.get(&other.part) else { return false };
+            // Of an iteration of one body: what stands behind the write, and before the read.
+            (at < to && (*from < *at || to <= from)) && same == loops && self.renews(other, reader, scalar)
+        };
+        !self.program.leaves.iter().any(renewed)
+    }
+
+    /// Whether a leaf writes a scalar in each thread and for each instance of a reader in the same
+    /// loops, whatever the data are.
+    fn renews(&self, leaf: &Leaf, reader: &Leaf, scalar: &Name) -> bool {
+        let Some(instruction) = self.lookup.instruction(&leaf.part.instruction) else { return false };
+        let inames = self.lookup.part_inames(&leaf.part);
+        let (Some(claim), Some(other)) = (&leaf.instances, &reader.instances) else { return false };
+        leaf.part.part == Part::Whole
+            && instruction.targets.iter().any(|t| t.array == *scalar)
+            && instruction.predicate.is_none()
+            && instruction.update.is_none()
+            && !reads(instruction).contains(scalar)
+            && inames == self.lookup.part_inames(&reader.part)
+            && !inames.iter().any(|i| self.kernel.tag(i).is_jam())
+            && claim.executor.iter().all(|(axis, presence)| match presence {
+                Presence::Replicated => true,
+                _ => *presence == other.executor[axis],
+            })
     }
 
     fn bounds_mention(&self, name: &Name) -> bool {
