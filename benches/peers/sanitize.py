@@ -28,6 +28,7 @@ TOOLS = ["memcheck", "racecheck", "synccheck"]
 
 # What is read, and sizes; of several, the first that a pipeline takes.
 KERNELS = {
+    "attention": ("q k v", ["scale=0.125 h=2 n=256 m=256 d=64"]),
     "axpy": ("x y", ["a=2 n=1048576"]),
     "column_sum": ("x", ["m=8192 n=128"]),
     "histogram": ("keys counts", ["n=1048576 bins=300"]),

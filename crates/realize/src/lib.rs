@@ -104,21 +104,30 @@ impl Realized {
         &self.steps
     }
 
+    /// The realisations in their order, each with the kernel before it.
+    fn with_kernels(&self) -> impl Iterator<Item = (&LoopKernel, &Realization)> {
+        let before = std::iter::once(&self.start).chain(self.steps.iter().map(|step| &step.kernel));
+        before.zip(&self.steps)
+    }
+
     /// The realisations in their order, each with the verdict on it.
     pub fn judged(&self) -> impl Iterator<Item = (&Realization, Verdict)> {
-        let before = std::iter::once(&self.start).chain(self.steps.iter().map(|step| &step.kernel));
-        before.zip(&self.steps).map(|(before, step)| (step, judge_realization(before, &step.kernel)))
+        self.with_kernels().map(|(before, step)| (step, judge_realization(before, &step.kernel)))
     }
 
     /// Refuses realisations that are not proved. One that is refused is a defect of this crate, or
-    /// a premise that its theorem does not need.
+    /// a premise that its theorem does not need; but where every thread would hold the result, one
+    /// of them cannot write what all join.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        for (step, verdict) in self.judged() {
+        for ((before, step), (_, verdict)) in self.with_kernels().zip(self.judged()) {
             let reason = match verdict {
                 Verdict::Proved { .. } => continue,
                 Verdict::Unknown { reason, .. } => reason,
                 refuted @ Verdict::Refuted(_) => refuted.to_string(),
             };
+            if let Some(refusal) = two_stages::held_by_all(before, step) {
+                return Err(refusal);
+            }
             return Err(Diagnostic::new(
                 "unproved-realization",
                 format!("`{}` of `{}` is not known to be right: {reason}", step.name, step.instruction),

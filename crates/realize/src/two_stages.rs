@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Diagnostic, Dim, Domain, Expr, HardwareAxis,
-    Instruction, KernelData, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp, Role, Share,
-    StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
+    Instruction, KernelData, Lookup, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp, Role,
+    Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
 };
-use loopwright_legality::Model;
+use loopwright_legality::{Model, executor};
 use loopwright_poly::System;
 
 use crate::{
@@ -88,6 +88,29 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
         }
     }
     Ok(None)
+}
+
+/// Why two stages of an instruction are not proved, if every thread along an axis holds its result: the
+/// result is private, and the instruction has no iname on the axis.
+pub(crate) fn held_by_all(before: &LoopKernel, step: &Realization) -> Option<Diagnostic> {
+    let instruction = before.instruction(&step.instruction).filter(|_| step.name == NAME)?;
+    let lookup = Lookup::new(before);
+    let is_private = |a: &&Access| lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Private);
+    let target = instruction.targets.iter().find(is_private)?;
+    let who = executor(before, &lookup, instruction, Part::Finish, &instruction.within);
+    let (axis, _) = who.iter().find(|(axis, presence)| axis.is_in_block() && presence.is_everywhere())?;
+    let (id, axis) = (&instruction.id, axis.coordinate());
+    Some(
+        Diagnostic::new(
+            "grid-reduction",
+            format!(
+                "`{id}` is a reduction over blocks into the private `{}`, which each thread along \
+                 `{axis}` holds",
+                target.array
+            ),
+        )
+        .help("leave the reduction's inames off the grid"),
+    )
 }
 
 fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diagnostic> {

@@ -349,11 +349,15 @@ impl<'a> Machine<'a> {
     fn iname(&self, l: &Loop) -> DType {
         let mut wide = false;
         for bound in [&l.lower, &l.upper] {
+            // What cancels is no part of the bound.
+            let left = bound.to_aff().map(|aff| aff.names());
             bound.visit(&mut |e| {
-                wide |= match self.scope.own(e) {
-                    Ok(Own::Of(t)) if matches!(e, Expr::Int(_) | Expr::Name(_)) => t.bytes() == 8,
+                let counts = match e {
+                    Expr::Int(_) => true,
+                    Expr::Name(name) => left.as_ref().is_none_or(|left| left.contains(name)),
                     _ => false,
-                }
+                };
+                wide |= counts && matches!(self.scope.own(e), Ok(Own::Of(t)) if t.bytes() == 8);
             });
         }
         if wide { DType::I64 } else { DType::I32 }
