@@ -88,7 +88,10 @@ impl Flow {
                 && part.execution.part.part == Part::Whole
                 && part.execution.executor[axis] == Presence::Replicated
         };
-        let mut found: BTreeSet<usize> = self.writers.iter().copied().filter(is_replicated).collect();
+        // What nothing reads stays in all blocks, of which there may be none.
+        let is_read = |p: &usize| self.reads.iter().any(|(_, from)| from.contains(p));
+        let replicated = self.writers.iter().copied().filter(is_replicated);
+        let mut found: BTreeSet<usize> = replicated.filter(is_read).collect();
         loop {
             let elsewhere = self.reads.iter().filter(|(reader, _)| {
                 !found.contains(reader)
