@@ -92,6 +92,43 @@ a[i] = a[i]*26675 + sum(j, b[j]*2897 + i) {id=total, inames=i, dep=first}
     }
 }
 
+/// How `reverse(t)` is refused, of a value that grows in each iteration and is added to a total.
+fn reversed(grows: &str, adds: &str) -> &'static str {
+    let kernel = format!(
+        "kernel k(x: i64[8], c: i64[1], b: i64[1], n: i32)\nassume 1 <= n\ndomain {{ [t] : 0 <= t \
+         < n }}\ndomain {{ [j] : 0 <= j < 8 }}\nc[0] = {grows} {{id=grow, inames=t}}\nb[0] {adds} {{id=add, \
+         inames=t}}\n"
+    );
+    let refusal = Pipeline::parse("reverse(t)").unwrap().apply(&LoopKernel::parse(&kernel).unwrap());
+    let case = Case { kernel, steps: vec!["reverse(t)".into()] };
+    if let Some(failure) = two_sided::disagreement(&case) {
+        panic!("{grows}, {adds}: {}: {}", failure.kind, failure.text);
+    }
+    refusal.unwrap_err().code
+}
+
+/// A total of integers is the sum of what was added, whichever iteration adds which. Nothing proves that
+/// it is the same here; no witness says otherwise.
+#[test]
+fn totals_of_integers_that_are_the_same_do_not_refute() {
+    for (grows, adds) in [
+        ("c[0]*3 + 1", "+= t*5 + c[0]"),
+        ("c[0]*3 + 1", "+= sum(j, x[j] + t) + c[0]"),
+        ("c[0] + sum(j, x[j])", "+= c[0] - t"),
+        ("c[0] + sum(j, j)", "+= c[0]"),
+    ] {
+        assert_eq!(reversed(grows, adds), "legality-unknown", "{grows}, {adds}");
+    }
+    for (grows, adds) in [
+        ("c[0]*3 + t", "+= c[0]"),
+        ("c[0] + sum(j, x[j]*t)", "+= c[0]"),
+        ("c[0]*3 + 1", "+= t*c[0]"),
+        ("c[0]*3 + 1", "= b[0]*2 + t"),
+    ] {
+        assert_ne!(reversed(grows, adds), "legality-unknown", "{grows}, {adds}");
+    }
+}
+
 /// Runs cases from a seed on; panics with those that disagree.
 fn run(cases: u64, first: u64) -> Count {
     let seeds = (0..cases).into_par_iter().map(|k| first.wrapping_add(k));

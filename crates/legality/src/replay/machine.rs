@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use loopwright_kernel_ir::{AddressSpace, AxisSet, Name, Part, PartRef, UpdateOp};
+use loopwright_kernel_ir::{AddressSpace, AxisSet, DType, Name, Part, PartRef, UpdateOp};
 use loopwright_poly::Table;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     expressions::{Computes, Expressions, expressions},
     numbering::{Cells, Instances, Who},
     schedule::{Access, Execution, Ready, executions, number, prepare},
-    value::{Evaluation, Value, hash_of},
+    value::{Evaluation, Reduced, Value, hash_of},
 };
 use crate::{Model, Touch, accumulator, roles::PartRole};
 
@@ -97,14 +97,16 @@ struct Updates {
 }
 
 impl Held {
-    /// What a cell holds after an update by a value.
-    fn updated(self, op: &UpdateOp, who: Who, term: Value, cause: Cause) -> Held {
+    /// What a cell of integers, or of something else, holds after an update by a value. Sums of
+    /// integers are sums of their terms, whoever adds which.
+    fn updated(self, op: &UpdateOp, integers: bool, who: Who, term: Value, cause: Cause) -> Held {
+        let adds = integers && *op == UpdateOp::Sum;
         let cause = first(self.cause, cause);
         let mut updates = match self.updates {
             Some(same) if same.op == *op => Arc::unwrap_or_clone(same),
             _ => Updates { op: op.clone(), base: (self.token, self.value), terms: Vec::new() },
         };
-        updates.terms.push((who, hash_of(term)));
+        updates.terms.push((who, if adds { term.ring() } else { hash_of(term) }));
         updates.terms.sort_unstable();
         if op.is_idempotent() {
             updates.terms.dedup();
@@ -113,7 +115,10 @@ impl Held {
         let sum = updates.terms.iter().fold(0, |sum: u64, (_, term)| sum.wrapping_add(*term));
         let instances = updates.terms.iter().map(|(who, _)| *who).collect();
         let token = Tok::Updated(Arc::new((base.clone(), instances)));
-        let value = Value::Hash(hash_of((op.sign(), value, sum)));
+        let value = match adds {
+            true => Value::Hash(value.ring().wrapping_add(sum)),
+            false => Value::Hash(hash_of((op.sign(), value, sum))),
+        };
         Held { value, token, cause, updates: Some(Arc::new(updates)) }
     }
 }
@@ -126,12 +131,11 @@ pub(super) struct Seen {
     pub value: Value,
 }
 
-/// A point that an accumulator has combined, with the hash of its term. The point is the vector of an
-/// instance.
+/// A point that an accumulator has combined, with its term. The point is the vector of an instance.
 #[derive(Clone)]
 pub(super) struct Point {
     pub point: Arc<[i64]>,
-    pub hash: u64,
+    term: Value,
     pub cause: Cause,
 }
 
@@ -278,9 +282,16 @@ pub fn replay(
 
 impl Machine<'_, '_> {
     /// The result of the reduction that a part uses at this place, from the terms of its points.
-    fn reduced(ready: &Ready, place: usize, points: &[Point]) -> u64 {
+    fn reduced(ready: &Ready, place: usize, points: &[Point]) -> Reduced {
         let operator = ready.operator(place);
-        let mut terms: Vec<u64> = points.iter().map(|p| p.hash).collect();
+        let sum = ready.is_sum(place).then(|| {
+            let sum = points.iter().fold(0, |sum: u64, p| sum.wrapping_add(p.term.ring()));
+            match points.iter().all(|p| p.term.number().is_some()) {
+                true => Value::Number(DType::I64, sum),
+                false => Value::Hash(sum),
+            }
+        });
+        let mut terms: Vec<u64> = points.iter().map(|p| hash_of(p.term)).collect();
         if operator.is_some_and(|op| op.idempotent) {
             terms.sort_unstable();
             terms.dedup();
@@ -289,7 +300,7 @@ impl Machine<'_, '_> {
             true => terms.into_iter().fold(0, u64::wrapping_add),
             false => hash_of(terms),
         };
-        hash_of((operator.map(|op| &op.name), joined))
+        Reduced { hash: hash_of((operator.map(|op| &op.name), joined)), sum }
     }
 
     /// What an execution reads.
@@ -430,7 +441,8 @@ impl Machine<'_, '_> {
             let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
             let cell = self.cell(x, a, functions.iter().map(|f| f.at(&x.values)));
             if let Touch::Combine(op) = &a.touch {
-                let held = self.holds(cell).updated(op, doing.who, doing.value, doing.cause);
+                let held = self.holds(cell);
+                let held = held.updated(op, a.integers, doing.who, doing.value, doing.cause);
                 self.write(cell, held);
                 continue;
             }
@@ -468,7 +480,7 @@ impl Machine<'_, '_> {
                 _ => {
                     let declared = self.declared.map(|d| &d.instances);
                     let point = self.instances.vector(doing.who, declared).clone();
-                    sum.push(Point { point, hash: hash_of(doing.value), cause: doing.cause });
+                    sum.push(Point { point, term: doing.value, cause: doing.cause });
                 }
             }
         }
@@ -486,7 +498,7 @@ impl Machine<'_, '_> {
     /// The value that an execution computes.
     fn value(&self, computes: Option<&Computes>, ready: &Ready, doing: &Doing) -> Value {
         let reduced = doing.joined.iter().enumerate().map(|(n, points)| Self::reduced(ready, n, points));
-        let reduced: Vec<u64> = reduced.collect();
+        let reduced: Vec<Reduced> = reduced.collect();
         let declared = self.declared.map(|d| &d.instances);
         Evaluation {
             declared: self.model.kernel.declared(),

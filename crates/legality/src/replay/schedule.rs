@@ -25,6 +25,8 @@ pub(super) struct Access {
     /// The positions of the array's own lanes among the part's inames.
     pub lanes: Vec<Option<usize>>,
     pub touch: Touch,
+    /// Whether the elements of the array are integers.
+    pub integers: bool,
     /// `None` if nothing writes the array; then its values do not matter.
     pub cell: Option<Vec<Function>>,
     pub accumulator: bool,
@@ -59,6 +61,12 @@ impl Ready {
     /// The operator of the reduction whose result is used at this place.
     pub fn operator(&self, place: usize) -> Option<&ReductionOp> {
         self.operators.get(place)?.as_ref()
+    }
+
+    /// Whether that reduction is the sum of the library.
+    pub fn is_sum(&self, place: usize) -> bool {
+        self.operator(place)
+            .is_some_and(|op| *op.name == *"sum" && ReductionOp::library("sum").as_ref() == Some(op))
     }
 
     /// Whether the order of the points of that reduction is irrelevant.
@@ -160,6 +168,10 @@ pub(super) fn prepare(
                 array: 0,
                 lanes: Vec::new(),
                 touch: e.touch.clone(),
+                integers: model
+                    .lookup
+                    .array(&e.array)
+                    .is_some_and(|a| a.dtype.known().is_some_and(|t| t.is_integer())),
                 cell,
                 accumulator,
                 seen: !accumulator && model.is_seen(&e.array),

@@ -5,10 +5,11 @@
 //! their names, as do those that differ in the order of a sum's or a product's operands, or in how
 //! a constant is written. Numbers are those of the page on values (`kernel-ir/values.md`): inames
 //! and parameters in their types, in which they wrap, and every operation that has one result.
-//! Reductions, functions that are not exact and those of the user are hashes, whatever they are of.
-//! Hashes of integers are added, subtracted and multiplied by numbers as integers of 64 bits are: what
-//! is the same sum of multiples of data, as `x[0] + i - i` and `x[0]`, has one hash, and is equal in
-//! each type. Products of data are hashed, since even numbers have powers that are zero.
+//! Reductions, functions that are not exact and those of the user are hashes, whatever they are of,
+//! but sums of integers, which are sums of their terms. Hashes of integers are added, subtracted and
+//! multiplied by numbers as integers of 64 bits are: what is the same sum of multiples of data, as
+//! `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type. Products of data are hashed,
+//! since even numbers have powers that are zero.
 //! A condition on a number selects its branch, and reads in the other branch do not count.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,7 +56,7 @@ impl Value {
     }
 
     /// What stands for it in sums and products of integers, modulo 2^64.
-    fn ring(self) -> u64 {
+    pub(super) fn ring(self) -> u64 {
         match (self.number().and_then(|n| n.as_i128()), self) {
             (Some(integer), _) => integer as u64,
             (None, Value::Hash(hash) | Value::Number(_, hash)) => hash,
@@ -74,6 +75,13 @@ pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
     (0..instruction.reductions().len()).filter(|n| consumer(instruction, *n) == part).collect()
 }
 
+/// The result of a reduction: a hash of its operator and its terms, and for a sum what it comes to if
+/// they are integers.
+pub(super) struct Reduced {
+    pub hash: u64,
+    pub sum: Option<Value>,
+}
+
 /// The expressions of a declared part of an instruction, with the values of their operands.
 pub(super) struct Evaluation<'a> {
     pub declared: &'a LoopKernel,
@@ -83,7 +91,7 @@ pub(super) struct Evaluation<'a> {
     /// What the reads of the part see, in text order.
     pub reads: &'a [Seen],
     /// The results of the reductions that it uses, with their operators.
-    pub reduced: &'a [u64],
+    pub reduced: &'a [Reduced],
 }
 
 impl Evaluation<'_> {
@@ -94,7 +102,10 @@ impl Evaluation<'_> {
                 [one] => self.value(one),
                 all => Value::Hash(hash_of(all.iter().map(|e| self.value(e)).collect::<Vec<_>>())),
             },
-            Some(Computes::Results(types)) => Value::Hash(hash_of((types, self.reduced))),
+            Some(Computes::Results(types)) => {
+                let reduced: Vec<u64> = self.reduced.iter().map(|r| r.hash).collect();
+                Value::Hash(hash_of((types, reduced)))
+            }
             None => Value::Hash(0),
         }
     }
@@ -120,9 +131,13 @@ impl Evaluation<'_> {
                 seen.unwrap_or_else(|| Value::Hash(hash_of((&access.array, index))))
             }
             TypedKind::Reduction(_) => {
-                let (first, rest) = self.reduced.split_first().unwrap_or((&0, &[]));
+                let Some((first, rest)) = self.reduced.split_first() else { return Value::Hash(0) };
                 self.reduced = rest;
-                Value::Hash(hash_of((e.dtype, first)))
+                match first.sum.filter(|_| e.dtype.is_integer()) {
+                    Some(Value::Number(_, sum)) => Value::of(Number::I64(sum as i64).cast(e.dtype)),
+                    Some(sum) => sum,
+                    None => Value::Hash(hash_of((e.dtype, first.hash))),
+                }
             }
             TypedKind::Unary(op, a) => {
                 let a = self.value(a);
