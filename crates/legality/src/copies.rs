@@ -18,7 +18,9 @@ use std::{cmp::Ordering, collections::hash_map::Entry};
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::{Kind, Result, Set, System, Table};
 
-use crate::{Model, ModelPart, Presence, Touch, conflict::primed, order::common, owner, roles::PartRole};
+use crate::{
+    Event, Model, ModelPart, Presence, Touch, conflict::primed, order::common, owner, roles::PartRole,
+};
 
 /// What one part copies for one reader. Each list of constraints relates the reader's inames to a
 /// buffer cell and the source cell that is copied there; the union of the lists is the set of all
@@ -108,14 +110,19 @@ impl<'m, 'k> Copies<'m, 'k> {
     }
 }
 
+/// The read of a part that copies one cell to another and does nothing else, whatever the data are.
+pub(crate) fn source<'m>(model: &Model<'_>, copy: &'m ModelPart) -> Option<&'m Event> {
+    if model.role(copy) != PartRole::Copies || copy.may {
+        return None;
+    }
+    let mut sources = copy.events.iter().filter(|e| e.touch == Touch::Read);
+    sources.next().filter(|_| sources.next().is_none())
+}
+
 /// What a part copies for a reader that follows it in the same iteration; `None` if unknown.
 fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Result<Option<Copied>> {
     let copy = &model.parts[w];
-    if model.role(copy) != PartRole::Copies || copy.may {
-        return Ok(None);
-    }
-    let mut sources = copy.events.iter().filter(|e| e.touch == Touch::Read);
-    let (Some(source), None) = (sources.next(), sources.next()) else { return Ok(None) };
+    let Some(source) = source(model, copy) else { return Ok(None) };
     let (loops, position) = common(copy, reader);
     if position != Ordering::Less || !copy.lanes.is_empty() {
         return Ok(None);

@@ -141,9 +141,16 @@ pub(crate) struct Renamed {
     pub time: Vec<Aff>,
 }
 
+impl Access {
+    /// The name that a dimension has under these names.
+    pub(crate) fn renaming(&self, names: &[Name]) -> impl Fn(&Name) -> Option<Name> {
+        |n| self.dims.iter().position(|d| d == n).map(|k| names[k].clone())
+    }
+}
+
 impl Renamed {
     pub fn new(access: &Access, names: &[Name]) -> Result<Self> {
-        let own = |n: &Name| access.dims.iter().position(|d| d == n).map(|k| names[k].clone());
+        let own = access.renaming(names);
         let functions = |list: &[Aff]| list.iter().map(|f| f.rename(&own)).collect::<Result<Vec<Aff>>>();
         Ok(Renamed {
             constraints: access.constraints.iter().map(|c| c.rename(&own)).collect::<Result<_>>()?,

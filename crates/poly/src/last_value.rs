@@ -37,9 +37,10 @@ struct Own {
 impl Own {
     fn new(write: &Valued, taken: &[Name]) -> Result<Own> {
         let names = apart(taken, &write.access.dims);
-        let own = |n: &Name| write.access.dims.iter().position(|d| d == n).map(|k| names[k].clone());
-        let value = write.value.iter().map(|f| f.rename(&own)).collect::<Result<_>>()?;
-        Ok(Own { access: Renamed::new(&write.access, &names)?, names, value })
+        let access = Renamed::new(&write.access, &names)?;
+        let renamed = |f: &Aff| f.rename(&write.access.renaming(&names));
+        let value = write.value.iter().map(renamed).collect::<Result<_>>()?;
+        Ok(Own { access, names, value })
     }
 
     /// What holds where it gives another value: for each function, less and more.
@@ -91,8 +92,10 @@ pub fn last_gives(read: &Access, writes: &[Valued], value: &[Aff]) -> Result<boo
         for (gives, wanted) in own.value.iter().zip(value) {
             rows.push(Constraint::equal(gives, wanted)?);
         }
+        let taken: Vec<Name> = read.dims.iter().chain(&own.names).cloned().collect();
+        let others = writes.iter().map(|other| Own::new(other, &taken)).collect::<Result<Vec<Own>>>()?;
         for pairs in earlier(System::new(&rows)?, &own.access.time, &read.time)? {
-            if !has_another_between(&pairs, &own, read, writes, value)? {
+            if !has_another_between(&pairs, &own, read, &others, value)? {
                 proved.extend(pairs.project_exactly(&|n| own.names.contains(n))?);
             }
         }
@@ -105,12 +108,10 @@ fn has_another_between(
     pairs: &System,
     own: &Own,
     read: &Access,
-    writes: &[Valued],
+    others: &[Own],
     value: &[Aff],
 ) -> Result<bool> {
-    let taken: Vec<Name> = read.dims.iter().chain(&own.names).cloned().collect();
-    for other in writes {
-        let other = Own::new(other, &taken)?;
+    for other in others {
         let both = pairs.with(&other.access.at(&read.cell)?)?;
         let mut alike = both.clone();
         for (a, b) in own.access.time.iter().zip(&other.access.time) {

@@ -119,8 +119,8 @@ impl Realized {
     /// a premise that its theorem does not need; but where every thread would hold the result, one
     /// of them cannot write what all join.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        for ((before, step), (_, verdict)) in self.with_kernels().zip(self.judged()) {
-            let reason = match verdict {
+        for (before, step) in self.with_kernels() {
+            let reason = match judge_realization(before, &step.kernel) {
                 Verdict::Proved { .. } => continue,
                 Verdict::Unknown { reason, .. } => reason,
                 refuted @ Verdict::Refuted(_) => refuted.to_string(),

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Inst
 use loopwright_emulator::{Arguments, FaultKind, Options};
 use loopwright_kernel_ir::{Diagnostic, Instruction, Lookup, LoopKernel, Name, Tag, Tree};
 use loopwright_legality::{
-    Basis, Failure as Wrong, Judgement, Parameters, Replays, Stop, Verdict, agrees, along, judge,
+    Basis, Failure as Wrong, Judgement, Parameters, Replays, Stop, Verdict, along, judge,
 };
 use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
@@ -263,7 +263,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
             }
         }
         Verdict::Refuted(witness) => {
-            let again = agrees(&evaluated.after, &witness.parameters);
+            let again = oracle.replays.agrees(&evaluated.after, &witness.parameters);
             if again != Ok(Some(witness.failure.clone())) {
                 return fail("witness", format!("{witness} comes not again: {again:?}"));
             }

@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::{Valued, last_gives};
 
 use super::{Checked, flows::Flows};
-use crate::{Touch, roles::PartRole};
+use crate::copies::source;
 
 impl Flows<'_, '_> {
     /// Whether a read provably sees the initial value of a cell of an array, in terms of the read's
@@ -33,14 +33,7 @@ impl Flows<'_, '_> {
     /// The cell of the array that each execution of a part copies, if it does nothing else.
     fn copied_from(&self, w: usize, array: &Name) -> Option<Vec<Aff>> {
         let part = &self.model.parts[w];
-        if self.model.role(part) != PartRole::Copies || part.may {
-            return None;
-        }
-        let mut reads = part.events.iter().filter(|e| e.touch == Touch::Read);
-        let (Some(source), None) = (reads.next(), reads.next()) else { return None };
-        if source.array != *array || !source.under.is_empty() {
-            return None;
-        }
+        let source = source(self.model, part).filter(|e| e.array == *array && e.under.is_empty())?;
         let plain = |s: &Aff| !s.mentions_any(&|n| !part.inames.contains(n) && !self.model.is_parameter(n));
         source.cell.iter().map(|s| s.clone().filter(plain)).collect()
     }

@@ -14,7 +14,7 @@ use super::{
     CellName, Instance, Token,
     machine::{Cause, Machine, Point, Run, Seen, Tok, first},
     numbering::Who,
-    schedule::{Execution, Ready, instance},
+    schedule::{Execution, Ready},
     value::Value,
 };
 
@@ -78,8 +78,7 @@ pub(super) struct Differing {
 impl Machine<'_, '_> {
     /// An instance by its name.
     fn instance(&self, who: Who) -> Instance {
-        let declared = self.declared.map(|d| &d.instances);
-        self.instances.instance(self.instances.vector(who, declared))
+        self.instances.instance(self.instance_vector(who))
     }
 
     /// A definition by names.
@@ -125,7 +124,11 @@ impl Machine<'_, '_> {
             }
         }
         let (cell, w, r, writes) = found?;
-        let (a, b) = (instance(ready, &group[w]), instance(ready, &group[r]));
+        let instance = |k: usize| {
+            let vector: Vec<i64> = ready.instance(&group[k]).collect();
+            self.instances.instance(&vector)
+        };
+        let (a, b) = (instance(w), instance(r));
         let part = &self.model.parts[group[w].part];
         let differ = part
             .hardware

@@ -365,8 +365,7 @@ impl Machine<'_, '_> {
         let declared = self.declared;
         for (x, doing) in group.iter().zip(&mut doing) {
             self.vector.clear();
-            self.vector.push(ready.head);
-            self.vector.extend(ready.point.iter().map(|(_, f)| f.at(&x.values)));
+            self.vector.extend(ready.instance(x));
             doing.who = self.instances.number(&self.vector, declared.map(|d| &d.instances));
         }
         match &ready.role {
@@ -473,13 +472,12 @@ impl Machine<'_, '_> {
                 continue;
             }
             let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
+            let point = self.instance_vector(doing.who).clone();
             let sum = self.sums.entry(cell).or_default();
             match &ready.role {
                 _ if is_init => sum.clear(),
                 PartRole::Joins(..) => sum.append(&mut doing.added),
                 _ => {
-                    let declared = self.declared.map(|d| &d.instances);
-                    let point = self.instances.vector(doing.who, declared).clone();
                     sum.push(Point { point, term: doing.value, cause: doing.cause });
                 }
             }
@@ -495,15 +493,19 @@ impl Machine<'_, '_> {
         found.as_ref().map_err(Clone::clone)
     }
 
+    /// The vector of an instance.
+    pub(super) fn instance_vector(&self, who: Who) -> &Arc<[i64]> {
+        self.instances.vector(who, self.declared.map(|d| &d.instances))
+    }
+
     /// The value that an execution computes.
     fn value(&self, computes: Option<&Computes>, ready: &Ready, doing: &Doing) -> Value {
         let reduced = doing.joined.iter().enumerate().map(|(n, points)| Self::reduced(ready, n, points));
         let reduced: Vec<Reduced> = reduced.collect();
-        let declared = self.declared.map(|d| &d.instances);
         Evaluation {
             declared: self.model.kernel.declared(),
             parameters: self.parameters,
-            point: &self.instances.point(self.instances.vector(doing.who, declared)).collect::<Vec<_>>(),
+            point: &self.instances.point(self.instance_vector(doing.who)).collect::<Vec<_>>(),
             reads: &doing.seen,
             reduced: &reduced,
         }

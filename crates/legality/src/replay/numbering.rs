@@ -102,15 +102,17 @@ impl Instances {
 
     /// The names of the point of an instance, with their values.
     pub fn point<'a>(&'a self, vector: &'a [i64]) -> impl Iterator<Item = (&'a Name, i64)> {
-        let head = vector.first().and_then(|k| self.heads.get(usize::try_from(*k).ok()?));
-        head.into_iter().flat_map(|h| &h.names).zip(vector.iter().skip(1).copied())
+        self.head_of(vector).into_iter().flat_map(|h| &h.names).zip(vector.iter().skip(1).copied())
+    }
+
+    fn head_of(&self, vector: &[i64]) -> Option<&Head> {
+        self.heads.get(usize::try_from(*vector.first()?).ok()?)
     }
 
     /// The instance of a vector.
     pub fn instance(&self, vector: &[i64]) -> Instance {
-        let head = vector.first().and_then(|k| self.heads.get(usize::try_from(*k).ok()?));
         let (instruction, part) =
-            head.map_or((Name::new(""), Part::Whole), |h| (h.instruction.clone(), h.part));
+            self.head_of(vector).map_or((Name::new(""), Part::Whole), |h| (h.instruction.clone(), h.part));
         let point = self.point(vector).map(|(n, v)| (n.clone(), v)).collect();
         Instance { instruction, part, point }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use loopwright_kernel_ir::{Aff, Name, Part, PartRef, PerAxis, ReductionOp};
 
 use super::{
-    Instance, Parameters, Stop,
+    Parameters, Stop,
     numbering::{Cells, Instances},
     points::{Function, Row, points, rows},
     value::consumed,
@@ -58,6 +58,11 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// The vector of the declared instance that an execution does.
+    pub fn instance(&self, x: &Execution) -> impl Iterator<Item = i64> {
+        std::iter::once(self.head).chain(self.point.iter().map(|(_, f)| f.at(&x.values)))
+    }
+
     /// The operator of the reduction whose result is used at this place.
     pub fn operator(&self, place: usize) -> Option<&ReductionOp> {
         self.operators.get(place)?.as_ref()
@@ -279,11 +284,4 @@ pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ex
     // The executions of a part come in the order of their inames, which lanes of one thread keep.
     all.sort_by(|x, y| x.time.cmp(&y.time).then_with(|| x.place.cmp(&y.place)));
     Ok(all)
-}
-
-/// The declared instance that an execution does.
-pub(super) fn instance(ready: &Ready, x: &Execution) -> Instance {
-    let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
-    let (instruction, part) = executed(&ready.role);
-    Instance { instruction, part, point }
 }

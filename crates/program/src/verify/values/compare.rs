@@ -65,10 +65,10 @@ impl Walk<'_, '_, '_> {
         if self.same(a, b, scope)? {
             return Ok(true);
         }
-        let function = |form: Form| self.forms.subscript_to_aff(form, &mut |_| None);
-        let (Some(a), Some(b)) = (function(a), function(b)) else { return Ok(false) };
-        let equal = Constraint::equal(&a, &b).map_err(Diagnostic::from)?;
-        Ok(self.system(scope)?.implies(&equal).map_err(Diagnostic::from)?)
+        match (self.forms.subscript_to_aff(a), self.forms.subscript_to_aff(b)) {
+            (Some(a), Some(b)) => self.same_function(&a, &b, scope),
+            _ => Ok(false),
+        }
     }
 
     fn all_same(&mut self, a: &[Form], b: &[Form], scope: ScopeId) -> Result<bool, WrongValue> {
@@ -166,10 +166,15 @@ impl Walk<'_, '_, '_> {
         let (Some(a), Some(b)) = (function(self, a)?, function(self, b)?) else {
             return self.same_terms(a, b, scope);
         };
+        self.same_function(&a, &b, scope)
+    }
+
+    /// Functions of names that have one value wherever a statement runs.
+    fn same_function(&mut self, a: &Aff, b: &Aff, scope: ScopeId) -> Result<bool, WrongValue> {
         if a == b {
             return Ok(true);
         }
-        let equal = Constraint::equal(&a, &b).map_err(Diagnostic::from)?;
+        let equal = Constraint::equal(a, b).map_err(Diagnostic::from)?;
         if equal.aff.as_constant().is_some() {
             return Ok(false);
         }

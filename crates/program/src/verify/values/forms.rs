@@ -315,10 +315,10 @@ impl Forms {
         self.to_aff_of(form, Some(self.index), name)
     }
 
-    /// As [`Self::to_aff`], of a subscript: what is computed from names alone is the integer, in
+    /// A subscript as a function of names, if it is computed from names alone: it is the integer, in
     /// whatever type.
-    pub fn subscript_to_aff(&self, form: Form, name: &mut dyn FnMut(Form) -> Option<Name>) -> Option<Aff> {
-        self.to_aff_of(form, None, name)
+    pub fn subscript_to_aff(&self, form: Form) -> Option<Aff> {
+        self.to_aff_of(form, None, &mut |_| None)
     }
 
     /// As [`Self::to_aff`], where arithmetic on names is that of integers in this type, or in all.
