@@ -90,12 +90,13 @@ fn operators(model: &Model<'_>, role: &PartRole) -> Vec<Option<ReductionOp>> {
     consumed.map(|n| reductions.get(n).and_then(|r| declared.operator(&r.op))).collect()
 }
 
-/// The declared instruction and part whose instances are executed.
-fn executed(role: &PartRole) -> (Name, Part) {
+/// The declared instruction and part whose instances a part executes; of a copy, which the declared
+/// kernel does not have, the copying instruction.
+fn executed(role: &PartRole, part: &PartRef) -> (Name, Part) {
     match role {
         PartRole::Does(id, part) => (id.clone(), *part),
         PartRole::Joins(id, _) | PartRole::Realizes(id) => (id.clone(), Part::Whole),
-        PartRole::Copies => (Name::new("copy"), Part::Whole),
+        PartRole::Copies => (part.instruction.clone(), Part::Whole),
     }
 }
 
@@ -188,7 +189,7 @@ pub(super) fn prepare(
                 target += 1;
             }
         }
-        let (instruction, executes) = executed(&role);
+        let (instruction, executes) = executed(&role, &part.part);
         let names: Vec<Name> = point.iter().map(|(n, _)| n.clone()).collect();
         let head = instances.head(&instruction, executes, &names);
         let operators = operators(model, &role);

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`host`] | launches: where a kernel ends, loops of the host, grids and blocks |
 //! | [`crate::schedule::items`], [`crate::schedule::sync`] | order, joins before what uses them, barriers |
+//! | [`between_blocks`] | refuses loops of the device whose blocks depend on one another |
 //! | [`updates`] | which updates are atomic |
 //! | [`waits`] | groups of asynchronous copies, and waits for them |
 //! | [`guards`] | which guards are placed around which parts |
@@ -44,6 +45,7 @@ use crate::{
 };
 
 pub(crate) mod atoms;
+mod between_blocks;
 pub(crate) mod block;
 pub(crate) mod counters;
 pub(crate) mod early;

@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PartRef, PerDim};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
 use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs};
 use loopwright_poly::System;
 
@@ -30,7 +30,10 @@ use crate::{
     Hazards,
     analyse::analysis::{Analysis, PartInfo},
     program::{Dependence, Note, Reason},
-    schedule::items::{Item, Join},
+    schedule::{
+        between_blocks::Launch,
+        items::{Item, Join},
+    },
 };
 
 /// Two accesses that may conflict.
@@ -337,7 +340,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
     /// The first pair of a part of `first` and a part of `second` that may conflict; one that
     /// passes a value on, if the first only has both sides write.
-    fn meet_any(
+    pub(super) fn meet_any(
         &self,
         first: &[usize],
         second: &[usize],
@@ -444,56 +447,20 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 from = start.max(from + 1);
             }
         }
-        for item in items {
+        for (k, item) in items.iter().enumerate() {
             if let Item::Loop { iname, body } = item
                 && self.hazards == Hazards::Refused
             {
-                self.refuse_inside(iname, body, depth)?;
+                let start = cuts.range(..=k).next_back().map_or(0, |(cut, _)| *cut);
+                let end = cuts.range(k + 1..).next().map_or(items.len(), |(cut, _)| *cut);
+                Launch::new(self, &items[start..end], depth).refuse_dependent_blocks(iname, body, depth)?;
             }
         }
         Ok(cuts)
     }
 
-    /// No two blocks may depend on one another inside a loop of the device.
-    fn refuse_inside(&self, iname: &Name, body: &[Item], depth: usize) -> Result<(), Diagnostic> {
-        let parts = self.relevant(Item::parts(body));
-        let refuse = |found: Dependence, how: &str| {
-            let refusal = Diagnostic::new(
-                "blocks-depend",
-                format!("blocks depend on one another {how} `{iname}`: {found}"),
-            )
-            .help(format!(
-                "tag `{iname}: host`, so that each of its iterations is a separate \
-                 launch"
-            ));
-            let known = |part: &PartRef| {
-                let info = self.analysis.numbers.get(part).map(|p| &self.analysis.parts[*p]);
-                info.is_some_and(|info| self.analysis.predicate(info).is_some())
-            };
-            let certain = known(&found.first.part) && known(&found.second.part);
-            Err(match found.example().filter(|_| certain) {
-                Some(example) => refusal
-                    .witness(format!("{}; nothing orders blocks within a launch", found.shown(&example))),
-                None => refusal,
-            })
-        };
-        if let Some(found) = self.meet_any(&parts, &parts, Time::Earlier(depth))? {
-            return refuse(found, "from one iteration to the next of the loop over");
-        }
-        for (k, p) in parts.iter().enumerate() {
-            if let Some(found) = self.meet_any(&[*p], &parts[k + 1..], Time::Same)? {
-                return refuse(found, "inside the loop over");
-            }
-        }
-        for item in body {
-            if let Item::Loop { iname, body } = item {
-                self.refuse_inside(iname, body, depth + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn relevant(&self, parts: Vec<usize>) -> Vec<usize> {
+    /// Those of some parts whose accesses matter.
+    pub(super) fn relevant(&self, parts: Vec<usize>) -> Vec<usize> {
         parts.into_iter().filter(|p| self.accesses.contains_key(p)).collect()
     }
 }
