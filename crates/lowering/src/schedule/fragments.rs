@@ -13,7 +13,7 @@
 //! as a product without the array would load.
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Access, AtomUse, Diagnostic, Expr, Name, Part, Tag};
+use loopwright_kernel_ir::{Access, Aff, AtomUse, Diagnostic, Expr, Name, Part, Tag};
 
 use super::{AtomPlan, Held, Node, place::Place, planner::Planner};
 use crate::schedule::items::Item;
@@ -223,7 +223,44 @@ impl Planner<'_, '_> {
             let why = format!("it loads whole fragments, which `{guard}` may cut");
             return Err(refuse("atom-guard", why).help("assume whole tiles"));
         }
+        let within =
+            [(&used.axes[2], atom.shape()[2])].into_iter().chain(axes.iter().filter_map(|axis| match axis {
+                Axis::InBox(n) if *n != used.axes[2] => {
+                    Some((n, analysis.extents.get(n).and_then(|extent| extent.constant)?))
+                }
+                _ => None,
+            }));
+        for (n, length) in within {
+            let Some((own, _)) = names.iter().find(|(_, of)| of == n) else { continue };
+            if let Some((first, last)) = part_of_range(&contract, own, length)? {
+                let why = format!(
+                    "it loads whole fragments, and its loop over `{own}` runs from {first} to {last} instead \
+                     of from 0 to {}",
+                    length - 1
+                );
+                return Err(refuse("atom-operand", why).help("do not divide the loops of such a copy"));
+            }
+        }
         let axes = used.axes.clone();
         Ok(Some(AtomPlan { of, atom, axes, contract, fragments: vec![fragment], product: None, inside }))
     }
+}
+
+/// The range of a loop among these nodes, if it is not that of `length` elements from 0 on.
+fn part_of_range(nodes: &[Node], iname: &Name, length: i64) -> Result<Option<(i64, i64)>, Diagnostic> {
+    let mut places = Vec::new();
+    Node::visit(nodes, &mut |node| match node {
+        Node::Loop(one) if one.iname == *iname => places.push(&one.inside),
+        Node::Once { iname: own, inside, .. } if own == iname => places.push(inside),
+        _ => {}
+    });
+    for inside in places {
+        let range = inside.system().constant_range(&Aff::var(iname))?;
+        if let (Some(first), Some(last)) = range
+            && (first, last) != (0, length - 1)
+        {
+            return Ok(Some((first, last)));
+        }
+    }
+    Ok(None)
 }
