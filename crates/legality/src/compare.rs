@@ -315,11 +315,13 @@ impl<'a, 'k> Comparison<'a, 'k> {
         if e.touch.commutes_with(&f.touch) {
             return Ok(None);
         }
-        // Points added later do not change a result that a scan has already delivered; see
+        // A scan delivers results before later points are added. Threads and lanes may add these
+        // first, since they are joined in order; earlier iterations of a loop may not. See
         // `crate::scan`.
-        if (&e.touch, &f.touch) == (&Touch::Read, &Touch::Update) && new.is_scan(array) {
-            return Ok(None);
-        }
+        let in_rounds = (&e.touch, &f.touch) == (&Touch::Read, &Touch::Update) && new.is_scan(array);
+        let joined = |against: &Way, why: Against| {
+            why == Against::Unordered || against.iter().all(|s| s.relation == Ordering::Equal)
+        };
         let (c, d) = (&old.parts[self.link(p)?.old], &old.parts[self.link(q)?.old]);
         if p != q && self.link(p)?.identity && self.link(q)?.identity && common(a, b) == common(c, d) {
             // Both are in the same loops, in the same order.
@@ -348,7 +350,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
             _ => None,
         };
         let (mut base, mut checked): (Option<System>, bool) = (None, false);
-        let reversed = not_before(a, e, b, f);
+        let mut reversed = not_before(a, e, b, f);
+        if in_rounds {
+            reversed.retain(|(against, why)| !joined(against, *why));
+        }
         if reversed.is_empty() {
             return Ok(None);
         }

@@ -11,7 +11,7 @@ use crate::{
     dataflow::check_flow,
     declarations::redeclared,
     roles::other_values,
-    scan::along,
+    scan::{along, keep_order},
     search::{Search, search},
     witness::Witness,
 };
@@ -167,7 +167,11 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel, replay: Replay) -> Result<
     let sample = pairs.and_then(|s| s.sample(&Default::default()).ok().flatten());
     let reason = reason.text;
     Ok(match search(&declared, &new, sample.as_ref()) {
-        Search::Wrong(witness) => Verdict::Refuted(witness),
+        Search::Wrong(mut witness) => {
+            let scanned = || outcome.changed.keys().find_map(|array| new.scan_of(array));
+            witness.repair = witness.repair.or_else(|| scanned().map(keep_order));
+            Verdict::Refuted(witness)
+        }
         Search::Clean { harmless: true, .. } => Verdict::Unknown {
             reason: format!("{reason}; where it was tried, no output had another value for it"),
             repair,

@@ -72,6 +72,6 @@ pub use order::Against;
 pub use realized::judge_realization;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
 pub use roles::PartRole;
-pub use scan::{along, carried};
+pub use scan::{along, carried, keep_loop};
 pub use search::{Replays, Search, agrees, search};
 pub use witness::Witness;

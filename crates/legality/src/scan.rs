@@ -36,6 +36,19 @@ use crate::{
     order::{Way, before, not_before, radix},
 };
 
+/// How the loop over the iname of a scan may change, as a remedy.
+pub fn keep_loop(iname: &Name) -> String {
+    format!("only `split_iname` and `rename_iname` change the loop over `{iname}` of a scan")
+}
+
+/// Which order of loops, threads and lanes a scan keeps, as a remedy.
+pub(crate) fn keep_order(iname: &Name) -> String {
+    format!(
+        "a scan takes the values of `{iname}` in order: of the inames that it was split into, the outermost \
+         are loops, then come threads, then lanes"
+    )
+}
+
 /// The base inames that the reductions of an instruction scan along, coarsest first, each with the
 /// increment of the scan's iname that one step of it makes. `None` for an instruction that is not a
 /// scan.
@@ -56,7 +69,7 @@ pub fn along(
                 instruction.id
             ),
         )
-        .help(format!("only `split_iname` and `rename_iname` change the loop over `{iname}` of a scan"))
+        .help(keep_loop(iname))
     };
     let value = instruction.scan_value()?;
     let Ok(value) = lookup.expand(&value) else { return Some(Err(refuse())) };
@@ -147,10 +160,15 @@ fn range(lookup: &Lookup<'_>, instruction: &Instruction, of: &Aff) -> Result<Opt
 }
 
 impl Model<'_> {
+    /// The iname along which the scan goes whose accumulator an array is, if it is one.
+    pub fn scan_of(&self, array: &str) -> Option<&Name> {
+        let (id, _) = array.rsplit_once('.')?;
+        self.lookup.instruction(id)?.scan.as_ref()
+    }
+
     /// Whether an array is the accumulator of a scan.
     pub fn is_scan(&self, array: &str) -> bool {
-        let id = array.rsplit_once('.').map(|(id, _)| id);
-        id.and_then(|id| self.lookup.instruction(id)).is_some_and(|i| i.scan.is_some())
+        self.scan_of(array).is_some()
     }
 }
 

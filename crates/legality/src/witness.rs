@@ -309,16 +309,16 @@ impl Witness {
             Failure::Points { reader, point, times, expected } => {
                 self.code = "reduction-points";
                 let point: Vec<String> = point.iter().map(i64::to_string).collect();
-                let times_text = |n: usize| match n {
-                    0 => "not".to_string(),
-                    1 => "once".to_string(),
-                    n => format!("{n} times"),
+                let joins = |who: &str, what: &str, times: usize| match times {
+                    0 => format!("{who} does not join {what}"),
+                    1 => format!("{who} joins {what} once"),
+                    n => format!("{who} joins {what} {n} times"),
                 };
                 self.declared =
-                    format!("{reader} joins the point ({}) {}", point.join(", "), times_text(expected));
+                    joins(&reader.to_string(), &format!("the point ({})", point.join(", ")), expected);
                 self.transformed = match times == expected {
                     true => "the points come in another order, and the operator does not commute".into(),
-                    false => format!("it joins it {}", times_text(times)),
+                    false => joins("it", "it", times),
                 };
                 self.instances = vec![reader];
             }

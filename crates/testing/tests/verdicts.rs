@@ -85,7 +85,7 @@ a[i] = a[i]*26675 + sum(j, b[j]*2897 + i) {id=total, inames=i, dep=first}
     let refusal = Pipeline::parse(&steps.join("\n")).unwrap().apply(&LoopKernel::parse(kernel).unwrap());
     let refusal = refusal.unwrap_err();
     assert_eq!(refusal.code, "reduction-points");
-    assert!(refusal.to_string().contains("it joins it not"), "{refusal}");
+    assert!(refusal.to_string().contains("it does not join it"), "{refusal}");
     let case = Case { kernel: kernel.into(), steps: steps.map(String::from).to_vec() };
     if let Some(failure) = two_sided::disagreement(&case) {
         panic!("{}: {}", failure.kind, failure.text);

@@ -137,6 +137,8 @@ pub(super) struct Point {
     pub point: Arc<[i64]>,
     term: Value,
     pub cause: Cause,
+    /// When a scan has added it.
+    time: Option<Arc<[i64]>>,
 }
 
 /// One execution of a group, after its reads.
@@ -478,7 +480,9 @@ impl Machine<'_, '_> {
                 _ if is_init => sum.clear(),
                 PartRole::Joins(..) => sum.append(&mut doing.added),
                 _ => {
-                    sum.push(Point { point, term: doing.value, cause: doing.cause });
+                    let of_scan = self.model.instruction(&self.model.parts[x.part]).scan.is_some();
+                    let time = of_scan.then(|| Arc::from(x.time.as_slice()));
+                    sum.push(Point { point, term: doing.value, cause: doing.cause, time });
                 }
             }
         }
@@ -512,15 +516,34 @@ impl Machine<'_, '_> {
         .of(computes)
     }
 
-    /// The points of a scan whose iname value is at most the reader's own, ordered by the iname, as
-    /// points of the reader.
+    /// What a scan delivers: the points of earlier rounds, whatever their iname values, and those of
+    /// its own round, which are joined in order, up to the reader's own value. They are ordered by
+    /// the iname, as points of the reader.
     fn seen_by_scan(&self, x: &Execution, ready: &Ready, points: &mut Vec<Point>) {
         let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
         let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };
         let own = ready.point[k].1.at(&x.values);
         // The first entry of a vector is that of its part.
         let k = k + 1;
-        points.retain(|p| p.point.get(k).is_some_and(|v| *v <= own));
+        let path = &self.model.parts[x.part].path;
+        let in_an_earlier_round = |time: &[i64]| {
+            let mut values = time.iter().zip(&x.time);
+            for step in path {
+                if values.next().is_none_or(|(point, own)| point != own) {
+                    return false;
+                }
+                if step.iname.is_some() {
+                    match values.next() {
+                        Some((point, own)) if point == own => {}
+                        earlier => return earlier.is_some_and(|(point, own)| point < own),
+                    }
+                }
+            }
+            false
+        };
+        points.retain(|p| {
+            p.point.get(k).is_some_and(|v| *v <= own) || p.time.as_deref().is_some_and(in_an_earlier_round)
+        });
         points.sort_by_key(|p| p.point.get(k).copied());
         for p in points {
             p.point = p.point.iter().enumerate().map(|(at, v)| if at == k { own } else { *v }).collect();

@@ -1,13 +1,15 @@
 //! The order of a scan: of the inames that its iname was split into, the outermost are loops, then
 //! come threads (z, y, x), then one iname of lanes.
 //!
-//! Any other order, blocks, and parts of the instruction in other loops are refused, since no
-//! realisation exists.
+//! Any other order, blocks, parts of the instruction in other loops, and loops that do not take the
+//! values of the scan's iname in increasing order are refused, since no realisation exists.
 
 use loopwright_kernel_ir::{
-    Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree,
+    Aff, Constraint, Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
+    Tag, Tree,
 };
-use loopwright_legality::along;
+use loopwright_legality::{along, keep_loop, primed};
+use loopwright_poly::System;
 
 use crate::{Hazards, analyse::analysis::Analysis};
 
@@ -24,7 +26,7 @@ fn rank(tag: Tag) -> Option<usize> {
 }
 
 /// Refuses scans without a realisation. When lowering is forced, an instruction that is no longer a
-/// scan runs as its loops say, provided there are only loops.
+/// scan, or not in order, runs as its loops say, provided there are only loops.
 pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnostic> {
     if kernel.instructions.iter().all(|i| i.scan.is_none()) {
         return Ok(());
@@ -32,10 +34,9 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
     let lookup = Lookup::new(kernel);
     for i in &kernel.instructions {
         let Some(inames) = along(kernel, &lookup, i) else { continue };
+        let is_forced = hazards == Hazards::Left && i.within.iter().all(|n| kernel.tag(n) == Tag::Seq);
         let inames = match inames {
-            Err(_) if hazards == Hazards::Left && i.within.iter().all(|n| kernel.tag(n) == Tag::Seq) => {
-                continue;
-            }
+            Err(_) if is_forced => continue,
             inames => inames?,
         };
         let refuse = |iname: &Name, why: &str, help: String| {
@@ -83,6 +84,59 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
             ));
         }
         stands_in_order(kernel, &lookup, i)?;
+        if !is_forced {
+            ascends(kernel, &lookup, i, &inames)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the loops around a scan take the values of its iname in increasing order: an instance
+/// finds in the accumulator what all instances before it have added.
+fn ascends(
+    kernel: &LoopKernel,
+    lookup: &Lookup<'_>,
+    i: &Instruction,
+    inames: &[(Name, i64)],
+) -> Result<(), Diagnostic> {
+    let mut path: Vec<Name> = Vec::new();
+    Tree::visit_leaves(&kernel.tree, &mut |loops, part| {
+        if part.instruction == i.id && part.part == Part::Finish {
+            path = loops.iter().map(|n| (*n).clone()).collect();
+        }
+    });
+    // `along` has shown this order, coarsest first, to be that of the values.
+    let of_scan = |n: &&Name| inames.iter().any(|(own, _)| own == *n);
+    if path.iter().filter(of_scan).eq(inames.iter().map(|(n, _)| n).filter(|n| path.contains(n))) {
+        return Ok(());
+    }
+    let Some(value) = i.scan_value() else { return Ok(()) };
+    let value = lookup.expand(&value)?;
+    let second = |aff: &Aff| aff.rename(&|n| (!lookup.is_scalar(n)).then(|| primed(n)));
+    let mut rows = kernel.assumptions.clone();
+    for c in lookup.instances(&i.within) {
+        let c = lookup.expand_constraint(&c)?;
+        rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
+        rows.push(c);
+    }
+    let common = lookup.inames_of(i, Part::Init(0));
+    for n in &common {
+        let own = lookup.expand(&Aff::var(n))?;
+        rows.push(Constraint::equal(&own, &second(&own)?)?);
+    }
+    rows.push(Constraint::lt(&value, &second(&value)?)?);
+    let mut system = System::of(rows)?;
+    for n in path.iter().filter(|n| !common.contains(n)) {
+        let own = lookup.expand(&Aff::var(n))?;
+        if !system.is_empty_with(&[Constraint::lt(&second(&own)?, &own)?])? {
+            let iname = i.scan.as_ref().unwrap_or(n);
+            return Err(Diagnostic::new(
+                "scan-order",
+                format!("the scan `{}` does not take the values of `{iname}` in order along `{n}`", i.id),
+            )
+            .help(keep_loop(iname)));
+        }
+        system.add(&Constraint::equal(&own, &second(&own)?)?)?;
     }
     Ok(())
 }
