@@ -11,6 +11,7 @@ use crate::{
     dataflow::check_flow,
     declarations::redeclared,
     roles::other_values,
+    rounds::in_rounds,
     scan::{along, keep_order},
     search::{Search, search},
     witness::Witness,
@@ -135,9 +136,11 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel, replay: Replay) -> Result<
     if let Some(reason) = other_values(&new) {
         return Ok(Verdict::Unknown { reason, repair: None });
     }
-    // If the parts of a scan's iname no longer determine its value, the scan cannot be proved. A
+    // If the parts of a scan's iname no longer determine its value in order, it cannot be proved. A
     // run may show that it is wrong; otherwise lowering refuses it.
-    let ended = after.instructions.iter().find_map(|i| along(after, &new.lookup, i)?.err());
+    let ended = after.instructions.iter().find_map(|i| {
+        along(after, &new.lookup, i)?.and_then(|inames| in_rounds(after, &new.lookup, i, &inames)).err()
+    });
     if let Some(d) = ended {
         if replay == Replay::Never {
             return Ok(Verdict::Unknown { reason: d.message, repair: d.help });

@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// How the loop over the iname of a scan may change, as a remedy.
-pub fn keep_loop(iname: &Name) -> String {
+pub(crate) fn keep_loop(iname: &Name) -> String {
     format!("only `split_iname` and `rename_iname` change the loop over `{iname}` of a scan")
 }
 

@@ -5,11 +5,9 @@
 //! values of the scan's iname in increasing order are refused, since no realisation exists.
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
-    Tag, Tree,
+    Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree,
 };
-use loopwright_legality::{along, keep_loop, primed};
-use loopwright_poly::System;
+use loopwright_legality::{along, in_rounds};
 
 use crate::{Hazards, analyse::analysis::Analysis};
 
@@ -85,58 +83,8 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
         }
         stands_in_order(kernel, &lookup, i)?;
         if !is_forced {
-            ascends(kernel, &lookup, i, &inames)?;
+            in_rounds(kernel, &lookup, i, &inames)?;
         }
-    }
-    Ok(())
-}
-
-/// Checks that the loops around a scan take the values of its iname in increasing order: an instance
-/// finds in the accumulator what all instances before it have added.
-fn ascends(
-    kernel: &LoopKernel,
-    lookup: &Lookup<'_>,
-    i: &Instruction,
-    inames: &[(Name, i64)],
-) -> Result<(), Diagnostic> {
-    let mut path: Vec<Name> = Vec::new();
-    Tree::visit_leaves(&kernel.tree, &mut |loops, part| {
-        if part.instruction == i.id && part.part == Part::Finish {
-            path = loops.iter().map(|n| (*n).clone()).collect();
-        }
-    });
-    // `along` has shown this order, coarsest first, to be that of the values.
-    let of_scan = |n: &&Name| inames.iter().any(|(own, _)| own == *n);
-    if path.iter().filter(of_scan).eq(inames.iter().map(|(n, _)| n).filter(|n| path.contains(n))) {
-        return Ok(());
-    }
-    let Some(value) = i.scan_value() else { return Ok(()) };
-    let value = lookup.expand(&value)?;
-    let second = |aff: &Aff| aff.rename(&|n| (!lookup.is_scalar(n)).then(|| primed(n)));
-    let mut rows = kernel.assumptions.clone();
-    for c in lookup.instances(&i.within) {
-        let c = lookup.expand_constraint(&c)?;
-        rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
-        rows.push(c);
-    }
-    let common = lookup.inames_of(i, Part::Init(0));
-    for n in &common {
-        let own = lookup.expand(&Aff::var(n))?;
-        rows.push(Constraint::equal(&own, &second(&own)?)?);
-    }
-    rows.push(Constraint::lt(&value, &second(&value)?)?);
-    let mut system = System::of(rows)?;
-    for n in path.iter().filter(|n| !common.contains(n)) {
-        let own = lookup.expand(&Aff::var(n))?;
-        if !system.is_empty_with(&[Constraint::lt(&second(&own)?, &own)?])? {
-            let iname = i.scan.as_ref().unwrap_or(n);
-            return Err(Diagnostic::new(
-                "scan-order",
-                format!("the scan `{}` does not take the values of `{iname}` in order along `{n}`", i.id),
-            )
-            .help(keep_loop(iname)));
-        }
-        system.add(&Constraint::equal(&own, &second(&own)?)?)?;
     }
     Ok(())
 }
