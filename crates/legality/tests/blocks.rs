@@ -10,7 +10,7 @@ fn met(statements: [&str; 2], rest: &str) -> Option<String> {
     let [first, second] = statements;
     let text = format!(
         "\
-kernel k(x: f32[n, 8], y: f32[n + 2, 8], z: f32[n + 2, 8], p: i32[n], n: i32)
+kernel k(x: f32[n, 8], y: f32[n + 2, 8], z: f32[n + 2, 8], p: i32[n], q: i32[1], n: i32)
 assume 1 <= n
 {}domain {{ [i] : 0 <= i < n }}
 domain {{ [j] : 2 <= j < n + 2 }}
@@ -94,6 +94,23 @@ fn facts_keep_blocks_apart() {
         met(
             ["y[p[i], 0] = x[i, 0] {id=a, inames=i}", "z[j, 1] = y[p[j - 2], 0] {id=b, inames=j}"],
             &format!("fact 0 <= p < n\n{facts}"),
+        )
+    };
+    assert_eq!(met("fact injective(p)"), None);
+    assert_eq!(met(""), Some("y".into()));
+}
+
+/// What is known of each array that a subscript reads counts: `q[0]` is one number in all blocks.
+#[test]
+fn subscripts_read_several_arrays() {
+    let met = |facts: &str| {
+        let [write, read] = ["y[p[i] + q[0], 0]", "y[p[j - 2] + q[0], 0]"];
+        met(
+            [
+                &format!("{write} = x[i, 0] {{id=a, inames=i}}"),
+                &format!("z[j, 1] = {read} {{id=b, inames=j}}"),
+            ],
+            &format!("fact 0 <= p < n\nfact 0 <= q < 2\n{facts}"),
         )
     };
     assert_eq!(met("fact injective(p)"), None);

@@ -72,6 +72,23 @@ for i {{
     assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
 }
 
+/// What a function of the library makes of a constant is a number where all machines make the same
+/// of it. Of the others nothing is known but that equal arguments have equal results.
+#[test]
+fn only_exact_functions_of_constants_are_numbers() {
+    // Which of two writes of an element comes last does not matter if they write the same.
+    let same = |first: &str, second: &str| {
+        let kernel = format!("kernel k(y: f64[1])\ny[0] = {first} {{id=a}}\ny[0] = {second} {{id=b}}\n");
+        let text = format!("{kernel}tree {{\nb\na\n}}\ndeclared {{\n{kernel}}}\n");
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::new()).unwrap().is_none()
+    };
+    assert!(same("sqrt(4.0)", "2.0") && same("max(1.0, 2.0)", "2.0"));
+    assert!(!same("sqrt(4.0)", "2.5"));
+    assert!(same("exp(0.0)", "exp(0.0)"));
+    assert!(!same("exp(0.0)", "1.0") && !same("exp(0.0)", "exp(1.0)"));
+}
+
 /// What is read from an array that nobody writes does not matter, wherever it lies.
 #[test]
 fn reads_by_data_are_replayed_where_nobody_writes() {

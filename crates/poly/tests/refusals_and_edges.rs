@@ -381,6 +381,18 @@ fn a_bound_that_follows_is_none() {
     assert_eq!(system.least_value(&i, &keep).unwrap(), Some(v("n")));
 }
 
+/// The constant at which another name begins is none from which to count this one's values, though
+/// it is one of these.
+#[test]
+fn a_least_value_is_stated_of_the_name_itself() {
+    let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
+    let system =
+        System::new(&[le(v("m"), v("i")), le(v("i"), k(9)), le(k(5), v("j")), le(v("j"), v("n"))]).unwrap();
+    let least = |name: &str, keep: &str| system.least_value(&Name::new(name), &|n| *n == *keep).unwrap();
+    assert_eq!(least("i", "m"), Some(v("m")));
+    assert_eq!(least("j", "n"), Some(k(5)));
+}
+
 #[test]
 fn unions_of_two_are_joined_and_separated() {
     let two = set("{ [i] : 0 <= i < 5 or 5 <= i < 9 }");

@@ -1,8 +1,10 @@
 //! Operations on numbers, by `values.md`.
 
+use std::collections::BTreeSet;
+
 use loopwright_kernel_ir::DType;
 
-use super::{Num, binary, cast, unary};
+use super::{Num, binary, cast, hash, unary};
 use crate::{BinOp, UnOp};
 
 /// Of a value whose bits have all been shifted out, its sign is left, if it is shifted to the
@@ -48,6 +50,23 @@ fn floats_agree_up_to_one_part_in_ten_million() {
     }
     assert_eq!(agree(f64::NAN, 1.0), [false; 2]);
     assert!(!Num::Int(1).agrees(Num::Float(1.0)));
+}
+
+/// Drawn numbers are told apart, and neither vanish nor overflow in products of many.
+#[test]
+fn drawn_floats_lie_around_one_on_either_side_of_zero() {
+    let drawn: Vec<f64> = (0..1000)
+        .map(|k| match Num::drawn(DType::F64, hash([k])) {
+            Num::Float(v) => v,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(drawn.iter().all(|v| (0.5..2.0).contains(&v.abs())));
+    for within in [0.5..0.7, 0.9..1.1, 1.8..2.0, -0.7..-0.5, -1.1..-0.9, -2.0..-1.8] {
+        assert!(drawn.iter().any(|v| within.contains(v)), "none in {within:?}");
+    }
+    let bits: BTreeSet<u64> = drawn.iter().map(|v| v.to_bits()).collect();
+    assert_eq!(bits.len(), drawn.len());
 }
 
 /// What Rust's own arithmetic of a type makes of two numbers.
