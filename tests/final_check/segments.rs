@@ -293,6 +293,24 @@ fn replaced((kernel, program): &(LoopKernel, Program), from: &str, to: &str) -> 
     verify_kernel(kernel, &program).refusal().map(|d| d.message.clone())
 }
 
+/// A kernel that has a fixed number of segments or of points is run on as many.
+#[test]
+fn flattened_nests_of_fixed_sizes_are_run() {
+    let nest = |sizes: &str| {
+        let head = format!("assume {sizes}\n");
+        let declared = declared(&head, "out: i32[nseg]", "out[s] = sum(i, x[i] * 77)");
+        lowered(&declared, "flatten_ragged(s, i, threads=64, items=8, tiles=1)")
+    };
+    for sizes in ["nseg = 1", "nseg = 3", "n = 3", "nseg = 1 and n = 1", "n <= 20 and 100 <= nseg <= 200"] {
+        let nest = nest(sizes);
+        assert_eq!(replaced(&nest, " * 77", " * 77"), None, "{sizes}");
+        let why = replaced(&nest, " * 77", " * 78").unwrap_or_default();
+        assert!(why.contains("the flattened nest over `s` may not compute"), "{sizes}: {why}");
+    }
+    // Where there are no points, none has to be run.
+    assert_eq!(replaced(&nest("n = 0"), " * 77", " * 77"), None);
+}
+
 /// Floating-point numbers are computed by code of their own, for the text as for the kernel.
 #[test]
 fn operations_on_floats_in_a_flattened_nest_are_told_apart() {

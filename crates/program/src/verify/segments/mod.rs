@@ -7,7 +7,9 @@
 //! found out by running it:
 //!
 //! 1. `lengths` chooses lengths of segments, and from these follow offsets and parameters (a point
-//!    of the assumptions, the domain of the segments and the declared ranges).
+//!    of the assumptions, the domain of the segments and the declared ranges). Lengths that the
+//!    kernel cannot have are made to fit (`sizes`); one of them has to have a point, if the
+//!    kernel's can.
 //! 2. `block` executes the launches of the nest on numbers, a block at a time, its threads in step;
 //!    elements of arrays are what `data` says: numbers for which what the kernel declares holds.
 //! 3. `wanted` interprets the kernel's tree on the same numbers: the loads of a segment, the
@@ -26,6 +28,7 @@ mod data;
 mod lengths;
 mod nest;
 mod number;
+mod sizes;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -40,6 +43,7 @@ use data::{Data, room};
 use lengths::{Lengths, cases};
 use nest::Nest;
 use number::{Num, hash_of_name};
+use sizes::Sizes;
 use wanted::Interpreter;
 
 /// What is wrong with a nest.
@@ -65,41 +69,57 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
         let Some(launches) = nest.launches(program) else {
             return Some(unknown("no launches of it are found"));
         };
+        let sizes = Sizes::of(&nest, program);
+        // If there can be points, some have to be run.
+        let mut is_run = sizes.as_ref().is_some_and(|sizes| !sizes.have_points());
         for lengths in cases(nest.flat, program.target.warp_size.into()) {
-            match check(&nest, program, &launches, &lengths) {
-                Ok(()) => {}
-                Err(Stop::Wrong(what)) => {
-                    return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {lengths}")))));
+            // What is chosen for any kernel may be of no size that this one has.
+            let fitted = sizes.as_ref().and_then(|sizes| sizes.fit(&lengths));
+            for lengths in [Some(lengths), fitted].into_iter().flatten() {
+                match check(&nest, program, &launches, &lengths) {
+                    Ok(Ran::Yes) => {
+                        is_run |= lengths.lengths.iter().any(|length| *length > 0);
+                        break;
+                    }
+                    Ok(Ran::No) => {}
+                    Ok(Ran::Wider) => is_run = true,
+                    Err(Stop::Wrong(what)) => {
+                        return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {lengths}")))));
+                    }
+                    Err(Stop::NotFollowed(why)) => return Some(unknown(why)),
                 }
-                Err(Stop::NotFollowed(why)) => return Some(unknown(why)),
             }
         }
-        None
+        (!is_run).then(|| unknown("no sizes are found for which a segment has a point"))
     })
 }
 
-/// Scalars for which there are these segments; `None` where the kernel has none such.
-fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTreeMap<Name, i64>> {
-    let count = i64::try_from(lengths.lengths.len()).ok()?;
-    let last = lengths.before + lengths.lengths.iter().sum::<i64>();
+/// What holds of scalars for which there are this many segments, whose points begin behind `before`
+/// others and end with those before `last`; and what holds besides if the declared range of the
+/// offsets ends there. `None` where the segments have no single end.
+fn premises(
+    nest: &Nest<'_>,
+    program: &Program,
+    count: &Aff,
+    [before, last]: [&Aff; 2],
+) -> Option<(Vec<Constraint>, Vec<Constraint>)> {
     let mut known = super::context(program).ok()?;
     let mut ends = Vec::new();
     for c in &nest.of_segments {
-        let at = |segment: i64| -> Option<Constraint> {
-            let aff = c.aff.substitute_one(&nest.segment, &Aff::constant(segment)).ok()?;
-            Some(Constraint { kind: c.kind, aff })
+        let at = |segment: &Aff| -> Option<Constraint> {
+            Some(Constraint { kind: c.kind, aff: c.aff.substitute_one(&nest.segment, segment).ok()? })
         };
         if !c.aff.mentions(&nest.segment) {
             known.push(c.clone());
         } else if c.aff.coefficient(&nest.segment) < 0 {
-            ends.push(Constraint::zero(at(count - 1)?.aff));
-        } else if count > 0 {
-            known.push(at(0)?);
+            ends.push(Constraint::zero(at(&count.add_constant(-1).ok()?)?.aff));
+        } else if count.as_constant() != Some(0) {
+            known.push(at(&Aff::constant(0))?);
         }
     }
     let [end] = ends.as_slice() else { return None };
     known.push(end.clone());
-    let mut exact = known.clone();
+    let mut exact = Vec::new();
     for fact in &nest.kernel.facts {
         let Fact::Range { array, lower, upper } = fact else { continue };
         if *array != nest.bounds[0].array {
@@ -107,14 +127,23 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
         }
         let of = |e: &Option<Expr>| e.as_ref().and_then(Expr::to_aff);
         if let Some(lower) = of(lower) {
-            known.push(Constraint::le(&lower, &Aff::constant(lengths.before)).ok()?);
+            known.push(Constraint::le(&lower, before).ok()?);
         }
         if let Some(upper) = of(upper) {
-            let least = Aff::constant(last + 1);
+            let least = last.add_constant(1).ok()?;
             known.push(Constraint::le(&least, &upper).ok()?);
             exact.push(Constraint::zero(upper.sub(&least).ok()?));
         }
     }
+    Some((known, exact))
+}
+
+/// Scalars for which there are these segments; `None` where the kernel has none such.
+fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTreeMap<Name, i64>> {
+    let count = i64::try_from(lengths.lengths.len()).ok()?;
+    let last = lengths.before + lengths.lengths.iter().sum::<i64>();
+    let places = [&Aff::constant(lengths.before), &Aff::constant(last)];
+    let (known, mut exact) = premises(nest, program, &Aff::constant(count), places)?;
     // As few blocks as there can be, if the range may end with the last point.
     exact.extend(known.iter().cloned());
     let sample = |constraints: &[Constraint]| System::new(constraints).ok()?.sample(&BTreeMap::new()).ok()?;
@@ -135,17 +164,23 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
     Some(found)
 }
 
+/// Whether a nest was run.
+enum Ran {
+    Yes,
+    /// The kernel has no such sizes; others are tried.
+    No,
+    /// Of such sizes it is run by the program with wider indices.
+    Wider,
+}
+
 /// Runs a nest on segments of these lengths.
 fn check<'k>(
     nest: &Nest<'k>,
     program: &'k Program,
     launches: &[usize],
     lengths: &Lengths,
-) -> std::result::Result<(), Stop> {
-    let Some(scalars) = scalars(nest, program, lengths) else {
-        // The kernel has no such sizes; others are tried.
-        return Ok(());
-    };
+) -> std::result::Result<Ran, Stop> {
+    let Some(scalars) = scalars(nest, program, lengths) else { return Ok(Ran::No) };
     let scalar = |name: &Name| scalars.get(name).copied();
     let floats: BTreeSet<&Name> = program.scalars().filter(|s| s.dtype.is_float()).map(|s| &s.name).collect();
     let of_float = |name: &Name| match floats.contains(name) {
@@ -157,9 +192,8 @@ fn check<'k>(
         let size = eval_host(&global.size, &scalar);
         sizes.push(size.ok_or(Stop::NotFollowed("the size of an array is no number"))?);
     }
-    // Arrays of such sizes are for the program with 64-bit indices.
     if program.index == DType::I32 && sizes.iter().any(|size| i32::try_from(*size).is_err()) {
-        return Ok(());
+        return Ok(Ran::Wider);
     }
     let mut spec = Spec::new(nest.kernel, program);
     let names: Table<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
@@ -209,7 +243,8 @@ fn check<'k>(
     for launch in launches {
         machine.launch(&program.kernels[*launch])?;
     }
-    compare(nest, program, &wanted, &machine.written)
+    compare(nest, program, &wanted, &machine.written)?;
+    Ok(Ran::Yes)
 }
 
 /// Elements with what is written to them, and how often.

@@ -1,0 +1,113 @@
+//! How many segments and points a kernel can have. Lengths are chosen for any kernel, of which one
+//! may have a fixed number of segments, or of points: they are made to fit.
+
+use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_poly::System;
+
+use super::{lengths::Lengths, nest::Nest, premises};
+use crate::Program;
+
+/// The greatest number of segments that are added.
+const MOST_ADDED: i64 = 1 << 14;
+
+/// The sizes of a kernel, each by itself: not all that lie between these have to occur together.
+pub(super) struct Sizes {
+    /// The number of segments, from the least to the greatest.
+    count: (i64, i64),
+    /// The least number of points before the first segment.
+    before: i64,
+    /// The greatest number of points before the end of the last segment.
+    last: i64,
+}
+
+impl Sizes {
+    pub fn of(nest: &Nest<'_>, program: &Program) -> Option<Sizes> {
+        // No name of a kernel has a quote.
+        let [count, before, last] =
+            ["count", "before", "last"].map(|n| Aff::var(Name::new(n).followed_by("\"")));
+        let (mut known, _) = premises(nest, program, &count, [&before, &last])?;
+        known.push(Constraint::nonneg(count.clone()));
+        known.push(Constraint::nonneg(before.clone()));
+        known.push(Constraint::le(&before, &last).ok()?);
+        let system = System::new(&known).ok()?;
+        let range = |aff: &Aff| {
+            let (low, high) = system.constant_range(aff).ok()?;
+            Some((low.unwrap_or(0), high.unwrap_or(i64::MAX)))
+        };
+        Some(Sizes { count: range(&count)?, before: range(&before)?.0, last: range(&last)?.1 })
+    }
+
+    /// Whether a segment can have a point.
+    pub fn have_points(&self) -> bool {
+        self.count.1 > 0 && self.last > self.before
+    }
+
+    /// Lengths that are within these sizes, with the points of the given ones where they can be;
+    /// nothing where the given ones are within them.
+    pub fn fit(&self, given: &Lengths) -> Option<Lengths> {
+        let (least, most) = self.count;
+        let mut lengths = given.lengths.clone();
+        let count = i64::try_from(lengths.len()).ok()?;
+        if count > most {
+            // The last segment has the points of those behind it.
+            let behind: i64 = lengths.drain(usize::try_from(most).ok()?..).sum();
+            *lengths.last_mut()? += behind;
+        }
+        let missing = least.saturating_sub(count);
+        if missing > MOST_ADDED {
+            return None;
+        }
+        lengths.extend((0..missing).map(|k| k % 3));
+        let before = given.before.max(self.before);
+        let mut room = self.last.saturating_sub(before).max(0);
+        for length in &mut lengths {
+            *length = (*length).min(room);
+            room -= *length;
+        }
+        let fits = before == given.before && lengths == given.lengths;
+        (!fits).then_some(Lengths { before, lengths })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(sizes: &Sizes, before: i64, lengths: &[i64]) -> Option<(i64, Vec<i64>)> {
+        let fitted = sizes.fit(&Lengths { before, lengths: lengths.to_vec() })?;
+        Some((fitted.before, fitted.lengths))
+    }
+
+    #[test]
+    fn without_segments_or_room_there_are_no_points() {
+        let have_points = |most, last| Sizes { count: (0, most), before: 3, last }.have_points();
+        assert!(have_points(1, 4));
+        assert!(!have_points(0, 4) && !have_points(1, 3));
+    }
+
+    #[test]
+    fn what_fits_stays() {
+        let sizes = Sizes { count: (0, i64::MAX), before: 0, last: i64::MAX };
+        assert_eq!(fitted(&sizes, 2, &[5, 0, 9]), None);
+        let sizes = Sizes { count: (3, 3), before: 2, last: 16 };
+        assert_eq!(fitted(&sizes, 2, &[5, 0, 9]), None);
+    }
+
+    #[test]
+    fn the_last_of_a_few_segments_has_the_points_of_the_rest() {
+        let sizes = |least, most| Sizes { count: (least, most), before: 0, last: i64::MAX };
+        assert_eq!(fitted(&sizes(1, 1), 2, &[5, 0, 9]), Some((2, vec![14])));
+        assert_eq!(fitted(&sizes(0, 2), 2, &[5, 0, 9]), Some((2, vec![5, 9])));
+        assert_eq!(fitted(&sizes(0, 0), 2, &[5]), None);
+        assert_eq!(fitted(&sizes(7, 9), 0, &[5, 4]), Some((0, vec![5, 4, 0, 1, 2, 0, 1])));
+        assert_eq!(fitted(&sizes(1 << 40, i64::MAX), 0, &[5, 4]), None);
+    }
+
+    #[test]
+    fn points_lie_within_the_range_of_the_offsets() {
+        let sizes = Sizes { count: (0, i64::MAX), before: 3, last: 10 };
+        assert_eq!(fitted(&sizes, 0, &[4, 2, 5, 6]), Some((3, vec![4, 2, 1, 0])));
+        assert_eq!(fitted(&sizes, 9, &[0, 2, 5]), Some((9, vec![0, 1, 0])));
+        assert_eq!(fitted(&sizes, 12, &[2]), Some((12, vec![0])));
+    }
+}
