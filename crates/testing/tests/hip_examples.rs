@@ -71,6 +71,24 @@ fn votes_have_the_type_of_their_warp() {
     assert_eq!(vote("cdna", "u64", 64), "__ballot(n < 3);");
 }
 
+/// Two numbers of bf16 move as one of the language's type for pairs.
+#[test]
+fn pairs_of_bf16_have_the_type_of_their_language() {
+    let copied = |target: &str| {
+        let text = format!(
+            "program k(x, y) index i32\ntarget {target}\nglobal x: bf16[64] read\nglobal y: bf16[64] \
+             written\nhost {{\n launch k\n}}\nkernel k(x, y written) {{\n grid(1, 1, 1)\n block(32, 1, 1)\n\n \
+             copy 2 y[2 * thread.x] = x[2 * thread.x]\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let source = if target == "cuda" { cuda_source(&program) } else { hip_source(&program) };
+        source.unwrap_or_else(|d| panic!("{}", d.render())).text
+    };
+    let (cuda, hip) = (copied("cuda"), copied("rdna"));
+    assert!(cuda.contains("__nv_bfloat162") && !cuda.contains("__hip_bfloat162"), "{cuda}");
+    assert!(hip.contains("__hip_bfloat162") && !hip.contains("__nv_bfloat162"), "{hip}");
+}
+
 /// The second warp of the block has half of its lanes, which a barrier names in CUDA C alone.
 #[test]
 fn barriers_of_a_warp_name_its_lanes_where_there_are_masks() {
