@@ -301,7 +301,10 @@ fn flattened_nests_of_fixed_sizes_are_run() {
         let declared = declared(&head, "out: i32[nseg]", "out[s] = sum(i, x[i] * 77)");
         lowered(&declared, "flatten_ragged(s, i, threads=64, items=8, tiles=1)")
     };
-    for sizes in ["nseg = 1", "nseg = 3", "n = 3", "nseg = 1 and n = 1", "n <= 20 and 100 <= nseg <= 200"] {
+    let alone = ["nseg = 1", "nseg = 3", "n = 3", "nseg = 1 and n = 1", "n <= 20 and 100 <= nseg <= 200"];
+    // Each number of segments can occur, and each of points, but not all of them together.
+    let together = ["n <= nseg", "2*n <= nseg", "nseg = n + 3", "9 + 3*nseg <= n"];
+    for sizes in alone.into_iter().chain(together) {
         let nest = nest(sizes);
         assert_eq!(replaced(&nest, " * 77", " * 77"), None, "{sizes}");
         let why = replaced(&nest, " * 77", " * 78").unwrap_or_default();

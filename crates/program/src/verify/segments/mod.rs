@@ -43,7 +43,7 @@ use data::{Data, room};
 use lengths::{Lengths, cases};
 use nest::Nest;
 use number::{Num, hash_of_name};
-use sizes::Sizes;
+use sizes::{Sizes, with_other_segments};
 use wanted::Interpreter;
 
 /// What is wrong with a nest.
@@ -75,7 +75,8 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
         for lengths in cases(nest.flat, program.target.warp_size.into()) {
             // What is chosen for any kernel may be of no size that this one has.
             let fitted = sizes.as_ref().and_then(|sizes| sizes.fit(&lengths));
-            for lengths in [Some(lengths), fitted].into_iter().flatten() {
+            let other = with_other_segments(&nest, program, fitted.as_ref().unwrap_or(&lengths));
+            for lengths in [Some(lengths), fitted, other].into_iter().flatten() {
                 match check(&nest, program, &launches, &lengths) {
                     Ok(Ran::Yes) => {
                         is_run |= lengths.lengths.iter().any(|length| *length > 0);

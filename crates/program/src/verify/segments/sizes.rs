@@ -1,5 +1,6 @@
 //! How many segments and points a kernel can have. Lengths are chosen for any kernel, of which one
-//! may have a fixed number of segments, or of points: they are made to fit.
+//! may have a fixed number of segments, or of points, or no more points than segments: they are made
+//! to fit.
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::System;
@@ -67,6 +68,28 @@ impl Sizes {
         let fits = before == given.before && lengths == given.lengths;
         (!fits).then_some(Lengths { before, lengths })
     }
+}
+
+/// The same points in as many segments as the kernel can have with them: empty segments are added
+/// behind, or the last one has the points of those behind it. `None` if there are no such numbers,
+/// or the given number is one.
+pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Lengths) -> Option<Lengths> {
+    let segments = Aff::var(Name::new("count").followed_by("\""));
+    let last = given.before + given.lengths.iter().sum::<i64>();
+    let places = [&Aff::constant(given.before), &Aff::constant(last)];
+    let (mut known, _) = premises(nest, program, &segments, places)?;
+    known.push(Constraint::lt(&Aff::constant(0), &segments).ok()?);
+    let (least, most) = System::new(&known).ok()?.constant_range(&segments).ok()?;
+    let count = i64::try_from(given.lengths.len()).ok()?;
+    let wanted = count.max(least.unwrap_or(1)).min(most.unwrap_or(i64::MAX));
+    if wanted == count || wanted < 1 || wanted - count > MOST_ADDED {
+        return None;
+    }
+    let mut lengths = given.lengths.clone();
+    let behind: i64 = lengths.drain(usize::try_from(wanted.min(count)).ok()?..).sum();
+    *lengths.last_mut()? += behind;
+    lengths.resize(usize::try_from(wanted).ok()?, 0);
+    Some(Lengths { before: given.before, lengths })
 }
 
 #[cfg(test)]
