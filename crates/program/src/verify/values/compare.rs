@@ -80,7 +80,9 @@ impl Walk<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Sums of the same products, factor by factor.
+    /// Sums of the same products, factor by factor; or of products with the same other factors, whose
+    /// factors that are functions of names have the same total: `2*o*x + i*x` and `k*x`, where
+    /// `k = 2*o + i`.
     fn same_terms(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         let (Node::Sum(t, first), Node::Sum(u, second)) =
             (self.forms.node(a).clone(), self.forms.node(b).clone())
@@ -112,7 +114,33 @@ impl Walk<'_, '_, '_> {
                 *left.entry(numbers).or_default() += sign * i128::from(times);
             }
         }
-        Ok(left.values().all(|times| *times == 0))
+        left.retain(|_, times| *times != 0);
+        let functions: Vec<Option<Aff>> =
+            factors.iter().map(|form| self.forms.to_aff(*form, &mut |_| None)).collect();
+        let mut totals: BTreeMap<Vec<usize>, Aff> = BTreeMap::new();
+        for (numbers, times) in left {
+            let Ok(times) = i64::try_from(times) else { return Ok(false) };
+            let of_names: Vec<usize> =
+                (0..numbers.len()).filter(|k| functions[numbers[*k]].is_some()).collect();
+            let (others, function) = match of_names[..] {
+                [one] => {
+                    let others = numbers.iter().enumerate().filter(|(k, _)| *k != one);
+                    (others.map(|(_, n)| *n).collect(), functions[numbers[one]].clone().unwrap_or_default())
+                }
+                _ => (numbers, Aff::constant(1)),
+            };
+            let total = totals.entry(others).or_default();
+            let Some(sum) = function.scale(times).ok().and_then(|own| total.add(&own).ok()) else {
+                return Ok(false);
+            };
+            *total = sum;
+        }
+        for total in totals.values() {
+            if !self.same_function(total, &Aff::default(), scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Integers that are functions of names, and of the same other things.
