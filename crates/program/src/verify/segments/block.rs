@@ -10,6 +10,9 @@
 //! Faults are besides: to read what nothing has written; an element outside of its array; a vector
 //! that is not aligned; an exchange in which a lane of the warp does not take part.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use loopwright_kernel_ir::{Name, PerDim};
@@ -512,91 +515,4 @@ fn merged(active: &Active, (some, of_some): (&Active, Vec<Num>), of_others: Vec<
         }
     }
     values
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Runs one block of these threads, with a body that may write the integers `y` and `s`, of
-    /// which the latter are shared: how often each element of `y` is written, or what is wrong.
-    fn run(threads: &str, body: &str) -> std::result::Result<Vec<(i64, u32)>, String> {
-        let text = format!(
-            "program k(x, y) index i32\nglobal x: i32[32] read\nglobal y: i32[32] written\nhost {{\n launch \
-             k\n}}\nkernel k(x, y written) {{\n grid(1, 1, 1)\n block({threads})\n shared s: i32[64]\n\n \
-             {body}\n}}\n"
-        );
-        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
-        let mut machine = Machine {
-            program: &program,
-            scalars: HashMap::new(),
-            sizes: vec![32; program.globals.len()],
-            written: HashMap::new(),
-            first: &|_, offset| Num::Int(offset),
-            scalar: &|_| Num::Nothing,
-            left: 1000,
-        };
-        match machine.launch(&program.kernels[0]) {
-            Ok(()) => {
-                let mut times: Vec<(i64, u32)> =
-                    machine.written.iter().map(|((_, offset), (_, times))| (*offset, *times)).collect();
-                times.sort_unstable();
-                Ok(times)
-            }
-            Err(Stop::Wrong(why)) => Err(why),
-            Err(Stop::NotFollowed(why)) => panic!("{why}"),
-        }
-    }
-
-    /// What is said of a program of four threads that copies vectors of four elements, from and to
-    /// these elements; nothing if it runs.
-    fn copied(from: &str, to: &str) -> Option<String> {
-        run("4, 1, 1", &format!("copy 4 y[{to}] = x[{from}]")).err()
-    }
-
-    #[test]
-    fn writes_of_an_element_are_counted() {
-        assert_eq!(run("4, 1, 1", "store y[thread.x] = 1"), Ok(vec![(0, 1), (1, 1), (2, 1), (3, 1)]));
-        let again = "store y[thread.x] = 1\n store y[thread.x quo 2] = 1";
-        assert_eq!(run("4, 1, 1", again), Ok(vec![(0, 3), (1, 3), (2, 1), (3, 1)]));
-    }
-
-    #[test]
-    fn threads_have_coordinates_along_each_axis() {
-        let each = "store y[thread.x + 2 * thread.y + 6 * thread.z] = 1";
-        assert_eq!(run("2, 3, 4", each), Ok((0..24).map(|at| (at, 1)).collect()));
-    }
-
-    /// A barrier of warps orders what the threads of one warp write, and no others.
-    #[test]
-    fn threads_that_write_one_shared_element_are_ordered_by_barriers() {
-        let by = |first: u32, barrier: &str, second: u32| {
-            let write = |thread: u32| format!("if thread.x == {thread} {{\n store s[5] = 1\n }}");
-            run("64, 1, 1", &format!("{}\n {barrier}\n {}", write(first), write(second))).err()
-        };
-        let wrong = |thread: u32| {
-            Some(format!(
-                "thread ({thread}, 0, 0) of block (0, 0, 0) of `k` writes element 5 of `s` as another \
-                 thread does"
-            ))
-        };
-        assert_eq!(by(33, "", 33), None);
-        assert_eq!(by(33, "", 40), wrong(40));
-        assert_eq!(by(33, "barrier warp", 40), None);
-        assert_eq!(by(3, "barrier warp", 40), wrong(40));
-        assert_eq!(by(40, "barrier warp", 3), wrong(3));
-        assert_eq!(by(3, "barrier block", 40), None);
-    }
-
-    #[test]
-    fn both_ends_of_a_vector_copy_are_aligned() {
-        let aligned = "4 * thread.x + 8";
-        assert_eq!(copied(aligned, aligned), None);
-        let wrong = "thread (0, 0, 0) of block (0, 0, 0) of `k` copies a vector that is not aligned";
-        for off in ["4 * thread.x + 1", "4 * thread.x + 2"] {
-            assert_eq!(copied(off, aligned).as_deref(), Some(wrong), "from {off}");
-            assert_eq!(copied(aligned, off).as_deref(), Some(wrong), "to {off}");
-            assert_eq!(copied(off, off).as_deref(), Some(wrong), "from and to {off}");
-        }
-    }
 }

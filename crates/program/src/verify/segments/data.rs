@@ -88,3 +88,91 @@ pub(super) fn room(kernel: &KernelData, except: &Name) -> Vec<Constraint> {
     ends.filter_map(|(lower, upper)| Constraint::le(&lower.add(&Aff::constant(1)).ok()?, &upper).ok())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use loopwright_kernel_ir::LoopKernel;
+
+    use super::*;
+
+    /// The first elements of an integer array of which this is declared.
+    fn elements(declared: Declared) -> Vec<i64> {
+        let program =
+            Program::parse("program k(a, b) index i32\nglobal a: i32[9] read\nglobal b: i32[9] read\n");
+        let program = program.unwrap_or_else(|d| panic!("{d}"));
+        let data = Data { declared: HashMap::from([(1, declared)]) };
+        (0..9_000).map(|offset| data.element(&program, 1, offset).int().unwrap_or(i64::MIN)).collect()
+    }
+
+    fn range(lower: Option<i64>, upper: Option<i64>) -> Declared {
+        Declared { lower, upper, ..Declared::default() }
+    }
+
+    #[test]
+    fn elements_go_through_all_of_their_range() {
+        let all = |declared| -> BTreeSet<i64> { elements(declared).into_iter().collect() };
+        assert_eq!(all(range(Some(3), Some(8))), (3..8).collect());
+        assert_eq!(all(range(Some(-2), None)), (-2..-2 + WIDTH).collect());
+        assert_eq!(all(range(None, Some(10))), (10 - WIDTH..10).collect());
+        assert_eq!(all(range(Some(4), Some(5))), BTreeSet::from([4]));
+        // Of a range of no number, any.
+        let drawn: BTreeSet<i64> = (-99..=99).collect();
+        assert_eq!(all(range(Some(5), Some(5))), drawn);
+        assert_eq!(all(range(Some(6), Some(5))), drawn);
+    }
+
+    #[test]
+    fn elements_that_do_not_decrease_or_are_different_count_up() {
+        let bounded = Declared { monotone: true, ..range(Some(3), Some(8)) };
+        assert_eq!(elements(bounded)[..7], [3, 4, 5, 6, 7, 7, 7]);
+        let injective = Declared { injective: true, ..range(Some(-1), None) };
+        assert_eq!(elements(injective), (-1..8_999).collect::<Vec<_>>());
+        let monotone = Declared { monotone: true, ..Declared::default() };
+        assert_eq!(elements(monotone), (0..9_000).collect::<Vec<_>>());
+    }
+
+    const KERNEL: &str = "\
+kernel k(a: i32[n], b: i32[n], c: i32[n], y: i32[n], n: i32, m: i32)
+assume 0 <= n
+fact 2 <= a < m
+fact 1 <= a < 3*n
+fact 0 <= b < n
+fact 5 <= c
+fact monotone(c)
+fact injective(b)
+domain { [i] : 0 <= i < n }
+y[i] = a[i] + b[i] + c[i]
+";
+
+    /// Of several declarations about one array all hold.
+    #[test]
+    fn declared_facts_of_each_array_are_joined() {
+        let kernel = LoopKernel::parse(KERNEL).unwrap_or_else(|d| panic!("{d}"));
+        let globals = ["a", "b", "c", "y"].map(|name| format!("global {name}: i32[n] read\n")).concat();
+        let text = format!("program k(a, b, c, y, n: i32, m: i32) index i32\n{globals}");
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+        for (m, n) in [(7, 100), (1_000, 4)] {
+            let scalar = |name: &Name| Some(if **name == *"m" { m } else { n });
+            let data = Data::of(&kernel, &program, &scalar);
+            let of = |k: usize| data.declared.get(&k).map(|d| (d.lower, d.upper, d.monotone, d.injective));
+            assert_eq!(of(0), Some((Some(2), Some(m.min(3 * n)), false, false)));
+            assert_eq!(of(1), Some((Some(0), Some(n), false, true)));
+            assert_eq!(of(2), Some((Some(5), None, true, false)));
+            assert_eq!(of(3), None);
+        }
+    }
+
+    #[test]
+    fn each_range_but_that_of_one_array_holds_a_number() {
+        let kernel = LoopKernel::parse(KERNEL).unwrap_or_else(|d| panic!("{d}"));
+        let less = |lower: i64, upper: Aff| Constraint::le(&Aff::constant(lower + 1), &upper);
+        let (n, m) = (Aff::var(Name::new("n")), Aff::var(Name::new("m")));
+        let of_a = [less(2, m), less(1, n.scale(3).unwrap_or_default())].map(Result::unwrap);
+        let of_b = [less(0, n)].map(Result::unwrap);
+        assert_eq!(room(&kernel, &Name::new("b")), of_a);
+        assert_eq!(room(&kernel, &Name::new("a")), of_b);
+        assert_eq!(room(&kernel, &Name::new("c")), [&of_a[..], &of_b].concat());
+    }
+}

@@ -142,3 +142,85 @@ fn of_64_bits_without_a_sign_the_greatest_is_no_negative_number() {
     assert_eq!(of(BinOp::Shr, u64::MAX, 1), Some(i64::MAX));
     assert_eq!(of(BinOp::Mul, u64::MAX, u64::MAX), Some(1));
 }
+
+#[test]
+fn operations_on_floats_are_those_of_f64() {
+    let of = |op, a, b| binary(op, DType::F32, Num::Float(a), Num::Float(b));
+    for (a, b) in [(7.5, 2.0), (-7.5, 2.0), (2.0, 7.5), (0.25, -0.75), (3.0, 3.0)] {
+        for (op, expected) in [
+            (BinOp::Add, a + b),
+            (BinOp::Sub, a - b),
+            (BinOp::Mul, a * b),
+            (BinOp::Div, a / b),
+            (BinOp::FloorDiv, f64::floor(a / b)),
+            (BinOp::Min, if a < b { a } else { b }),
+            (BinOp::Max, if a < b { b } else { a }),
+        ] {
+            assert_eq!(of(op, a, b), Num::Float(expected), "{op:?} of {a} and {b}");
+        }
+        for (op, expected) in [
+            (BinOp::Lt, a < b),
+            (BinOp::Le, a <= b),
+            (BinOp::Gt, a > b),
+            (BinOp::Ge, a >= b),
+            (BinOp::Eq, a == b),
+            (BinOp::Ne, a != b),
+        ] {
+            assert_eq!(of(op, a, b), Num::Int(expected.into()), "{op:?} of {a} and {b}");
+        }
+    }
+    assert_eq!(of(BinOp::Shl, 1.0, 2.0), Num::Nothing);
+    assert_eq!(binary(BinOp::Add, DType::F32, Num::Float(1.0), Num::Int(1)), Num::Nothing);
+}
+
+#[test]
+fn conversions_go_to_the_nearest_number_of_a_type() {
+    assert_eq!(cast(DType::F32, DType::F64, Num::Float(0.1)), Num::Float(0.1));
+    assert_eq!(cast(DType::F32, DType::I32, Num::Float(-2.75)), Num::Int(-2));
+    assert_eq!(cast(DType::F64, DType::Bool, Num::Float(0.5)), Num::Int(1));
+    assert_eq!(cast(DType::I32, DType::F32, Num::Int(-3)), Num::Float(-3.0));
+    assert_eq!(cast(DType::U64, DType::F64, Num::Int(-1)), Num::Float(u64::MAX as f64));
+    assert_eq!(cast(DType::I32, DType::I16, Num::Int(40_000)), Num::Int(40_000 - 65_536));
+    assert_eq!(cast(DType::I64, DType::I32, Num::Int(1 << 31)), Num::Int(-(1 << 31)));
+    assert_eq!(cast(DType::I32, DType::U64, Num::Int(-1)), Num::Int(-1));
+    assert_eq!(cast(DType::F32, DType::I32, Num::Nothing), Num::Nothing);
+}
+
+/// Of each type: all of a range around zero, or from zero on.
+#[test]
+fn drawn_integers_go_through_a_range_of_their_type() {
+    let drawn =
+        |dtype| -> BTreeSet<i64> { (0..20_000).filter_map(|k| Num::drawn(dtype, hash([k])).int()).collect() };
+    assert_eq!(drawn(DType::Bool), (0..=1).collect());
+    for dtype in [DType::U8, DType::U32, DType::U64] {
+        assert_eq!(drawn(dtype), (0..=100).collect(), "{dtype:?}");
+    }
+    for dtype in [DType::I8, DType::I32, DType::I64] {
+        assert_eq!(drawn(dtype), (-99..=99).collect(), "{dtype:?}");
+    }
+}
+
+/// The first numbers of splitmix64 that begins with 0, as its authors have them.
+#[test]
+fn a_hash_is_the_finaliser_of_splitmix64() {
+    assert_eq!(hash([0x9e37_79b9_7f4a_7c15]), 0xe220_a839_7b1d_cdaf);
+    assert_eq!(hash([0]), 0x6e78_9e6a_a1b9_65f4);
+    let names: BTreeSet<u64> = ["a", "b", "ab", "ba", ""].map(super::hash_of_name).into();
+    assert_eq!(names.len(), 5);
+}
+
+/// Equal operands give equal results, others give others.
+#[test]
+fn a_function_of_the_users_tells_its_operands_apart() {
+    let of = |name, args: &[Num]| super::unknown_function(name, DType::F64, args);
+    let (one, two, half) = (Num::Int(1), Num::Int(2), Num::Float(0.5));
+    assert_eq!(of("f", &[one, half]), of("f", &[one, half]));
+    for (name, args) in [("g", [one, half]), ("f", [two, half]), ("f", [half, one]), ("f", [one, one])] {
+        assert_ne!(of("f", &[one, half]), of(name, &args), "{name} {args:?}");
+    }
+    assert_eq!(of("f", &[one, Num::Nothing]), Num::Nothing);
+    let square_root = |arg| super::math("sqrt", DType::F64, &[arg]);
+    assert_eq!(square_root(Num::Float(6.25)), Num::Float(2.5));
+    assert_eq!(square_root(Num::Nothing), Num::Nothing);
+    assert_eq!(super::math("abs", DType::I32, &[Num::Int(-7)]), Num::Int(7));
+}
