@@ -98,6 +98,8 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use loopwright_kernel_ir::DType;
+
     use super::*;
 
     /// Both sides of every limit: negative numbers, zero, equal operands, the ends of the type.
@@ -140,5 +142,30 @@ mod tests {
             assert_eq!([computed(op, 7, 2), computed(op, 6, 3)], [Some(1), Some(0)]);
             assert_eq!([computed(op, 7, 0), computed(op, -7, 2), computed(op, 7, -2)], [None; 3]);
         }
+    }
+
+    #[test]
+    fn constants_are_literals_and_their_negatives() {
+        let shown = |value: &Value| constant(value).map(|known| format!("{known:?}"));
+        let of = |dtype, kind| Value { dtype, kind };
+        let negative = |a: Value| of(a.dtype, ValueKind::Unary(UnOp::Neg, a.into()));
+        let (int, float) = (Value::int(DType::I32, 7), of(DType::F32, ValueKind::Float(2.5)));
+        let truth = of(DType::Bool, ValueKind::Bool(true));
+        let cast = of(DType::F32, ValueKind::Cast(Box::new(int.clone())));
+        for (value, wanted) in [
+            (int.clone(), Known::Int(7)),
+            (float.clone(), Known::Float(2.5)),
+            (truth.clone(), Known::Int(1)),
+            (negative(int.clone()), Known::Int(-7)),
+            (negative(float.clone()), Known::Float(-2.5)),
+            (negative(negative(float)), Known::Float(2.5)),
+            (cast, Known::Int(7)),
+        ] {
+            assert_eq!(shown(&value), Some(format!("{wanted:?}")), "{value:?}");
+        }
+        let not = of(DType::Bool, ValueKind::Unary(UnOp::Not, truth.into()));
+        assert_eq!(shown(&not), None);
+        assert_eq!(shown(&of(DType::I32, ValueKind::Var(VarId(0)))), None);
+        assert_eq!(shown(&Value::binary(BinOp::Add, int.clone(), int)), None);
     }
 }

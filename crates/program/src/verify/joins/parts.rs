@@ -122,3 +122,49 @@ impl Content {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(size: usize, numbers: &[usize]) -> Content {
+        numbers.iter().fold(Content::no_set(size), |all, n| all.with(&Content::single(size, *n), true))
+    }
+
+    #[test]
+    fn sets_have_their_members_and_tell_one_that_is_in_both() {
+        let size = 600;
+        let numbers = [0, 63, 64, 255, 256, 330, 599];
+        for (k, own) in numbers.iter().enumerate() {
+            let all = set(size, &numbers[k..]);
+            assert!((0..size).all(|n| all.has(n) == numbers[k..].contains(&n)), "{own}");
+            let again = all.with(&Content::single(size, *own), true);
+            assert!(matches!(again, Content::Set { twice: Some(n), .. } if n == *own), "{own}: {again:?}");
+            // It stays known on either side.
+            for joined in [again.with(&set(size, &[7]), true), set(size, &[7]).with(&again, true)] {
+                assert!(matches!(joined, Content::Set { twice: Some(n), .. } if n == *own), "{joined:?}");
+            }
+        }
+        assert!(matches!(set(size, &numbers), Content::Set { twice: None, .. }));
+    }
+
+    /// Only neighbours are joined; one of nothing is a neighbour of all.
+    #[test]
+    fn runs_are_joined_in_their_order() {
+        let (run, is_broken) = (Content::run, |c: Content| matches!(c, Content::Run { broken: true, .. }));
+        for commutes in [false, true] {
+            assert_eq!(run(2, 5).with(&run(5, 6), commutes), run(2, 6));
+            assert_eq!(run(2, 5).with(&run(0, 0), commutes), run(2, 5));
+            assert_eq!(run(0, 0).with(&run(2, 5), commutes), run(2, 5));
+            for (from, to) in [(6, 7), (4, 6), (3, 4), (2, 5), (0, 1)] {
+                assert!(is_broken(run(2, 5).with(&run(from, to), commutes)), "{from} to {to}");
+            }
+            let broken = run(2, 5).with(&run(7, 8), commutes);
+            assert!(is_broken(broken.with(&run(8, 9), commutes)));
+            assert!(is_broken(run(1, 2).with(&broken, commutes)));
+        }
+        assert_eq!(run(2, 5).with(&run(1, 2), true), run(1, 5));
+        assert!(is_broken(run(2, 5).with(&run(1, 2), false)));
+        assert!((0..9).all(|n| run(2, 5).has(n) == (2..5).contains(&n)));
+    }
+}

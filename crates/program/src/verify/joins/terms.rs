@@ -333,4 +333,123 @@ mod tests {
             assert_eq!(found.number(), Some(wanted), "{a:?} {op:?} {b:?}: {found:?}");
         }
     }
+
+    fn part(number: u8, content: Content) -> Term {
+        Term::Part(Rc::new(Parts { number: Some(number), content }))
+    }
+
+    fn single(number: usize) -> Term {
+        part(0, Content::single(4, number))
+    }
+
+    fn library(name: &str) -> ReductionOp {
+        ReductionOp::library(name).unwrap_or_else(|| panic!("no operator {name}"))
+    }
+
+    fn patterns(operator: &ReductionOp, dtype: DType) -> Patterns {
+        Patterns::new(operator, &BTreeMap::from([(0, dtype)]))
+    }
+
+    #[test]
+    fn what_means_the_same_has_one_form() {
+        let (a, b) = (|| single(0), || single(1));
+        for (one, other) in [
+            (Term::binary(BinOp::Gt, a(), b()), Term::binary(BinOp::Lt, b(), a())),
+            (Term::binary(BinOp::Ge, a(), b()), Term::binary(BinOp::Le, b(), a())),
+            (Term::binary(BinOp::TruncDiv, a(), b()), Term::binary(BinOp::FloorDiv, a(), b())),
+            (Term::binary(BinOp::TruncRem, a(), b()), Term::binary(BinOp::FloorMod, a(), b())),
+            (Term::unary(UnOp::Not, Term::unary(UnOp::Not, a())), a()),
+            (Term::unary(UnOp::Neg, Term::unary(UnOp::Neg, a())), a()),
+            (Term::binary(BinOp::Add, a(), Term::Int(0)), a()),
+            (Term::binary(BinOp::Mul, a(), Term::Float(1.0)), a()),
+            (Term::binary(BinOp::Sub, a(), Term::unary(UnOp::Neg, b())), Term::binary(BinOp::Add, a(), b())),
+        ] {
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        }
+        let (great, less) = ((1 << 53) + 1, (1 << 53) - 1);
+        for (op, a, b, wanted) in [(BinOp::Add, great, 2, great + 2), (BinOp::Mul, less, 3, 3 * less)] {
+            let found = Term::binary(op, Term::Int(a), Term::Int(b));
+            assert!(matches!(found, Term::Int(v) if v == wanted), "{found:?}");
+        }
+    }
+
+    /// Integers are compared to the last bit, other literals as far as a type has them.
+    #[test]
+    fn a_neutral_value_is_the_operators() {
+        let sum = library("sum");
+        for (dtype, constant, is) in [
+            (DType::I32, Term::Int(0), true),
+            (DType::I32, Term::Int(1), false),
+            (DType::F32, Term::Float(0.0), true),
+            (DType::F32, Term::Float(1e-30), false),
+        ] {
+            assert_eq!(patterns(&sum, dtype).is_neutral(0, &constant), is, "{constant:?}");
+        }
+        assert!(!patterns(&sum, DType::I32).is_neutral(1, &Term::Int(0)));
+        for (name, dtype, end) in [
+            ("max", DType::I32, Term::Int(i32::MIN.into())),
+            ("min", DType::I32, Term::Int(i32::MAX.into())),
+            ("min", DType::U8, Term::Int(255)),
+            ("max", DType::F32, Term::Float(f64::NEG_INFINITY)),
+            ("min", DType::F64, Term::Float(f64::INFINITY)),
+        ] {
+            let patterns = patterns(&library(name), dtype);
+            assert!(patterns.is_neutral(0, &end), "{name} of {dtype:?}");
+            let beside = match end {
+                Term::Int(v) => Term::Int(if v > 0 { v - 1 } else { v + 1 }),
+                _ => Term::Float(0.0),
+            };
+            assert!(!patterns.is_neutral(0, &beside), "{name} of {dtype:?}: {beside:?}");
+        }
+        let great = 1 << 24;
+        assert!(equal(&Term::Int(great), &Term::Int(great)));
+        assert!(!equal(&Term::Int(great), &Term::Int(great + 1)));
+        assert!(equal(&Term::Float(0.1), &Term::Float(f64::from(0.1f32))));
+        assert!(!equal(&Term::Float(0.1), &Term::Float(0.100_001)));
+        assert!(!equal(&single(0), &Term::Int(0)));
+    }
+
+    /// The operands of these may change places; those of others may not.
+    #[test]
+    fn two_states_are_joined_by_the_operator_alone() {
+        let sums = [BinOp::Add, BinOp::Mul, BinOp::Min, BinOp::Max];
+        for (name, own) in [("sum", sums[0]), ("product", sums[1]), ("min", sums[2]), ("max", sums[3])] {
+            let patterns = patterns(&library(name), DType::I32);
+            let both = Content::single(4, 0).with(&Content::single(4, 1), true);
+            for op in [sums.as_slice(), &[BinOp::Sub, BinOp::BitXor]].concat() {
+                for (a, b) in [(0, 1), (1, 0)] {
+                    let found = patterns.joined(&Term::binary(op, single(a), single(b)));
+                    assert_eq!(
+                        found.map(|parts| parts.content),
+                        (op == own).then(|| both.clone()),
+                        "{name} {op:?}"
+                    );
+                }
+            }
+            let third = Term::binary(own, Term::binary(own, single(0), single(1)), single(2));
+            assert!(patterns.joined(&third).is_none(), "{name} of three");
+            let other = Term::binary(own, single(0), part(1, Content::single(4, 1)));
+            assert!(patterns.joined(&other).is_none(), "{name} of another value of the state");
+        }
+    }
+
+    /// Which of two sets is the earlier one is not known; of runs it is.
+    #[test]
+    fn an_operator_that_does_not_commute_joins_in_order_alone() {
+        let ordered = ReductionOp { commutes: false, ..library("sum") };
+        let patterns = patterns(&ordered, DType::I32);
+        assert!(patterns.joined(&Term::binary(BinOp::Add, single(0), single(1))).is_none());
+        // A comparison says which of its states is which.
+        let state = |side: &str| Expr::Name(Name::new(format!("{side}.{}", ordered.state[0].name)));
+        let combine = Expr::Binary(loopwright_kernel_ir::BinaryOp::Lt, state("a").into(), state("b").into());
+        let ordered = ReductionOp { combine: vec![combine], ..ordered };
+        let patterns = self::patterns(&ordered, DType::I32);
+        let of = |first: Content, second: Content| {
+            let term = Term::binary(BinOp::Lt, part(0, first), part(0, second));
+            patterns.joined(&term).map(|parts| parts.content)
+        };
+        let (early, late) = (Content::run(1, 2), Content::run(2, 4));
+        assert_eq!(of(early.clone(), late.clone()), Some(Content::run(1, 4)));
+        assert!(matches!(of(late, early), Some(Content::Run { broken: true, .. })));
+    }
 }
