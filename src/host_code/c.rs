@@ -357,7 +357,7 @@ impl Plan<'_> {
             refusals.push(refusal);
             let _ = write!(body, "    if ({condition}) {{\n        return -{};\n    }}\n", refusals.len());
         };
-        for array in self.arrays.iter().filter(|a| !a.scratch && a.alignment > 1) {
+        for array in self.of_caller().filter(|a| a.alignment > 1) {
             refuse(
                 format!("{} % {} != 0", renamed(&array.name), array.alignment),
                 format!("`{}` does not begin at a multiple of {} bytes", array.name, array.alignment),

@@ -50,7 +50,7 @@ pub fn heading(program: &Program) -> String {
         rest = format!("assumes {}; {rest}", conditions.join(", "));
     }
     comment(&rest, &mut text);
-    let facts: Vec<String> = program.facts.iter().map(super::fact).collect();
+    let facts: Vec<String> = super::facts(program).map(super::fact).collect();
     if !facts.is_empty() {
         comment(&format!("relies on data for which {}", facts.join(", ")), &mut text);
     }

@@ -66,7 +66,7 @@ impl HostCode {
         let source = cuda_source(&program)?;
         let cuda = format!("{}{}", heading(&program), source.text);
         let plan = Plan::new(kernel, &program)?;
-        let facts: Vec<String> = program.facts.iter().map(fact).collect();
+        let facts: Vec<String> = facts(&program).map(fact).collect();
         let (header, python) = (plan.header(&facts), plan.python(&format!("{}.cubin", program.name), &facts));
         let name = program.name.clone();
         Ok(HostCode { name, cuda, header, python, kernel: kernel.clone(), program })
@@ -114,6 +114,11 @@ pub fn host_code(
     index: DType,
 ) -> Result<HostCode, Diagnostic> {
     HostCode::new(&bind_open_types(kernel, types)?, index)
+}
+
+/// The facts that the caller's data have to satisfy: those about constant tables hold.
+fn facts(program: &Program) -> impl Iterator<Item = &Fact> {
+    program.facts.iter().filter(|fact| program.global(fact.array()).is_none_or(|g| g.table().is_none()))
 }
 
 /// A declared fact, as kernels write it.

@@ -52,6 +52,8 @@ pub(super) struct Array {
     pub read: bool,
     /// Whether it is a part of the workspace.
     pub scratch: bool,
+    /// Whether it is a constant table, which is part of the module.
+    pub table: bool,
     pub shape: Vec<Formula>,
     pub strides: Vec<Formula>,
     /// The bytes of its storage.
@@ -150,6 +152,7 @@ impl<'p> Plan<'p> {
                 written: global.written,
                 read: global.read,
                 scratch: global.owner == Owner::Launch,
+                table: global.table().is_some(),
                 bytes: Formula::binary(Op::Mul, element, size),
                 alignment: alignment(program, number),
                 shape,
@@ -208,6 +211,11 @@ impl<'p> Plan<'p> {
         Ok(Plan { program, bounds, checks, arrays, host })
     }
 
+    /// The arrays that the caller passes.
+    pub fn of_caller(&self) -> impl Iterator<Item = &Array> {
+        self.arrays.iter().filter(|a| !a.scratch && !a.table)
+    }
+
     /// The arrays of the workspace.
     pub fn workspace(&self) -> impl Iterator<Item = &Array> {
         self.arrays.iter().filter(|a| a.scratch)
@@ -223,7 +231,7 @@ impl<'p> Plan<'p> {
 
     /// Pairs of the caller's arrays of which a kernel writes one.
     pub fn pairs(&self) -> Vec<(&Array, &Array)> {
-        let own: Vec<&Array> = self.arrays.iter().filter(|a| !a.scratch).collect();
+        let own: Vec<&Array> = self.of_caller().collect();
         let all = own.iter().enumerate().flat_map(|(k, a)| own[k + 1..].iter().map(move |b| (*a, *b)));
         all.filter(|(a, b)| a.written || b.written).collect()
     }

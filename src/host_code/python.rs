@@ -195,7 +195,7 @@ impl Plan<'_> {
              check({sizes})\n",
             kernels.join(", ")
         );
-        for array in self.arrays.iter().filter(|a| !a.scratch) {
+        for array in self.of_caller() {
             let Array { dtype, shape, strides, alignment, .. } = array;
             let _ = writeln!(
                 text,

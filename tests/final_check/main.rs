@@ -11,4 +11,5 @@ mod examples;
 mod filling;
 mod order;
 mod segments;
+mod tables;
 mod values;

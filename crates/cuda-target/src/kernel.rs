@@ -20,6 +20,7 @@ impl Context<'_> {
         self.head(out);
         self.shared(out);
         let accessed = self.accessed();
+        self.tables(&accessed, out);
         for (p, array) in self.kernel.private.iter().enumerate() {
             if !accessed.contains(&Memory::Private(p)) {
                 continue;

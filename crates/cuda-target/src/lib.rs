@@ -34,6 +34,7 @@ mod literal;
 mod math;
 mod printed;
 mod stmt;
+mod table;
 mod types;
 mod wrap;
 
@@ -105,6 +106,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
             .help("lower it for a target with the language that it is printed in"));
     }
     let needs = Needs::of(*dialect);
+    if let Some(refusal) = table::taken_name(program) {
+        return Err(refusal);
+    }
     let mut body = Lines::default();
     let mut kernels = Vec::new();
     for (k, kernel) in program.kernels.iter().enumerate() {
@@ -140,6 +144,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         error,
         warp_barrier,
         warp_functions,
+        tables,
         ..
     } = needs;
     if let Some(error) = error.into_inner() {
@@ -188,6 +193,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     let called = functions.into_inner();
     for function in program.functions.iter().filter(|f| called.contains(f.name.as_str())) {
         paragraph(&mut lines, function.source.to_string());
+    }
+    for definition in table::definitions(program, &tables.into_inner(), dialect) {
+        paragraph(&mut lines, definition);
     }
     for mut definition in updates {
         if !lines.0.is_empty() {

@@ -353,6 +353,14 @@ impl Context<'_> {
     /// `__align__(16) ` for an array with vector accesses; empty if its elements' own alignment
     /// suffices.
     pub(crate) fn alignment(&self, memory: Memory) -> String {
+        match self.aligned_to(memory) {
+            None => String::new(),
+            Some(bytes) => format!("__align__({bytes}) "),
+        }
+    }
+
+    /// The alignment in bytes that vector accesses to an array need, if there are some.
+    pub(crate) fn aligned_to(&self, memory: Memory) -> Option<usize> {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
             match stmt {
@@ -377,8 +385,8 @@ impl Context<'_> {
             }
         });
         match most {
-            1 => String::new(),
-            lanes => format!("__align__({}) ", self.array(memory).1.bytes() * lanes as usize),
+            1 => None,
+            lanes => Some(self.array(memory).1.bytes() * lanes as usize),
         }
     }
 }

@@ -50,6 +50,8 @@ impl<const W: usize> Block<'_, W> {
         }
         let size = access.dtype.bytes() as i64;
         match access.memory {
+            // A cache of its own serves constant tables.
+            Memory::Global(n) if self.launch.globals[n].constant => return,
             Memory::Global(_) => {
                 let address = offset.map(|o| o.wrapping_mul(size));
                 let traffic = self.launch.pieces.global(&address, mask, bytes);

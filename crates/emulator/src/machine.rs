@@ -14,9 +14,9 @@ use std::{
     },
 };
 
-use loopwright_kernel_ir::{DType, Name, Number, PerDim};
+use loopwright_kernel_ir::{Buffer, DType, Name, Number, PerDim};
 use loopwright_program::{
-    DeviceKernel, Global, HostStmt, LocalArray, Memory, Owner, Program, ProgramArg, Value, eval_host,
+    DeviceKernel, Global, HostStmt, LocalArray, Memory, Owner, Program, ProgramArg, Table, Value, eval_host,
 };
 
 use crate::{
@@ -264,9 +264,26 @@ impl Machine<'_> {
                 }
                 Some(argument)
             }
-            Owner::Launch => None,
+            Owner::Program(_) if writes => {
+                let detail = "a constant table is written".to_owned();
+                return Err(of_array(FaultKind::InvalidProgram, detail));
+            }
+            Owner::Launch | Owner::Program(_) => None,
         };
-        let watch = self.options.checks.uninitialised && argument.is_none_or(|a| !a.initialised);
+        let table = global.table().map(|Table(numbers)| {
+            let mut buffer = Buffer::zeros(global.dtype, numbers.len());
+            numbers.iter().enumerate().all(|(k, number)| buffer.set(k, *number)).then_some(buffer)
+        });
+        let table = match table {
+            Some(Some(buffer)) if buffer.len() as i64 == size => Some(buffer),
+            Some(_) => {
+                let detail = "the values of the table do not match its type and size".to_owned();
+                return Err(of_array(FaultKind::InvalidProgram, detail));
+            }
+            None => None,
+        };
+        let constant = table.is_some();
+        let watch = !constant && self.options.checks.uninitialised && argument.is_none_or(|a| !a.initialised);
         let shadow = if races { size_of::<GlobalCell>() } else { 0 };
         let element = (global.dtype.bytes() + shadow + usize::from(watch)) as u64;
         *bytes = bytes.saturating_add((size as u64).saturating_mul(element));
@@ -276,19 +293,20 @@ impl Machine<'_> {
             return Err(of_array(FaultKind::MemoryLimit, detail));
         }
         let n = size as usize;
-        let cells = match argument {
-            Some(argument) => {
+        let cells = match (argument, table) {
+            (None, Some(buffer)) => Cells::from_bytes(global.dtype, buffer.bytes()),
+            (Some(argument), _) => {
                 Cells::from_bytes(global.dtype, &argument.buffer.bytes()[..n * global.dtype.bytes()])
             }
             // Arbitrary initial contents: NaN, minus one, true.
-            None => {
+            (None, None) => {
                 let byte = if global.dtype == DType::Bool { 1 } else { 0xff };
                 Cells::from_bytes(global.dtype, &vec![byte; n * global.dtype.bytes()])
             }
         };
         let valued = if watch { (0..n).map(|_| AtomicU8::new(0)).collect() } else { Vec::new() };
         let shadow = if races { (0..n).map(|_| GlobalCell::default()).collect() } else { Vec::new() };
-        Ok(GlobalArray { name: name.clone(), shape, strides, size, cells, valued, shadow })
+        Ok(GlobalArray { name: name.clone(), shape, strides, size, cells, constant, valued, shadow })
     }
 }
 

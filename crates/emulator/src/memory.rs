@@ -31,6 +31,8 @@ pub(crate) struct GlobalArray {
     /// Number of elements of the storage.
     pub size: i64,
     pub cells: Cells,
+    /// Whether it is a constant table, which is not in global memory.
+    pub constant: bool,
     /// Whether each cell has a value; empty if all have.
     pub valued: Vec<AtomicU8>,
     /// The last accesses of each cell; empty if nothing writes the array or races are not checked.

@@ -16,6 +16,8 @@ pub enum AddressSpace {
     Shared,
     /// One copy for each launch.
     Global,
+    /// One copy for each program, which has its values from the start: tables that nothing writes.
+    Constant,
 }
 
 impl fmt::Display for AddressSpace {
@@ -24,6 +26,7 @@ impl fmt::Display for AddressSpace {
             AddressSpace::Private => "private",
             AddressSpace::Shared => "shared",
             AddressSpace::Global => "global",
+            AddressSpace::Constant => "constant",
         })
     }
 }

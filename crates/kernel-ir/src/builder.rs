@@ -33,9 +33,10 @@
 use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, DeviceFunction, Diagnostic, Diagnostics, Expr,
-    Fact, Float, Instruction, KernelData, LoopKernel, Name, Options, Precision, Reduce, ReductionOp, Role,
-    Rule, Scalar, Type, UnaryOp, UpdateOp, parse_constraints, parse_domain, text, types::UNTYPED,
+    Access, AddressSpace, Arg, Array, Axis, BinaryOp, Constant, DType, DeviceFunction, Diagnostic,
+    Diagnostics, Expr, Fact, Float, Instruction, KernelData, LoopKernel, Name, Options, Precision, Reduce,
+    ReductionOp, Role, Rule, Scalar, Type, UnaryOp, UpdateOp, parse_constraints, parse_domain, text,
+    types::UNTYPED,
 };
 
 /// The value of an iname, a scalar argument or a scalar temporary.
@@ -247,6 +248,7 @@ impl LoopKernel {
             name: name.into(),
             args: Vec::new(),
             temporaries: Vec::new(),
+            constants: Vec::new(),
             domains: Vec::new(),
             definitions: Vec::new(),
             instructions: Vec::new(),
@@ -300,6 +302,13 @@ impl KernelBuilder {
         space: AddressSpace,
     ) -> Self {
         self.data.temporaries.push(row_major(name.into(), dtype.into(), shape, space));
+        self
+    }
+
+    /// A table of numbers that the kernel contains: [`Constant::new`] takes its name, type, shape
+    /// and values.
+    pub fn constant(mut self, constant: Constant) -> Self {
+        self.data.constants.push(constant);
         self
     }
 

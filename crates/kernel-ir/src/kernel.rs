@@ -6,8 +6,8 @@ use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Rule, Tag, Tree, atom::Atom,
-    part::Part, part::PartRef,
+    Arg, Array, Constant, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Rule, Tag, Tree,
+    atom::Atom, part::Part, part::PartRef,
 };
 
 /// The integer points of a nest of inames: one conjunction, with its constraints as declared.
@@ -66,6 +66,9 @@ pub struct KernelData {
     pub args: Vec<Arg>,
     /// Temporaries: private, shared and global.
     pub temporaries: Vec<Array>,
+    /// Tables whose values the kernel contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constants: Vec<Constant>,
     /// Domains in the order of their declaration.
     pub domains: Vec<Domain>,
     /// Values of the inames that transforms have replaced, in the order of their replacement.
@@ -173,7 +176,8 @@ impl KernelData {
         self.instructions.iter().find(|i| *i.id == *id)
     }
 
-    /// The argument or temporary of this name that is an array, or a scalar temporary.
+    /// The argument, temporary or constant table of this name that is an array, or a scalar
+    /// temporary.
     pub fn array(&self, name: &str) -> Option<&Array> {
         self.args
             .iter()
@@ -182,6 +186,12 @@ impl KernelData {
                 _ => None,
             })
             .or_else(|| self.temporary(name))
+            .or_else(|| self.constant(name).map(|c| &c.array))
+    }
+
+    /// The constant table of this name.
+    pub fn constant(&self, name: &str) -> Option<&Constant> {
+        self.constants.iter().find(|c| *c.array.name == *name)
     }
 
     /// The temporary of this name.

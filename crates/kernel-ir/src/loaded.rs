@@ -46,7 +46,7 @@ impl KernelData {
     pub fn keeps(&self, scalar: &Name, array: &Name) -> bool {
         let of = |name: &Name| {
             let arg = self.args.iter().find(|a| a.name() == name).map(dtype_of);
-            arg.or_else(|| self.temporaries.iter().find(|t| t.name == *name).map(|t| &t.dtype))
+            arg.or_else(|| self.array(name).map(|a| &a.dtype))
         };
         let (Some(own), Some(element)) = (of(scalar), of(array)) else { return false };
         if own == element {

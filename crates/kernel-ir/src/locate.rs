@@ -68,10 +68,11 @@ fn named(kernel: &KernelData, sentence: &str) -> Option<(Item, String)> {
         return Some((Item::Instruction(k), String::new()));
     }
     type Kind = fn(&KernelData, &str) -> Option<Item>;
-    let kinds: [Kind; 6] = [
+    let kinds: [Kind; 7] = [
         |k, w| k.is_tagged(w).then(|| Item::Tag(w.to_string())),
         |k, w| k.definitions.iter().position(|d| *d.iname == *w).map(Item::Definition),
         |k, w| k.temporaries.iter().position(|t| *t.name == *w).map(Item::Temporary),
+        |k, w| k.constants.iter().position(|c| *c.array.name == *w).map(Item::Constant),
         |k, w| k.args.iter().position(|a| matches!(a, Arg::Array(a) if *a.name == *w)).map(Item::Arg),
         |k, w| k.args.iter().position(|a| **a.name() == *w).map(Item::Arg),
         |k, w| k.domains.iter().position(|d| d.inames.iter().any(|i| **i == *w)).map(Item::Domain),

@@ -18,7 +18,7 @@ use crate::{
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
     instructions: Table<&'k str, usize>,
-    /// Arguments, then temporaries.
+    /// Arguments, temporaries and constant tables.
     arrays: Table<&'k str, &'k Array>,
     temporaries: Table<&'k str, &'k Array>,
     scalars: Table<&'k str, &'k Scalar>,
@@ -40,7 +40,7 @@ impl<'k> Lookup<'k> {
         let mut lookup = Lookup {
             kernel,
             instructions: table_for(kernel.instructions.len()),
-            arrays: table_for(kernel.args.len() + kernel.temporaries.len()),
+            arrays: table_for(kernel.args.len() + kernel.temporaries.len() + kernel.constants.len()),
             temporaries: table_for(kernel.temporaries.len()),
             scalars: Table::default(),
             inames: table_for(kernel.domains.len()),
@@ -53,6 +53,9 @@ impl<'k> Lookup<'k> {
         // Backwards, so that of equal names the first stays.
         for (k, i) in kernel.instructions.iter().enumerate().rev() {
             lookup.instructions.insert(&i.id, k);
+        }
+        for c in kernel.constants.iter().rev() {
+            lookup.arrays.insert(&c.array.name, &c.array);
         }
         for t in kernel.temporaries.iter().rev() {
             lookup.temporaries.insert(&t.name, t);
@@ -136,7 +139,7 @@ impl<'k> Lookup<'k> {
         table.get(array).map_or(&[], Vec::as_slice)
     }
 
-    /// The array or temporary of this name.
+    /// The array, temporary or constant table of this name.
     pub fn array(&self, name: &str) -> Option<&'k Array> {
         self.arrays.get(name).copied()
     }

@@ -66,8 +66,8 @@ fn inames_of(data: &KernelData) -> impl Iterator<Item = &Name> {
     data.domains.iter().flat_map(|d| &d.inames).chain(data.definitions.iter().map(|d| &d.iname))
 }
 
-/// The floating-point types in which a kernel computes, as it was declared: those of its arguments
-/// and temporaries.
+/// The floating-point types in which a kernel computes, as it was declared: those of its arguments,
+/// temporaries and constant tables.
 fn floating_types(data: &KernelData) -> Vec<Type> {
     let data = data.declared.as_deref().unwrap_or(data);
     let mut floats: Vec<Type> = Vec::new();
@@ -75,7 +75,8 @@ fn floating_types(data: &KernelData) -> Vec<Type> {
         Arg::Scalar(s) => &s.dtype,
         Arg::Array(a) => &a.dtype,
     });
-    for t in arguments.chain(data.temporaries.iter().map(|t| &t.dtype)).filter(|t| !is_untyped(t)) {
+    let others = data.temporaries.iter().chain(data.constants.iter().map(|c| &c.array));
+    for t in arguments.chain(others.map(|a| &a.dtype)).filter(|t| !is_untyped(t)) {
         let t = computing(t);
         if t.known().is_none_or(DType::is_float) && !floats.contains(&t) {
             floats.push(t);
@@ -126,6 +127,7 @@ impl<'a> TypeTable<'a> {
             let names = if t.axes.is_empty() { &mut scalars } else { &mut arrays };
             names.insert(t.name.clone(), t.dtype.clone());
         }
+        arrays.extend(data.constants.iter().map(|c| (c.array.name.clone(), c.array.dtype.clone())));
         let wide = wide_inames(data);
         for iname in inames_of(data) {
             let dtype = if wide.contains(iname) { DType::I64 } else { DType::I32 };

@@ -32,6 +32,7 @@ impl<'k> DataReads<'k> {
             .iter()
             .filter(|a| matches!(a, loopwright_kernel_ir::Arg::Array(_)))
             .map(|a| a.name())
+            .chain(kernel.constants.iter().map(|c| &c.array.name))
             .filter(|n| !writers.contains_key(*n))
             .collect::<BTreeSet<&Name>>();
         let mut scalars = BTreeMap::new();

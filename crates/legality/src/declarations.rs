@@ -79,6 +79,9 @@ pub fn redeclared(before: &LoopKernel, after: &LoopKernel) -> Result<Option<Stri
     if let Some(f) = after.functions.iter().find(|f| !before.functions.contains(f)) {
         return Ok(Some(format!("the function `{}` differs", f.name)));
     }
+    if let Some(c) = after.constants.iter().find(|c| !before.constants.contains(c)) {
+        return Ok(Some(format!("the constant table `{}` differs", c.array.name)));
+    }
     for fact in &after.facts {
         let mut known = false;
         for declared in before.facts.iter().filter(|f| f.array() == fact.array()) {

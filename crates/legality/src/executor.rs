@@ -103,6 +103,8 @@ pub fn owner(space: AddressSpace) -> AxisSet {
         (AddressSpace::Shared, HardwareAxis::Grid(_)) => true,
         (AddressSpace::Shared, HardwareAxis::Block(_)) => false,
         (AddressSpace::Global, HardwareAxis::Block(_) | HardwareAxis::Grid(_)) => false,
+        // Nobody writes a constant table: all threads see one.
+        (AddressSpace::Constant, HardwareAxis::Block(_) | HardwareAxis::Grid(_)) => false,
     };
     HardwareAxis::all().filter(owns).collect()
 }

@@ -6,7 +6,7 @@ use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
-use crate::{DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Value};
+use crate::{DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Table, Value};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +27,16 @@ pub enum ProgramArg {
 }
 
 /// The owner of a global array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The caller: the array is an argument.
     Caller,
     /// The launch: the array is a temporary, allocated per launch so that concurrent launches do
     /// not share it.
     Launch,
+    /// The program: the array is a constant table in memory of its own, with these values, and no
+    /// kernel has it as a parameter.
+    Program(Table),
 }
 
 /// An array in global memory.
@@ -57,6 +60,16 @@ pub struct Global {
     pub written: bool,
     /// What the caches are asked for its accesses.
     pub hints: CacheHints,
+}
+
+impl Global {
+    /// The values of a constant table; `None` for other arrays.
+    pub fn table(&self) -> Option<&Table> {
+        match &self.owner {
+            Owner::Program(table) => Some(table),
+            Owner::Caller | Owner::Launch => None,
+        }
+    }
 }
 
 /// A host statement.
@@ -90,7 +103,7 @@ pub struct Program {
     pub index: DType,
     /// Arguments in calling order.
     pub args: Vec<ProgramArg>,
-    /// Arrays in global memory: arguments, and those owned by the launch.
+    /// Arrays in global memory: arguments, and those owned by the launch; and constant tables.
     pub globals: Vec<Global>,
     /// Device kernels, in the order of their first launch.
     pub kernels: Vec<DeviceKernel>,

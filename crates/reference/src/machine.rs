@@ -92,6 +92,17 @@ pub(crate) fn run(
         let store = machine.store(array, argument)?;
         machine.stores.insert(array.name.clone(), store);
     }
+    for constant in &kernel.constants {
+        let name = &constant.array.name;
+        let mut store = machine.store(&constant.array, false)?;
+        let numbers = constant.numbers().filter(|numbers| numbers.len() == store.cells.len());
+        let numbers = numbers.ok_or_else(|| error("shape", format!("`{name}` has no values")))?;
+        for (cell, number) in store.cells.iter_mut().zip(numbers) {
+            // A table is part of the text: its values have no derivation but themselves.
+            *cell = Some(machine.plain(number.cast(machine.held(store.dtype))));
+        }
+        machine.stores.insert(name.clone(), store);
+    }
     machine.walk(&kernel.tree, &mut Vec::new())?;
     machine.outputs()
 }

@@ -40,6 +40,8 @@ pub struct Target {
     /// Maximum size in bytes of the shared memory of a block on any of these devices, if requested
     /// at launch.
     pub dynamic_shared: u64,
+    /// Maximum size in bytes of the constant tables of a program.
+    pub constant_memory: u64,
     /// Number of 32-bit registers that the threads of a block share.
     pub registers: u32,
     /// Maximum number of 32-bit registers per thread; compilers spill beyond it.
@@ -69,6 +71,7 @@ impl Target {
             most_threads: 1024,
             static_shared: 48 << 10,
             dynamic_shared: 227 << 10,
+            constant_memory: 64 << 10,
             registers: 1 << 16,
             thread_registers: 255,
             widest_access: 16,

@@ -57,7 +57,13 @@ struct Maker {
     scatters: bool,
     combines: bool,
     segments: bool,
+    /// A generator of its own for reads of constant tables, in the kernels that have them: other
+    /// kernels are as they would be without tables.
+    tables: Option<Rng>,
 }
+
+/// One in so many kernels has constant tables.
+const TABLES: u64 = 8;
 
 /// An operator of the kernel's own, by which elements are updated. It does not commute with sums,
 /// and products of odd numbers never become zero, so that another order of the two shows.
@@ -86,6 +92,7 @@ pub fn kernel(seed: u64) -> Affine {
         scatters: false,
         combines: false,
         segments: false,
+        tables: (seed % TABLES == 3).then(|| Rng::new(seed ^ 0x5851_f42d_4c95_7f2d)),
     };
     let around = match maker.rng.chance(30) {
         true => vec![maker.steps()],
@@ -133,11 +140,17 @@ impl Maker {
         if self.combines {
             text += SCALED;
         }
+        if self.tables.is_some() {
+            // Subscripts that are read from the second one are data.
+            text += &format!("constant odds: {}[4] = [5, -7, 11, 2003]\n", self.dtype);
+            text += "constant place: i32[3] = [2, 0, 3]\n";
+        }
         for line in self.domains.iter().chain(&self.temps).chain(&self.body) {
             text += line;
             text.push('\n');
         }
-        Affine { text, data: self.scatters || self.segments }
+        let data = self.scatters || self.segments || text.contains("place[");
+        Affine { text, data }
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -251,6 +264,17 @@ impl Maker {
             let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
             let again = terms.iter().any(|t| array(t) == array(value));
             terms.push(format!("{value} * {}", if again { factor / 4 * 4 + 2 } else { factor }));
+        }
+        if let (Some(rng), Some(l)) = (&mut self.tables, loops.last()) {
+            match rng.below(6) {
+                0 => terms.push(format!("odds[{}]", rng.below(4))),
+                1 => terms.push(format!("odds[{} % 4] * {}", l.name, 2 * rng.below(16_000) + 3)),
+                2 if rng.chance(40) => {
+                    let index = vec![format!("place[{} % 3]", l.name); self.rank];
+                    terms.push(format!("b[{}] * {}", index.join(", "), 4 * rng.below(8_000) + 2));
+                }
+                _ => {}
+            }
         }
         terms.push(self.odd().to_string());
         terms.join(" + ")

@@ -250,6 +250,29 @@ fn stencil() {
     check("stencil", &cases);
 }
 
+/// The weights are a constant table.
+#[test]
+fn simpson() {
+    let cases = [(1, 1), (16, 16), (33, 20)].map(|(m, n): (usize, usize)| {
+        let width = 2 * n + 1;
+        let u = numbers((2 * m + 1) * width);
+        let weights = [1.0, 4.0, 1.0];
+        let mut expected = vec![0.0; m * n];
+        for (k, out) in expected.iter_mut().enumerate() {
+            for (a, wa) in weights.iter().enumerate() {
+                for (b, wb) in weights.iter().enumerate() {
+                    *out += wa * wb * u[(2 * (k / n) + a) * width + 2 * (k % n) + b];
+                }
+            }
+            *out *= 0.5;
+        }
+        let arguments = Arguments::new().floats("u", &u).floats("v", &vec![f32::NAN; m * n]);
+        let scalars = arguments.scalar("m", m as i64).scalar("n", n as i64).scalar("area", 0.5);
+        (scalars, "v", expected)
+    });
+    check("simpson", &cases);
+}
+
 #[test]
 fn a_missing_barrier_shows_when_threads_run_backwards() {
     use loopwright_program::{Scope, Stmt};

@@ -115,8 +115,8 @@ impl TextProgram {
         };
         for global in &self.program.globals {
             let bytes = run.size(&global.size)?.saturating_mul(global.dtype.bytes());
-            run.storage.push(match (global.owner, arguments.arrays.get(&global.name)) {
-                (Owner::Launch, _) => Storage::new(&vec![MARK; bytes]),
+            run.storage.push(match (&global.owner, arguments.arrays.get(&global.name)) {
+                (Owner::Launch | Owner::Program(_), _) => Storage::new(&vec![MARK; bytes]),
                 (Owner::Caller, Some(content)) if content.len() >= bytes => Storage::new(content),
                 (Owner::Caller, Some(content)) => {
                     return Err(wrong(format!(

@@ -24,6 +24,7 @@ fn segmented_sum() -> LoopKernel {
             Arg::Scalar(Scalar { name: "m".into(), dtype: DType::I32.into() }),
             Arg::Scalar(Scalar { name: "n".into(), dtype: DType::I32.into() }),
         ],
+        constants: Vec::new(),
         temporaries: vec![],
         domains: vec![Domain {
             inames: vec!["s".into(), "i".into()],

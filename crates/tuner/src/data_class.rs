@@ -15,7 +15,10 @@ const LOOKED_AT: usize = 1 << 16;
 
 /// The arrays with declared facts, sorted by name.
 pub(crate) fn arrays(kernel: &LoopKernel) -> BTreeSet<Name> {
-    kernel.declared().facts.iter().map(|fact| fact.array().clone()).collect()
+    // What a constant table contains is part of the kernel.
+    let declared = kernel.declared();
+    let passed = declared.facts.iter().filter(|fact| declared.constant(fact.array()).is_none());
+    passed.map(|fact| fact.array().clone()).collect()
 }
 
 /// The classes of all arrays with declared facts, taken from the arguments or, for arrays missing

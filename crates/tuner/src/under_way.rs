@@ -136,9 +136,12 @@ impl Rounds<'_> {
     /// Bytes of an element in global memory, 0 elsewhere.
     fn element(&self, from: &MemRef) -> f64 {
         match from.memory {
-            Memory::Global(global) => {
-                self.program.globals.get(global).map_or(0.0, |g| g.dtype.bytes() as f64)
-            }
+            Memory::Global(global) => self
+                .program
+                .globals
+                .get(global)
+                .filter(|g| g.table().is_none())
+                .map_or(0.0, |g| g.dtype.bytes() as f64),
             _ => 0.0,
         }
     }

@@ -70,6 +70,7 @@ impl LoopKernel {
             Array { axes, order, ..a.clone() }
         };
         let mut data = KernelData {
+            constants: Vec::new(),
             domains: Vec::new(),
             instructions: Vec::new(),
             rules: Vec::new(),
@@ -163,7 +164,7 @@ fn check(kernel: &KernelData, batch: &Name, size: &Name, varying: &[Name]) -> Re
         return refuse("duplicate-name", message, "give the number another name");
     }
     for name in varying {
-        let array = kernel.array(name);
+        let array = kernel.array(name).filter(|_| kernel.constant(name).is_none());
         let scalar = kernel.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name));
         if array.is_none() && !scalar {
             let message = format!("`{}` has no argument or temporary `{name}`", kernel.name);

@@ -92,7 +92,8 @@ impl LoopKernel {
                 data.assumptions.push(c.clone());
             }
         }
-        for fact in &other.facts {
+        // What holds of a table follows from its values, under whatever name.
+        for fact in other.facts.iter().filter(|f| other.constant(f.array()).is_none()) {
             if !data.facts.contains(fact) {
                 data.facts.push(fact.clone());
             }

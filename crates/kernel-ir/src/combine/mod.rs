@@ -23,6 +23,7 @@ fn declared(kernel: &LoopKernel, what: &str) -> Result<(), Diagnostics> {
 /// Adds what a call has made.
 fn add(data: &mut KernelData, made: crate::inline::Inlined) {
     data.temporaries.extend(made.temporaries);
+    data.constants.extend(made.constants);
     data.domains.extend(made.domains);
     data.rules.extend(made.rules);
     data.instructions.extend(made.instructions);

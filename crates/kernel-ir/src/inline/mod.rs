@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use loopwright_poly::{Aff, Constraint};
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Axis, BinaryOp, DType, Diagnostic, Domain, Expr, Fact, Instruction,
-    KernelData, Lookup, Name, Number, Role, Rule, Type, TypeTable, ValueType, types::is_untyped,
+    Access, AddressSpace, Arg, Array, Axis, BinaryOp, Constant, DType, Diagnostic, Domain, Expr, Fact,
+    Instruction, KernelData, Lookup, Name, Number, Role, Rule, Type, TypeTable, ValueType, types::is_untyped,
     validate::is_integer,
 };
 
@@ -79,6 +79,7 @@ pub(crate) struct Call<'c> {
 #[derive(Default)]
 pub(crate) struct Inlined {
     pub temporaries: Vec<Array>,
+    pub constants: Vec<Constant>,
     pub domains: Vec<Domain>,
     pub rules: Vec<Rule>,
     /// Those that compute arguments, then one for each of the called kernel.
@@ -339,6 +340,9 @@ impl Inliner<'_, '_> {
             by.affs.insert(t.name.clone(), Aff::var(&new));
             by.renamed.insert(t.name.clone(), new);
         }
+        for c in &callee.constants {
+            by.renamed.insert(c.array.name.clone(), self.call.names.of(&c.array.name));
+        }
         for iname in callee.domains.iter().flat_map(|d| &d.inames) {
             let new = self.call.names.of(iname);
             by.affs.insert(iname.clone(), Aff::var(&new));
@@ -435,6 +439,11 @@ impl Inliner<'_, '_> {
                 *axis = self.axis(axis, t, by)?;
             }
             self.made.temporaries.push(made);
+        }
+        for c in &callee.constants {
+            let mut made = c.clone();
+            made.array.name = self.call.names.of(&c.array.name);
+            self.made.constants.push(made);
         }
         for domain in &callee.domains {
             let mut constraints = Vec::with_capacity(domain.constraints.len());

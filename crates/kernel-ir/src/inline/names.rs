@@ -9,6 +9,7 @@ pub(crate) fn all_names(data: &KernelData) -> BTreeSet<Name> {
     let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
     taken.extend(data.args.iter().map(|a| a.name().clone()));
     taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
+    taken.extend(data.constants.iter().map(|c| c.array.name.clone()));
     taken.extend(data.functions.iter().map(|f| f.name.clone()));
     taken.extend(data.reductions.iter().map(|r| r.name.clone()));
     taken.extend(data.atoms.iter().map(|a| a.name().clone()));
@@ -36,6 +37,7 @@ pub(crate) struct Names {
 fn own(callee: &KernelData, results: &[Name]) -> (BTreeSet<Name>, BTreeSet<Name>) {
     let mut names: BTreeSet<Name> = callee.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
     names.extend(callee.temporaries.iter().map(|t| t.name.clone()).filter(|n| !results.contains(n)));
+    names.extend(callee.constants.iter().map(|c| c.array.name.clone()));
     for rule in &callee.rules {
         names.insert(rule.name.clone());
         names.extend(rule.parameters.iter().cloned());

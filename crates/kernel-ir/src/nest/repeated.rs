@@ -218,6 +218,7 @@ pub(crate) fn copy_repeated(
     let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
     taken.extend(data.args.iter().map(|a| a.name().clone()));
     taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
+    taken.extend(data.constants.iter().map(|c| c.array.name.clone()));
     taken.extend(data.functions.iter().map(|f| f.name.clone()));
     taken.extend(data.atoms.iter().map(|a| a.name().clone()));
     taken.insert(data.name.clone());

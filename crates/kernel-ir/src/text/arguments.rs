@@ -1,7 +1,8 @@
 //! Arguments and temporaries: names, types and the layout of arrays.
 
 use crate::{
-    AddressSpace, Arg, Array, ArrayLayout, Axis, CacheHint, CacheHints, Name, Scalar, Type, Waves,
+    AddressSpace, Arg, Array, ArrayLayout, Axis, CacheHint, CacheHints, Constant, Expr, Name, Scalar, Type,
+    Waves,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -154,6 +155,87 @@ impl Parser {
             } else if !self.array_layout(&mut layout)? {
                 return Ok((axes, order, layout));
             }
+        }
+    }
+
+    /// `w: f64[2, 2] = [[1, 2], [3, 4]]`
+    pub(super) fn constant(&mut self) -> Parse<Constant> {
+        let name = self.name("a constant table")?;
+        if !self.eat(":") {
+            let mut error = self.unexpected("`:` and a type");
+            error.help = Some(format!("a constant table needs a type: `constant {name}: f32[2] = [1, 2]`"));
+            return Err(error);
+        }
+        let dtype = self.dtype()?;
+        if !self.at("[") {
+            let mut error = self.unexpected("the shape of the table");
+            error.help = Some(format!(
+                "a table has at least one axis, `constant {name}: {dtype}[2] = [1, 2]`; write a single \
+                 number where it is used"
+            ));
+            return Err(error);
+        }
+        let (axes, order, layout) = self.layout()?;
+        let hints = self.cache_hints()?;
+        let array = Array::new(name, dtype, axes, AddressSpace::Constant);
+        let array = Array { order, layout, hints, ..array };
+        self.expect("=")?;
+        let mut values = Vec::new();
+        self.rows(&array, 0, &mut values)?;
+        Ok(Constant { array, values: values.into() })
+    }
+
+    /// The values of a table from this axis on, in brackets.
+    fn rows(&mut self, array: &Array, axis: usize, values: &mut Vec<Expr>) -> Parse<()> {
+        let start = self.span().start;
+        self.open("[")?;
+        self.enter()?;
+        let mut count = 0i64;
+        while !self.at("]") {
+            if axis + 1 < array.axes.len() {
+                if !self.at("[") {
+                    let mut error = self.unexpected("`[`");
+                    error.help = Some(format!(
+                        "`{}` has {} axes, and its values as many pairs of brackets inside each other",
+                        array.name,
+                        array.axes.len()
+                    ));
+                    return Err(error);
+                }
+                self.rows(array, axis + 1, values)?;
+            } else if self.at("[") {
+                let mut error = self.unexpected("a number");
+                let axes = if array.axes.len() == 1 { "axis" } else { "axes" };
+                error.help = Some(format!(
+                    "`{}` has {} {axes}, and its values as many pairs of brackets inside each other",
+                    array.name,
+                    array.axes.len()
+                ));
+                return Err(error);
+            } else {
+                values.push(self.prefix_inside()?);
+            }
+            count += 1;
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.leave();
+        self.close("]")?;
+        match array.axes.get(axis).map(|a| &a.length) {
+            Some(Expr::Int(length)) if *length != count => {
+                let are = if count == 1 { "value is" } else { "values are" };
+                let what = format!("{count} {are} given along axis {axis} of `{}`", array.name);
+                Err(self
+                    .diagnostic(
+                        start..self.last_end(),
+                        "constant-shape",
+                        format!("{what}, whose length there is {length}"),
+                    )
+                    .help("give one value for each element, in brackets for each axis")
+                    .into())
+            }
+            _ => Ok(()),
         }
     }
 

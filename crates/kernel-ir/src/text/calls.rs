@@ -197,6 +197,9 @@ fn lines(
     for (n, (k, _)) in own.enumerate() {
         copy(Item::Temporary(k), Item::Temporary(data.temporaries.len() + inlined.computed + n));
     }
+    for k in 0..callee.constants.len() {
+        copy(Item::Constant(k), Item::Constant(data.constants.len() + k));
+    }
     for k in 0..callee.rules.len() {
         copy(Item::Rule(k), Item::Rule(data.rules.len() + k));
     }
@@ -206,6 +209,7 @@ fn lines(
     for kernel in [&mut *data, &mut *placed] {
         kernel.domains.extend(inlined.domains.iter().cloned());
         kernel.temporaries.extend(inlined.temporaries.iter().cloned());
+        kernel.constants.extend(inlined.constants.iter().cloned());
         kernel.rules.extend(inlined.rules.iter().cloned());
         for t in &mut kernel.temporaries {
             if let Some(dtype) = inlined.types.get(&t.name).filter(|_| is_untyped(&t.dtype)) {

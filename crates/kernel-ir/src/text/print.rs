@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
-    Lookup, LoopKernel, Name, Precision, ReductionOp, Role, Rule, StateType, Tree, Type, nest,
+    AddressSpace, Arg, Array, Constant, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction,
+    KernelData, Lookup, LoopKernel, Name, Precision, ReductionOp, Role, Rule, StateType, Tree, Type, nest,
     text::{block::BlockLoops, expression::binding, print_expr::ExprPrinter},
     types::UNTYPED,
 };
@@ -143,6 +143,38 @@ impl Printer<'_> {
         if !a.axes.is_empty() {
             text.push_str(&hints(a));
         }
+        text
+    }
+
+    /// `constant w: f64[2, 2] = [[1.0, 2.0], [3.0, 4.0]]`, on several lines where it is long.
+    fn constant(&self, constant: &Constant) -> String {
+        let head = format!("constant {} =", self.array(&constant.array));
+        let values: Vec<String> = constant.values.iter().map(|v| self.text(v)).collect();
+        let lengths = constant.shape().unwrap_or_default();
+        let line = format!("{head} {}", nested(&values, &lengths));
+        if line.len() + self.indent.len() <= WIDTH {
+            return line;
+        }
+        let inner = format!("{}    ", self.indent);
+        let mut text = format!("{head} [");
+        let rows = match lengths.as_slice() {
+            [_, rest @ ..] if !rest.is_empty() => {
+                rows_of(&values, rest).map(|row| nested(row, rest)).collect()
+            }
+            _ => values,
+        };
+        let mut column = WIDTH;
+        for (k, row) in rows.iter().enumerate() {
+            let end = if k + 1 < rows.len() { "," } else { "" };
+            if column + 1 + row.len() + end.len() > WIDTH {
+                let _ = write!(text, "\n{inner}{row}{end}");
+                column = inner.len() + row.len() + end.len();
+            } else {
+                let _ = write!(text, " {row}{end}");
+                column += 1 + row.len() + end.len();
+            }
+        }
+        let _ = write!(text, "\n{}]", self.indent);
         text
     }
 
@@ -319,9 +351,11 @@ impl Printer<'_> {
                 AddressSpace::Private => "private",
                 AddressSpace::Shared => "shared",
                 AddressSpace::Global => "global",
+                AddressSpace::Constant => "constant",
             };
             line(format!("temp {} {space}", self.array(t)));
         }
+        data.constants.iter().for_each(|c| line(self.constant(c)));
         data.definitions.iter().for_each(|d| line(format!("let {} = {}", d.iname, d.value)));
         data.tagged().iter().for_each(|iname| line(format!("tag {iname}: {}", data.tag_text(iname))));
         let (inames, tree) = derived(data);
@@ -332,6 +366,23 @@ impl Printer<'_> {
             let _ = writeln!(out, "{indent}}}");
         }
         out
+    }
+}
+
+/// The parts of a table along its first axis, whose elements have this shape.
+fn rows_of<'v>(values: &'v [String], shape: &[u64]) -> impl Iterator<Item = &'v [String]> {
+    let length = usize::try_from(shape.iter().product::<u64>()).unwrap_or(usize::MAX);
+    values.chunks(length.max(1))
+}
+
+/// The values in brackets, a pair for each axis.
+fn nested(values: &[String], shape: &[u64]) -> String {
+    match shape {
+        [_, rest @ ..] if !rest.is_empty() => {
+            let rows: Vec<String> = rows_of(values, rest).map(|row| nested(row, rest)).collect();
+            format!("[{}]", rows.join(", "))
+        }
+        _ => format!("[{}]", values.join(", ")),
     }
 }
 

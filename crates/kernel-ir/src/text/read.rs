@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    DType, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, Rule,
-    TypeTable, infer,
+    Constant, DType, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role,
+    Rule, TypeTable, infer,
     locate::PRINTED,
     nest,
     rule::expanded,
@@ -294,6 +294,15 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     Ok(())
 }
 
+/// What the values of constant tables show, as facts beside those that are declared.
+fn add_facts_of_constants(data: &mut KernelData) {
+    for fact in data.constants.iter().flat_map(Constant::facts) {
+        if !data.facts.contains(&fact) {
+            data.facts.push(fact);
+        }
+    }
+}
+
 /// Fills in the types of temporaries, the inames of instructions and the tree where they are
 /// missing, then validates. Returns the kernel, and the positions at which domains have been
 /// inserted. `map` gives the places, for the positions at which domains have been
@@ -309,6 +318,7 @@ pub(crate) fn complete(
     if !structure.is_empty() {
         return Err(validate::placed(structure, map(&data, &[]).as_ref()));
     }
+    add_facts_of_constants(&mut data);
     infer::infer_temporaries(&mut data);
     let mut loops = Vec::new();
     let mut inserted = Vec::new();

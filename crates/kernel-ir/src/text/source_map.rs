@@ -13,6 +13,7 @@ pub(crate) enum Item {
     Header,
     Arg(usize),
     Temporary(usize),
+    Constant(usize),
     Domain(usize),
     Constraint(usize, usize),
     Definition(usize),

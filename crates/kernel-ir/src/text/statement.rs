@@ -43,6 +43,7 @@ impl Draft {
                 name,
                 args: Vec::new(),
                 temporaries: Vec::new(),
+                constants: Vec::new(),
                 domains: Vec::new(),
                 definitions: Vec::new(),
                 instructions: Vec::new(),
@@ -80,6 +81,7 @@ pub(super) const LINES: &[&str] = &[
     "assume_legal",
     "fact",
     "temp",
+    "constant",
     "let",
     "tag",
     "option",
@@ -228,6 +230,11 @@ impl Parser {
                 let temporary = self.temporary()?;
                 draft.map.spans.insert(Item::Temporary(data.temporaries.len()), start..self.last_end());
                 data.temporaries.push(temporary);
+            }
+            "constant" => {
+                let constant = self.constant()?;
+                draft.map.spans.insert(Item::Constant(data.constants.len()), start..self.last_end());
+                data.constants.push(constant);
             }
             "let" => {
                 let iname = self.name("an iname")?;

@@ -128,6 +128,7 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         .iter()
         .map(|a| a.name().as_str())
         .chain(data.temporaries.iter().map(|t| t.name.as_str()))
+        .chain(data.constants.iter().map(|c| c.array.name.as_str()))
         .chain(data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())));
     let help = of_cuda(name).or_else(|| crate::suggest::did_you_mean(name, names)).unwrap_or_else(|| {
         // A name with subscripts is not an iname.
@@ -182,11 +183,14 @@ fn of_cuda(name: &str) -> Option<String> {
 fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
     let lookup = check.lookup;
     let name = &target.array;
-    if let Some(array) = lookup.array(name) {
+    let constant = check.data.constant(name).is_some();
+    if let Some(array) = lookup.array(name).filter(|_| !constant) {
         subscripts(check, item, target, array.axes.len());
         return;
     }
-    let what = if lookup.is_scalar(name) {
+    let what = if constant {
+        "a constant table"
+    } else if lookup.is_scalar(name) {
         "a scalar argument"
     } else if lookup.is_iname(name) {
         "an iname"

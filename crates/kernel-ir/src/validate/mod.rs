@@ -6,6 +6,7 @@
 
 mod at_sizes;
 mod bounds;
+mod constants;
 mod data;
 mod domains;
 mod instructions;
@@ -156,6 +157,7 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     names::check(&mut check);
     domains::check(&mut check);
     data::check(&mut check);
+    constants::check(&mut check);
     operators::check(&mut check);
     instructions::check(&mut check);
     order::check(&mut check);

@@ -14,7 +14,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     spelling(check, &Item::Header, &data.name, "the kernel");
     let functions = data.functions.iter().map(|f| (&f.name, "a device function"));
     let atoms = data.atoms.iter().map(|a| (a.name(), "an atom"));
-    if let Some((_, what)) = functions.chain(atoms).find(|(name, _)| **name == data.name) {
+    let constants = data.constants.iter().map(|c| (&c.array.name, "a constant table"));
+    if let Some((_, what)) = functions.chain(atoms).chain(constants).find(|(name, _)| **name == data.name) {
         let d = Diagnostic::new(
             "duplicate-name",
             format!("`{}` is the name of both the kernel and {what}", data.name),
@@ -26,6 +27,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     declared.extend(args.map(|(k, a)| (Item::Arg(k), a.name().clone(), "an argument")));
     let temporaries = data.temporaries.iter().enumerate();
     declared.extend(temporaries.map(|(k, t)| (Item::Temporary(k), t.name.clone(), "a temporary")));
+    let constants = data.constants.iter().enumerate();
+    declared.extend(constants.map(|(k, c)| (Item::Constant(k), c.array.name.clone(), "a constant table")));
     for (k, domain) in data.domains.iter().enumerate() {
         declared.extend(domain.inames.iter().map(|n| (Item::Domain(k), n.clone(), "an iname")));
     }

@@ -226,8 +226,10 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok((found, writes))
     }
 
+    /// Whether an array has values from the start: an argument, or a constant table.
     pub fn is_argument(&self, array: &Name) -> bool {
-        self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
+        self.model.kernel.constant(array).is_some()
+            || self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
     }
 
     /// What a read sees, with copies followed to their sources.

@@ -61,6 +61,7 @@ fn declarations(pair: &Pair<'_>) -> Checked<()> {
         && old.args == new.args
         && old.assumptions == new.assumptions
         && old.facts == new.facts
+        && old.constants == new.constants
         && old.functions == new.functions
         && old.options == new.options
         && old.vouched == new.vouched

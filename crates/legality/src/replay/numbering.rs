@@ -171,7 +171,7 @@ impl Cells {
                 None => owner(model.space(name)),
             };
             let argument = |a: &Arg| matches!(a, Arg::Array(array) if array.name == *name);
-            let is_argument = model.kernel.args.iter().any(argument);
+            let is_argument = model.kernel.constant(name).is_some() || model.kernel.args.iter().any(argument);
             Array { name: name.clone(), owners, lanes: lanes(name), is_argument }
         };
         Cells { arrays: names.into_iter().map(array).collect(), vectors: Vectors::default() }

@@ -8,8 +8,9 @@ use loopwright_target::Language;
 /// Refuses names that are reserved in the language.
 pub(crate) fn check(kernel: &LoopKernel, language: Language) -> Result<(), Diagnostic> {
     let global = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| &t.name);
+    let constants = kernel.constants.iter().map(|c| &c.array.name);
     let host = kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Host).map(|(iname, _)| iname);
-    let names = kernel.args.iter().map(|a| a.name()).chain(global).chain(host);
+    let names = kernel.args.iter().map(|a| a.name()).chain(global).chain(constants).chain(host);
     let names =
         names.chain(kernel.functions.iter().map(|f| &f.name)).chain(kernel.atoms.iter().map(|a| a.name()));
     let names = names.chain([&kernel.name]);

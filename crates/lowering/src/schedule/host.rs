@@ -141,7 +141,12 @@ impl Host<'_, '_> {
     }
 
     fn name_of(&self, kernel: usize) -> String {
-        format!("{}_{kernel}", self.analysis.kernel.name)
+        let mut name = format!("{}_{kernel}", self.analysis.kernel.name);
+        // Tables are as visible as kernels.
+        while self.analysis.kernel.constant(&name).is_some() {
+            name.push('k');
+        }
+        name
     }
 
     /// Records why the kernel of this number is separate from what is launched before it.

@@ -48,8 +48,8 @@ impl Analysis<'_> {
             }
             AddressSpace::Shared if own.is_empty() => Home::Shared { dims: vec![1], layout: None },
             AddressSpace::Shared => Home::Shared { dims: own, layout: set_layout(array)? },
-            AddressSpace::Global => {
-                return Err(Diagnostic::new("internal", format!("`{}` is global", array.name)));
+            AddressSpace::Global | AddressSpace::Constant => {
+                return Err(Diagnostic::new("internal", format!("`{}` is {}", array.name, array.space)));
             }
         })
     }

@@ -103,7 +103,7 @@ fn params(
     });
     let mut params = Vec::new();
     for (global, array) in globals.iter().enumerate() {
-        if read.contains(&global) || written.contains(&global) {
+        if array.table().is_none() && (read.contains(&global) || written.contains(&global)) {
             let both = read.contains(&global) && written.contains(&global);
             let exchanged = both && exchanged.contains(&array.name);
             params.push(Param::Global { global, written: written.contains(&global), exchanged });

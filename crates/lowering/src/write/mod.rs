@@ -25,7 +25,9 @@ pub(crate) mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, HardwareAxis, Name, Part, PartRef, PerDim};
+use loopwright_kernel_ir::{
+    AddressSpace, Arg, Constant, DType, Diagnostic, HardwareAxis, LoopKernel, Name, Part, PartRef, PerDim,
+};
 
 use crate::{
     LowerOptions,
@@ -33,7 +35,7 @@ use crate::{
     flat,
     program::{
         BinOp, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg,
-        Purpose, ScalarArg, Stmt, Value, ValueKind,
+        Purpose, ScalarArg, Stmt, Table, Value, ValueKind,
     },
     schedule::{
         Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant,
@@ -129,8 +131,29 @@ fn withdraw_promises(kernel: &mut DeviceKernel, globals: &[Global]) {
     }
 }
 
+/// Requires that the constant tables fit where the target keeps them.
+fn check_tables(kernel: &LoopKernel, most: u64) -> Result<(), Diagnostic> {
+    let bytes = |c: &Constant| {
+        let of_element = c.array.dtype.known().map_or(0, DType::bytes);
+        (c.values.len().saturating_mul(of_element) as u64).next_multiple_of(16)
+    };
+    let total: u64 = kernel.constants.iter().map(bytes).sum();
+    let Some(largest) = kernel.constants.iter().max_by_key(|c| bytes(c)).filter(|_| total > most) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the constant tables of `{}` have {total} bytes, and constant memory has {most}: `{}` alone has {}",
+        kernel.name,
+        largest.array.name,
+        bytes(largest)
+    );
+    Err(Diagnostic::new("constant-memory", message)
+        .help(format!("make `{}` an argument, and pass its values in an array", largest.array.name)))
+}
+
 fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<ProgramArg>, Diagnostic> {
     let kernel = analysis.kernel;
+    check_tables(kernel, shared.target.constant_memory)?;
     let mut args = Vec::new();
     let mut globals = Vec::new();
     let env = Env::new(&analysis.context)?;
@@ -141,8 +164,12 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
     });
     let temporaries =
         kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| (t, Owner::Launch));
+    let constants = kernel.constants.iter().map(|c| {
+        let numbers = c.numbers().unwrap_or_default();
+        (&c.array, Owner::Program(Table(numbers.into())))
+    });
     let mut emitter = Emitter::new(analysis, shared, PerDim::all(1), "");
-    for (array, owner) in arrays.chain(temporaries) {
+    for (array, owner) in arrays.chain(temporaries).chain(constants) {
         let l = layout(array, index, &mut |e| emitter.index_value(e, &env))?;
         globals.push(Global {
             name: array.name.clone(),

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use loopwright_kernel_ir::PerDim;
 use loopwright_kernel_ir::syntax::{text_of_constraints, text_of_fact, text_of_function};
+use loopwright_kernel_ir::{Number, PerDim};
 use loopwright_layout::ComposedLayout;
 
 use super::{
@@ -14,8 +14,8 @@ use super::{
     print_value::{ValuePrinter, labels},
 };
 use crate::{
-    DeclaredUpdate, DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target,
-    Var, local_layout::row_major,
+    DeclaredUpdate, DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Table,
+    Target, Value, ValueKind, Var, local_layout::row_major,
 };
 
 impl Program {
@@ -84,10 +84,25 @@ fn global(values: &ValuePrinter<'_>, global: &Global) -> String {
             let _ = write!(text, " {word}");
         }
     }
+    if let Some(Table(numbers)) = global.table() {
+        let list: Vec<Value> = numbers.iter().map(|number| constant(*number)).collect();
+        let _ = write!(text, " constant({})", values.list(&list));
+    }
     if !global.hints.is_empty() {
         let _ = write!(text, " {}", global.hints);
     }
     text
+}
+
+/// A number as a value.
+fn constant(number: Number) -> Value {
+    let kind = match (number, number.as_i128()) {
+        (Number::Bool(v), _) => ValueKind::Bool(v),
+        // Numbers of u64 beyond i64 wrap.
+        (_, Some(v)) => ValueKind::Int(v as i64),
+        (_, None) => ValueKind::Float(number.as_f64()),
+    };
+    Value { dtype: number.dtype(), kind }
 }
 
 impl Program {

@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use loopwright_kernel_ir::{
-    DType, Diagnostic, Name, Type,
+    DType, Diagnostic, Name, Number, Type,
     syntax::{Parse, Parser, Tok, did_you_mean},
 };
 
 use super::{layout, leaf, names::Names, note};
-use crate::{DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Target};
+use crate::{
+    DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Table, Target, Value,
+    ValueKind,
+};
 
 /// Nesting limit of brackets and statements: greater than that of a kernel's text, from which
 /// programs are made.
@@ -295,8 +298,37 @@ impl Reader {
         };
         let owner = if self.p.eat_word("temporary") { Owner::Launch } else { Owner::Caller };
         let (read, written) = (self.p.eat_word("read"), self.p.eat_word("written"));
+        let owner = match (owner, self.p.at_word("constant")) {
+            (Owner::Caller, true) => {
+                self.p.advance();
+                Owner::Program(self.table(dtype)?)
+            }
+            (owner, _) => owner,
+        };
         let hints = self.p.cache_hints()?;
         Ok(Global { name, dtype, shape, strides, size, owner, read, written, hints })
+    }
+
+    /// The values of a constant table of this type: `(0.25f32, 0.5f32)`.
+    fn table(&mut self, dtype: DType) -> Parse<Table> {
+        let span = self.p.span();
+        let values = self.values("(", ")")?;
+        let number = |value: &Value| match value.kind {
+            ValueKind::Bool(v) => Some(Number::Bool(v)),
+            ValueKind::Int(v) => Some(Number::I64(v).cast(value.dtype)),
+            ValueKind::Float(v) => Some(Number::F64(v).cast(value.dtype)),
+            _ => None,
+        };
+        let numbers: Option<Vec<Number>> =
+            values.iter().map(|v| number(v).filter(|n| n.dtype() == dtype)).collect();
+        match numbers {
+            Some(numbers) => Ok(Table(numbers.into())),
+            None => Err(self
+                .p
+                .diagnostic(span, "wrong-type", format!("a table of {dtype} has constants of this type"))
+                .help("write its values with their type, as in `constant(0.5f32, 1.5f32)`")
+                .into()),
+        }
     }
 
     /// The host statements, between braces. Launches are numbered in text order until their kernels

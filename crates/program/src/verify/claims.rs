@@ -31,7 +31,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
 use loopwright_poly::{System, Table};
 
-use crate::{Instances, Leaf, Program};
+use crate::{Instances, Leaf, Memory, Program, Stmt, Value};
 
 /// The first claim of a program that does not hold for a kernel.
 ///
@@ -39,6 +39,9 @@ use crate::{Instances, Leaf, Program};
 pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Option<Diagnostic>, Diagnostic> {
     if program.assumptions != kernel.assumptions || program.facts != kernel.facts {
         return Ok(Some(refusal("the program assumes something else than the kernel".into())));
+    }
+    if let Some(why) = wrong_tables(kernel, program) {
+        return Ok(Some(refusal(why)));
     }
     let claims = Claims::new(kernel, program)?;
     if let Some(wrong) = claims.coordinates() {
@@ -50,6 +53,53 @@ pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Opti
         }
     }
     claims.missing()
+}
+
+/// Why the constant tables of a program are not those of the kernel: other values, another layout
+/// than row by row, or a statement that writes one.
+fn wrong_tables(kernel: &LoopKernel, program: &Program) -> Option<String> {
+    for (number, global) in program.globals.iter().enumerate() {
+        let name = &global.name;
+        let declared = kernel.constant(name);
+        let Some(table) = global.table() else {
+            if declared.is_some() {
+                return Some(format!("`{name}` is a constant table of the kernel, and none of the program"));
+            }
+            continue;
+        };
+        let Some(declared) = declared else {
+            return Some(format!("the kernel has no constant table `{name}`"));
+        };
+        let numbers = declared.numbers().map(|n| crate::Table(n.into()));
+        if numbers.as_ref() != Some(table) || declared.array.dtype.known() != Some(global.dtype) {
+            return Some(format!("the values of the constant table `{name}` are not those of the kernel"));
+        }
+        let shape = declared.shape().unwrap_or_default();
+        let int = |v: u64| i64::try_from(v).ok();
+        let mut dense = 1u64;
+        let mut strides: Vec<Option<i64>> = Vec::new();
+        for length in shape.iter().rev() {
+            strides.insert(0, int(dense));
+            dense = dense.saturating_mul(*length);
+        }
+        let constants = |values: &[Value]| values.iter().map(Value::as_int).collect::<Vec<_>>();
+        if constants(&global.shape) != shape.iter().map(|l| int(*l)).collect::<Vec<_>>()
+            || constants(&global.strides) != strides
+            || global.size.as_int() != int(dense)
+        {
+            return Some(format!("the constant table `{name}` does not lie row by row"));
+        }
+        let mut written = global.written;
+        for device in &program.kernels {
+            Stmt::visit(&device.body, &mut |stmt| {
+                written |= stmt.written().is_some_and(|to| to.element.memory == Memory::Global(number));
+            });
+        }
+        if written {
+            return Some(format!("the constant table `{name}` is written"));
+        }
+    }
+    None
 }
 
 fn refusal(message: String) -> Diagnostic {

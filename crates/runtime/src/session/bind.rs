@@ -85,9 +85,11 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
     let mut checked: BTreeMap<Name, Tensor> = BTreeMap::new();
     for (number, global) in program.globals.iter().enumerate() {
         let layout = host::layout(global, &resolved.integers)?;
-        let given = match global.owner {
+        let given = match &global.owner {
             Owner::Caller => args.arrays.get(&global.name),
             Owner::Launch => None,
+            // It is part of the program's module.
+            Owner::Program(_) => continue,
         };
         let array = match given {
             None => DeviceTensor::alloc(device, global.dtype, layout)?,

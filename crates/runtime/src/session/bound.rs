@@ -67,7 +67,8 @@ impl Bound {
 
     /// Every array that a launch uses, including temporaries, with whether it is written.
     pub(super) fn touched(&self) -> impl Iterator<Item = (&DeviceTensor, bool)> {
-        self.arrays.values().zip(&self.program().globals).map(|(array, global)| (array, global.written))
+        let globals = self.program().globals.iter().filter(|global| global.table().is_none());
+        self.arrays.values().zip(globals).map(|(array, global)| (array, global.written))
     }
 
     /// The launches of its kernels on a GPU, in order; none on the emulator.

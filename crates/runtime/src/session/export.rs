@@ -108,7 +108,7 @@ pub fn export(
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;
     let mut arrays = IndexMap::new();
-    for global in &program.globals {
+    for global in program.globals.iter().filter(|global| global.table().is_none()) {
         let layout = host::layout(global, &resolved.integers)?;
         let array = ExportedArray {
             dtype: global.dtype.name(),

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Arg, Array, Diagnostic, KernelData, LoopKernel, Name, Role,
 };
 
-use crate::rewrite::{expressions::map_all, require_array};
+use crate::rewrite::{expressions::map_all, require_no_table};
 
 /// Changes the array of this name, an argument or a temporary.
 pub(crate) fn change_array(data: &mut KernelData, name: &Name, change: impl FnMut(&mut Array)) {
@@ -21,7 +21,7 @@ pub(crate) fn edit_global(
     name: &Name,
     mut change: impl FnMut(&mut Array),
 ) -> Result<LoopKernel, Diagnostic> {
-    let array = require_array(kernel, name)?;
+    let array = require_no_table(kernel, name)?;
     if array.space != AddressSpace::Global {
         return Err(Diagnostic::new(
             "not-global",

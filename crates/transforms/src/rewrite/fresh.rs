@@ -17,6 +17,7 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
     data.is_iname(name)
         || data.args.iter().any(|a| **a.name() == *name)
         || data.temporary(name).is_some()
+        || data.constant(name).is_some()
         || data.rules.iter().any(|rule| *rule.name == *name)
         || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }

@@ -33,7 +33,7 @@ pub(crate) use fresh::{fresh, require_fresh, split_names};
 pub(crate) use inames::{is_declared, parts_with_inames, replace_in_lists};
 pub(crate) use own_inames::give_own_inames;
 pub(crate) use require::{
-    check_commutes, check_consistent, require_array, require_iname, require_instructions, require_parameter,
-    require_temporary, require_untagged, unknown_instruction,
+    check_commutes, check_consistent, require_array, require_iname, require_instructions, require_no_table,
+    require_parameter, require_temporary, require_untagged, unknown_instruction,
 };
 pub(crate) use tree::{body_of, path_to};

@@ -48,6 +48,7 @@ pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a 
             .filter(|a| matches!(a, Arg::Array(_)))
             .map(|a| a.name().as_str())
             .chain(data.temporaries.iter().map(|t| t.name.as_str()))
+            .chain(data.constants.iter().map(|c| c.array.name.as_str()))
             .collect::<Vec<_>>();
         let d = Diagnostic::new("unknown-array", format!("the kernel has no array `{name}`"));
         match names::nearest(name, known.iter().copied()) {
@@ -57,9 +58,21 @@ pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a 
     })
 }
 
+/// As [`require_array`], for steps that change where elements lie or which there are: refuses constant
+/// tables.
+pub(crate) fn require_no_table<'a>(data: &'a KernelData, name: &str) -> Result<&'a Array, Diagnostic> {
+    let array = require_array(data, name)?;
+    if data.constant(name).is_none() {
+        return Ok(array);
+    }
+    let message = format!("`{name}` is a constant table, which stays as it is declared");
+    Err(Diagnostic::new("constant-table", message)
+        .help("declare it in the form in which it should be read, or make it an argument"))
+}
+
 /// Refuses arrays that are not temporaries, and temporaries that bound loops, which are scalars.
 pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
-    require_array(data, name)?;
+    require_no_table(data, name)?;
     if data.temporary(name).is_none() {
         return Err(Diagnostic::new("not-a-temporary", format!("`{name}` is an argument, not a temporary"))
             .help("the storage of arguments belongs to the caller"));

@@ -166,6 +166,8 @@ pub(crate) fn for_space(
     };
     match space {
         AddressSpace::Private => unrolled(&kernel, &fetch),
-        AddressSpace::Shared | AddressSpace::Global => over_threads(&kernel, &fetch, vector > 1),
+        AddressSpace::Shared | AddressSpace::Global | AddressSpace::Constant => {
+            over_threads(&kernel, &fetch, vector > 1)
+        }
     }
 }

@@ -13,8 +13,8 @@ use crate::{
         add_instruction, buffered, element,
         extent::last_part,
         footprint::{self, Read, Span, affine_subscript},
-        fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
-        tree,
+        fresh, map_expressions, replace_accesses, require_fresh, require_iname, require_no_table, site,
+        spread, tree,
     },
     step::{List, TextForm},
 };
@@ -223,7 +223,7 @@ impl TextForm for BufferArray {
 impl Transform for BufferArray {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let array = &self.array;
-        let source = require_array(kernel, array)?.clone();
+        let source = require_no_table(kernel, array)?.clone();
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
         }

@@ -8,7 +8,7 @@ use loopwright_legality::{Judgement, Verdict, judge_by_proof};
 
 use crate::{
     Transform,
-    rewrite::{element, fresh, rename_array, require_array, require_fresh, touches, tree},
+    rewrite::{element, fresh, rename_array, require_fresh, require_no_table, touches, tree},
 };
 
 step! {
@@ -112,7 +112,7 @@ impl PackArray {
     /// The array, if it can be packed, with its lengths.
     fn check<'k>(&self, kernel: &'k KernelData) -> Result<(&'k Array, Vec<Aff>), Diagnostic> {
         let name = &self.array;
-        let array = require_array(kernel, name)?;
+        let array = require_no_table(kernel, name)?;
         if kernel.temporary(name).is_some() {
             return Err(self.refuse(
                 "it is a temporary, whose layout is free",

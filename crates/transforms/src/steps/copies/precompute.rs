@@ -12,8 +12,8 @@ use crate::{
     rewrite::{
         Site, add_parts, buffered, element, fetch_names,
         footprint::{self, Span},
-        fresh, map_expressions, onto, parts_with_inames, replace_accesses, require_array, require_fresh,
-        require_iname, rule_uses, site, spread,
+        fresh, map_expressions, onto, parts_with_inames, replace_accesses, require_fresh, require_iname,
+        require_no_table, rule_uses, site, spread,
         tree::{self, without},
     },
 };
@@ -376,7 +376,7 @@ impl Transform for Precompute {
             return Err(Diagnostic::new("precompute-argument", format!("`{t}` is a rule, not a temporary"))
                 .help(format!("`subst_to_assignment({t})` makes a temporary of it, which this step takes")));
         }
-        let source = require_array(kernel, t)?.clone();
+        let source = require_no_table(kernel, t)?.clone();
         if kernel.temporary(t).is_none() {
             return Err(Diagnostic::new(
                 "precompute-argument",

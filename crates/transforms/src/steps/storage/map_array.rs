@@ -15,7 +15,7 @@ use crate::{
     rewrite::{
         extent::{constraints_of, last_part},
         footprint::{accesses_in, affine_subscript},
-        map_accesses, require_array, require_temporary, touches,
+        map_accesses, require_no_table, require_temporary, touches,
     },
     step::TextForm,
 };
@@ -359,7 +359,7 @@ impl TextForm for MapArray {
 
 impl Transform for MapArray {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        require_array(kernel, &self.array)?;
+        require_no_table(kernel, &self.array)?;
         if kernel.temporary(&self.array).is_none() {
             return Err(Diagnostic::new(
                 "not-a-temporary",

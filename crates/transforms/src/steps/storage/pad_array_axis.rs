@@ -6,7 +6,7 @@ use loopwright_legality::Judgement;
 use crate::{
     Form, Number, Parameter, Transform,
     arguments::{Args, Argument, given},
-    rewrite::{axis_of, change_array, require_array},
+    rewrite::{axis_of, change_array, require_no_table},
     step::TextForm,
 };
 
@@ -219,7 +219,7 @@ fn strides(array: &Array, padded: usize, length: &Expr) -> Result<Vec<Option<Exp
 
 impl Transform for PadArrayAxis {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let array = require_array(kernel, &self.array)?;
+        let array = require_no_table(kernel, &self.array)?;
         if let Some(modes) = &array.layout.modes {
             return Err(Diagnostic::new(
                 "wrong-layout",

@@ -5,7 +5,7 @@ use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name};
 use crate::{
     Transform,
     arguments::{Args, Argument},
-    rewrite::require_array,
+    rewrite::require_no_table,
     step::TextForm,
 };
 
@@ -112,7 +112,7 @@ impl TextForm for SetAddressSpace {
 impl Transform for SetAddressSpace {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let name = &self.temporary;
-        require_array(kernel, name)?;
+        require_no_table(kernel, name)?;
         if kernel.temporary(name).is_none() {
             return Err(Diagnostic::new(
                 "argument-space",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     arguments::{Args, Argument},
-    rewrite::{change_array, require_array},
+    rewrite::{change_array, require_no_table},
     step::TextForm,
 };
 
@@ -198,7 +198,7 @@ impl TextForm for TagArrayAxes {
 
 impl Transform for TagArrayAxes {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let axes = require_array(kernel, &self.array)?.axes.len();
+        let axes = require_no_table(kernel, &self.array)?.axes.len();
         let (order, strides): (Vec<usize>, Vec<Option<Expr>>) = match &self.layout {
             Layout::C => (Vec::new(), vec![None; axes]),
             Layout::F => ((0..axes).rev().collect(), vec![None; axes]),

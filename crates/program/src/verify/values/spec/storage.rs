@@ -137,7 +137,7 @@ impl Spec<'_> {
         let Some(found) = self.lookup.array(array) else { return own };
         let ordered = || found.storage_order().into_iter().filter_map(|axis| own.get(axis).copied());
         match found.space {
-            AddressSpace::Global => own,
+            AddressSpace::Global | AddressSpace::Constant => own,
             AddressSpace::Shared if own.is_empty() => vec![forms.int(forms.index, 0)],
             AddressSpace::Shared => ordered().collect(),
             AddressSpace::Private => {
