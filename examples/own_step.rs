@@ -1,5 +1,5 @@
-//! Steps of one's own: one made of the library's steps, used in the text of a pipeline, and one that
-//! changes a kernel by itself and is found to be wrong.
+//! Steps of one's own: one made of the library's steps, used in the text of a pipeline, and one
+//! that changes a kernel by itself and is found to be wrong.
 
 use std::fmt;
 

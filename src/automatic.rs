@@ -1,10 +1,10 @@
 //! `auto()` in the texts of pipelines, with searches: what the command line and Python read.
 //!
-//! A step does not know the arguments of the launch that its kernel is meant for. A search in a text
-//! therefore counts at sizes of its own ([`sample`]): small ones, the same in every run. At such sizes
-//! launches and idle multiprocessors would decide, so counts are scaled to a large problem
-//! ([`problem`]). Where times depend on sizes, `loopwright auto --search N --set ...` counts at those
-//! that it is given.
+//! A step does not know the arguments of the launch that its kernel is meant for. A search in a
+//! text therefore counts at sizes of its own ([`sample`]): small ones, the same in every run. At
+//! such sizes launches and idle multiprocessors would decide, so counts are scaled to a large
+//! problem ([`problem`]). Where times depend on sizes, `loopwright auto --search N --set ...`
+//! counts at those that it is given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,12 +61,12 @@ const SMALL: Most = Most { elements: (1 << 20) as f64, points: (1 << 21) as f64,
 /// What fills a device, and is small enough for its memory.
 const LARGE: Most = Most { elements: (1 << 28) as f64, points: (1u64 << 36) as f64, longest: 1 << 28 };
 
-/// Arguments to count a kernel with where none are given: random arrays within their declared facts,
-/// and equal integers, of which the last doublings are given to one after another, as long as all
-/// assumptions hold, arrays have at most 2^20 elements, and there are at most 2^21 points. An integer
-/// for which an assumption does not hold then gets the nearest power of two for which it does. Where
-/// data decide about the bounds of loops, other loops have a 32nd of that, so that segments have some
-/// elements.
+/// Arguments to count a kernel with where none are given: random arrays within their declared
+/// facts, and equal integers, of which the last doublings are given to one after another, as long
+/// as all assumptions hold, arrays have at most 2^20 elements, and there are at most 2^21 points.
+/// An integer for which an assumption does not hold then gets the nearest power of two for which it
+/// does. Where data decide about the bounds of loops, other loops have a 32nd of that, so that
+/// segments have some elements.
 ///
 /// Errors: that there are no such integers; an open type.
 pub fn sample(kernel: &LoopKernel) -> Result<Args, Diagnostic> {
@@ -121,8 +121,8 @@ fn doubled(kernel: &LoopKernel, mut values: BTreeMap<Name, i64>, most: Most) -> 
 /// Points of a segment, on average, where data decide about their number.
 const SEGMENT: i64 = 32;
 
-/// Makes the loops shorter about whose bounds integers decide, by the mean number of points in those
-/// about which data decide.
+/// Makes the loops shorter about whose bounds integers decide, by the mean number of points in
+/// those about which data decide.
 fn shorten(kernel: &LoopKernel, values: &mut BTreeMap<Name, i64>) {
     let declared = kernel.declared();
     let bounds: BTreeSet<Name> =

@@ -48,8 +48,8 @@
 //!
 //! The modules `automatic`, `emulator`, `host_code`, `runtime`, `segmented` and `tuner` need the
 //! feature `run`, which is on by default. With `default-features = false`, kernels are transformed,
-//! lowered and printed, which needs no driver and no runtime. The feature `ndarray` converts between
-//! tensors and arrays of that crate.
+//! lowered and printed, which needs no driver and no runtime. The feature `ndarray` converts
+//! between tensors and arrays of that crate.
 //!
 //! The [`prelude`] exports the items that most programs need. Everything that fails does so with a
 //! [`Diagnostic`](ir::Diagnostic), or several; [`Error`] is either, for functions that use `?`.

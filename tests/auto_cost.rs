@@ -1,8 +1,8 @@
 //! What `auto` finds beside the pipelines that were written by hand: the static cost on an H200 at
 //! large sizes. `make auto-cost` prints the table.
 //!
-//! Each form runs on the emulator at small sizes that tiles divide, and counts are scaled to the large
-//! ones, by [`estimate_at`].
+//! Each form runs on the emulator at small sizes that tiles divide, and counts are scaled to the
+//! large ones, by [`estimate_at`].
 
 mod common;
 
@@ -174,7 +174,8 @@ fn static_cost_beside_pipelines_by_hand() {
     );
 }
 
-/// The names of kernels for which a search finds something dearer than the rules at the large sizes.
+/// The names of kernels for which a search finds something dearer than the rules at the large
+/// sizes.
 fn dearer(wanted: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
     let mut dearer = Vec::new();
     println!("| kernel | rules, ms | search=16, ms | seconds |\n|---|---|---|---|");

@@ -1,5 +1,5 @@
-//! The book: each command in it runs and prints what the page says, and each page and each file that
-//! a page includes is there.
+//! The book: each command in it runs and prints what the page says, and each page and each file
+//! that a page includes is there.
 
 use std::{
     collections::BTreeSet,
@@ -54,9 +54,9 @@ fn pages() -> Vec<String> {
     between(&summary, "](", ")").into_iter().filter(|p| *p != GENERATED).map(String::from).collect()
 }
 
-/// What a text that stands in `folder` names and is not there: included files, pages, pictures and other
-/// files that are linked. Links to the network and to places within a page are left out, and included
-/// texts are read as well. The second value counts what was looked for.
+/// What a text that stands in `folder` names and is not there: included files, pages, pictures and
+/// other files that are linked. Links to the network and to places within a page are left out, and
+/// included texts are read as well. The second value counts what was looked for.
 fn missing(folder: &Path, text: &str) -> (Vec<String>, usize) {
     let (mut lost, mut seen) = (Vec::new(), 0);
     let linked = between(text, "](", ")").into_iter().filter_map(|link| link.split(['#', ' ']).next());

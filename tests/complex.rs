@@ -447,7 +447,8 @@ fn called_kernels_take_pairs() {
     ]);
 }
 
-/// Steps, proofs and programs see an ordinary kernel: blocks, threads that share a sum of pairs, tiles.
+/// Steps, proofs and programs see an ordinary kernel: blocks, threads that share a sum of pairs,
+/// tiles.
 #[test]
 fn pipelines_take_pairs_as_they_take_arrays() {
     let product = "kernel product(m: complex64[n, l], x: complex64[l], y: complex64[n], n: i32, l: i32)\n\

@@ -60,8 +60,8 @@ impl Exported {
         assert!(output.status.success(), "{args:?}\n{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// A library that makes the printed kernels known to the stand-in, and keeps the shapes of their
-    /// launches; and the host code as a library.
+    /// A library that makes the printed kernels known to the stand-in, and keeps the shapes of
+    /// their launches; and the host code as a library.
     fn build(&self) {
         let program = &self.code.program;
         let kernels = Checker::new().unwrap().library(program, &cuda_source(program).unwrap()).unwrap();
@@ -126,8 +126,8 @@ impl Loaded {
     fn new(of: &Exported) -> Loaded {
         of.build();
         let load = |name: &str| {
-            // SAFETY: made from sources of this test and the library's own; loading them runs nothing
-            // but the initialisers of the stand-in.
+            // SAFETY: made from sources of this test and the library's own; loading them runs
+            // nothing but the initialisers of the stand-in.
             unsafe { Library::new(of.path(name)) }.unwrap()
         };
         let (kernels, host) = (load("libkernels.so"), load("libhost.so"));

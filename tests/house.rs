@@ -1,4 +1,5 @@
-//! Rules for dependences between crates that the compiler does not enforce.
+//! Rules that the compiler does not enforce: dependences between crates, and how comments are
+//! wrapped.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,4 +51,57 @@ fn only_the_tuner_reaches_lowering_through_the_runtime() {
 #[test]
 fn generators_know_kernels_alone() {
     assert_eq!(dependences()["generate"], BTreeSet::from(["kernel-ir".to_string()]));
+}
+
+/// The comments of a source whose prose is wider than 100 columns. Examples, which lie between
+/// fences, tables and what has no place to break are as wide as they are.
+fn wide_comments(source: &str) -> Vec<(usize, &str)> {
+    let (mut wide, mut is_example) = (Vec::new(), false);
+    for (number, line) in source.lines().enumerate() {
+        let Some(text) = line.trim_start().strip_prefix("//") else {
+            is_example = false;
+            continue;
+        };
+        let text = text.trim_start_matches(['/', '!']);
+        let is_indented = text.starts_with("     ");
+        let text = text.trim_start();
+        if text.starts_with("```") {
+            is_example = !is_example;
+        }
+        let breaks = line.chars().count() > 100 && text.contains(' ');
+        if breaks && !is_example && !is_indented && !text.starts_with('|') {
+            wide.push((number + 1, line));
+        }
+    }
+    wide
+}
+
+#[test]
+fn wide_prose_is_found_and_wide_examples_are_not() {
+    let (long, short) = ("word ".repeat(30), "word ".repeat(10));
+    let source = format!("// {short}\n/// {long}\n/// ```\n/// {long}\n/// ```\n//! | {long}|\nlet {long}\n");
+    assert_eq!(wide_comments(&source), [(2, format!("/// {}", long).as_str())]);
+}
+
+#[test]
+fn comments_are_wrapped_at_100_columns() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> =
+        ["src", "tests", "examples", "benches", "crates"].map(|name| root.join(name)).to_vec();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let source = fs::read_to_string(&path).unwrap();
+                for (number, line) in wide_comments(&source) {
+                    let file = path.strip_prefix(&root).unwrap().display();
+                    found.push(format!("{file}:{number}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "wider than 100 columns:\n{}", found.join("\n"));
 }

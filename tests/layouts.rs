@@ -54,9 +54,9 @@ fn conflicts(program: &Program, sizes: &BTreeMap<Name, i64>) -> u64 {
 /// Two steps of `k` for 2 x 2 blocks of 128 x 128, two of which are whole in one direction.
 ///
 /// Without padding, the four rows of 64 bytes with equal parity lie in the same banks: each of the
-/// four matrices of a load of `a`, and of the four of one of `b`, takes four passes rather than one.
-/// Rows of 80 bytes keep the eight rows of a matrix apart, but not always the two rows that eight
-/// threads store. Swizzled rows keep both apart.
+/// four matrices of a load of `a`, and of the four of one of `b`, takes four passes rather than
+/// one. Rows of 80 bytes keep the eight rows of a matrix apart, but not always the two rows that
+/// eight threads store. Swizzled rows keep both apart.
 #[test]
 fn a_swizzle_takes_the_conflicts_of_loads_and_stores_away() {
     let swizzled = example("pipelines/matmul_bf16/mma_swizzled.pipe");
@@ -198,8 +198,8 @@ fn vectors_that_a_layout_takes_apart_are_refused() {
     }
 }
 
-/// Rows of 5 elements begin at multiples of 8: those of 5 and, with one more, of 6 are rounded up to a
-/// multiple of 4. Elements between rows stay as they were.
+/// Rows of 5 elements begin at multiples of 8: those of 5 and, with one more, of 6 are rounded up
+/// to a multiple of 4. Elements between rows stay as they were.
 #[test]
 fn rows_of_arguments_that_are_padded_to_a_multiple() {
     let declared = LoopKernel::parse(

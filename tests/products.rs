@@ -177,8 +177,8 @@ const SPOILT: [(&str, &str, &str, &str); 20] = [
     // What is loaded into a register of another element, and stored to the slot that is in use.
     ("product_staged", "store a_stage[a_f0_outer_load] =", "store a_stage[0] =", ""),
     ("product_staged", "store b_tile[(k_outer + 1) rem 2,", "store b_tile[k_outer rem 2,", ""),
-    // Fragments that are loaded ahead: into the slot that is in use, of another slot of the ring; the
-    // product takes the same ones in each step; other rows, and fewer.
+    // Fragments that are loaded ahead: into the slot that is in use, of another slot of the ring;
+    // the product takes the same ones in each step; other rows, and fewer.
     (
         "product_fragments_ahead",
         "matrices 4 a_frag[(k_mma + 1) rem 2, i_mma.2, 0]",

@@ -26,13 +26,13 @@ fn parameter(form: &str, name: &str) -> usize {
 }
 
 /// By Little's law, saturating memory takes bandwidth * latency bytes in flight: per multiprocessor
-/// 4.4e12 * 700e-9 / 132 = 23 kB on an H200, and 1.555e12 * 700e-9 / 108 = 10 kB on an A100, a
-/// factor of 2.3. At these lengths a lane loads one vector of each of its rows and is done, so
-/// blocks continually start and end with nothing in flight. The number of resident threads is 2048
-/// on both, which leaves the rows per thread: four where two are too few. (Where results are stored in
-/// waves, four are taken anyway.) The bandwidth per
-/// multiprocessor decides: an A100 with the H200's bandwidth per multiprocessor takes what the H200
-/// takes, and vice versa.
+/// `4.4e12 * 700e-9 / 132` = 23 kB on an H200, and `1.555e12 * 700e-9 / 108` = 10 kB on an A100, a
+/// factor of 2.3.
+/// At these lengths a lane loads one vector of each of its rows and is done, so blocks continually
+/// start and end with nothing in flight. The number of resident threads is 2048 on both, which
+/// leaves the rows per thread: four where two are too few. (Where results are stored in waves, four
+/// are taken anyway.) The bandwidth per multiprocessor decides: an A100 with the H200's bandwidth
+/// per multiprocessor takes what the H200 takes, and vice versa.
 #[test]
 fn the_faster_memory_takes_more_rows_a_thread() {
     let (h200, limits) = (Machine::h200(), machines::h200());

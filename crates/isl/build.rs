@@ -1,5 +1,5 @@
-//! Compiles isl with the settings of `config/`, instead of by its configure script and make: one way
-//! on all machines, without autoconf, and the same for whoever depends on this crate.
+//! Compiles isl with the settings of `config/`, instead of by its configure script and make: one
+//! way on all machines, without autoconf, and the same for whoever depends on this crate.
 
 use std::{env, path::Path, process::ExitCode};
 

@@ -3,8 +3,8 @@
 //! [`index_range::check`](loopwright_program::index_range::check) decides this for numbers; a host
 //! that takes any sizes has to decide it for formulas. Every index expression gets an interval
 //! whose ends are formulas. It contains all values of the expression, so that the conditions are
-//! sufficient: stricter than the check for numbers in places, never more lenient (`tests`). The order
-//! of statements and what has to fit where are those of the check.
+//! sufficient: stricter than the check for numbers in places, never more lenient (`tests`). The
+//! order of statements and what has to fit where are those of the check.
 
 mod simplest;
 
@@ -573,8 +573,8 @@ impl<'a> Walk<'a> {
             BinOp::TruncDiv if positive && natural => {
                 Some((both(Op::FloorDiv, &a.low, &b.high), both(Op::FloorDiv, &a.high, &b.low)))
             }
-            // Rounded towards zero, a quotient is at least the one rounded down, and no further above
-            // it than zero.
+            // Rounded towards zero, a quotient is at least the one rounded down, and no further
+            // above it than zero.
             BinOp::TruncDiv if positive && fixed.is_some() => {
                 let high = both(Op::FloorDiv, &a.high, &b.low);
                 let high = self.bounds.extreme(Op::Max, high, Formula::Int(0));

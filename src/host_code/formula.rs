@@ -137,7 +137,8 @@ impl Formula {
         sum.plus(aff.constant_term().into())
     }
 
-    /// Whether a constraint holds, as the sides that it compares: negative terms stand on the right.
+    /// Whether a constraint holds, as the sides that it compares: negative terms stand on the
+    /// right.
     pub fn of_constraint(constraint: &Constraint) -> Formula {
         if let Some(divides) = divisibility(constraint) {
             return divides;

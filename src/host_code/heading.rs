@@ -12,8 +12,8 @@ use super::plan::parameters;
 use super::print::{Printer, Style};
 
 /// The comments before a program's CUDA C: of each launch the grid, the block, the shared memory
-/// and the launch as a line of host code; what the program assumes of its arguments and relies on in
-/// the data, for which sizes its indices do not overflow, and how its arrays are aligned.
+/// and the launch as a line of host code; what the program assumes of its arguments and relies on
+/// in the data, for which sizes its indices do not overflow, and how its arrays are aligned.
 ///
 /// ```
 /// use loopwright::prelude::*;

@@ -2,9 +2,9 @@
 //! each byte that its memory moves.
 //!
 //! A program's dot is at what the emulator has counted, and at the time that the cost model
-//! estimates from these counts. Bytes are counted as multiprocessors request them: where the level-2
-//! cache has them, a dot may lie above the roof, which is that of the memory. The dashed line is at
-//! the operations for each byte if every byte that is read or written moves once.
+//! estimates from these counts. Bytes are counted as multiprocessors request them: where the
+//! level-2 cache has them, a dot may lie above the roof, which is that of the memory. The dashed
+//! line is at the operations for each byte if every byte that is read or written moves once.
 
 use std::fmt::Write;
 

@@ -28,9 +28,9 @@ const MOST_TILES: usize = 512;
 /// The mean length from which tables of offsets and results are small beside the points: measured
 /// between 16 and 64.
 const LONG: usize = 32;
-/// The mean length up to which streaming loads of points are faster, whatever the cache holds: at 64
-/// they take 2 to 7 % less; at 1024, 2 % less, or 2 % more if the cache has just been written to; at
-/// 65536, 1 % less or 6 % more.
+/// The mean length up to which streaming loads of points are faster, whatever the cache holds: at
+/// 64 they take 2 to 7 % less; at 1024, 2 % less, or 2 % more if the cache has just been written
+/// to; at 65536, 1 % less or 6 % more.
 const SHORT_ENOUGH_TO_STREAM: usize = 512;
 /// The mean length from which tiles of twice as many points, of 4 bytes each, are faster: measured
 /// between 4 and 16. Closing segments then takes a smaller part of a tile's time, and fewer warps

@@ -90,8 +90,8 @@ fn sizes_are_those_of_the_kernel() {
     assert!(text.contains("m*n    needs n") || text.contains("needs n"), "{text}");
 }
 
-/// Each block of a row of blocks fetches the row's tiles of `a` for itself, and each of a column the
-/// column's tiles of `b`: the numbers are those of one of them, and the table says so.
+/// Each block of a row of blocks fetches the row's tiles of `a` for itself, and each of a column
+/// the column's tiles of `b`: the numbers are those of one of them, and the table says so.
 #[test]
 fn what_each_block_does_for_itself_is_marked() {
     let (kernel, pipeline) = (example("kernels/matmul.lw"), example("pipelines/matmul/tiled_16.pipe"));

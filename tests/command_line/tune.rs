@@ -594,8 +594,8 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
     assert!(refused.contains("error[arch]: there is no GPU here"), "{refused}");
 }
 
-/// `--auto` makes the pipeline and its space; what it finds is kept in a record, in which `run` finds
-/// it for the kernel alone.
+/// `--auto` makes the pipeline and its space; what it finds is kept in a record, in which `run`
+/// finds it for the kernel alone.
 #[test]
 fn the_sizes_of_what_is_found_are_searched_and_recorded() {
     let folder = Folder::new("tune-auto");

@@ -1,4 +1,5 @@
-//! The final check of finished programs: it proves what lowering writes, and refuses what is spoilt.
+//! The final check of finished programs: it proves what lowering writes, and refuses what is
+//! spoilt.
 
 #[path = "../common/barriers.rs"]
 mod barriers;

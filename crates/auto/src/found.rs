@@ -96,8 +96,8 @@ pub fn auto_with_witnesses(kernel: &LoopKernel, target: &Target) -> Found {
     auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
 }
 
-/// As [`auto`], with the decisions by number that pass over so many legal proposals; the others take
-/// the first. `None` if a nest has no more of them.
+/// As [`auto`], with the decisions by number that pass over so many legal proposals; the others
+/// take the first. `None` if a nest has no more of them.
 pub(crate) fn auto_with(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<Found> {
     // Verdicts on proposals for one kernel ask much the same.
     remembering(|| {
@@ -123,8 +123,8 @@ fn lowered(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<
 const OTHERS: usize = 4;
 
 /// What was found, with other proposals of the same rule for nests whose blocks have another shape
-/// than those of their launch, as far as that leaves fewer threads idle. Nests with the fewest loops
-/// come first.
+/// than those of their launch, as far as that leaves fewer threads idle. Nests with the fewest
+/// loops come first.
 fn with_fitting_blocks(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize], mut found: Found) -> Found {
     let idle = |found: &Found| {
         let blocks = judge.lowers(&found.kernel).unwrap_or_default();
@@ -185,8 +185,8 @@ impl Found {
     /// Decides about all nests; false if one has fewer proposals than are to be passed over.
     fn extend(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
         let mut seen = BTreeSet::new();
-        // The instructions that the user's steps have put on blocks or on threads, and not on both. What
-        // rules have decided about stays.
+        // The instructions that the user's steps have put on blocks or on threads, and not on both.
+        // What rules have decided about stays.
         let begun = |kernel: &LoopKernel| {
             let all = Nest::all_judged(kernel, judge).into_iter().filter(|nest| !nest.held().is_empty());
             let instructions = all.flat_map(|nest| nest.instructions.clone());

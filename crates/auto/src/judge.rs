@@ -1,8 +1,8 @@
 //! Verdicts that proposals share.
 //!
 //! Proposals for one nest begin alike, and a search makes the same decisions again for each of its
-//! candidates. So what came of a step for a kernel, and of lowering it, is kept. Of a lowered program
-//! only the shapes of its blocks are.
+//! candidates. So what came of a step for a kernel, and of lowering it, is kept. Of a lowered
+//! program only the shapes of its blocks are.
 
 use std::{cell::RefCell, collections::HashMap};
 

@@ -28,8 +28,8 @@
 //! 2. Each [`Rule`] proposes steps for a nest, the best first. Rules look at which loops are
 //!    parallel, at strides of accesses along them, at what accesses share, and at the target's
 //!    numbers; not at names of kernels, arrays or inames.
-//! 3. Each proposed step has to be proved legal; if it is not, the next proposal is tried. So a rule
-//!    may be optimistic: what it gets wrong costs speed, never results.
+//! 3. Each proposed step has to be proved legal; if it is not, the next proposal is tried. So a
+//!    rule may be optimistic: what it gets wrong costs speed, never results.
 //! 4. The first proposal that passes is taken, and nests are looked for again, until every nest has
 //!    been decided about. The kernel is lowered then, which includes the final check. If that
 //!    refuses it, decisions are made again, with lowering after each proposal. Where nests of one
@@ -38,9 +38,9 @@
 //! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
 //! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
 //!
-//! [`search`] asks a cost which of the legal proposals to take, instead of taking the first, and which
-//! [`Sizes`]. The same kernel always gets the same pipeline. [`AutoStep`] is a step that does all
-//! this in the middle of a pipeline.
+//! [`search`] asks a cost which of the legal proposals to take, instead of taking the first, and
+//! which [`Sizes`]. The same kernel always gets the same pipeline. [`AutoStep`] is a step that does
+//! all this in the middle of a pipeline.
 
 #![cfg_attr(
     not(test),

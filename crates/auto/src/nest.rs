@@ -1,5 +1,5 @@
-//! Loops of which nothing runs in parallel yet, or which a user's steps have put on blocks or on threads,
-//! and not on both.
+//! Loops of which nothing runs in parallel yet, or which a user's steps have put on blocks or on
+//! threads, and not on both.
 
 use std::{
     cell::RefCell,
@@ -20,13 +20,13 @@ use crate::{
 /// The most blocks along the axes y and z of a grid.
 pub(crate) const MOST_BLOCKS: i64 = 65535;
 
-/// A loop of the tree with all that it contains, which does not run both on blocks and on threads yet.
-/// Loops that a user's steps have made parallel are in none of its lists.
+/// A loop of the tree with all that it contains, which does not run both on blocks and on threads
+/// yet. Loops that a user's steps have made parallel are in none of its lists.
 pub struct Nest<'k> {
     /// The kernel.
     pub kernel: &'k LoopKernel,
-    /// The loops from the outside, as long as each contains nothing but the next one, and all others
-    /// of the innermost of these. Loops of reductions are not among them.
+    /// The loops from the outside, as long as each contains nothing but the next one, and all
+    /// others of the innermost of these. Loops of reductions are not among them.
     pub band: Vec<Name>,
     /// The other loops that belong to no reduction, outer before inner.
     pub inner: Vec<Name>,
@@ -235,9 +235,9 @@ impl<'k> Nest<'k> {
         ["w", "wave", "front"].into_iter().find(|name| !is_used(name))
     }
 
-    /// How well accesses are spread over memory if the neighbouring threads have neighbouring values
-    /// of this iname: neighbours count for it, what is farther apart against it, each as often as it
-    /// is accessed.
+    /// How well accesses are spread over memory if the neighbouring threads have neighbouring
+    /// values of this iname: neighbours count for it, what is farther apart against it, each as
+    /// often as it is accessed.
     pub fn score(&self, iname: &str) -> f64 {
         let of = |site: &Site| match site.stride(iname) {
             Stride::Same => 0.0,
@@ -261,16 +261,16 @@ impl<'k> Nest<'k> {
         best.map(|(_, n)| n.clone())
     }
 
-    /// Number of accesses whose elements are neighbours along an iname, and of those that move along
-    /// it at all.
+    /// Number of accesses whose elements are neighbours along an iname, and of those that move
+    /// along it at all.
     pub fn neighbours(&self, iname: &str) -> (usize, usize) {
         let along = |of: Stride| self.sites.iter().filter(|s| s.stride(iname) == of).count();
         let (unit, apart) = (along(Stride::Unit), along(Stride::Apart));
         (unit, unit + apart)
     }
 
-    /// The elements of a vector along an iname, of the widest access: 1 unless every access along it
-    /// is shown to consist of whole, aligned vectors.
+    /// The elements of a vector along an iname, of the widest access: 1 unless every access along
+    /// it is shown to consist of whole, aligned vectors.
     pub fn vector(&self, iname: &str, widest: usize) -> i64 {
         let along: Vec<&Site> = self.sites.iter().filter(|s| s.stride(iname) == Stride::Unit).collect();
         let Some(bytes) = along.iter().map(|s| s.bytes).max() else { return 1 };
@@ -321,8 +321,8 @@ impl<'k> Nest<'k> {
         lengths?.into_iter().max()
     }
 
-    /// Whether an axis of the grid other than x has room for this loop in every launch, with so many
-    /// iterations a block, as far as lengths are known.
+    /// Whether an axis of the grid other than x has room for this loop in every launch, with so
+    /// many iterations a block, as far as lengths are known.
     pub(crate) fn fits_grid(&self, iname: &Name, of_block: i64) -> bool {
         self.longest(std::slice::from_ref(iname)).is_some_and(|n| n <= MOST_BLOCKS * of_block)
     }

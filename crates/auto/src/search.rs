@@ -1,11 +1,11 @@
 //! A search among the proposals of rules, and among sizes.
 //!
 //! The pipeline of the rules alone comes first. Then each decision in turn takes its other legal
-//! proposals, with the decisions before it as they are by then, and those after it as the rules make
-//! them; the cheapest stays. At most three quarters of the candidates are for that. Then each size of
-//! the cheapest pipeline ([`Sizes`](crate::Sizes)) in turn takes its other candidates, the nearest
-//! first, in either direction as long as it gets cheaper. A number of candidates that is given, and
-//! one order: the same result each time, whatever the machine.
+//! proposals, with the decisions before it as they are by then, and those after it as the rules
+//! make them; the cheapest stays. At most three quarters of the candidates are for that. Then each
+//! size of the cheapest pipeline ([`Sizes`](crate::Sizes)) in turn takes its other candidates, the
+//! nearest first, in either direction as long as it gets cheaper. A number of candidates that is
+//! given, and one order: the same result each time, whatever the machine.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -34,14 +34,14 @@ pub struct Searched {
     pub is_cut_short: bool,
 }
 
-/// A candidate that costs more than this fraction of the best one is no better: an estimate does not
-/// resolve less, and which of two is ahead by so little depends on the sizes.
+/// A candidate that costs more than this fraction of the best one is no better: an estimate does
+/// not resolve less, and which of two is ahead by so little depends on the sizes.
 const RESOLVED: f64 = 0.98;
 
 /// Finds the cheapest of at most `most` pipelines for what a kernel leaves open, by a cost of
-/// transformed kernels, such as the estimated time. Costs that differ by less than 2% count as equal, and
-/// what comes first stays. A kernel without a cost is not taken, unless the
-/// rules alone make it and no other is cheaper.
+/// transformed kernels, such as the estimated time. Costs that differ by less than 2% count as
+/// equal, and what comes first stays. A kernel without a cost is not taken, unless the rules alone
+/// make it and no other is cheaper.
 ///
 /// ```
 /// use loopwright_auto::{Target, search};

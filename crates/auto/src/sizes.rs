@@ -6,8 +6,8 @@
 //! named after the inner loop. Candidates are powers of two times the length that the rule took.
 //! Where the inner loop is split again, its length has to be a multiple of that part's; and the
 //! threads of a block are at least a warp, unless the rule has fewer, and at most as many as the
-//! target allows. Whatever the sizes, the steps are judged again: relations only save the search from
-//! forms that are pointless or refused.
+//! target allows. Whatever the sizes, the steps are judged again: relations only save the search
+//! from forms that are pointless or refused.
 
 use std::{collections::BTreeMap, fmt};
 

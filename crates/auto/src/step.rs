@@ -53,9 +53,9 @@ impl fmt::Display for Effort {
     }
 }
 
-/// The step `auto()`: those steps that [`auto`](crate::auto) finds for what the steps before it have
-/// left open. What comes after it sees their inames. `auto(search=16)` takes the cheapest of 16
-/// pipelines, by the cost that its registry has.
+/// The step `auto()`: those steps that [`auto`](crate::auto) finds for what the steps before it
+/// have left open. What comes after it sees their inames. `auto(search=16)` takes the cheapest of
+/// 16 pipelines, by the cost that its registry has.
 ///
 /// It is legal as each of its steps is, all of which are judged when it is applied.
 ///
@@ -206,8 +206,8 @@ pub fn registry() -> Registry {
     made(None)
 }
 
-/// As [`registry`], with costs by which `auto(search=N)` and `auto(search=1s)` decide. `tell` is told
-/// when a clock cuts a search short.
+/// As [`registry`], with costs by which `auto(search=N)` and `auto(search=1s)` decide. `tell` is
+/// told when a clock cuts a search short.
 pub fn registry_with(
     costs: impl Fn(&LoopKernel) -> Result<Cost, Diagnostic> + Send + Sync + 'static,
     tell: impl Fn(&str) + Send + Sync + 'static,

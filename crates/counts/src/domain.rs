@@ -180,8 +180,8 @@ impl<'l, 'k> Domains<'l, 'k> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        // A loop that was split is counted as the loop before: its parts are solved for first, those
-        // that were made last before those that they were made of.
+        // A loop that was split is counted as the loop before: its parts are solved for first,
+        // those that were made last before those that they were made of.
         let definitions = &self.lookup.kernel().definitions;
         let rank = |n: &Name| {
             let defined = definitions.iter().position(|d| d.iname == *n);
@@ -193,8 +193,8 @@ impl<'l, 'k> Domains<'l, 'k> {
     }
 
     /// Calls `f` on an expression and on all that is evaluated inside it, outer before inner, with
-    /// the guard of each. Reductions are left out: their parts have domains of their own. Subscripts
-    /// are visited, as parts of the access.
+    /// the guard of each. Reductions are left out: their parts have domains of their own.
+    /// Subscripts are visited, as parts of the access.
     pub fn visit<'e>(
         &self,
         inames: &[Name],

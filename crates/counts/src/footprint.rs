@@ -1,8 +1,8 @@
 //! The number of distinct elements that a kernel accesses.
 //!
 //! The elements of one access are the image of its domain under its subscripts: the projection of
-//! the conjunction of both onto the subscripts, a union of conjunctions. The union over all accesses
-//! is made disjoint, and the points of each piece are counted.
+//! the conjunction of both onto the subscripts, a union of conjunctions. The union over all
+//! accesses is made disjoint, and the points of each piece are counted.
 
 use loopwright_kernel_ir::{Access, Aff, Constraint, Name};
 use loopwright_poly::{Set, System};

@@ -6,8 +6,8 @@
 //!
 //! * Without floors in `x`, by Faulhaber's formulas.
 //! * With `floor((x + h)/d)`: along `y = x + h = d*q + r`, whole blocks of `d` are summed over `r`
-//!   and then over `q`, and what is left of the last block over `r` alone. This takes one new floor,
-//!   however great `d` is. `floor((h - x)/d)` is that of `-x`.
+//!   and then over `q`, and what is left of the last block over `r` alone. This takes one new
+//!   floor, however great `d` is. `floor((h - x)/d)` is that of `-x`.
 //! * Other floors, such as `floor(3*x/5)`: the residues of `x` are summed one by one.
 
 use std::collections::BTreeMap;

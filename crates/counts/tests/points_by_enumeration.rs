@@ -49,7 +49,8 @@ fn brute(dims: &[Name], constraints: &[Constraint], n: i64, m: i64) -> i128 {
     walk(dims, &mut Vec::new(), constraints, n, m)
 }
 
-/// Whether there is a formula; if so, it has to be right at all sizes at which the assumptions hold.
+/// Whether there is a formula; if so, it has to be right at all sizes at which the assumptions
+/// hold.
 fn check(text: &str, assumptions: &str) -> Result<String, Refusal> {
     let domain = parse_domain(text).unwrap_or_else(|d| panic!("{text}: {d}"));
     let assumed = if assumptions.is_empty() { Vec::new() } else { parse_constraints(assumptions).unwrap() };

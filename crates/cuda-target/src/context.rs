@@ -47,7 +47,8 @@ pub(crate) struct Needs {
     pub warp_barrier: Cell<bool>,
     /// Whether lanes of a warp exchange values, which depends on how many there are.
     pub warp_functions: Cell<bool>,
-    /// The constant tables that are read, with the greatest alignment in bytes that an access needs.
+    /// The constant tables that are read, with the greatest alignment in bytes that an access
+    /// needs.
     pub tables: RefCell<BTreeMap<usize, usize>>,
     /// The first error found.
     pub error: RefCell<Option<Diagnostic>>,

@@ -49,8 +49,8 @@ pub(crate) fn waves(dtype: DType, lanes: u8, index: DType) -> Option<Vec<String>
     let i = c_type(index);
     let text = format!(
         r#"// Of the windows of a wave, the second-level cache keeps all but the last one until that one is
-// stored, so that memory turns from reading to writing less often. Hints, from sm_80 on: they change
-// no value.
+// stored, so that memory turns from reading to writing less often. Hints, from sm_80 on: they
+// change no value.
 __device__ __forceinline__ void {WAVES}({t} *to, const {t} value, const {i} at,
                                                const {i} size, const int window, const int windows) {{
 #if __CUDA_ARCH__ >= 800

@@ -22,8 +22,8 @@ pub(crate) mod prec {
     pub(crate) const SHIFT: u8 = 11;
     pub(crate) const ADD: u8 = 12;
     pub(crate) const MUL: u8 = 13;
-    /// Signs and casts, and what binds more tightly: nothing is printed around a piece in which they
-    /// would differ.
+    /// Signs and casts, and what binds more tightly: nothing is printed around a piece in which
+    /// they would differ.
     pub(crate) const UNARY: u8 = 15;
 }
 

@@ -257,8 +257,8 @@ impl Context<'_> {
     }
 
     /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction. There
-    /// is no such function for minima and maxima of floating-point numbers, nor for what the program
-    /// declares.
+    /// is no such function for minima and maxima of floating-point numbers, nor for what the
+    /// program declares.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
         if !atomic.takes(dtype, &self.program.updates) || matches!(to.memory, Memory::Private(_)) {

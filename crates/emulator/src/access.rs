@@ -361,8 +361,8 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Updates elements of global or shared memory, lane by lane. Blocks of a kernel with updates of
-    /// global memory run one after another, so the updates do not interleave.
+    /// Updates elements of global or shared memory, lane by lane. Blocks of a kernel with updates
+    /// of global memory run one after another, so the updates do not interleave.
     pub fn update(&mut self, warp: &mut Warp<W>, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;

@@ -82,8 +82,8 @@ impl Pieces {
         GlobalTraffic { requests, sectors, lines, bytes: lanes * bytes, moved: sectors << self.sector }
     }
 
-    /// Wavefronts of an access of `bytes` bytes from each active lane's address. Lanes are served in
-    /// groups that ask for one word of each bank: 32 lanes of 4 bytes, 16 of 8, 8 of 16.
+    /// Wavefronts of an access of `bytes` bytes from each active lane's address. Lanes are served
+    /// in groups that ask for one word of each bank: 32 lanes of 4 bytes, 16 of 8, 8 of 16.
     pub fn shared<const W: usize>(&self, address: &[i64; W], mask: u64, bytes: u64) -> SharedTraffic {
         let words = bytes.div_ceil(1 << self.word).max(1) as usize;
         let group = (self.banks / words.next_power_of_two()).clamp(1, W);
@@ -101,7 +101,8 @@ impl Pieces {
         traffic
     }
 
-    /// The greatest number of distinct words that one bank has to deliver to these lanes of a group.
+    /// The greatest number of distinct words that one bank has to deliver to these lanes of a
+    /// group.
     fn passes(&self, address: &[i64], members: u64, words: i64) -> u64 {
         if members.is_power_of_two() {
             return 1;

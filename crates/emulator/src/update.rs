@@ -3,8 +3,8 @@
 use loopwright_kernel_ir::DType;
 use loopwright_program::Atomic;
 
-/// The smaller or the greater of two numbers: a NaN is passed over, and the negative zero is smaller
-/// than the positive one.
+/// The smaller or the greater of two numbers: a NaN is passed over, and the negative zero is
+/// smaller than the positive one.
 fn extreme(atomic: Atomic, old: f64, value: f64) -> f64 {
     let is_smaller = old < value || old == value && old.is_sign_negative();
     match (old.is_nan(), value.is_nan()) {

@@ -102,8 +102,8 @@ pub fn read(folder: &Path, extension: &str, inputs: &[&str]) -> Vec<Filetest> {
     files.iter().map(parse).collect()
 }
 
-/// Compares the files of a folder with their actual outcomes, or writes these into them. Outcomes are
-/// found in parallel. Returns the files with the actual outcomes.
+/// Compares the files of a folder with their actual outcomes, or writes these into them. Outcomes
+/// are found in parallel. Returns the files with the actual outcomes.
 ///
 /// # Panics
 /// As [`read`], and with all differences if an outcome is not the expected one.

@@ -19,8 +19,8 @@ pub fn einsum(spec: &str, types: impl AsRef<[DType]>) -> Result<LoopKernel, Diag
 }
 
 impl Generator {
-    /// Sums of products of operands' elements. A letter names an axis; axes with the same letter run
-    /// together, and those that the result does not have are summed over.
+    /// Sums of products of operands' elements. A letter names an axis; axes with the same letter
+    /// run together, and those that the result does not have are summed over.
     ///
     /// | | |
     /// |---|---|
@@ -33,15 +33,15 @@ impl Generator {
     /// | `ik,kj` | without an arrow, the result has the letters that occur once, in alphabetical order |
     ///
     /// Operands are called `a`, `b`, ..., the result `out`; there is one type for each operand. The
-    /// letters are the inames, and `n_i` the length along `i`; if the letter `b` is also the name of
-    /// an operand, its iname is `i_b`. A result without letters is `out[0]`. Spaces are
-    /// ignored. Of truth values alone, unless an accumulator is given, the sum is `any` and the
-    /// product `and`.
+    /// letters are the inames, and `n_i` the length along `i`; if the letter `b` is also the name
+    /// of an operand, its iname is `i_b`. A result without letters is `out[0]`. Spaces are ignored.
+    /// Of truth values alone, unless an accumulator is given, the sum is `any` and the product
+    /// `and`.
     ///
     /// Errors: a text that is no specification (`einsum-syntax`), a result whose letters are not
     /// those of the operands or that stand twice (`einsum-output`), another number of types than of
-    /// operands (`einsum-operands`), types that do not meet (`generate-types`), more than 32 operands,
-    /// letters, or axes of an operand (`generate-limit`).
+    /// operands (`einsum-operands`), types that do not meet (`generate-types`), more than 32
+    /// operands, letters, or axes of an operand (`generate-limit`).
     ///
     /// ```
     /// use loopwright_generate::einsum;

@@ -1,8 +1,8 @@
 //! Kernels from a line: products of arrays in einsum's notation, element-wise maps, copies with
 //! permuted axes, reductions, scans, and the `k` largest along an axis.
 //!
-//! What is made is a declared kernel like any other: its text reads as if a user had written it, and
-//! steps, or `auto`, decide how it runs.
+//! What is made is a declared kernel like any other: its text reads as if a user had written it,
+//! and steps, or `auto`, decide how it runs.
 //!
 //! ```
 //! use loopwright_generate::einsum;
@@ -36,17 +36,17 @@
 //! All but `einsum` take the shape of their operands as a text, `"m, n, 4"`: names of sizes, which
 //! become arguments of type i32, and constants. A name that stands twice is one size. Axes are
 //! numbered from 0; negative numbers count from the end, so that -1 is the last axis. Sizes may be
-//! zero, and there are 32 axes at most (`generate-limit`). An array of no axes does not exist in the
-//! language: a single result is `out: f32[1]`.
+//! zero, and there are 32 axes at most (`generate-limit`). An array of no axes does not exist in
+//! the language: a single result is `out: f32[1]`.
 //!
 //! # Types
 //!
 //! Sums, products and means are accumulated in the type where the operands meet by the rules of the
 //! language, with that of the result if it is given: f16, bf16 and the types of eight bits in f32,
-//! other floating-point types in their own, integers in their own of at least 32 bits, in which they
-//! wrap. [`Generator::acc`] names another one of 32 or 64 bits, to which each operand is cast. The
-//! result has the type of the operands if that is the same for all of them, otherwise the one they
-//! meet in; [`Generator::out`] names another one.
+//! other floating-point types in their own, integers in their own of at least 32 bits, in which
+//! they wrap. [`Generator::acc`] names another one of 32 or 64 bits, to which each operand is cast.
+//! The result has the type of the operands if that is the same for all of them, otherwise the one
+//! they meet in; [`Generator::out`] names another one.
 
 #![cfg_attr(
     not(test),
@@ -73,7 +73,8 @@ pub use reduce::{REDUCTIONS, reduce};
 pub use scan::{SCANS, scan};
 pub use top_k::top_k;
 
-/// What is not as usual in the next kernel: its name, types, and what belongs to one kind of kernel.
+/// What is not as usual in the next kernel: its name, types, and what belongs to one kind of
+/// kernel.
 ///
 /// ```
 /// use loopwright_generate::Generator;
@@ -133,7 +134,8 @@ impl Generator {
         self
     }
 
-    /// An operand of a [`map`](Generator::map) is one number, not an array. Other kernels refuse it.
+    /// An operand of a [`map`](Generator::map) is one number, not an array. Other kernels refuse
+    /// it.
     pub fn scalar(mut self, operand: impl Into<Name>) -> Self {
         self.scalars.push(operand.into());
         self

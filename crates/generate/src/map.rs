@@ -22,8 +22,8 @@ impl Generator {
     /// `out` at each place of a shape is an expression of the operands there, in the language of
     /// kernels.
     ///
-    /// A name in the expression is the element of an array of that shape and of type `dtype`, unless
-    /// it is
+    /// A name in the expression is the element of an array of that shape and of type `dtype`,
+    /// unless it is
     /// * a [`scalar`](Generator::scalar), or of another [type](Generator::typed);
     /// * a size of the shape;
     /// * the index along an axis, which is `i` of axis 0, `j` of axis 1, then `k`, `l`, `i4`, `i5`,
@@ -32,10 +32,10 @@ impl Generator {
     /// Arguments are in the order in which they occur. The result has the type `dtype` too, or
     /// [`Generator::out`], to which the value is converted as by an assignment.
     ///
-    /// Errors: an expression that is none (`syntax`, ...) or has types that do not meet; a reduction
-    /// or a subscript in it (`generate-expression`); names that clash (`generate-name`), or that an
-    /// option gives and the expression does not have; a shape that is none (`generate-shape`); an
-    /// accumulator (`generate-types`).
+    /// Errors: an expression that is none (`syntax`, ...) or has types that do not meet; a
+    /// reduction or a subscript in it (`generate-expression`); names that clash (`generate-name`),
+    /// or that an option gives and the expression does not have; a shape that is none
+    /// (`generate-shape`); an accumulator (`generate-types`).
     ///
     /// ```
     /// use loopwright_generate::Generator;

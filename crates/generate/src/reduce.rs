@@ -34,7 +34,8 @@ impl Generator {
     /// `prod` is another word for `product`.
     ///
     /// Errors: another operator (`generate-operator`), a shape or axes that are none
-    /// (`generate-shape`, `generate-axis`), types that the operator does not take (`generate-types`).
+    /// (`generate-shape`, `generate-axis`), types that the operator does not take
+    /// (`generate-types`).
     ///
     /// ```
     /// use loopwright_generate::reduce;

@@ -26,7 +26,8 @@ impl Generator {
     /// which `auto` takes, makes it one pass.
     ///
     /// Errors: another operator (`generate-operator`), a shape or an axis that is none
-    /// (`generate-shape`, `generate-axis`), types that the operator does not take (`generate-types`).
+    /// (`generate-shape`, `generate-axis`), types that the operator does not take
+    /// (`generate-types`).
     ///
     /// ```
     /// use loopwright_generate::scan;

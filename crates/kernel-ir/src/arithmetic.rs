@@ -138,8 +138,8 @@ pub fn to_tf32(x: f32) -> f32 {
     if x.is_finite() { f32::from_bits((x.to_bits() + 0x1000) & !0x1fff) } else { x }
 }
 
-/// The value with 10 bits of fraction, the tf32 of tensor cores, that is nearest to an f32 toward zero:
-/// the last 13 bits are cleared. An infinity if the payload of a NaN is in those bits alone.
+/// The value with 10 bits of fraction, the tf32 of tensor cores, that is nearest to an f32 toward
+/// zero: the last 13 bits are cleared. An infinity if the payload of a NaN is in those bits alone.
 pub fn truncate_to_tf32(x: f32) -> f32 {
     f32::from_bits(x.to_bits() & !0x1fff)
 }

@@ -18,7 +18,8 @@ pub enum DType {
     U16,
     U32,
     U64,
-    /// Eight bits, four of them of the exponent: up to 448, no infinities. Storage only, as the next.
+    /// Eight bits, four of them of the exponent: up to 448, no infinities. Storage only, as the
+    /// next.
     E4M3,
     /// Eight bits, five of them of the exponent: up to 57344.
     E5M2,

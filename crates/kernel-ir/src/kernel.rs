@@ -92,8 +92,8 @@ pub struct KernelData {
     pub reductions: Vec<ReductionOp>,
     /// The user's device functions.
     pub functions: Vec<DeviceFunction>,
-    /// Names for forms of expressions, which steps look for. The kernel's expressions contain no uses
-    /// of them.
+    /// Names for forms of expressions, which steps look for. The kernel's expressions contain no
+    /// uses of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// The kernel's own hardware instructions.
@@ -163,7 +163,8 @@ impl LoopKernel {
         self.declared.as_ref().unwrap_or(self)
     }
 
-    /// The kernel that the user declared: [`LoopKernel::declared`], unless steps have rewritten that.
+    /// The kernel that the user declared: [`LoopKernel::declared`], unless steps have rewritten
+    /// that.
     pub fn origin(&self) -> &LoopKernel {
         let declared = self.declared();
         declared.origin.as_ref().unwrap_or(declared)

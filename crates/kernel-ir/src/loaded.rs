@@ -1,5 +1,5 @@
-//! What is known of loaded integers: the ranges of types, and whether a scalar that is loaded from an
-//! array has the element's value.
+//! What is known of loaded integers: the ranges of types, and whether a scalar that is loaded from
+//! an array has the element's value.
 
 use crate::{Aff, Arg, Constraint, DType, Fact, KernelData, Name, Type};
 
@@ -41,8 +41,8 @@ pub(crate) fn within(value: &Aff, dtype: DType) -> Vec<Constraint> {
 }
 
 impl KernelData {
-    /// Whether a scalar temporary has the value of the element of this array that is assigned to it:
-    /// its type has all values of the array's, or all those that are declared of the array.
+    /// Whether a scalar temporary has the value of the element of this array that is assigned to
+    /// it: its type has all values of the array's, or all those that are declared of the array.
     pub fn keeps(&self, scalar: &Name, array: &Name) -> bool {
         let of = |name: &Name| {
             let arg = self.args.iter().find(|a| a.name() == name).map(dtype_of);

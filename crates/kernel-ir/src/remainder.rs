@@ -19,9 +19,9 @@ pub struct Remainder<'a> {
     pub constant: i64,
 }
 
-/// The remainders that a function contains: `x - 4*floor(x/4)` is `x mod 4`, `floor(x/2) -
-/// 4*floor(x/8)` is `floor(x/2) mod 4`, and `x + y + 1 - 4*floor((x + y + 1)/4)` is `(x + y + 1) mod
-/// 4`. Those with positive factors come first. No term is part of two of them.
+/// The remainders that a function contains: `x - 4*floor(x/4)` is `x mod 4`,
+/// `floor(x/2) - 4*floor(x/8)` is `floor(x/2) mod 4`, and `x + y + 1 - 4*floor((x + y + 1)/4)` is
+/// `(x + y + 1) mod 4`. Those with positive factors come first. No term is part of two of them.
 pub fn remainders(aff: &Aff) -> Vec<Remainder<'_>> {
     let terms = aff.terms().iter();
     let of_terms = terms.clone().filter_map(|(term, c)| remainder_of_term(aff, term, *c));

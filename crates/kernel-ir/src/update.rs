@@ -237,8 +237,8 @@ impl Combination {
     }
 
     /// Whether what an operator leaves in an element depends on the order of the updates. Elements
-    /// hold any value at first, which the states are not that the operator's own laws are tested on:
-    /// those are made of neutral elements and lifted values.
+    /// hold any value at first, which the states are not that the operator's own laws are tested
+    /// on: those are made of neutral elements and lifted values.
     ///
     /// Errors (`update-operator`): it does, with a witness.
     pub(crate) fn is_in_any_order(&self, op: &ReductionOp, data: &KernelData) -> Result<(), Diagnostic> {

@@ -2,8 +2,8 @@
 //!
 //! Executions in different blocks that touch the same cell of global memory, at least one of them
 //! writing, other than two updates by one operator, are ordered only by the end of a device kernel.
-//! Lowering cuts the host level by asking the model: for equal values of the surrounding host loops,
-//! is there a pair of executions at one cell in different blocks?
+//! Lowering cuts the host level by asking the model: for equal values of the surrounding host
+//! loops, is there a pair of executions at one cell in different blocks?
 
 use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Tag};
 use loopwright_poly::{Result, System};

@@ -191,8 +191,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// Whether a part that wrote the array writes something else in the new form, as where a step gives
-    /// it another target.
+    /// Whether a part that wrote the array writes something else in the new form, as where a step
+    /// gives it another target.
     fn writes_elsewhere(&self, array: &Name) -> bool {
         self.links.iter().flatten().any(|link| {
             let events = self.old.parts[link.old].events.iter().enumerate();
@@ -201,8 +201,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         })
     }
 
-    /// Whether the writes and updates of an array in global memory are those of the old form, in its
-    /// order. What is read of it is not asked.
+    /// Whether the writes and updates of an array in global memory are those of the old form, in
+    /// its order. What is read of it is not asked.
     fn writes_stay(&mut self, array: &Name, was: &[(usize, usize)], is: &[(usize, usize)]) -> Result<bool> {
         let writes =
             |model: &Model<'_>, (p, k): &(usize, usize)| model.parts[*p].events[*k].touch != Touch::Read;

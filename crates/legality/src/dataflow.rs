@@ -16,10 +16,10 @@
 //! Where a write is under a condition on data, what reads see has to be under the same one
 //! ([`conditions`]).
 //!
-//! An array whose elements are updated has no last writes. If all its writes and updates are those of
-//! the form before, in its order, and come before all its reads, in the declared kernel and in the
-//! new one, then each read sees what its cell holds in the end. Otherwise nothing is proved where the
-//! order of its accesses is not preserved.
+//! An array whose elements are updated has no last writes. If all its writes and updates are those
+//! of the form before, in its order, and come before all its reads, in the declared kernel and in
+//! the new one, then each read sees what its cell holds in the end. Otherwise nothing is proved
+//! where the order of its accesses is not preserved.
 //!
 //! Lowering ensures that conflicting executions at different times are ordered: it inserts barriers
 //! and kernel boundaries, or refuses.

@@ -104,8 +104,8 @@ pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
     judged(before, after, Replay::WhereNotProved)
 }
 
-/// As [`judge`], without a replay: what is not proved is `Unknown`, also where a replay would refute
-/// it. For callers who only ask whether a step is legal, and ask often.
+/// As [`judge`], without a replay: what is not proved is `Unknown`, also where a replay would
+/// refute it. For callers who only ask whether a step is legal, and ask often.
 pub fn judge_by_proof(before: &LoopKernel, after: &LoopKernel) -> Verdict {
     judged(before, after, Replay::Never)
 }

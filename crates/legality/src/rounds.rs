@@ -1,21 +1,21 @@
 //! The rounds of a scan: the iterations of the loops around it that its iname was split into.
 //!
-//! An instance finds in the accumulator what all rounds before its own have added, so that these have
-//! to have smaller values of the scan's iname. Pairs of dependent executions do not show that: where
-//! an instance has no points, nothing that it adds comes too late, but what it delivers may be
-//! that of a later instance. Hence the order of the values themselves is asked for.
+//! An instance finds in the accumulator what all rounds before its own have added, so that these
+//! have to have smaller values of the scan's iname. Pairs of dependent executions do not show that:
+//! where an instance has no points, nothing that it adds comes too late, but what it delivers may
+//! be that of a later instance. Hence the order of the values themselves is asked for.
 //!
-//! If the loops stand in the order of the steps that they make in the iname, coarsest first, that is
-//! what [`along`](crate::along) has shown. Otherwise one query for each loop looks for two instances
-//! of which the smaller runs later.
+//! If the loops stand in the order of the steps that they make in the iname, coarsest first, that
+//! is what [`along`](crate::along) has shown. Otherwise one query for each loop looks for two
+//! instances of which the smaller runs later.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, Tree};
 use loopwright_poly::System;
 
 use crate::{conflict::primed, scan::keep_loop};
 
-/// Checks that the loops around a scan take the values of its iname in increasing order. `inames` are
-/// those that [`along`](crate::along) finds.
+/// Checks that the loops around a scan take the values of its iname in increasing order. `inames`
+/// are those that [`along`](crate::along) finds.
 ///
 /// Errors: `scan-order`, with the loop that turns two values round.
 pub fn in_rounds(

@@ -204,8 +204,8 @@ impl Replays {
 mod tests {
     use super::*;
 
-    /// A kernel that writes this cell in each of so many iterations, and a form of it that runs them
-    /// as blocks.
+    /// A kernel that writes this cell in each of so many iterations, and a form of it that runs
+    /// them as blocks.
     fn kernels(iterations: &str, cell: &str) -> [LoopKernel; 2] {
         let head = format!(
             "kernel k(x: f32[{iterations}], y: f32[{iterations} + 7], m: i32, n: i32)\nassume 0 <= m and \

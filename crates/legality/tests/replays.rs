@@ -205,8 +205,8 @@ start
     agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])).unwrap()
 }
 
-/// Values are those of their types, in which numbers wrap and are rounded, and what an operand alone
-/// decides is that: none of these orders is refuted.
+/// Values are those of their types, in which numbers wrap and are rounded, and what an operand
+/// alone decides is that: none of these orders is refuted.
 #[test]
 fn equal_values_are_no_failure_in_any_form() {
     let equal = [

@@ -66,8 +66,8 @@ fn writes_of_one_value_change_places() {
     assert!(!is_proved(&turned("y[i + j] = y[0] + 1.0")));
 }
 
-/// Sums, differences and multiples of integers that depend on data have the same value where they are
-/// the same linear form. No witness says otherwise, though nothing proves it.
+/// Sums, differences and multiples of integers that depend on data have the same value where they
+/// are the same linear form. No witness says otherwise, though nothing proves it.
 #[test]
 fn values_that_are_one_linear_form_do_not_refute() {
     for same in ["p[0] + i - i", "(p[0] + i)*2 - 2*i - p[0]", "i*p[0] - p[0]*i", "-(i - p[0]) + i"] {

@@ -148,8 +148,8 @@ fn substitute(rows: &mut Rows, index: usize, pivot: usize) -> Result<(Vec<i64>, 
 }
 
 /// Substitutes all columns that equalities with a unit coefficient determine, and tidies the rest.
-/// The columns are added to `solved`, with their equalities in the order of solving. `false` if there
-/// is a contradiction.
+/// The columns are added to `solved`, with their equalities in the order of solving. `false` if
+/// there is a contradiction.
 pub(crate) fn substitute_units(rows: &mut Rows, solved: &mut Vec<(usize, Vec<i64>)>) -> Result<bool> {
     let mut out = vec![true; rows.width()];
     out[0] = false;

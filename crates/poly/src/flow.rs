@@ -204,8 +204,8 @@ fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
 }
 
 /// Whether between a read and the write that it is said to see `later` writes the cell again. Where
-/// some statements run in one iteration only, isl takes the levels at which they come after each other
-/// for others, and names an earlier one (`tests/flow_of_fixed_iterations.rs`).
+/// some statements run in one iteration only, isl takes the levels at which they come after each
+/// other for others, and names an earlier one (`tests/flow_of_fixed_iterations.rs`).
 fn is_followed(seen: &Map, read: &Access, write: &Access, later: &Access) -> Result<bool> {
     if seen.disjuncts().is_empty() {
         return Ok(false);

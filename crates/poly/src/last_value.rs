@@ -1,16 +1,17 @@
 //! Whether the last write before each read gives a known value.
 //!
 //! [`flow`](crate::flow) finds the last write whatever it writes, a lexicographic maximum that is
-//! costly where accesses have many dimensions. Where it is known what a read should see, two questions
-//! of emptiness and one of inclusion are enough. With `W -> R` the pairs of a write and a later read of
-//! one cell where the write gives the read's value:
+//! costly where accesses have many dimensions. Where it is known what a read should see, two
+//! questions of emptiness and one of inclusion are enough. With `W -> R` the pairs of a write and a
+//! later read of one cell where the write gives the read's value:
 //!
 //! 1. each execution of the read is in a pair `(w, r)`;
-//! 2. for no such pair there is a write `v` of the cell, with `w <= v < r`, that gives another value.
+//! 2. for no such pair there is a write `v` of the cell, with `w <= v < r`, that gives another
+//!    value.
 //!
-//! Then the last write before `r` is `w` or none before it, and gives the value. The pairs are those of
-//! one write and one case of how it comes before the read; a case in which another value comes between
-//! is left out of 1, so that the answer is a proof or none.
+//! Then the last write before `r` is `w` or none before it, and gives the value. The pairs are
+//! those of one write and one case of how it comes before the read; a case in which another value
+//! comes between is left out of 1, so that the answer is a proof or none.
 
 use crate::{
     Access, Aff, Constraint, Name, Result, Set, System,

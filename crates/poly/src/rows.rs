@@ -45,8 +45,8 @@ impl Rows {
         self.data.len()
     }
 
-    /// A short number for the rows, the same for equal ones. What the standard library would make of
-    /// them takes longer than many a query.
+    /// A short number for the rows, the same for equal ones. What the standard library would make
+    /// of them takes longer than many a query.
     pub(crate) fn digest(&self) -> u64 {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut digest = self.width as u64;

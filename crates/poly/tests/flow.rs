@@ -165,8 +165,8 @@ fn reads_that_see_nothing_are_all_found() {
 }
 
 /// A read of `(2*i, j)` at `floor(i/2)`, and a write of `(2*v - 2, 0)` at
-/// `(2*u, u - 2*floor((n + u)/2))`: isl says of reads that see the write that they see none. That is
-/// noticed; an answer would have to be the right one.
+/// `(2*u, u - 2*floor((n + u)/2))`: isl says of reads that see the write that they see none. That
+/// is noticed; an answer would have to be the right one.
 #[test]
 fn a_write_that_isl_misses_is_noticed() {
     let (i, u, zero) = (v("i"), v("u"), Aff::default());

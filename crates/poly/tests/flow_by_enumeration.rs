@@ -102,7 +102,8 @@ proptest! {
         let accesses: Vec<Access> = writes.iter().map(|w| w.access(["u", "v"])).collect();
         let found = match flow(&[read.access(["i", "j"])], &accesses) {
             Ok(mut found) => found.remove(0),
-            // In one of some thousand cases isl misses a write, which is noticed, fails, or gives up.
+            // In one of some thousand cases isl misses a write, which is noticed, fails, or gives
+            // up.
             Err(Error::Isl(_) | Error::Budget) => return Ok(()),
             Err(other) => panic!("{other}"),
         };

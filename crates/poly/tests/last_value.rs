@@ -54,8 +54,8 @@ fn at(f: &Aff, i: i64) -> i64 {
     f.eval(&|_| Some(i)).unwrap()
 }
 
-/// Whether each read sees its value, by running everything for small `n`: none of the last writes to
-/// its cell before it gives another.
+/// Whether each read sees its value, by running everything for small `n`: none of the last writes
+/// to its cell before it gives another.
 fn holds(read: &Made, writes: &[Made]) -> bool {
     (0..10).all(|n| {
         read.executions(n).all(|r| {

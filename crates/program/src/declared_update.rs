@@ -16,8 +16,8 @@ pub struct DeclaredUpdate {
     pub name: Name,
     /// The type of the element and of the operand: numbers of 32 or 64 bits.
     pub dtype: DType,
-    /// What the element holds afterwards, over the variables [`Self::HELD`] and [`Self::VALUE`], and
-    /// no others.
+    /// What the element holds afterwards, over the variables [`Self::HELD`] and [`Self::VALUE`],
+    /// and no others.
     pub combined: Value,
 }
 

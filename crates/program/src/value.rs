@@ -300,8 +300,8 @@ impl Value {
         }
     }
 
-    /// Whether both are one value wherever they are evaluated: as `==`, which takes the literals 0.0
-    /// and -0.0 for one, but with the bits of literals.
+    /// Whether both are one value wherever they are evaluated: as `==`, which takes the literals
+    /// `0.0` and `-0.0` for one, but with the bits of literals.
     pub fn is_identical(&self, other: &Value) -> bool {
         let literals = |value: &Value| {
             let mut bits = Vec::new();

@@ -74,8 +74,8 @@ pub fn extent(array: &Description) -> (i128, i128) {
     (low, high)
 }
 
-/// An array in the memory of a GPU, without a copy, ready in the order of a stream. With `in_order`,
-/// its library orders later uses of the memory after the stream's work.
+/// An array in the memory of a GPU, without a copy, ready in the order of a stream. With
+/// `in_order`, its library orders later uses of the memory after the stream's work.
 pub fn device_array(
     value: &Bound<'_, PyAny>,
     device: &Device,

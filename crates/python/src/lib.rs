@@ -17,7 +17,8 @@
 //! | `error` | refusals as `loopwright.Error` |
 //!
 //! Work that takes long runs without the interpreter's lock. No value of Python is used meanwhile:
-//! arrays on the host are copied in first, since nobody could keep another thread from writing them.
+//! arrays on the host are copied in first, since nobody could keep another thread from writing
+//! them.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)]
 

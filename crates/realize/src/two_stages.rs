@@ -90,8 +90,8 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
     Ok(None)
 }
 
-/// Why two stages of an instruction are not proved, if every thread along an axis holds its result: the
-/// result is private, and the instruction has no iname on the axis.
+/// Why two stages of an instruction are not proved, if every thread along an axis holds its result:
+/// the result is private, and the instruction has no iname on the axis.
 pub(crate) fn held_by_all(before: &LoopKernel, step: &Realization) -> Option<Diagnostic> {
     let instruction = before.instruction(&step.instruction).filter(|_| step.name == NAME)?;
     let lookup = Lookup::new(before);

@@ -615,10 +615,10 @@ impl Maker {
         }
     }
 
-    /// Sums into cells that several iterations have in common, by a sign or an operator of the kernel's
-    /// own; perhaps with a first value before
-    /// them, or a read of what they have left, in the same loop or behind. Of the greatest value, or
-    /// of bits that add up, another order would not show.
+    /// Sums into cells that several iterations have in common, by a sign or an operator of the
+    /// kernel's own; perhaps with a first value before them, or a read of what they have left, in
+    /// the same loop or behind. Of the greatest value, or of bits that add up, another order would
+    /// not show.
     fn combined(&mut self, around: &[Loop]) {
         let depth = 1 + self.rng.below(2);
         let loops = self.nest_of(around, depth);

@@ -169,8 +169,8 @@ pub fn set_layout(rng: &mut Rng, array: &Array) -> Option<String> {
     Some(format!("set_layout({}, {}:{})", array.name, tuple(&parts), tuple(&strides)))
 }
 
-/// A random function of two inames: one that, with the other iname, has determinant one, or one whose
-/// image is a lattice.
+/// A random function of two inames: one that, with the other iname, has determinant one, or one
+/// whose image is a lattice.
 fn skewed(rng: &mut Rng, i: &Name, j: &Name) -> String {
     let (u, v) = (format!("{i}_u"), format!("{j}_v"));
     let k = rng.pick(&["", "2*", "-", "-"]);
@@ -633,7 +633,8 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("assign_common_subexpressions([{}])", comma(&ids))
         }
         "separate_axis" => {
-            // Mostly axes whose subscripts are numbers; slots and reversed halves are made by steps.
+            // Mostly axes whose subscripts are numbers; slots and reversed halves are made by
+            // steps.
             let constant = |t: &Array| t.axes.iter().any(|a| matches!(a.length, Expr::Int(1..=8)));
             let t = any(rng, &temporaries(kernel, constant))?;
             let array = kernel.temporary(&t)?;

@@ -108,8 +108,8 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     steps
 }
 
-/// An axis in front of one temporary, or of two that become one, whose subscripts are numbers; then it
-/// is separated.
+/// An axis in front of one temporary, or of two that become one, whose subscripts are numbers; then
+/// it is separated.
 fn constant_axes(rng: &mut Rng, kernel: &LoopKernel, t: &Name) -> Vec<String> {
     let Some(first) = kernel.temporary(t) else { return Vec::new() };
     let names: Vec<String> = (0..first.axes.len()).map(|k| format!("x{k}")).collect();

@@ -3,8 +3,8 @@
 //! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each of its steps
 //! is applied unconditionally and then judged:
 //!
-//! - **proved**: the run in tokens ([`Replays::agrees`]) agrees with the declared kernel for all small
-//!   sizes, and so does the emulator, with every check on, with the plain interpreter of the
+//! - **proved**: the run in tokens ([`Replays::agrees`]) agrees with the declared kernel for all
+//!   small sizes, and so does the emulator, with every check on, with the plain interpreter of the
 //!   declared kernel, and finds no race. Lowering may still refuse the kernel for its own reasons
 //!   (lengths, memory, barriers), which is counted.
 //! - **refuted**: the witness's failure is reproduced, and the kernel, lowered by force
@@ -344,9 +344,9 @@ fn is_left_out(kernel: &LoopKernel, program: &Program, wrong: &Wrong) -> bool {
     }
 }
 
-/// Whether lowering writes two accesses in an order that is not the kernel's, as the final check finds.
-/// An accumulator may be declared with its first value before a guard, though the kernel has the
-/// updates first: the run of the program is not that of the kernel.
+/// Whether lowering writes two accesses in an order that is not the kernel's, as the final check
+/// finds. An accumulator may be declared with its first value before a guard, though the kernel has
+/// the updates first: the run of the program is not that of the kernel.
 fn is_written_in_another_order(kernel: &LoopKernel) -> bool {
     lower(kernel, LowerOptions::default()).is_err_and(|d| d.code == "wrong-order")
 }

@@ -108,8 +108,8 @@ fn barriers_of_a_warp_name_its_lanes_where_there_are_masks() {
     assert!(hip.contains("    order_warp();\n") && !hip.contains("mask"), "{hip}");
 }
 
-/// A text whose lanes exchange values is for one number of them, and says so to the compiler; others
-/// run with any.
+/// A text whose lanes exchange values is for one number of them, and says so to the compiler;
+/// others run with any.
 #[test]
 fn texts_are_compiled_for_their_number_of_lanes_alone() {
     let text = |pipeline: &str, target: Target| {

@@ -1,6 +1,6 @@
-//! What expressions mean: the validator, the plain interpreter, the emulator, the printed text and the
-//! replay of counter-examples against an evaluator written from `kernel-ir/values.md` alone, see
-//! [`loopwright_testing::values`].
+//! What expressions mean: the validator, the plain interpreter, the emulator, the printed text and
+//! the replay of counter-examples against an evaluator written from `kernel-ir/values.md` alone,
+//! see [`loopwright_testing::values`].
 //!
 //! `make values` is the long run: `LOOPWRIGHT_CASES` is the number of kernels, `LOOPWRIGHT_SEED`
 //! the first seed. A disagreement is shrunk and printed as a kernel.

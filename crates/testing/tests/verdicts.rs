@@ -70,8 +70,9 @@ c[1] = c[1] * 6197 + sum(j, a[t] * 22509 + 30045) + 7919 {id=chain, inames=t:i}
     }
 }
 
-/// A sum whose terms come before its first value is lost, as the witness says. By force, the accumulator
-/// of a partial tile is declared with its first value before the guard, so that the run agrees.
+/// A sum whose terms come before its first value is lost, as the witness says. By force, the
+/// accumulator of a partial tile is declared with its first value before the guard, so that the run
+/// agrees.
 #[test]
 fn a_first_value_that_is_written_early_does_not_refute_a_refusal() {
     let kernel = "\
@@ -107,8 +108,8 @@ fn reversed(grows: &str, adds: &str) -> &'static str {
     refusal.unwrap_err().code
 }
 
-/// A total of integers is the sum of what was added, whichever iteration adds which. Nothing proves that
-/// it is the same here; no witness says otherwise.
+/// A total of integers is the sum of what was added, whichever iteration adds which. Nothing proves
+/// that it is the same here; no witness says otherwise.
 #[test]
 fn totals_of_integers_that_are_the_same_do_not_refute() {
     for (grows, adds) in [

@@ -43,8 +43,8 @@ const OPTIONS: &[&str] = &[
     "-Wextra",
     // A kernel may compare with values that a type does not hold.
     "-Wno-type-limits",
-    // Of a value that is read under the condition under which it is written, a compiler does not know
-    // that it was; the emulator does.
+    // Of a value that is read under the condition under which it is written, a compiler does not
+    // know that it was; the emulator does.
     "-Wno-maybe-uninitialized",
     "-Werror",
     "-Wno-unknown-pragmas",

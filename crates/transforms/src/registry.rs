@@ -68,8 +68,8 @@ impl Registry {
         )
     }
 
-    /// As [`Registry::transform`], with arguments that may have keys, written `name(a, key=b)`: those
-    /// without come first, then the others, each as its key and its value.
+    /// As [`Registry::transform`], with arguments that may have keys, written `name(a, key=b)`:
+    /// those without come first, then the others, each as its key and its value.
     pub fn keyed_transform<T: Transform + 'static>(
         self,
         name: &str,

@@ -302,8 +302,8 @@ impl Cost {
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
-    /// Clocks that all instructions of warps would take on one multiprocessor, on the units that are
-    /// busiest.
+    /// Clocks that all instructions of warps would take on one multiprocessor, on the units that
+    /// are busiest.
     fn instruction_clocks(&self, of: &Throughput, lanes: f64) -> f64 {
         self.units(of, lanes).into_iter().map(|(_, clocks)| clocks).fold(0.0, f64::max)
     }
@@ -315,8 +315,8 @@ impl Cost {
         units.into_iter().fold((Unit::Issue, 0.0), |a, b| if b.1 > a.1 { b } else { a })
     }
 
-    /// The clocks of four schedulers that each issue one instruction per clock, and of the units that
-    /// take the results of this number of lanes.
+    /// The clocks of four schedulers that each issue one instruction per clock, and of the units
+    /// that take the results of this number of lanes.
     fn units(&self, of: &Throughput, lanes: f64) -> [(Unit, f64); 5] {
         let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
         let accesses = self.global_requests + self.shared_requests;

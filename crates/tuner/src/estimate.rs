@@ -5,8 +5,8 @@ use loopwright_runtime::{Args, Device, known};
 
 use crate::{Cost, Counted, Machine, judge::necessary_bytes};
 
-/// The static cost of a transformed kernel for these arguments on a machine: it runs on the emulator,
-/// which counts.
+/// The static cost of a transformed kernel for these arguments on a machine: it runs on the
+/// emulator, which counts.
 ///
 /// Errors: those of lowering, of arguments that do not fit, and what the emulator finds.
 pub fn estimate(kernel: &LoopKernel, args: &Args, machine: &Machine) -> Result<Cost, Diagnostic> {

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, Kind, LoopKernel, Name, Part};
 
-/// The work of a declared kernel at these sizes, up to a factor that cancels in ratios of two sizes:
-/// the sum over instructions of the product of their inames' ranges. `None` if a bound depends on
-/// data.
+/// The work of a declared kernel at these sizes, up to a factor that cancels in ratios of two
+/// sizes: the sum over instructions of the product of their inames' ranges. `None` if a bound
+/// depends on data.
 pub fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
     work(kernel, integers, &|_| false)
 }
@@ -78,8 +78,8 @@ fn bounds(kernel: &LoopKernel) -> Vec<Aff> {
     found
 }
 
-/// The most iterations that a loop inside of these has each time: one for a loop from `k` to `k`, however
-/// large `k` may be. `None` if it has no bound in one direction.
+/// The most iterations that a loop inside of these has each time: one for a loop from `k` to `k`,
+/// however large `k` may be. `None` if it has no bound in one direction.
 pub(crate) fn iterations(
     kernel: &LoopKernel,
     iname: &Name,

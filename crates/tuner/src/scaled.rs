@@ -18,8 +18,9 @@ use crate::{
 /// The static cost of a transformed kernel on a machine for a problem with these integers: it runs
 /// on the emulator for small arguments, and what is counted there is scaled.
 ///
-/// The small problem should be one that the tiles of the kernel divide, since idle threads are scaled
-/// too. Where data decide about the bounds of loops, work grows with the bytes of the arrays.
+/// The small problem should be one that the tiles of the kernel divide, since idle threads are
+/// scaled too. Where data decide about the bounds of loops, work grows with the bytes of the
+/// arrays.
 ///
 /// Errors: those of lowering, of arguments that do not fit, and what the emulator finds.
 pub fn estimate_at(

@@ -9,9 +9,9 @@
 //! are not waited for: their bytes move in the rounds of the loads.
 //!
 //! Compilers unroll a rolled loop four times if its counter increases by a step; if it halves or
-//! doubles, as in a bisection, each load waits for the previous one. No load moves ahead of a barrier
-//! of the block: the loads of one iteration of a loop with barriers, such as a scan in rounds, are all
-//! that is under way. Lanes without a load wait with their warp.
+//! doubles, as in a bisection, each load waits for the previous one. No load moves ahead of a
+//! barrier of the block: the loads of one iteration of a loop with barriers, such as a scan in
+//! rounds, are all that is under way. Lanes without a load wait with their warp.
 
 use std::ops::AddAssign;
 

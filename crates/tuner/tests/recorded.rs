@@ -235,7 +235,8 @@ fn recorded_counts_are_those_of_today() {
         // Bytes in flight were recorded without those written, here one sum per row.
         let under_way = cost.in_flight / sweep.costs[at].in_flight;
         assert!((1.0..1.01).contains(&under_way), "{point}: {under_way}");
-        // Launches and bytes of the kernel itself were not recorded: there is one kernel, launched once.
+        // Launches and bytes of the kernel itself were not recorded: there is one kernel, launched
+        // once.
         assert_eq!((cost.own_launches, cost.own_bytes), (1.0, cost.moved_bytes), "{point}");
         let mut recorded = Cost {
             idle: cost.idle,

@@ -35,8 +35,8 @@ impl Auto {
             let (given, found) = self.form.found()?;
             return report::say(&format!("{given}{found}"));
         }
-        // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the rules
-        // put first.
+        // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the
+        // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note) = match self.search {

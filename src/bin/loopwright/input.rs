@@ -42,8 +42,8 @@ pub struct Form {
     pub kernel: String,
     /// The pipeline's file, if any; `-` reads standard input.
     pub pipeline: Option<String>,
-    /// A value for an open parameter of the pipeline, such as `block=256`, or for a size that --auto
-    /// takes.
+    /// A value for an open parameter of the pipeline, such as `block=256`, or for a size that
+    /// --auto takes.
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     pub parameters: Vec<String>,
     /// A file of `tune --record`: values for open parameters that -p does not give. A record that
@@ -51,7 +51,8 @@ pub struct Form {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Find steps for what the pipeline leaves open, which without one is everything. They are
-    /// written to standard error, each with the reason; `loopwright auto` prints them as a pipeline.
+    /// written to standard error, each with the reason; `loopwright auto` prints them as a
+    /// pipeline.
     #[arg(long)]
     pub auto: bool,
 }
@@ -135,8 +136,8 @@ impl Form {
         }
     }
 
-    /// The pipeline with the steps that `auto` finds behind its own. Their sizes are parameters, whose
-    /// values are those of -p, of a record, or the usual ones.
+    /// The pipeline with the steps that `auto` finds behind its own. Their sizes are parameters,
+    /// whose values are those of -p, of a record, or the usual ones.
     fn bound_automatic(
         &self,
         find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
@@ -146,7 +147,8 @@ impl Form {
         Ok(own.then(&found.pipeline))
     }
 
-    /// The user's steps, bound, and what `auto` finds behind them, with the sizes of -p or of a record.
+    /// The user's steps, bound, and what `auto` finds behind them, with the sizes of -p or of a
+    /// record.
     pub fn found(&self) -> Result<(Pipeline, Found), Failure> {
         self.completed(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
     }
@@ -242,7 +244,8 @@ impl Form {
             if let Some((text, declared)) = &declared {
                 d = declared.locate_in(&origin(&self.kernel), text, d);
             }
-            // A place in the printed kernel, which the user does not see, says less than one in a file.
+            // A place in the printed kernel, which the user does not see, says less than one in a
+            // file.
             if d.place.as_ref().is_none_or(|place| &*place.origin == PRINTED) {
                 let step = pipeline.as_ref().and_then(|(path, text)| step_about(&d, &origin(path), text));
                 d.place = step.or(d.place);

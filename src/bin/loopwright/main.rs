@@ -80,8 +80,8 @@ enum Command {
         #[arg(long)]
         schedule: bool,
     },
-    /// Print a kernel from a line: an einsum, a map, a copy with permuted axes, a reduction, a scan,
-    /// the k largest. `run`, `auto` and the other commands take what it prints.
+    /// Print a kernel from a line: an einsum, a map, a copy with permuted axes, a reduction, a
+    /// scan, the k largest. `run`, `auto` and the other commands take what it prints.
     #[command(subcommand)]
     Make(make::Make),
     /// Find steps for a kernel, or for what a pipeline leaves open, by rules, and print them as a
@@ -152,8 +152,8 @@ enum Command {
     /// Draw who runs which instances of a statement, as SVG: its iteration domain, shaded by blocks
     /// and labelled with threads.
     Picture(picture::Picture),
-    /// Draw pipelines of one kernel below the roof of an H200, as SVG: operations for each byte that
-    /// the emulator counts, and operations a second by the cost model.
+    /// Draw pipelines of one kernel below the roof of an H200, as SVG: operations for each byte
+    /// that the emulator counts, and operations a second by the cost model.
     Roofline(picture::Roofline),
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,

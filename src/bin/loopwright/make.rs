@@ -13,8 +13,8 @@ pub enum Make {
     /// Sums of products of operands' elements, whose axes are named by letters.
     ///
     /// Axes with the same letter run together; those that the result does not have are summed over.
-    /// Without `->`, the result has the letters that occur once, in alphabetical order. Operands are
-    /// called a, b, ..., and the length along `i` is n_i.
+    /// Without `->`, the result has the letters that occur once, in alphabetical order. Operands
+    /// are called a, b, ..., and the length along `i` is n_i.
     #[command(after_help = "Example: loopwright make einsum 'ik,kj->ij' --types f16 --acc f32")]
     Einsum {
         /// The letters of each operand, and those of the result, such as 'ik,kj->ij'.

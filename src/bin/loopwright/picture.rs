@@ -26,8 +26,8 @@ pub struct Picture {
     /// given.
     #[arg(long, value_name = "ID")]
     statement: Option<String>,
-    /// The inames of rows and columns, such as `i,k`, or of columns alone: those of the kernel as it
-    /// was declared, or of the transformed one. The two outermost declared ones unless given.
+    /// The inames of rows and columns, such as `i,k`, or of columns alone: those of the kernel as
+    /// it was declared, or of the transformed one. The two outermost declared ones unless given.
     #[arg(long, value_name = "INAMES", value_delimiter = ',')]
     axes: Vec<String>,
     /// Draw the kernel as it was declared, and after each step that changes the picture.

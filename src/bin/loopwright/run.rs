@@ -18,8 +18,8 @@ pub struct Run {
     pub form: Form,
     #[command(flatten)]
     arguments: Arguments,
-    /// Run the loops as they are declared, each in its order and on one thread, where no pipeline is
-    /// given: without this, steps are found as by --auto.
+    /// Run the loops as they are declared, each in its order and on one thread, where no pipeline
+    /// is given: without this, steps are found as by --auto.
     #[arg(long, conflicts_with_all = ["auto", "pipeline", "parameters", "record"])]
     as_declared: bool,
     /// Write an array to a file after the run, such as `out=out.npy`.

@@ -25,8 +25,8 @@ pub struct Tune {
     /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
     #[arg(required_unless_present_any = ["replay", "auto"])]
     space: Option<String>,
-    /// Find steps for the kernel, or for what the pipeline leaves open, and search their sizes: tile
-    /// sizes, widths of blocks, results in flight. The pipeline and its space are written to
+    /// Find steps for the kernel, or for what the pipeline leaves open, and search their sizes:
+    /// tile sizes, widths of blocks, results in flight. The pipeline and its space are written to
     /// standard error. `run --record` finds them again.
     #[arg(long, conflicts_with_all = ["replay", "space"])]
     auto: bool,

@@ -1,7 +1,7 @@
 //! The conditions that say what all of them say.
 //!
-//! What the sizes' types and assumptions imply is left out, as is what another condition implies: of
-//! several limits of one formula the least stays, and a limit of a size decides what is computed
+//! What the sizes' types and assumptions imply is left out, as is what another condition implies:
+//! of several limits of one formula the least stays, and a limit of a size decides what is computed
 //! from that size alone.
 
 use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
-//! Statements under one loop that are better off with a nest of their own: two products, one after the
-//! other, of the same rows.
+//! Statements under one loop that are better off with a nest of their own: two products, one after
+//! the other, of the same rows.
 //!
-//! As long as they share the loop, a block or a thread would do all the work of a row. Each by itself has
-//! a second loop around its sum, so that a block can take a tile of results. Where values pass from one
-//! to the other in memory, the loop is taken apart (`distribute`), and each nest is decided about by
-//! itself. Statements whose sums have no loop of their own around them, as of a softmax, share what they
-//! read, and stay together.
+//! As long as they share the loop, a block or a thread would do all the work of a row. Each by
+//! itself has a second loop around its sum, so that a block can take a tile of results. Where
+//! values pass from one to the other in memory, the loop is taken apart (`distribute`), and each
+//! nest is decided about by itself. Statements whose sums have no loop of their own around them, as
+//! of a softmax, share what they read, and stay together.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};

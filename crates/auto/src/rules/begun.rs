@@ -1,8 +1,8 @@
 //! Nests that a user's steps have put on blocks or on threads, and not on both.
 //!
-//! What the user has decided stays. Inside given blocks, threads go along rows, as if each row had a
-//! block, or along the loop whose neighbours are neighbours in memory. Around given threads, loops
-//! that are parallel go to blocks.
+//! What the user has decided stays. Inside given blocks, threads go along rows, as if each row had
+//! a block, or along the loop whose neighbours are neighbours in memory. Around given threads,
+//! loops that are parallel go to blocks.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};

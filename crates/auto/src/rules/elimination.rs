@@ -4,10 +4,10 @@
 //! Such nests are often written row by row, where the terms of an element come one after another.
 //! Ordered by *pivots* instead, the statements of one pivot are parallel in all other loops: each
 //! statement gets a nest of its own (`distribute`), the loop that counts pivots goes to the outside
-//! (`reorder`), and these loops become one (`fuse_loops`), which the host runs. A statement's pivots
-//! are counted by the loop that its target does not depend on; where there is none, each of its
-//! loops is tried. Within a pivot, statements with fewer loops come first, then other orders are
-//! tried. The group is judged as a whole, by its dependences.
+//! (`reorder`), and these loops become one (`fuse_loops`), which the host runs. A statement's
+//! pivots are counted by the loop that its target does not depend on; where there is none, each of
+//! its loops is tried. Within a pivot, statements with fewer loops come first, then other orders
+//! are tried. The group is judged as a whole, by its dependences.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -112,8 +112,8 @@ fn propose(nest: &Nest<'_>) -> Option<Vec<Proposal>> {
     Some(proposals)
 }
 
-/// The statements of a tree with their loops, after these steps; `None` if one is a reduction, whose
-/// parts stay together.
+/// The statements of a tree with their loops, after these steps; `None` if one is a reduction,
+/// whose parts stay together.
 fn chains<'n>(nest: &Nest<'n>, tree: &Tree, steps: &mut Vec<String>) -> Option<Vec<Chain<'n>>> {
     match tree {
         Tree::Leaf(part) => {

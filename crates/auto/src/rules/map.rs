@@ -154,8 +154,8 @@ fn boxed(
     let shape: Vec<String> =
         others.iter().rev().map(|(_, n, ..)| n.to_string()).chain([warp.to_string()]).collect();
     let mut reason = format!("{coalesced}; a block takes a box of {}", shape.join(" x "));
-    // Only x has room for whatever length. Neighbouring blocks had better be neighbours in memory, unless
-    // there are few of them anyway.
+    // Only x has room for whatever length. Neighbouring blocks had better be neighbours in memory,
+    // unless there are few of them anyway.
     let long = others.first().filter(|(y, of_block, ..)| !nest.fits_grid(y, *of_block));
     let turned = long.filter(|_| nest.fits_grid(x, warp)).map(|(y, _, axis, _)| (*y, *axis));
     let room = others

@@ -1,10 +1,10 @@
 //! Prefix sums and other reductions over the points up to one's own.
 //!
-//! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass; threads
-//! along a row then scan it in rounds. A block has barriers in each round, at which all its loads end,
-//! so that few are under way; a warp has none. So where there are rows, each gets a warp, unless it
-//! consists of whole vectors, of which a block loads enough. A single row is scanned by a block. Columns
-//! of a matrix go to neighbouring threads, several of which scan one.
+//! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass;
+//! threads along a row then scan it in rounds. A block has barriers in each round, at which all its
+//! loads end, so that few are under way; a warp has none. So where there are rows, each gets a
+//! warp, unless it consists of whole vectors, of which a block loads enough. A single row is
+//! scanned by a block. Columns of a matrix go to neighbouring threads, several of which scan one.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -44,8 +44,8 @@ const WARPS: i64 = 8;
 /// Threads along a column.
 const ALONG: i64 = 16;
 
-/// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns goes
-/// to the outside, and neighbouring threads take neighbouring columns.
+/// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
+/// goes to the outside, and neighbouring threads take neighbouring columns.
 fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {
     let others: Vec<&Name> = parallel.iter().filter(|n| *n != i).collect();
     let Some(x) = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0)) else {

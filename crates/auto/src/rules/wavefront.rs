@@ -93,11 +93,13 @@ fn distances(nest: &Nest<'_>) -> Option<Vec<Vec<i64>>> {
                 match *moving {
                     [k] if a.coefficient(&band[k]) == 1 => apart[k] = Some(difference),
                     [] if difference == 0 => {}
-                    // Constants that differ are cells that never meet; other forms are not looked at.
+                    // Constants that differ are cells that never meet; other forms are not looked
+                    // at.
                     _ => return None,
                 }
             }
-            // A loop without a subscript meets the same cells in each iteration: only the outermost.
+            // A loop without a subscript meets the same cells in each iteration: only the
+            // outermost.
             if apart.iter().skip(1).any(Option::is_none) {
                 return None;
             }

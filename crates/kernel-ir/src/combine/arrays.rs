@@ -8,9 +8,10 @@ use crate::{
 };
 
 impl LoopKernel {
-    /// The kernel with an argument for each value of an axis of `array`: `x[1, i]` is `second[i]`, if
-    /// `names` has `second` for the value 1. So an array of structures becomes a structure of arrays,
-    /// which the caller passes one by one. Where no axis remains, the arguments are numbers.
+    /// The kernel with an argument for each value of an axis of `array`: `x[1, i]` is `second[i]`,
+    /// if `names` has `second` for the value 1. So an array of structures becomes a structure of
+    /// arrays, which the caller passes one by one. Where no axis remains, the arguments are
+    /// numbers.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -32,10 +33,10 @@ impl LoopKernel {
     /// ```
     ///
     /// Errors: a kernel that steps have changed (`transformed`); a name that is no array argument
-    /// (`unknown-name`); an axis that it does not have, or whose length is not the number of names; a
-    /// subscript on the axis that is not a number; strides or modes; a fact that needs one array; a
-    /// written array of one axis, of which numbers would remain (`separate-axis`); a name that the
-    /// kernel has already (`duplicate-name`).
+    /// (`unknown-name`); an axis that it does not have, or whose length is not the number of names;
+    /// a subscript on the axis that is not a number; strides or modes; a fact that needs one array;
+    /// a written array of one axis, of which numbers would remain (`separate-axis`); a name that
+    /// the kernel has already (`duplicate-name`).
     pub fn separated<N: Into<Name>>(
         &self,
         array: &str,
@@ -114,7 +115,8 @@ impl LoopKernel {
     }
 
     /// The kernel with one argument `name` in place of several, behind one another along an axis:
-    /// `b[i]` is `name[i + n]` behind an `a` of length `n`. The caller passes them in one allocation.
+    /// `b[i]` is `name[i + n]` behind an `a` of length `n`. The caller passes them in one
+    /// allocation.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -140,8 +142,8 @@ impl LoopKernel {
     /// Errors: a kernel that steps have changed (`transformed`); a name that is no array argument
     /// (`unknown-name`); arrays whose types, numbers of axes or lengths on other axes differ, that
     /// have a layout of their own, facts, or a length on the axis that is not affine
-    /// (`storage-differs`); a name that the kernel has already (`duplicate-name`); a subscript that is
-    /// not proved to be in bounds, since the length before it may be negative (`out-of-bounds`).
+    /// (`storage-differs`); a name that the kernel has already (`duplicate-name`); a subscript that
+    /// is not proved to be in bounds, since the length before it may be negative (`out-of-bounds`).
     pub fn concatenated<N: Into<Name>>(
         &self,
         arrays: impl IntoIterator<Item = N>,

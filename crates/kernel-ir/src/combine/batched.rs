@@ -13,10 +13,10 @@ use crate::{
 
 impl LoopKernel {
     /// The kernel for many problems at once: `batch` is an iname around all lines, from 0 below the
-    /// integer argument `size`, and what is listed in `varying` has an axis for it, the slowest one.
-    /// All else is shared by the problems. An argument that is a number becomes an array of numbers;
-    /// a temporary gets a copy per problem, which it needs where problems run at the same time and
-    /// share its memory.
+    /// integer argument `size`, and what is listed in `varying` has an axis for it, the slowest
+    /// one. All else is shared by the problems. An argument that is a number becomes an array of
+    /// numbers; a temporary gets a copy per problem, which it needs where problems run at the same
+    /// time and share its memory.
     ///
     /// If the kernel has no argument `size`, it gets one, of type `i32`.
     ///
@@ -42,12 +42,12 @@ impl LoopKernel {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     ///
-    /// Errors: a kernel that steps have changed (`transformed`); a listed name that is no argument and
-    /// no temporary (`unknown-name`); a name of the batch that the kernel has already
-    /// (`duplicate-name`); an array with a layout of its own, or a size of other things, in the list
-    /// (`batch-varying`); an array that the kernel writes and that is not listed, since each problem
-    /// would overwrite the results of the one before (`batch-shared`); a fact that needs one axis
-    /// about an array that gets a second one (`batch-varying`).
+    /// Errors: a kernel that steps have changed (`transformed`); a listed name that is no argument
+    /// and no temporary (`unknown-name`); a name of the batch that the kernel has already
+    /// (`duplicate-name`); an array with a layout of its own, or a size of other things, in the
+    /// list (`batch-varying`); an array that the kernel writes and that is not listed, since each
+    /// problem would overwrite the results of the one before (`batch-shared`); a fact that needs
+    /// one axis about an array that gets a second one (`batch-varying`).
     pub fn batched<N: Into<Name>>(
         &self,
         batch: impl Into<Name>,

@@ -1,5 +1,5 @@
-//! Kernels made of kernels: [`LoopKernel::fuse`] and [`LoopKernel::batched`]; and kernels with other
-//! arguments, [`LoopKernel::separated`] and [`LoopKernel::concatenated`].
+//! Kernels made of kernels: [`LoopKernel::fuse`] and [`LoopKernel::batched`]; and kernels with
+//! other arguments, [`LoopKernel::separated`] and [`LoopKernel::concatenated`].
 //!
 //! The first two are calls (see [`crate::inline`]): a fused kernel calls the second one behind the
 //! lines of the first, and a batched kernel calls the one for each problem, with a slice of what

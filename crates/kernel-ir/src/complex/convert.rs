@@ -413,8 +413,8 @@ impl Convert<'_> {
         Ok(e)
     }
 
-    /// Whether a value has a type where it stands by itself. Where it has none, it takes that of what it
-    /// meets, which may be another one in each place.
+    /// Whether a value has a type where it stands by itself. Where it has none, it takes that of
+    /// what it meets, which may be another one in each place.
     fn is_decided(&self, e: &Expr) -> bool {
         let open = matches!(self.types.infer(e), Ok(ValueType::FloatLiteral | ValueType::AnyNumber));
         !open || self.types.floats().len() == 1

@@ -61,8 +61,8 @@ pub(crate) fn elements(convert: &mut Convert<'_>, access: &Access) -> Result<Tar
     Ok(Target::Real(convert.element(&plain, 0)?))
 }
 
-/// Whether one of these expressions may read what is written to a part: an element of this array with
-/// this last subscript, this scalar, or something else that may have two names.
+/// Whether one of these expressions may read what is written to a part: an element of this array
+/// with this last subscript, this scalar, or something else that may have two names.
 fn reads<'e>(table: &Table, expressions: impl IntoIterator<Item = &'e Expr>, part: &Access) -> bool {
     let other =
         |n: &Name| *n != part.array && table.aliases.contains(&part.array) && table.aliases.contains(n);
@@ -253,8 +253,8 @@ impl Assembled {
     }
 }
 
-/// The instruction that computes a value before another one, in its loops and only where it is needed.
-/// The scalar has a value elsewhere too, zero, so that it is never without one.
+/// The instruction that computes a value before another one, in its loops and only where it is
+/// needed. The scalar has a value elsewhere too, zero, so that it is never without one.
 pub(crate) fn ahead(made: Made, whole: &Instruction) -> Instruction {
     let targets = made.targets.iter().map(|t| Access::new(t, Vec::new())).collect();
     let reduces = |e: &Expr| !e.reductions().is_empty();

@@ -3,8 +3,8 @@
 //!
 //! `x: complex64[n]` declares `x: f32[n, 2]`, `a: complex64` two scalars `a_re` and `a_im`, and an
 //! instruction with a complex value becomes one for each part. So steps, proofs and programs see an
-//! ordinary kernel. While a text is read, a complex type is an open one with a name that no open type
-//! has (`complex64`), and `2.0j` is the call `complex(0, 2.0)`. [`value`] has the arithmetic,
+//! ordinary kernel. While a text is read, a complex type is an open one with a name that no open
+//! type has (`complex64`), and `2.0j` is the call `complex(0, 2.0)`. [`value`] has the arithmetic,
 //! [`convert`] the expressions, [`lines`] the instructions; what belongs to texts is in
 //! `text::complex`.
 

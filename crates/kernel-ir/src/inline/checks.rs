@@ -1,6 +1,6 @@
-//! What a call requires, and what the lines in its place no longer show: that lengths agree, that what
-//! the called kernel assumes holds where it is called, that inames keep their width, and that nothing
-//! which the call names changes while the lines run.
+//! What a call requires, and what the lines in its place no longer show: that lengths agree, that
+//! what the called kernel assumes holds where it is called, that inames keep their width, and that
+//! nothing which the call names changes while the lines run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,9 +112,9 @@ impl Inliner<'_, '_> {
         Ok(())
     }
 
-    /// Requires that no line writes what the condition of another one reads under another name: in the
-    /// called kernel they are two arrays, so that a block's lines are all under one value of its
-    /// condition.
+    /// Requires that no line writes what the condition of another one reads under another name: in
+    /// the called kernel they are two arrays, so that a block's lines are all under one value of
+    /// its condition.
     pub(super) fn conditions(&self, by: &Replacement) -> Result<(), Fault> {
         let callee = self.callee();
         let here = |n: &Name| {

@@ -402,8 +402,9 @@ impl Inliner<'_, '_> {
             by.values.insert(name.clone(), e.clone());
             return Ok(());
         }
-        // A cast converts more than an assignment does. A floating-point type that nothing else declares
-        // here would be forgotten, though it may be what decides what literals of the lines are.
+        // A cast converts more than an assignment does. A floating-point type that nothing else
+        // declares here would be forgotten, though it may be what decides what literals of the
+        // lines are.
         let declared = || TypeTable::new(caller).floats().contains(&dtype);
         let converts = match e {
             Expr::Int(_) => dtype.known().is_some_and(|t| t.is_integer() || (t.is_float() && declared())),

@@ -104,8 +104,8 @@ pub(super) fn actuals(site: &CallSite, instruction: &Instruction) -> Vec<(Name, 
     site.actuals.iter().map(|(name, actual, _)| (name.clone(), with(actual, &mut args))).collect()
 }
 
-/// The loops in which the sizes of a call are loaded: as any line whose bounds are read from data, a
-/// call runs there.
+/// The loops in which the sizes of a call are loaded: as any line whose bounds are read from data,
+/// a call runs there.
 fn loops_of_sizes(lookup: &Lookup<'_>, around: &BlockLoops, site: &CallSite) -> Vec<Name> {
     let Ok((callee, _)) = &site.callee.kernel else { return Vec::new() };
     let mut names = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Powers: `x**n` with a constant integer exponent is a product, with any other one a call of `pow`.
+//! Powers: `x**n` with a constant integer exponent is a product, with any other one a call of
+//! `pow`.
 
 use crate::{
     BinaryOp, Expr, Name,
@@ -9,7 +10,8 @@ use crate::{
 const MOST_FACTORS: u64 = 64;
 
 /// The number that a power of a literal is, which may be an exponent itself. A literal that fits 32
-/// bits takes the type of what it meets; beyond that it would be one of 64 bits, and its products wrap.
+/// bits takes the type of what it meets; beyond that it would be one of 64 bits, and its products
+/// wrap.
 fn number(base: i64, exponent: u64) -> Option<i64> {
     let power = u32::try_from(exponent).ok().and_then(|e| base.checked_pow(e))?;
     i32::try_from(power).ok().map(i64::from)

@@ -1,10 +1,11 @@
 //! Reductions in predicates.
 //!
-//! `y[i] = 1.0 if sum(j, x[i, j]) > 0.0` is read as two instructions: one that assigns the condition
-//! to a private truth value, in the loops of the other and directly before it, and one under that
-//! value. A conjunction is taken apart, so that its other conditions stay what they are. A condition
-//! that consecutive instructions of the same loops share, such as those of an `if` block, is
-//! evaluated once; none of them may change what it reads, otherwise it is evaluated again.
+//! `y[i] = 1.0 if sum(j, x[i, j]) > 0.0` is read as two instructions: one that assigns the
+//! condition to a private truth value, in the loops of the other and directly before it, and one
+//! under that value. A conjunction is taken apart, so that its other conditions stay what they are.
+//! A condition that consecutive instructions of the same loops share, such as those of an `if`
+//! block, is evaluated once; none of them may change what it reads, otherwise it is evaluated
+//! again.
 
 use crate::{
     Access, AddressSpace, Array, BinaryOp, DType, Expr, Instruction, KernelData, Name, Role, Type, UnaryOp,

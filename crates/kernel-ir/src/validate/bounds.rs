@@ -456,8 +456,8 @@ struct Scalars {
     shown: bool,
 }
 
-/// How a required constraint is violated, or `None` if it is proved. Scalars come with the functions
-/// that they are.
+/// How a required constraint is violated, or `None` if it is proved. Scalars come with the
+/// functions that they are.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked<'_>,

@@ -3,9 +3,9 @@
 //! After `<i32> k = i + 1`, a statement of the same iteration reads `x[k]` as `x[i + 1]`: the
 //! function is what bounds are proved and refuted by. A scalar has one where a single statement
 //! before the reader assigns it, unconditionally and for each iteration of the reader's loops, and
-//! nothing that it is computed from can wrap in fewer than 32 bits. That it does not wrap in more is
-//! checked by each launch where it is a subscript or a bound; where a condition names it, and where
-//! the scalar itself is narrower, it has to be shown ([`are_exact`]).
+//! nothing that it is computed from can wrap in fewer than 32 bits. That it does not wrap in more
+//! is checked by each launch where it is a subscript or a bound; where a condition names it, and
+//! where the scalar itself is narrower, it has to be shown ([`are_exact`]).
 
 use loopwright_poly::{Result, System};
 

@@ -12,8 +12,8 @@ impl LoopKernel {
     /// Where the declared kernel reads or writes elements that data decide on, and neither declared
     /// facts nor a condition on data keep them inside of their array: one warning
     /// (`unbounded-data`) for each access, in the order of the text, with places in the printed
-    /// form. Arrays that the kernel itself computes are not reported; scalars are, that are assigned
-    /// more than once, under a condition, or in a type in which they may wrap.
+    /// form. Arrays that the kernel itself computes are not reported; scalars are, that are
+    /// assigned more than once, under a condition, or in a type in which they may wrap.
     pub fn unbounded_subscripts(&self) -> Vec<Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);

@@ -68,8 +68,8 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
     }
 }
 
-/// What is wrong with an update by an operator that has a name, of elements of this type, if that is
-/// known.
+/// What is wrong with an update by an operator that has a name, of elements of this type, if that
+/// is known.
 fn by_operator(check: &mut Check<'_>, item: &Item, dtype: Option<DType>, op: &UpdateOp, operator: &Name) {
     // An operator that has a sign is named by that alone: updates by one operator commute.
     if let Some((_, sign)) = UpdateOp::SIGNS.iter().find(|(known, _)| known.name() == operator.as_str()) {

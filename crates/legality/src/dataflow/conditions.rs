@@ -5,9 +5,10 @@
 //! `{ R[x] -> W[y] }`. What it finds is what the read sees if the write took place wherever the
 //! read does, which holds if
 //!
-//! * the conditions of W are among those of R, and come before the read, if that is itself part of a
-//!   condition of R: in `if a > 0.0 and c`, what `c` guards is read whether it holds or not;
-//! * their inames have one value in both: for each iname n in them and each pair, `n_R(x) = n_W(y)`;
+//! * the conditions of W are among those of R, and come before the read, if that is itself part of
+//!   a condition of R: in `if a > 0.0 and c`, what `c` guards is read whether it holds or not;
+//! * their inames have one value in both: for each iname n in them and each pair,
+//!   `n_R(x) = n_W(y)`;
 //! * so has everything that they read: an array that the kernel writes has one read of it in W and
 //!   in R, which see the same definitions.
 //!
@@ -24,8 +25,8 @@ use super::{
 };
 use crate::{ModelPart, Touch};
 
-/// The conditions of an instruction that hold wherever it reads an array: those before the first one
-/// that reads it too.
+/// The conditions of an instruction that hold wherever it reads an array: those before the first
+/// one that reads it too.
 pub fn conditions_before<'i>(instruction: &'i Instruction, array: &Name) -> Vec<&'i Expr> {
     let reads = |e: &Expr| e.names().contains(array) || e.accesses().iter().any(|a| a.array == *array);
     let conditions = instruction.predicate.iter().flat_map(Expr::conjuncts);

@@ -1,8 +1,8 @@
 //! Reads of arrays that only copies of one other array fill, which nothing writes.
 //!
-//! What such a read should see is known: the initial value of the declared cell. A copy of that cell
-//! is looked for instead of the last write ([`last_gives`]), which costs less where a ring of buffers
-//! is filled by several copies, some of them iterations ago.
+//! What such a read should see is known: the initial value of the declared cell. A copy of that
+//! cell is looked for instead of the last write ([`last_gives`]), which costs less where a ring of
+//! buffers is filled by several copies, some of them iterations ago.
 
 use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::{Valued, last_gives};

@@ -191,8 +191,8 @@ impl<'a, 'k> Flows<'a, 'k> {
         touches.iter().copied().filter(writes).collect()
     }
 
-    /// The direct sources of a read, if all writes take place that may. `None` stands for the end of
-    /// the kernel, with the array's cells as dimensions.
+    /// The direct sources of a read, if all writes take place that may. `None` stands for the end
+    /// of the kernel, with the array's cells as dimensions.
     fn sources(
         &mut self,
         array: &Name,

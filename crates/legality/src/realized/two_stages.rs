@@ -52,7 +52,8 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
     }
     // `P`: the state of the operator over the inames that are not on the grid.
     let states: Vec<Expr> = operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect();
-    // Sums of narrow integers have a state of 32 bits, which an operator of another name has to say.
+    // Sums of narrow integers have a state of 32 bits, which an operator of another name has to
+    // say.
     let types = state_types(pair.old.kernel, was)?;
     let mut state = operator.state.clone();
     for ((s, own), dtype) in state.iter_mut().zip(&first_op.state).zip(&types) {

@@ -32,8 +32,8 @@ impl Expressions {
     }
 }
 
-/// The types that open types may stand for, in the order in which they are tried: what a kernel does
-/// with numbers of some type is a counter-example.
+/// The types that open types may stand for, in the order in which they are tried: what a kernel
+/// does with numbers of some type is a counter-example.
 const OPEN: [DType; 3] = [DType::F32, DType::F64, DType::I32];
 
 /// The expressions of a declared kernel.

@@ -177,8 +177,8 @@ pub(super) struct Machine<'a, 'k> {
 }
 
 impl Run {
-    /// The value that a declared instance computes, of a run of the declared kernel. None if it does
-    /// not run.
+    /// The value that a declared instance computes, of a run of the declared kernel. None if it
+    /// does not run.
     pub fn value(&self, who: &Instance) -> Option<Value> {
         Some(self.records.get(self.instances.find(who)?)?.value)
     }
@@ -449,8 +449,8 @@ impl Machine<'_, '_> {
             }
             if !a.accumulator {
                 let held = match &ready.role {
-                    // Updates of a copy go on from those of its source: that several are in two cells
-                    // one after the other makes no difference to what they come to.
+                    // Updates of a copy go on from those of its source: that several are in two
+                    // cells one after the other makes no difference to what they come to.
                     PartRole::Copies => {
                         let (token, updates) = match &doing.copied {
                             Some(held) => (held.token.clone(), held.updates.clone()),
@@ -516,9 +516,9 @@ impl Machine<'_, '_> {
         .of(computes)
     }
 
-    /// What a scan delivers: the points of earlier rounds, whatever their iname values, and those of
-    /// its own round, which are joined in order, up to the reader's own value. They are ordered by
-    /// the iname, as points of the reader.
+    /// What a scan delivers: the points of earlier rounds, whatever their iname values, and those
+    /// of its own round, which are joined in order, up to the reader's own value. They are ordered
+    /// by the iname, as points of the reader.
     fn seen_by_scan(&self, x: &Execution, ready: &Ready, points: &mut Vec<Point>) {
         let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
         let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };

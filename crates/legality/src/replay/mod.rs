@@ -7,12 +7,12 @@
 //! agree on all of these. Executions of one part at the same time in different threads must not
 //! touch the same cell if one of them writes. A copy passes on what it reads.
 //!
-//! Besides its definition, a cell holds its value: a number, or where it depends on data a hash of the
-//! expression, the values that it reads, and those of its inames ([`Value`]). A commutative reduction
-//! hashes to the sum of its terms' hashes, and so does a cell that updates of one kind have changed. A read that sees a
-//! different definition is a counterexample if it changes the value of an output. If only values
-//! change that no output depends on, or if the other definition has the same value, nothing is
-//! refuted.
+//! Besides its definition, a cell holds its value: a number, or where it depends on data a hash of
+//! the expression, the values that it reads, and those of its inames ([`Value`]). A commutative
+//! reduction hashes to the sum of its terms' hashes, and so does a cell that updates of one kind
+//! have changed. A read that sees a different definition is a counterexample if it changes the
+//! value of an output. If only values change that no output depends on, or if the other definition
+//! has the same value, nothing is refuted.
 //!
 //! If no such race is found, every order that the transformed kernel allows agrees with this one:
 //! two executions at different times are either in one thread, or lowering places a synchronisation

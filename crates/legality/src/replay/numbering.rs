@@ -188,8 +188,8 @@ impl Cells {
         lanes.iter().map(|l| inames.iter().position(|i| i == l)).collect()
     }
 
-    /// The number of the cell that an execution touches in an array, by the positions of the array's
-    /// lanes. The vector is room for what is looked up.
+    /// The number of the cell that an execution touches in an array, by the positions of the
+    /// array's lanes. The vector is room for what is looked up.
     pub fn touched(
         &mut self,
         array: usize,

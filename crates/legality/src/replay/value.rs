@@ -6,11 +6,11 @@
 //! a constant is written. Numbers are those of the page on values (`kernel-ir/values.md`): inames
 //! and parameters in their types, in which they wrap, and every operation that has one result.
 //! Reductions, functions that are not exact and those of the user are hashes, whatever they are of,
-//! but sums of integers, which are sums of their terms. Hashes of integers are added, subtracted and
-//! multiplied by numbers as integers of 64 bits are: what is the same sum of multiples of data, as
-//! `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type. Products of data are hashed,
-//! since even numbers have powers that are zero.
-//! A condition on a number selects its branch, and reads in the other branch do not count.
+//! but sums of integers, which are sums of their terms. Hashes of integers are added, subtracted
+//! and multiplied by numbers as integers of 64 bits are: what is the same sum of multiples of data,
+//! as `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type. Products of data are
+//! hashed, since even numbers have powers that are zero. A condition on a number selects its
+//! branch, and reads in the other branch do not count.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -75,8 +75,8 @@ pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
     (0..instruction.reductions().len()).filter(|n| consumer(instruction, *n) == part).collect()
 }
 
-/// The result of a reduction: a hash of its operator and its terms, and for a sum what it comes to if
-/// they are integers.
+/// The result of a reduction: a hash of its operator and its terms, and for a sum what it comes to
+/// if they are integers.
 pub(super) struct Reduced {
     pub hash: u64,
     pub sum: Option<Value>,

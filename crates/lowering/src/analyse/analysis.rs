@@ -275,8 +275,8 @@ impl<'k> Analysis<'k> {
         affine_predicate(&self.lookup, instruction)?.into_iter().map(canonical).collect()
     }
 
-    /// The executions of a part in which it accesses memory: those for which its predicate holds, if
-    /// that is known. What a reduction reads is read whether it holds or not.
+    /// The executions of a part in which it accesses memory: those for which its predicate holds,
+    /// if that is known. What a reduction reads is read whether it holds or not.
     pub fn guarded(&self, p: usize) -> Cow<'_, Execution> {
         let info = &self.parts[p];
         let rows = self.predicate(info).unwrap_or_default();

@@ -2,8 +2,8 @@
 //!
 //! A part that has no iname on an axis of the grid and writes a private scalar is replicated over
 //! the axis: each thread has its own copy. If only one block reads what it writes, for example
-//! because the axis belongs to another nest, the part need not run in the others. Nor may it: it may
-//! read what that one block wrote, such as the value carried by a recurrence.
+//! because the axis belongs to another nest, the part need not run in the others. Nor may it: it
+//! may read what that one block wrote, such as the value carried by a recurrence.
 //!
 //! Another nest may use the scalar again, over all blocks. Its reads are of no concern where the
 //! same thread has just written the scalar anew ([`Flow`]).

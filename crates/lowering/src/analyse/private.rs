@@ -5,8 +5,8 @@
 //! and covers all its instances: its constraints hold wherever the reader's do, and so do its
 //! conditions, as those of an `if` around both that nothing between them changes. Otherwise the
 //! value comes from another thread or block, or from an earlier iteration that another thread may
-//! have run, and the kernel is refused. Writers that cannot be the last one before the reader do not
-//! matter: a later nest may reuse a scalar for values of other threads.
+//! have run, and the kernel is refused. Writers that cannot be the last one before the reader do
+//! not matter: a later nest may reuse a scalar for values of other threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -160,8 +160,9 @@ fn covers(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
     writer.execution.constraints.iter().all(|c| system.implies(c).unwrap_or(false))
 }
 
-/// Whether the conditions of the writer hold wherever the reader reads the array: they are among those
-/// under which it does, with the same meaning, and nothing that they read is written between the two.
+/// Whether the conditions of the writer hold wherever the reader reads the array: they are among
+/// those under which it does, with the same meaning, and nothing that they read is written between
+/// the two.
 fn conditions_hold(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
     let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
     let (before, behind) = (analysis.instruction(writer), analysis.instruction(reader));
@@ -224,9 +225,9 @@ fn foreign(
     .help(remedy)
 }
 
-/// Private and shared temporaries and accumulators do not outlive their device kernel, nor one of its
-/// launches: a value that another kernel or launch reads has to be global. `kernels` are the parts of
-/// each device kernel.
+/// Private and shared temporaries and accumulators do not outlive their device kernel, nor one of
+/// its launches: a value that another kernel or launch reads has to be global. `kernels` are the
+/// parts of each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
     let homes: HashMap<usize, usize> = kernels
         .iter()

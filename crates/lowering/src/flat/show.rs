@@ -1,5 +1,5 @@
-//! A launch of a plan as lines of a schedule: its blocks, arrays and accumulators, then its nodes in
-//! order, indented by nesting. A line says what the plan decides; a note, what something is for.
+//! A launch of a plan as lines of a schedule: its blocks, arrays and accumulators, then its nodes
+//! in order, indented by nesting. A line says what the plan decides; a note, what something is for.
 
 use super::{
     launch::Stage,

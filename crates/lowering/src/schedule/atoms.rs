@@ -43,8 +43,8 @@ use crate::{
 const WORD: i64 = 4;
 
 impl Planner<'_, '_> {
-    /// The updates in a loop, if it is that over the `k` of an atom; the load of fragments, if it is
-    /// the outermost loop of one.
+    /// The updates in a loop, if it is that over the `k` of an atom; the load of fragments, if it
+    /// is the outermost loop of one.
     pub fn atom(
         &mut self,
         iname: &Name,
@@ -68,8 +68,8 @@ impl Planner<'_, '_> {
         Ok(Some(vec![Node::Atom(Box::new(plan))]))
     }
 
-    /// Refuses an update that an atom is to do, where it is not in the atom's loop, and what accesses
-    /// the elements of fragments, which no thread has.
+    /// Refuses an update that an atom is to do, where it is not in the atom's loop, and what
+    /// accesses the elements of fragments, which no thread has.
     pub fn outside_of_atom(&self, info: &PartInfo) -> Result<(), Diagnostic> {
         let instruction = self.analysis.instruction(info);
         if instruction.atom.is_none() && !self.loads_fragments {

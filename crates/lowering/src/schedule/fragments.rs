@@ -198,7 +198,8 @@ impl Planner<'_, '_> {
         };
         let is_other_lane =
             |n: &Name| analysis.kernel.tag(n).is_jam() && !names.iter().any(|(_, new)| new == n);
-        // Whether or not what is loaded depends on them: each has its own part of the private array.
+        // Whether or not what is loaded depends on them: each has its own part of the private
+        // array.
         if let Some(n) = info.lanes.iter().find(|n| is_other_lane(n)) {
             let why = format!("it does so for each lane of `{n}`, and these have no fragments of their own");
             return Err(refuse("atom-operand", why).help(format!("leave `{n}` a loop, or unroll it")));

@@ -135,9 +135,9 @@ impl Planner<'_, '_> {
         Ok(found)
     }
 
-    /// For parts with lanes that load a scalar from data, or are in ranges that are read from such a
-    /// one: what holds if a guard of all of them holds for some lane, where that is the first one.
-    /// Under it, the first lane has loaded what stands for all lanes.
+    /// For parts with lanes that load a scalar from data, or are in ranges that are read from such
+    /// a one: what holds if a guard of all of them holds for some lane, where that is the first
+    /// one. Under it, the first lane has loaded what stands for all lanes.
     fn guards_of_lanes(&self, parts: &[usize]) -> Result<Vec<Guard>, Diagnostic> {
         let analysis = self.analysis;
         let by_lanes = |n: &Name| self.is_loaded_by_lanes(n);

@@ -98,8 +98,8 @@ pub(crate) fn plan_of(block: PerDim<u32>, join: &Join, warp: u32) -> JoinPlan {
 ///
 /// Groups of neighbours begin at multiples of their size, so units that divide it begin at
 /// multiples of theirs, and lie in one warp. One group alone begins at the first thread: its units
-/// are as large as a warp whether or not they divide it, since a lane takes values from lanes before
-/// it only.
+/// are as large as a warp whether or not they divide it, since a lane takes values from lanes
+/// before it only.
 fn units(block: PerDim<u32>, axes: AxisSet, warp: u32) -> Units {
     let threads: u32 = block.values().product();
     let group = size(block, axes);

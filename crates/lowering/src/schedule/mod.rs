@@ -336,8 +336,8 @@ pub(crate) enum FragmentLoads {
     /// canonical names.
     Words(Vec<Vec<Aff>>, i64),
     /// The warp loads matrices of eight rows of 16 bytes. The subscripts of the row whose address a
-    /// lane gives, and how many fragments one load takes: neighbours along the last of the lanes, of
-    /// which the row is that of the first.
+    /// lane gives, and how many fragments one load takes: neighbours along the last of the lanes,
+    /// of which the row is that of the first.
     Matrices { row: Vec<Aff>, transposed: bool, together: i64 },
 }
 

@@ -7,10 +7,10 @@
 //! 1. The accumulators are reset ([`Item::Start`](crate::schedule::items::Item)) and take one point
 //!    each; the total of earlier rounds is *carried* in another variable.
 //! 2. Each thread scans its lanes. Units of neighbouring threads, up to a warp, scan their threads'
-//!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several units, each stores
-//!    its total in shared memory, and every thread joins the totals of the units before its own. A
-//!    unit is a warp, or, where groups do not begin with warps, as many threads as divide a group
-//!    ([`Units`]); the last unit of a block may have fewer threads than the others.
+//!    totals by shuffles from 1, 2, 4, ... threads before. If a group has several units, each
+//!    stores its total in shared memory, and every thread joins the totals of the units before its
+//!    own. A unit is a warp, or, where groups do not begin with warps, as many threads as divide a
+//!    group ([`Units`]); the last unit of a block may have fewer threads than the others.
 //! 3. Every accumulator is joined with what precedes it: the carried total, the earlier units, and
 //!    the earlier threads.
 //!
@@ -253,8 +253,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Scans the units of a group: the joined value before each, and the carried total including all
-    /// of them.
+    /// Scans the units of a group: the joined value before each, and the carried total including
+    /// all of them.
     #[allow(clippy::too_many_arguments)]
     fn scan_units(
         &mut self,

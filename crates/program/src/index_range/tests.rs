@@ -593,7 +593,8 @@ fn what_a_launch_stores_is_what_later_rounds_read() {
     assert_eq!(of_rounds("+ 1").unwrap().0, "a subscript of `x` in kernel `turn`");
 }
 
-/// In the first round nothing has been stored yet; what is read there is what a later launch stores.
+/// In the first round nothing has been stored yet; what is read there is what a later launch
+/// stores.
 #[test]
 fn a_load_may_stand_before_the_store_of_its_value() {
     let of = |stored: i64| {

@@ -13,8 +13,8 @@
 //!
 //! * the lanes of a warp are the threads of the block's x axis, and all of them run it (`uniform`);
 //! * the loops of the contract go from one constant to another; one of them, that over `k`, begins
-//!   at 0, has the atom's extent and occurs in no subscript of `d`; of each of the others, the number
-//!   of the iteration is a subscript of `d`;
+//!   at 0, has the atom's extent and occurs in no subscript of `d`; of each of the others, the
+//!   number of the iteration is a subscript of `d`;
 //! * the body consists of loads into private arrays, each element once, and then of one product in
 //!   loops; nothing but names stands between them, so that nothing changes what was loaded. A load
 //!   may fill several rows of its array, which follow each other: its loop then goes on by as many.
@@ -171,8 +171,8 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
     Ok(mirrors.note(reading, found))
 }
 
-/// For each element of `d` that a lane holds, the values of the counters of the contract's loops but
-/// that over `k`: a constant, or the number of an iteration of a loop of the product, moved.
+/// For each element of `d` that a lane holds, the values of the counters of the contract's loops
+/// but that over `k`: a constant, or the number of an iteration of a loop of the product, moved.
 struct Places {
     k: VarId,
     of_element: Vec<Vec<(VarId, Aff)>>,

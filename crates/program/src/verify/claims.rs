@@ -252,8 +252,8 @@ impl<'k> Claims<'k> {
         }
     }
 
-    /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that may read
-    /// what it writes to a scalar runs in one block, in that one.
+    /// Whether a leaf runs in the threads and blocks that the kernel says, or where all that may
+    /// read what it writes to a scalar runs in one block, in that one.
     fn runs_as_stated(&self, leaf: &Leaf, claim: &Instances, stated: &Executor<()>) -> bool {
         claim.executor.iter().all(|(axis, claimed)| {
             if *claimed == stated[axis] {

@@ -20,8 +20,8 @@
 //! in the values that its own names have; ways on which this contradicts itself are left. A
 //! condition that cannot be said so is left out, and what is found by that is unknown. Around a
 //! loop the walk goes until it finds no new flights; where ways of different length meet, the worse
-//! state counts. From a number of iterations on a relation means "or more". Each access that meets a
-//! flight of the same array is a query about integer sets: whether the two touch one element.
+//! state counts. From a number of iterations on a relation means "or more". Each access that meets
+//! a flight of the same array is a query about integer sets: whether the two touch one element.
 //! Accesses of one element by the same executions share their flights.
 //!
 //! Loops in loops can have very many relations, and copies in many pieces very many flights. Then
@@ -162,8 +162,8 @@ fn has_events(nodes: &[Node<'_>]) -> bool {
     })
 }
 
-/// What holds of two values of a loop's counter, the second of which it has as many iterations later
-/// as the relation says.
+/// What holds of two values of a loop's counter, the second of which it has as many iterations
+/// later as the relation says.
 fn gone_on(
     from: &Aff,
     to: &Aff,

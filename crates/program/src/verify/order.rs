@@ -9,12 +9,12 @@
 //! that contains a barrier, the tail of the body may share one with the head of the next iteration.
 //! In a loop without a barrier, all iterations belong to one phase.
 //!
-//! A way without a barrier leads through a choice on a side without one, and past a loop that has no
-//! iteration: what that says is noted with the way (`ways`), and is part of the question whether two
-//! accesses meet. Of a loop whose every iteration has a barrier, the head is that of the first
-//! iteration, and the tail that of the last. Where a way says something that is not affine, or leads
-//! through iterations that may have a barrier, this is left out; what meets by that is unknown, not
-//! refuted.
+//! A way without a barrier leads through a choice on a side without one, and past a loop that has
+//! no iteration: what that says is noted with the way (`ways`), and is part of the question whether
+//! two accesses meet. Of a loop whose every iteration has a barrier, the head is that of the first
+//! iteration, and the tail that of the last. Where a way says something that is not affine, or
+//! leads through iterations that may have a barrier, this is left out; what meets by that is
+//! unknown, not refuted.
 //!
 //! If each warp has its own part of an array in shared memory, selected by a subscript that differs
 //! between warps, only lanes of one warp can conflict. Warp barriers, which all lanes of a warp
@@ -22,8 +22,8 @@
 //!
 //! Blocks of one launch are never ordered; launches run one after another.
 //!
-//! Pairs that the user's word covers (`vouched`) need no order; every other one has to be ordered as
-//! without it.
+//! Pairs that the user's word covers (`vouched`) need no order; every other one has to be ordered
+//! as without it.
 
 mod pair;
 mod ways;

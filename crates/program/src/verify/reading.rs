@@ -73,7 +73,8 @@ pub(super) struct Reading<'p> {
     values: Vec<Option<(Aff, Vec<usize>)>>,
     /// How often each variable is assigned in the text.
     assigned: Vec<usize>,
-    /// The loops around the last assignment of each variable that has been read; `None` without one.
+    /// The loops around the last assignment of each variable that has been read; `None` without
+    /// one.
     within: Vec<Option<Vec<usize>>>,
     /// Whether a variable was computed from a scalar that has got another value since.
     stale: Vec<bool>,
@@ -269,7 +270,8 @@ impl<'p> Reading<'p> {
                         let index = known.as_ref().filter(|v| !variable.mutable && !loads(v));
                         match (index, given) {
                             (Some(value), _) if value == meaning => {}
-                            // A scalar of the kernel is what its statement gives, and goes by its name.
+                            // A scalar of the kernel is what its statement gives, and goes by its
+                            // name.
                             (_, Some(name)) => {
                                 self.know_scalar(value, name)?;
                                 self.data.extend(meaning.names());

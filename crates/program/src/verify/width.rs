@@ -6,8 +6,8 @@
 //! to the printed text if no index is narrowed on the way, and if the offset of an element, which
 //! is what is printed for global memory, is the sum of its subscripts times the strides. Offsets
 //! are compared as polynomials in variables, coordinates and parameters; an expression that is not
-//! a polynomial counts as a variable. So do the bits that a swizzle takes from a sum, unless the sum
-//! has the same low bits for all values of its variables: then they are a constant.
+//! a polynomial counts as a variable. So do the bits that a swizzle takes from a sum, unless the
+//! sum has the same low bits for all values of its variables: then they are a constant.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -24,8 +24,9 @@ impl Export {
 }
 
 /// Writes files of these names and contents into a folder, which is created if necessary: all of
-/// them, or none. The last one appears last. A process that is killed while it replaces earlier files
-/// may leave some of either out, never a mixture. Returns the files with their lengths in bytes.
+/// them, or none. The last one appears last. A process that is killed while it replaces earlier
+/// files may leave some of either out, never a mixture. Returns the files with their lengths in
+/// bytes.
 pub fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
     write_all(folder, files).map_err(|(path, e)| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))

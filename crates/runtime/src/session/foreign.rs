@@ -71,14 +71,15 @@ impl Device {
         unsafe { self.borrow_layout((address, dtype, layout), ready_on, Lent::UntilIdle, Box::new(array)) }
     }
 
-    /// As [`Device::borrow`], for work of this stream alone; that of others on the array is refused.
-    /// It is returned to its owner with the last handle to it, and nothing waits for the device.
+    /// As [`Device::borrow`], for work of this stream alone; that of others on the array is
+    /// refused. It is returned to its owner with the last handle to it, and nothing waits for the
+    /// device.
     ///
     /// # Safety
     ///
-    /// Whoever uses the memory after it was returned does so after the work that the stream had been
-    /// given by then: it is the stream on which the owner reuses its memory, or one that it was told
-    /// about, as by PyTorch's `Tensor.record_stream`.
+    /// Whoever uses the memory after it was returned does so after the work that the stream had
+    /// been given by then: it is the stream on which the owner reuses its memory, or one that it
+    /// was told about, as by PyTorch's `Tensor.record_stream`.
     pub unsafe fn borrow_in_order(&self, array: Shared, stream: &Stream) -> Result<DeviceTensor, Diagnostic> {
         let layout = self.shared_layout(array.description())?;
         let Description { address, dtype, .. } = *array.description();

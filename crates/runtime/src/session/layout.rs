@@ -172,7 +172,8 @@ mod tests {
         // Interleaved without meeting: 0 2 4 and 0 3 give 0 3 2 5 4 7.
         assert!(injective(&[3, 2], &[2, 3], 8));
         assert!(injective(&[1, 4], &[0, 1], 4) && injective(&[0, 4], &[0, 0], 1));
-        // Nothing overlaps in an empty array, even if the product of its other lengths has no value.
+        // Nothing overlaps in an empty array, even if the product of its other lengths has no
+        // value.
         assert!(injective(&[1 << 40, 1 << 40, 0], &[0, 0, 1], 0));
     }
 

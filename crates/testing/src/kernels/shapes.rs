@@ -119,8 +119,8 @@ impl Maker {
         }
     }
 
-    /// A scalar that is written under a condition, and read under the same one, or under more; under
-    /// any if it has a value before. Between the two, sometimes, the condition changes.
+    /// A scalar that is written under a condition, and read under the same one, or under more;
+    /// under any if it has a value before. Between the two, sometimes, the condition changes.
     fn guarded(
         &mut self,
         inames: &[Iname],

@@ -41,8 +41,8 @@ pub struct Count {
     pub errors: usize,
     /// Texts that were compiled.
     pub texts: usize,
-    /// Values of replays: all, those that are numbers whatever the data, and those that are taken for
-    /// the same as another one.
+    /// Values of replays: all, those that are numbers whatever the data, and those that are taken
+    /// for the same as another one.
     pub replayed: [usize; 3],
     /// Predicates that decide which instances are replayed.
     pub predicates: usize,
@@ -295,8 +295,8 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
     forms(&parsed, &mine, seed, compiler, &agrees).map_err(|(kind, text)| fail(kind, text))
 }
 
-/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text; returns
-/// the number of these texts, or the form that does not agree and why.
+/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text;
+/// returns the number of these texts, or the form that does not agree and why.
 pub fn forms(
     parsed: &LoopKernel,
     mine: &Arguments,
@@ -386,8 +386,8 @@ fn compare(
 
 /// How many units in the last place a value may differ by. Those of a library function by two; the
 /// cube root that both sides take from the C library errs by up to 3.4 units itself, and a compiler
-/// that computes one ahead does so exactly. Two implementations of `exp10` and of the gamma function
-/// differ by the sum of what `values.md` grants them.
+/// that computes one ahead does so exactly. Two implementations of `exp10` and of the gamma
+/// function differ by the sum of what `values.md` grants them.
 fn apart(statement: &Statement) -> i128 {
     match &statement.value {
         _ if !statement.inexact => 0,

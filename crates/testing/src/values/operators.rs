@@ -14,8 +14,8 @@ pub(super) struct Operator {
     pub result: Option<Kind>,
 }
 
-/// One component of a state: its type and neutral element, its value after an input, and how two are
-/// combined.
+/// One component of a state: its type and neutral element, its value after an input, and how two
+/// are combined.
 struct Part {
     state: String,
     lift: String,

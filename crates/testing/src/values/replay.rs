@@ -51,7 +51,8 @@ pub fn check(kernel: &Kernel, seeds: &[u64]) -> Result<Replayed, String> {
     Ok(found)
 }
 
-/// The kernel with its statements and the values of its predicates, each assigned without a condition.
+/// The kernel with its statements and the values of its predicates, each assigned without a
+/// condition.
 fn without_predicates(kernel: &Kernel) -> Kernel {
     let mut bare = kernel.clone();
     bare.statements.clear();
@@ -127,8 +128,8 @@ fn run(parsed: &LoopKernel, parameters: &Parameters) -> Result<Result<Run, NoRun
     }
 }
 
-/// Holds the values of a kernel without predicates to those for several arguments that agree in what
-/// is known.
+/// Holds the values of a kernel without predicates to those for several arguments that agree in
+/// what is known.
 fn held(
     kernel: &Kernel,
     parsed: &LoopKernel,
@@ -188,8 +189,8 @@ fn held(
     Ok(())
 }
 
-/// The statements whose values depend on known scalars and inames alone, by operations that have one
-/// result. Reductions are not among them.
+/// The statements whose values depend on known scalars and inames alone, by operations that have
+/// one result. Reductions are not among them.
 fn free(kernel: &Kernel, parsed: &LoopKernel, known: &Parameters) -> BTreeSet<usize> {
     let mut names: BTreeSet<Name> = known.keys().cloned().collect();
     names.insert(kernel.around.name.clone());

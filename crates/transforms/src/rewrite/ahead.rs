@@ -3,8 +3,8 @@
 //! Each buffer gets slots, an axis in front, of which iteration `k` reads the one with the number
 //! `(k - lo) mod slots`. The copies for the first iterations stand before the loop, one for each
 //! slot but the last, iteration by iteration; the one in the loop copies for the iteration that is
-//! so many later, if there is one. Instructions may also be moved one iteration ahead without slots,
-//! behind everything that needs what they overwrite.
+//! so many later, if there is one. Instructions may also be moved one iteration ahead without
+//! slots, behind everything that needs what they overwrite.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -358,8 +358,8 @@ struct Staged {
     pairs: Vec<(Name, Name)>,
 }
 
-/// Splits the copies in the loop that fill temporaries: elements are loaded into registers where the
-/// copies stand, and stored behind everything else in the loop.
+/// Splits the copies in the loop that fill temporaries: elements are loaded into registers where
+/// the copies stand, and stored behind everything else in the loop.
 pub(crate) fn staged(
     kernel: &LoopKernel,
     temporaries: &[Name],
@@ -497,8 +497,8 @@ impl Moved {
             })
             .collect();
         // It runs if both this iteration and the later one exist, whether constraints name the
-        // loop's iname or one that it defines. Those of the copy's own domains are rewritten for the
-        // later one below.
+        // loop's iname or one that it defines. Those of the copy's own domains are rewritten for
+        // the later one below.
         let mut running = moved(instances, &values_at(data, k, &Aff::var(k))?)?;
         running.retain(|c| !self.is_of_own(c, data));
         let is_outside = |c: &&Constraint| {

@@ -35,8 +35,8 @@ pub(crate) fn edit_global(
     })
 }
 
-/// Makes all accesses of one array accesses of another, whose cells have the same subscripts. Copies
-/// of it become copies of the other.
+/// Makes all accesses of one array accesses of another, whose cells have the same subscripts.
+/// Copies of it become copies of the other.
 pub(crate) fn rename_array(data: &mut KernelData, old: &Name, new: &Name) {
     for instruction in &mut data.instructions {
         map_all(instruction, old, &mut |index| Access::new(new, index.to_vec()));

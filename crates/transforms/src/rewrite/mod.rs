@@ -4,8 +4,8 @@
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
 //! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for uses of a
 //! rule (`rules`, `rule_uses`), or for a buffer and the copy that fills it (`copy`, `spread`,
-//! `ahead`, `onto`). The toolkit knows no step by name and does not judge legality, which is decided
-//! by comparing the kernels before and after the step.
+//! `ahead`, `onto`). The toolkit knows no step by name and does not judge legality, which is
+//! decided by comparing the kernels before and after the step.
 
 pub(crate) mod ahead;
 mod arrays;

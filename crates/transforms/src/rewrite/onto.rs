@@ -3,9 +3,9 @@
 //! An instruction that is to run over `f0, f1, ...`, for given values of the inames around it, runs
 //! over inames of the kernel instead. These have to take the values that `f0, f1, ...` would take,
 //! neither more nor fewer, each once, whatever the inames around are. An iname that earlier steps
-//! have split or joined stands for the inames by which it is defined; those among them that are loops
-//! have to stand together in the tree, with no loop around them over which the instruction does not
-//! run.
+//! have split or joined stands for the inames by which it is defined; those among them that are
+//! loops have to stand together in the tree, with no loop around them over which the instruction
+//! does not run.
 
 use std::collections::BTreeMap;
 

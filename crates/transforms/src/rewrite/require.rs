@@ -58,8 +58,8 @@ pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a 
     })
 }
 
-/// As [`require_array`], for steps that change where elements lie or which there are: refuses constant
-/// tables.
+/// As [`require_array`], for steps that change where elements lie or which there are: refuses
+/// constant tables.
 pub(crate) fn require_no_table<'a>(data: &'a KernelData, name: &str) -> Result<&'a Array, Diagnostic> {
     let array = require_array(data, name)?;
     if data.constant(name).is_none() {

@@ -209,7 +209,8 @@ fn try_repairs(
             if let Some(wrong) = before.differs(&after) {
                 return Err(format!("the result differs: {wrong}"));
             }
-            // A smaller block has less to do, and leaves lanes without a thread, which no count shows.
+            // A smaller block has less to do, and leaves lanes without a thread, which no count
+            // shows.
             if let Some(threads) = before.breaks_warps(&after) {
                 let warp = before.program.target.warp_size;
                 return Err(format!(

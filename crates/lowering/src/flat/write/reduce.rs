@@ -58,7 +58,8 @@ impl Writer<'_, '_, '_> {
         if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") }
     }
 
-    /// Each lane reduces its points of the tile, and gets to know the open partial result before it.
+    /// Each lane reduces its points of the tile, and gets to know the open partial result before
+    /// it.
     pub(super) fn scan_points(
         &mut self,
         chunk: &Chunk,
@@ -197,8 +198,8 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Copies the points of an input that a lane reduces; `copy` picks the destination and the source
-    /// among their elements in shared and private memory.
+    /// Copies the points of an input that a lane reduces; `copy` picks the destination and the
+    /// source among their elements in shared and private memory.
     fn each_own(
         &mut self,
         input: &Staged,

@@ -9,8 +9,8 @@
 //! those of digits of the number of an element of `d`, and that of `k`. The statement that holds
 //! throughout: for each lane `L`, each element of `d` of this lane, which is at `(m, n)`, and each
 //! `k`, the private array of `L` has at the digits of this element and `k` what every holder of
-//! `(m, k)` has in its fragment of the same number (of `(n, k)`, if the factor is the right one). It
-//! holds if
+//! `(m, k)` has in its fragment of the same number (of `(n, k)`, if the factor is the right one).
+//! It holds if
 //!
 //! * each product reads both arrays at the same numbers, the private one at the digits and `k`
 //!   (`Check::mirror`), and all products agree on the axes, the atom and the factor;

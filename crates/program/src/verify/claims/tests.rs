@@ -4,8 +4,8 @@ use loopwright_kernel_ir::LoopKernel;
 
 use super::needed_state;
 
-/// The third value decides what becomes of the first one alone, which it does by the second operand:
-/// a state, where partial results are joined.
+/// The third value decides what becomes of the first one alone, which it does by the second
+/// operand: a state, where partial results are joined.
 #[test]
 fn a_value_that_one_of_the_needed_ones_is_made_of_is_needed() {
     let text = "\

@@ -2,8 +2,8 @@
 //! of numbers.
 //!
 //! See the second point of [`super`]. A value is one of a state, a term over such values that is
-//! none (yet), or an integer, which subscripts and conditions are made of. Each value of the text is
-//! computed for all threads at once: the text is gone through once, not once for each thread.
+//! none (yet), or an integer, which subscripts and conditions are made of. Each value of the text
+//! is computed for all threads at once: the text is gone through once, not once for each thread.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -489,8 +489,8 @@ impl<'p> Run<'p> {
         Ok((0..self.threads).map(own).collect())
     }
 
-    /// The values of all threads at once, of which only the wanted ones, some of those that run, are
-    /// to be relied on.
+    /// The values of all threads at once, of which only the wanted ones, some of those that run,
+    /// are to be relied on.
     fn of_block(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<Known>, Stop> {
         let threads = self.threads;
         let everywhere = |known: Known| Ok(vec![known; threads]);

@@ -6,10 +6,10 @@
 //! before: variables that were computed from it are not followed any more ([`Reading::renew`]), and
 //! a guard or a loop around the statement that speaks of it is a finding.
 //!
-//! Where each lane of a thread is given such a scalar, that of the first lane is read for all of them
-//! ([`Named::OfLanes`]). So the statement that has given it last has to give all lanes one value
-//! ([`Reading::give_lanes`]), the first lane where the scalar is read, and each lane that runs a part
-//! by it.
+//! Where each lane of a thread is given such a scalar, that of the first lane is read for all of
+//! them ([`Named::OfLanes`]). So the statement that has given it last has to give all lanes one
+//! value ([`Reading::give_lanes`]), the first lane where the scalar is read, and each lane that
+//! runs a part by it.
 //!
 //! What the operation or the declared range of the array says of the value is known wherever it
 //! holds for each statement that gives the scalar one ([`Reading::facts`]).
@@ -62,8 +62,8 @@ impl Reading<'_> {
         Some(name)
     }
 
-    /// The scalar of the kernel that an element stands for, where it is read. That of the first lane
-    /// stands for all: that it has been given is checked later ([`Named::OfLanes`]).
+    /// The scalar of the kernel that an element stands for, where it is read. That of the first
+    /// lane stands for all: that it has been given is checked later ([`Named::OfLanes`]).
     pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
         if element.subscripts.iter().any(|s| s.as_int() != Some(0)) {
             return None;
@@ -81,8 +81,8 @@ impl Reading<'_> {
         Some(name)
     }
 
-    /// Takes note of a statement that gives lanes a scalar. If it may give them different ones, that
-    /// of the first lane stands for no other.
+    /// Takes note of a statement that gives lanes a scalar. If it may give them different ones,
+    /// that of the first lane stands for no other.
     fn give_lanes(&mut self, scalar: &Name, to: &MemRef, value: Option<&Value>) -> Result<()> {
         let mut first: Option<Vec<(Name, Aff)>> = Some(Vec::new());
         for subscript in &to.subscripts {
@@ -118,8 +118,8 @@ impl Reading<'_> {
         around.filter(move |number| self.loops[*number].inames.iter().any(is_own))
     }
 
-    /// Whether a value may differ between these lanes: it mentions one of them, or what is not known
-    /// to be the same for them, such as what their loops give a value.
+    /// Whether a value may differ between these lanes: it mentions one of them, or what is not
+    /// known to be the same for them, such as what their loops give a value.
     fn differs_over(&self, value: &Value, lanes: &[(Name, Aff)]) -> bool {
         let is_lane = |n: &Name| lanes.iter().any(|(lane, _)| lane == n);
         let loops_of_lanes: Vec<usize> = self.loops_of(&is_lane).collect();
@@ -138,7 +138,8 @@ impl Reading<'_> {
                     }
                     None => !given_outside(*var),
                 },
-                // Of an element with one place for all lanes, by what is said above of its subscripts.
+                // Of an element with one place for all lanes, by what is said above of its
+                // subscripts.
                 ValueKind::Load(from) => {
                     let mut written = false;
                     for number in &loops_of_lanes {

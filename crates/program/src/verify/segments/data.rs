@@ -1,5 +1,5 @@
-//! What the elements of arrays are before a nest runs: numbers that a hash gives, such that what the
-//! kernel declares about the arrays holds.
+//! What the elements of arrays are before a nest runs: numbers that a hash gives, such that what
+//! the kernel declares about the arrays holds.
 //!
 //! * An element of an array with a declared range lies in it; of a range with one end, within
 //!   [`WIDTH`] of it.

@@ -1,6 +1,6 @@
 //! How many segments and points a kernel can have. Lengths are chosen for any kernel, of which one
-//! may have a fixed number of segments, or of points, or no more points than segments: they are made
-//! to fit.
+//! may have a fixed number of segments, or of points, or no more points than segments: they are
+//! made to fit.
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::System;

@@ -7,9 +7,9 @@
 //! sees. Asked is, for each read, whether the executions that come after a write of another launch
 //! are among those that come after one of their own. The first may be too many (conditions that are
 //! not affine are left out), the second must not be: a write of its own launch that stands under
-//! such a condition, or whose subscripts are data, counts for what its thread reads beside it, under
-//! the same condition, in the same iteration of all loops, and by the same data. Accumulators are
-//! left to `joins`.
+//! such a condition, or whose subscripts are data, counts for what its thread reads beside it,
+//! under the same condition, in the same iteration of all loops, and by the same data. Accumulators
+//! are left to `joins`.
 
 use std::collections::BTreeMap;
 
@@ -148,8 +148,8 @@ impl Sequence<'_> {
     }
 
     /// Whether a write runs wherever a thread comes to a read: it stands in no loop and under no
-    /// condition beside those around the read. Loops around both count inames of both, since neither
-    /// comes twice.
+    /// condition beside those around the read. Loops around both count inames of both, since
+    /// neither comes twice.
     fn is_beside(&self, write: Accessing<'_>, read: Accessing<'_>) -> bool {
         let (x, y) = (&self.statements[write.statement], &self.statements[read.statement]);
         let common = x.path.iter().zip(&y.path).take_while(|(a, b)| a == b).count();

@@ -59,8 +59,8 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Subscripts are integers, proved or checked to fit: the types in which a kernel and a text compute
-    /// them may differ, and none of them wraps.
+    /// Subscripts are integers, proved or checked to fit: the types in which a kernel and a text
+    /// compute them may differ, and none of them wraps.
     fn same_subscript(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         if self.same(a, b, scope)? {
             return Ok(true);
@@ -80,9 +80,9 @@ impl Walk<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Sums of the same products, factor by factor; or of products with the same other factors, whose
-    /// factors that are functions of names have the same total: `2*o*x + i*x` and `k*x`, where
-    /// `k = 2*o + i`.
+    /// Sums of the same products, factor by factor; or of products with the same other factors,
+    /// whose factors that are functions of names have the same total: `2*o*x + i*x` and `k*x`,
+    /// where `k = 2*o + i`.
     fn same_terms(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         let (Node::Sum(t, first), Node::Sum(u, second)) =
             (self.forms.node(a).clone(), self.forms.node(b).clone())

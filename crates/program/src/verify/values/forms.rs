@@ -315,8 +315,8 @@ impl Forms {
         self.to_aff_of(form, Some(self.index), name)
     }
 
-    /// A subscript as a function of names, if it is computed from names alone: it is the integer, in
-    /// whatever type.
+    /// A subscript as a function of names, if it is computed from names alone: it is the integer,
+    /// in whatever type.
     pub fn subscript_to_aff(&self, form: Form) -> Option<Aff> {
         self.to_aff_of(form, None, &mut |_| None)
     }

@@ -138,9 +138,9 @@ impl<'k> Walk<'_, 'k, '_> {
         self.truncates(Some(scope))
     }
 
-    /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says to
-    /// be an update may also be a read and a write, which no other thread may divide: the order of
-    /// accesses is checked elsewhere.
+    /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says
+    /// to be an update may also be a read and a write, which no other thread may divide: the order
+    /// of accesses is checked elsewhere.
     fn is_done_by(&mut self, text: &Text, atomic: Option<Atomic>, at: &At<'_>) -> bool {
         let (op, atomic) = match (&text.atomic, &text.update, atomic) {
             (Some(op), _, Some(atomic)) | (None, Some(op), Some(atomic)) => (op, atomic),

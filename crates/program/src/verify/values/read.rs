@@ -114,7 +114,8 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
-    /// What a form is in the integers, where all of `claims` hold: that a function is within a type.
+    /// What a form is in the integers, where all of `claims` hold: that a function is within a
+    /// type.
     ///
     /// Nothing is claimed of arithmetic in the type of indices, which a launch checks, converted
     /// indices in it included ([`crate::index_range`]).

@@ -231,7 +231,8 @@ fn arguments(lines: &[Line], double: bool, seed: u64) -> Arguments {
     found
 }
 
-/// What the arrays hold afterwards; the number of the first line that has no value, with the reason.
+/// What the arrays hold afterwards; the number of the first line that has no value, with the
+/// reason.
 fn evaluate(
     lines: &[Line],
     double: bool,

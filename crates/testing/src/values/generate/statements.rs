@@ -26,8 +26,8 @@ impl Generator {
         (s, judged)
     }
 
-    /// An update. Those of one element may be of any order, so that sums of floating-point values are
-    /// of one each.
+    /// An update. Those of one element may be of any order, so that sums of floating-point values
+    /// are of one each.
     fn update(&mut self) -> Statement {
         use DType::*;
         let mut types = vec![I32, U32, I64, U64];

@@ -40,14 +40,15 @@ step! {
     ///
     /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
     /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `accesses=[a[i, k]]`
-    /// (only reads with these subscripts, compared as functions of inames), `vec=4` (a thread
-    /// moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
-    /// whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
-    /// while their threads do, which wait for them before the barrier that stands before the
-    /// readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later),
-    /// `onto=[r, c]` (the copy runs in loops, or by threads, that exist, as of another copy; their
-    /// inames have to take the values that new ones would take, neither more nor fewer).
+    /// (of the copy, one for each axis), `readers=[id, ...]` (only their reads),
+    /// `accesses=[a[i, k]]` (only reads with these subscripts, compared as functions of inames),
+    /// `vec=4` (a thread moves four neighbours of a row of `a` at once, where lowering can show
+    /// that rows consist of whole vectors; `explain --lowered` says where it cannot),
+    /// `via=cp_async` (the copies go on while their threads do, which wait for them before the
+    /// barrier that stands before the readers; 4, 8 or 16 bytes at once, from global to shared
+    /// memory, on sm_80 and later), `onto=[r, c]` (the copy runs in loops, or by threads, that
+    /// exist, as of another copy; their inames have to take the values that new ones would take,
+    /// neither more nor fewer).
     ///
     /// # Before and after
     ///
@@ -159,8 +160,8 @@ step! {
         /// The instructions whose reads are replaced; if empty, all instructions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub readers: Vec<Name> = option() of Instructions,
-        /// The accesses that are replaced, written as in the kernel or as equal functions; if empty,
-        /// all accesses.
+        /// The accesses that are replaced, written as in the kernel or as equal functions; if
+        /// empty, all accesses.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub accesses: Vec<Access> = option(),
         /// The number of neighbours that a thread moves at once: 1, 2, 4, 8 or 16.

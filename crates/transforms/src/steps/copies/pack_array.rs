@@ -12,16 +12,16 @@ use crate::{
 };
 
 step! {
-    /// `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead and
-    /// whose layout is free.
+    /// `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead
+    /// and whose layout is free.
     ///
     /// # Meaning
     ///
     /// `x_pack` has the shape of `x`, and all accesses go to it. `x_load`, a nest of loops over
     /// `x_f0`, `x_f1`, ... in front of everything else, copies all cells of `x` to it; `x_store`, a
     /// nest over `x_s0`, ... behind everything else, copies all of them back, if the kernel writes
-    /// the array. The caller passes the array as before. As a temporary, the copy takes every layout:
-    /// [`MapArray`](crate::MapArray) splits, joins and permutes its axes,
+    /// the array. The caller passes the array as before. As a temporary, the copy takes every
+    /// layout: [`MapArray`](crate::MapArray) splits, joins and permutes its axes,
     /// [`PadArrayAxis`](crate::PadArrayAxis) pads them. The nests are split and tagged like others:
     /// spread over blocks, they become kernels of their own.
     ///
@@ -32,10 +32,10 @@ step! {
     /// # Legality
     ///
     /// Always legal. The copy has all cells before the first access, and what it is afterwards goes
-    /// back to all of them, so that cells that the kernel leaves alone get the values that they had.
-    /// Without the first nest, the step is proved by following values, as for
-    /// [`BufferArray`](crate::BufferArray). Facts are declared of arguments, and would not be known of
-    /// a copy: an array that has some is refused.
+    /// back to all of them, so that cells that the kernel leaves alone get the values that they
+    /// had. Without the first nest, the step is proved by following values, as for
+    /// [`BufferArray`](crate::BufferArray). Facts are declared of arguments, and would not be known
+    /// of a copy: an array that has some is refused.
     ///
     /// In text: `pack_array(x)` with the option `name=x_pack`.
     ///

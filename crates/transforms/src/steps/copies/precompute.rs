@@ -33,17 +33,19 @@ step! {
     ///
     /// # Legality
     ///
-    /// The writers of `t` have no predicates. Their subscripts are their inames, each once, or do not
-    /// depend on inames; other loops around them are also around all readers. The loops of their
-    /// reductions are sequential and have nothing else in them, and their bounds are functions of
-    /// the parameters: such a loop moves as a whole. A writer may read the cell that it writes, but
-    /// no other cell of `t`. All other reads of `t` are affine. It is proved by following values, or
-    /// refuted with a counter-example, that each read of the buffer sees the value of its declared
-    /// instance, and that the later computation reads the same values as before.
+    /// The writers of `t` have no predicates. Their subscripts are their inames, each once, or do
+    /// not depend on inames; other loops around them are also around all readers. The loops of
+    /// their reductions are sequential and have nothing else in them, and their bounds are
+    /// functions of the parameters: such a loop moves as a whole. A writer may read the cell that
+    /// it writes, but no other cell of `t`. All other reads of `t` are affine. It is proved by
+    /// following values, or refuted with a counter-example, that each read of the buffer sees the
+    /// value of its declared instance, and that the later computation reads the same values as
+    /// before.
     ///
-    /// With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of other
-    /// instructions, one for each axis of the buffer, which have to take the values that new inames
-    /// would take, neither more nor fewer. Two copies of the same shape then share their loops.
+    /// With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
+    /// other instructions, one for each axis of the buffer, which have to take the values that new
+    /// inames would take, neither more nor fewer. Two copies of the same shape then share their
+    /// loops.
     ///
     /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
     /// `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.

@@ -22,9 +22,10 @@ step! {
     /// The iname is untagged and its length is constant. With a symbolic length L, chunk `c` would
     /// begin at `floor(L*c/K)` or, with a parameter for the length of a chunk, at `c` times that: a
     /// product of two variables, which is not affine, so that no set with it can be decided. Pieces
-    /// of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes `i =
-    /// K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are balanced,
-    /// too. The values keep their order, since { i -> (c, j) } is one-to-one and monotone.
+    /// of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes
+    /// `i = K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are
+    /// balanced, too. The values keep their order, since { i -> (c, j) } is one-to-one and
+    /// monotone.
     ///
     /// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
     /// and `i_inner`.

@@ -29,12 +29,13 @@ step! {
     /// values: the matrix of the map is square and has an inverse. Old inames that are not kept get
     /// their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
     ///
-    /// If the determinant is neither 1 nor -1, the new inames skip points: in `[t, i] -> [w, i], w =
-    /// 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is odd. Each inverse function
-    /// with a division adds the condition that nothing remains to the domain of the new inames.
+    /// If the determinant is neither 1 nor -1, the new inames skip points: in
+    /// `[t, i] -> [w, i], w = 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is
+    /// odd. Each inverse function with a division adds the condition that nothing remains to the
+    /// domain of the new inames.
     ///
-    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), diamonds
-    /// (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
+    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel),
+    /// diamonds (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
     /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
     ///
     /// # Legality

@@ -13,11 +13,11 @@ step! {
     ///
     /// # Meaning
     ///
-    /// What is moved, and what it is moved before or after (`after=other`), are given by the id of an
-    /// instruction or by the iname of a loop. In the innermost loop around both, or outside of all
-    /// loops, the first goes directly before or behind the second, with the loops in it. So a nest
-    /// comes next to another one with which it is to be fused, and a load in front of what it is
-    /// loaded for.
+    /// What is moved, and what it is moved before or after (`after=other`), are given by the id of
+    /// an instruction or by the iname of a loop. In the innermost loop around both, or outside of
+    /// all loops, the first goes directly before or behind the second, with the loops in it. So a
+    /// nest comes next to another one with which it is to be fused, and a load in front of what it
+    /// is loaded for.
     ///
     /// # Legality
     ///

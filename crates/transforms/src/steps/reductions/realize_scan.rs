@@ -28,7 +28,8 @@ step! {
     /// Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
     /// inner part on the threads of a block, the threads scan their points together by shuffles and
     /// shared memory, whatever their number; a loop over the outer part carries the total from tile
-    /// to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+    /// to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring
+    /// points.
     ///
     /// # Legality
     ///

@@ -26,24 +26,24 @@ step! {
     ///
     /// `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
     /// reduction, which other steps can split, spread over threads and blocks, and scan. The
-    /// operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes in
-    /// the same way, and keeps its `origin`, with which `run --verify` compares.
+    /// operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes
+    /// in the same way, and keeps its `origin`, with which `run --verify` compares.
     ///
     /// Floating-point values are then added to the sum of the others, which begins with zero,
-    /// instead of to `acc`, and later steps may add them in any order: they are rounded differently,
-    /// and a negative zero that nothing is added to becomes a positive one.
+    /// instead of to `acc`, and later steps may add them in any order: they are rounded
+    /// differently, and a negative zero that nothing is added to becomes a positive one.
     ///
     /// # Legality
     ///
     /// The loop over `k` is untagged and contains nothing but the instruction, in the declared
     /// kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
     /// read its array, and there is no condition. So { (e, f) : e, f write other elements than the
-    /// one, or read what the loop writes } is empty, and the values are combined with the element and
-    /// nothing else. Where the loop may have no iteration, the element is read and written all the
-    /// same: then its subscripts are functions of inames and sizes, which differ wherever tagged
-    /// inames around the loop do, and a temporary has been assigned before. The types of the element
-    /// and of `e` are both integers or both floating-point, the element's of at least 32 bits; sums
-    /// and products of integers are the same modulo a power of two in any order.
+    /// one, or read what the loop writes } is empty, and the values are combined with the element
+    /// and nothing else. Where the loop may have no iteration, the element is read and written all
+    /// the same: then its subscripts are functions of inames and sizes, which differ wherever
+    /// tagged inames around the loop do, and a temporary has been assigned before. The types of the
+    /// element and of `e` are both integers or both floating-point, the element's of at least 32
+    /// bits; sums and products of integers are the same modulo a power of two in any order.
     ///
     /// In text: `recognize_reduction(id, k)`.
     ///
@@ -100,8 +100,8 @@ struct Accumulation {
     is_subtracted: bool,
 }
 
-/// What is added to the element in a chain of sums and differences. Each term is computed by itself,
-/// as in the chain, where it meets the element first.
+/// What is added to the element in a chain of sums and differences. Each term is computed by
+/// itself, as in the chain, where it meets the element first.
 fn terms(e: &Expr, of: &Expr) -> Option<Vec<(BinaryOp, Expr)>> {
     if e == of {
         return Some(Vec::new());
@@ -186,8 +186,8 @@ fn is_alone(data: &KernelData, instances: &System, subscripts: &[Aff], n: &Name)
     Ok(System::new(&rows)?.is_empty()?)
 }
 
-/// Whether an instruction has assigned, before all instances of a part, the elements of an array with
-/// these subscripts: in loops around both, or in loops over the elements themselves.
+/// Whether an instruction has assigned, before all instances of a part, the elements of an array
+/// with these subscripts: in loops around both, or in loops over the elements themselves.
 fn has_written(
     data: &KernelData,
     w: &Instruction,
@@ -336,9 +336,9 @@ impl RecognizeReduction {
         Ok(Set::from_systems(&dims, vec![new])?.is_subset(&old).unwrap_or(false))
     }
 
-    /// Where the loop has no iteration, the reduction reads the element all the same, and writes what
-    /// it holds. That is the same kernel only where nothing else is at the element then, and it has
-    /// a value.
+    /// Where the loop has no iteration, the reduction reads the element all the same, and writes
+    /// what it holds. That is the same kernel only where nothing else is at the element then, and
+    /// it has a value.
     fn holds_without_iterations(&self, after: &KernelData) -> Result<(), Diagnostic> {
         let Some(i) = after.instruction(&self.id) else { return Ok(()) };
         let [target] = i.targets.as_slice() else { return Ok(()) };

@@ -14,9 +14,10 @@ step! {
     /// A reduction over inames on the axes of the grid leaves each block with a partial result. By
     /// default these go to a separate array, and a second kernel joins them in a fixed order. With
     /// this step, a kernel launched before sets the result to the neutral element, and each block
-    /// ends with an `atomicAdd`, `atomicMin` or `atomicMax`, or exchanges the smaller or the greater
-    /// floating-point number, or what another operator makes of the two, by compare-and-swap; the array and the launch afterwards are not needed.
-    /// If no iname of the reduction is on the grid, nothing changes.
+    /// ends with an `atomicAdd`, `atomicMin` or `atomicMax`, or exchanges the smaller or the
+    /// greater floating-point number, or what another operator makes of the two, by
+    /// compare-and-swap; the array and the launch afterwards are not needed. If no iname of the
+    /// reduction is on the grid, nothing changes.
     ///
     /// The updates happen in the order in which the blocks finish. Sums of floating-point numbers
     /// may therefore differ in their last bits from run to run; integer sums, minima and maxima do
@@ -28,10 +29,10 @@ step! {
     /// single reduction and does not read the target: a sum, a minimum or a maximum into an array
     /// of `i32`, `u32`, `i64`, `u64`, `f32` or `f64`, or a reduction by another operator that
     /// commutes, with one value of that type as its state and its result, and whose lift is the
-    /// input. Everything else is refused here: `argmin`, several values, narrower types. An array that is not in global memory is refused by
-    /// the step that distributes the reduction over several blocks: this one, `tag_inames`, or
-    /// `buffer_array` of the result. Lowering also refuses an array whose type is not that in which
-    /// the reduction accumulates.
+    /// input. Everything else is refused here: `argmin`, several values, narrower types. An array
+    /// that is not in global memory is refused by the step that distributes the reduction over
+    /// several blocks: this one, `tag_inames`, or `buffer_array` of the result. Lowering also
+    /// refuses an array whose type is not that in which the reduction accumulates.
     ///
     /// In text: `reduce_atomically(total)`. `join_atomically` is its older name, accepted until
     /// 1.0.

@@ -37,10 +37,10 @@ step! {
     /// Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
     /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
     /// (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
-    /// `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`, which
-    /// costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
-    /// `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and `mma_m16n8k16_f64`, from
-    /// sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
+    /// `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
+    /// which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
+    /// `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
+    /// `mma_m16n8k16_f64`, from sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
     ///
     /// # Legality
     ///

@@ -17,28 +17,29 @@ use crate::{
 };
 
 step! {
-    /// `assign_common_subexpressions([a, b])`: computes what expressions of the instructions have in
-    /// common once in each iteration, into private scalars.
+    /// `assign_common_subexpressions([a, b])`: computes what expressions of the instructions have
+    /// in common once in each iteration, into private scalars.
     ///
     /// # Meaning
     ///
     /// Expressions that occur twice or more in the values of the instructions, as they are written,
-    /// become scalars `common`, `common_2`, ..., the largest ones first. A scalar is computed directly
-    /// before the first instruction that uses it. What is inside of subscripts, sums and branches of
-    /// `if` does not count, since it is computed for other points or not at all. The declared kernel
-    /// changes in the same way, and keeps its `origin`, with which `run --verify` compares.
+    /// become scalars `common`, `common_2`, ..., the largest ones first. A scalar is computed
+    /// directly before the first instruction that uses it. What is inside of subscripts, sums and
+    /// branches of `if` does not count, since it is computed for other points or not at all. The
+    /// declared kernel changes in the same way, and keeps its `origin`, with which `run --verify`
+    /// compares.
     ///
     /// Compilers do this too, but for what is read from arrays that they cannot tell apart. Other
     /// steps take the scalar as a value of its own.
     ///
     /// # Legality
     ///
-    /// The expressions are operations and functions on integers, f32 or f64, of instructions without
-    /// conditions with the same inames. Each use computes them in the type of the scalar: an `i32`
-    /// product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. Nothing
-    /// between the first and the last of these instructions writes what the expression reads; where
-    /// something does, they are two expressions. If steps came before, the transformed kernel is
-    /// judged against the new declared one.
+    /// The expressions are operations and functions on integers, f32 or f64, of instructions
+    /// without conditions with the same inames. Each use computes them in the type of the scalar:
+    /// an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays.
+    /// Nothing between the first and the last of these instructions writes what the expression
+    /// reads; where something does, they are two expressions. If steps came before, the transformed
+    /// kernel is judged against the new declared one.
     ///
     /// In text: `assign_common_subexpressions([a, b])` with the option `name=common`.
     ///

@@ -23,8 +23,9 @@ step! {
     /// The instruction that writes `t` and the temporary are gone; each read is the instruction's
     /// expression at the instance that wrote what it read. The value is computed again for each
     /// read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
-    /// kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way, so
-    /// that later steps relate to it; it keeps its own origin, with which `run --verify` compares.
+    /// kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way,
+    /// so that later steps relate to it; it keeps its own origin, with which `run --verify`
+    /// compares.
     ///
     /// # Legality
     ///
@@ -32,10 +33,10 @@ step! {
     /// of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
     /// instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
     /// is the last write before r of the cell that r reads } contains only pairs with w =
-    /// subscripts(r). Where the kernel writes what the expression reads, each operand, read at r, has
-    /// to see the definition that it saw at w, and the transformed kernel is judged against the new
-    /// declared one. All of this is decided by dataflow; where a read may see something else, the
-    /// refusal shows one. No copy of `t` may have been made.
+    /// subscripts(r). Where the kernel writes what the expression reads, each operand, read at r,
+    /// has to see the definition that it saw at w, and the transformed kernel is judged against the
+    /// new declared one. All of this is decided by dataflow; where a read may see something else,
+    /// the refusal shows one. No copy of `t` may have been made.
     ///
     /// In text: `assignment_to_subst(t)`.
     ///

@@ -52,22 +52,22 @@ step! {
     ///
     /// # Meaning
     ///
-    /// In the value of the instruction `sum(j, c*a)` becomes `c*sum(j, a)`, if `c` does not depend on
-    /// `j`, and `c*a + c*b` becomes `c*(a + b)`; of several factors the one that most terms have comes
-    /// first. Factors are compared as they are written. The declared kernel changes in the same way,
-    /// and keeps its `origin`, with which `run --verify` compares.
+    /// In the value of the instruction `sum(j, c*a)` becomes `c*sum(j, a)`, if `c` does not depend
+    /// on `j`, and `c*a + c*b` becomes `c*(a + b)`; of several factors the one that most terms have
+    /// comes first. Factors are compared as they are written. The declared kernel changes in the
+    /// same way, and keeps its `origin`, with which `run --verify` compares.
     ///
     /// # Legality
     ///
-    /// All terms and factors have the type of the sum. Sums and products of integers wrap, and are the
-    /// same modulo a power of two in either form. Those of floating-point numbers are rounded
-    /// elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has no
-    /// terms and its factor is infinite: the step takes them with `rounding=any` only.
+    /// All terms and factors have the type of the sum. Sums and products of integers wrap, and are
+    /// the same modulo a power of two in either form. Those of floating-point numbers are rounded
+    /// elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has
+    /// no terms and its factor is infinite: the step takes them with `rounding=any` only.
     ///
     /// A factor is read where the sum ends rather than for each term, and also where the sum has no
     /// terms. One that reads a temporary, what the loops of the sum write, or an element by a
-    /// subscript from data, or that divides by what may be 0, stays in the sum. If steps came before,
-    /// the transformed kernel is judged against the new declared one.
+    /// subscript from data, or that divides by what may be 0, stays in the sum. If steps came
+    /// before, the transformed kernel is judged against the new declared one.
     ///
     /// In text: `collect_common_factors(id)` with the option `rounding=any`.
     ///
@@ -147,8 +147,8 @@ fn total(terms: Vec<(bool, Expr)>) -> Option<Expr> {
 }
 
 impl Collector<'_> {
-    /// The type of an expression, if it is one in which sums and products are those of a ring, up to
-    /// rounding.
+    /// The type of an expression, if it is one in which sums and products are those of a ring, up
+    /// to rounding.
     fn ring(&self, e: &Expr) -> Option<DType> {
         match self.table.type_of(e).ok()? {
             ValueType::Of(Type::Known(t)) if (t.is_float() || t.is_integer()) && t.bytes() >= 4 => Some(t),
@@ -166,8 +166,8 @@ impl Collector<'_> {
         factors.iter().all(|f| is_literal(f) || self.ring(f) == Some(dtype))
     }
 
-    /// The expression with its factors collected. `wanted` is the type in which its place computes it,
-    /// where that is known: integers of another type would not wrap where they did.
+    /// The expression with its factors collected. `wanted` is the type in which its place computes
+    /// it, where that is known: integers of another type would not wrap where they did.
     fn walk(&mut self, e: &Expr, wanted: Option<DType>) -> Expr {
         let own = self.ring(e);
         let kept = own.filter(|own| wanted == Some(*own));
@@ -201,10 +201,10 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether an expression has a value where a sum over these inames ends, the same as for each of
-    /// its terms, also where there are none: it reads no temporary, which may not have been written,
-    /// nothing that is written in the loops of the sum, no element by a subscript from data, which
-    /// may be valid only where there are terms, and divides by literals alone.
+    /// Whether an expression has a value where a sum over these inames ends, the same as for each
+    /// of its terms, also where there are none: it reads no temporary, which may not have been
+    /// written, nothing that is written in the loops of the sum, no element by a subscript from
+    /// data, which may be valid only where there are terms, and divides by literals alone.
     fn is_fixed(&self, e: &Expr, inames: &[&Name]) -> bool {
         let is_given = |n: &Name| self.data.temporary(n).is_none();
         let is_written_inside = |n: &Name| {

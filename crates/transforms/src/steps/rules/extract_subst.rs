@@ -18,14 +18,15 @@ step! {
     ///
     /// The kernel gets the line `rule f(i, j) = x[i, j]*w[j]`. Its expressions stay what they are:
     /// rules are names for expressions that a kernel has, and a rule of the text is replaced by its
-    /// value when it is read. Steps that take a rule find its uses by comparison, in which subscripts
-    /// count as functions: `x[k + 1, 0]*w[0]` is `f(k + 1, 0)`.
+    /// value when it is read. Steps that take a rule find its uses by comparison, in which
+    /// subscripts count as functions: `x[k + 1, 0]*w[0]` is `f(k + 1, 0)`.
     ///
     /// # Legality
     ///
     /// It is legal wherever it applies. It is refused if no expression has this form.
     ///
-    /// In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its value.
+    /// In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its
+    /// value.
     ///
     /// # Before and after
     ///

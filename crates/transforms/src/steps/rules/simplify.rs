@@ -20,29 +20,30 @@ use crate::{
 };
 
 step! {
-    /// `simplify([a, b])`: writes the expressions of instructions shorter, where their values stay the
-    /// same, bit for bit.
+    /// `simplify([a, b])`: writes the expressions of instructions shorter, where their values stay
+    /// the same, bit for bit.
     ///
     /// # Meaning
     ///
     /// In sums and products of integers, terms are collected: `2*3*k - k` becomes `5*k`, and
     /// `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
     /// differences with 0 and double negations go, and literals whose result is exact in every type
-    /// become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that they
-    /// are. What would not become shorter stays. The declared kernel changes in the same way, and
-    /// keeps its `origin`, with which `run --verify` compares.
+    /// become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that
+    /// they are. What would not become shorter stays. The declared kernel changes in the same way,
+    /// and keeps its `origin`, with which `run --verify` compares.
     ///
-    /// Lowering and compilers do most of this by themselves. The step is for the kernel's text, and for
-    /// steps that compare expressions as they are written, such as
+    /// Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
+    /// for steps that compare expressions as they are written, such as
     /// [`AssignCommonSubexpressions`](crate::AssignCommonSubexpressions).
     ///
     /// # Legality
     ///
     /// Integers wrap: sums and products are the same modulo a power of two, and a quotient rounded
-    /// down, multiplied again, and its remainder add up to the dividend. Floating-point operations are
-    /// left out only where the result is exact; terms are not collected, since `x + x + x` and `3.0*x`
-    /// are rounded differently ([`CollectCommonFactors`](crate::CollectCommonFactors) does such
-    /// things). If steps came before, the transformed kernel is judged against the new declared one.
+    /// down, multiplied again, and its remainder add up to the dividend. Floating-point operations
+    /// are left out only where the result is exact; terms are not collected, since `x + x + x` and
+    /// `3.0*x` are rounded differently ([`CollectCommonFactors`](crate::CollectCommonFactors) does
+    /// such things). If steps came before, the transformed kernel is judged against the new
+    /// declared one.
     ///
     /// In text: `simplify([a, b])`.
     ///
@@ -125,7 +126,8 @@ impl Sum {
     }
 }
 
-/// The value of sums and products of literals alone. Quotients depend on where their dividends wrap.
+/// The value of sums and products of literals alone. Quotients depend on where their dividends
+/// wrap.
 fn literal_sum(e: &Expr) -> Option<i64> {
     match e {
         Expr::Int(value) => Some(*value),
@@ -361,8 +363,8 @@ fn exact(e: &Expr) -> Option<Expr> {
     }
 }
 
-/// Whether a number has so few bits, and is so near to 1, that every floating-point type in which the
-/// library computes has it.
+/// Whether a number has so few bits, and is so near to 1, that every floating-point type in which
+/// the library computes has it.
 fn is_exact_in_every_type(value: f64) -> bool {
     let magnitude = value.abs();
     let scaled = magnitude / 2f64.powi(magnitude.log2().floor() as i32) * 128.0;

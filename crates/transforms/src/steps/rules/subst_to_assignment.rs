@@ -34,14 +34,14 @@ step! {
     ///
     /// # Legality
     ///
-    /// The rule's value reads only arguments that the kernel does not write, at affine subscripts; it
-    /// divides no integer by a variable; its parameters stand in subscripts only, and its type, f32
-    /// or f64, does not depend on where it is used. It may be a sum, product, minimum or maximum, or
-    /// have such reductions in it, over inames whose bounds are functions of the kernel's
-    /// parameters: the new instruction has loops of its own over copies of them. Uses have affine
-    /// arguments and are not themselves in subscripts; reductions are compared up to the names of
-    /// inames with equal bounds. The box has to be within the arrays that the value reads, as the
-    /// declared kernel of a text has to prove.
+    /// The rule's value reads only arguments that the kernel does not write, at affine subscripts;
+    /// it divides no integer by a variable; its parameters stand in subscripts only, and its type,
+    /// f32 or f64, does not depend on where it is used. It may be a sum, product, minimum or
+    /// maximum, or have such reductions in it, over inames whose bounds are functions of the
+    /// kernel's parameters: the new instruction has loops of its own over copies of them. Uses have
+    /// affine arguments and are not themselves in subscripts; reductions are compared up to the
+    /// names of inames with equal bounds. The box has to be within the arrays that the value reads,
+    /// as the declared kernel of a text has to prove.
     ///
     /// In text: `subst_to_assignment(f)`.
     ///
@@ -227,7 +227,8 @@ fn uses(data: &KernelData, rule: &Rule) -> Vec<(Name, usize)> {
     found
 }
 
-/// The least and the greatest value on an axis of all reads, as functions of the kernel's parameters.
+/// The least and the greatest value on an axis of all reads, as functions of the kernel's
+/// parameters.
 fn hull(data: &KernelData, rule: &Name, reads: &[Read], axis: usize) -> Result<(Aff, Aff), Diagnostic> {
     let is_parameter = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
     let value = Name::new("value of an argument");

@@ -17,12 +17,12 @@ step! {
     ///
     /// # Legality
     ///
-    /// The temporaries have the same type, address space and number of axes, and the first one is at
-    /// least as long as the others on each axis. It keeps its layout, in which the cells of the others
-    /// lie from then on; [`MapArray`](crate::MapArray) gives a temporary another shape before. The step
-    /// is legal if no value is overwritten before its last read: { w -> r, v : r reads what w wrote into
-    /// one of them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
-    /// share the storage.
+    /// The temporaries have the same type, address space and number of axes, and the first one is
+    /// at least as long as the others on each axis. It keeps its layout, in which the cells of the
+    /// others lie from then on; [`MapArray`](crate::MapArray) gives a temporary another shape
+    /// before. The step is legal if no value is overwritten before its last read: { w -> r, v : r
+    /// reads what w wrote into one of them, v writes the same cell of another one, w < v < r } is
+    /// empty, for any two threads that share the storage.
     ///
     /// In text: `alias_temporaries([a, b])`.
     ///

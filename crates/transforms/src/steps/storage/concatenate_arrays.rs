@@ -23,13 +23,13 @@ step! {
     ///
     /// # Legality
     ///
-    /// The temporaries have the same type, address space and number of axes, and the same lengths on
-    /// all axes but the one; the lengths on that one are affine functions of parameters, which the
-    /// assumptions keep from being negative. Then the step is always legal: cells keep apart, and each
-    /// access is to the cell that it was to.
+    /// The temporaries have the same type, address space and number of axes, and the same lengths
+    /// on all axes but the one; the lengths on that one are affine functions of parameters, which
+    /// the assumptions keep from being negative. Then the step is always legal: cells keep apart,
+    /// and each access is to the cell that it was to.
     ///
-    /// In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from the
-    /// end) and `name=both`.
+    /// In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from
+    /// the end) and `name=both`.
     ///
     /// # Before and after
     ///
@@ -83,8 +83,8 @@ impl ConcatenateArrays {
         }
     }
 
-    /// The temporaries, the number of the axis, and where each one begins on it, with the whole length
-    /// at the end.
+    /// The temporaries, the number of the axis, and where each one begins on it, with the whole
+    /// length at the end.
     fn check<'k>(&self, kernel: &'k LoopKernel) -> Result<(Vec<&'k Array>, usize, Vec<Aff>), Diagnostic> {
         let refuse =
             |message: String, help: &str| Err(Diagnostic::new("storage-differs", message).help(help));

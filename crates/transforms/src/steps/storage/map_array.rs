@@ -39,8 +39,8 @@ step! {
     /// one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
     /// accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
     /// would coincide. Only temporaries can be mapped, since the caller allocates arguments: map a
-    /// copy that [`PackArray`](crate::PackArray) makes, or use [`TagArrayAxes`](crate::TagArrayAxes)
-    /// for the layout of the argument itself.
+    /// copy that [`PackArray`](crate::PackArray) makes, or use
+    /// [`TagArrayAxes`](crate::TagArrayAxes) for the layout of the argument itself.
     ///
     /// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
     /// subscripts, parameters may be used.

@@ -13,11 +13,11 @@ step! {
     ///
     /// # Meaning
     ///
-    /// The new temporary has the shape, the type and the memory of the old one, and is called `t_2`,
-    /// or as `new=...` says. `id` writes it, and all instructions behind `id` in the order of the
-    /// loop tree access it; what `id` itself reads is the old one. A scalar that a kernel uses for
-    /// two things so stops tying them together: their loops can be distributed, moved and fused
-    /// apart.
+    /// The new temporary has the shape, the type and the memory of the old one, and is called
+    /// `t_2`, or as `new=...` says. `id` writes it, and all instructions behind `id` in the order
+    /// of the loop tree access it; what `id` itself reads is the old one. A scalar that a kernel
+    /// uses for two things so stops tying them together: their loops can be distributed, moved and
+    /// fused apart.
     ///
     /// # Legality
     ///
