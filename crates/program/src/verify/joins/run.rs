@@ -572,8 +572,15 @@ impl<'p> Run<'p> {
                     };
                     conds.iter().zip(wanted).map(chosen).collect()
                 };
-                let (a, b) =
-                    (self.of_block(a, &side(false), active)?, self.of_block(b, &side(true), active)?);
+                // An exchange in one side reaches only those that are known to choose it.
+                let there = |not: bool| -> Vec<bool> {
+                    let taken = |(side, cond): (bool, &Known)| side && matches!(cond, Known::Int(_));
+                    side(not).into_iter().zip(&conds).map(taken).collect()
+                };
+                let (a, b) = (
+                    self.of_block(a, &side(false), &there(false))?,
+                    self.of_block(b, &side(true), &there(true))?,
+                );
                 let select = |((cond, a), b): ((Known, Known), Known)| match cond {
                     Known::Int(0) => b,
                     Known::Int(_) => a,
