@@ -42,6 +42,7 @@ KERNELS = {
     "ragged_sum": ("x", ["n=1048576"]),
     "segmented_sum": ("x", ["nseg=16384 len=64"]),
     "softmax": ("x", ["m=1024 n=1024", "m=256 n=4096", "m=64 n=16384"]),
+    "simpson": ("u", ["m=256 n=300 area=0.5", "m=37 n=41 area=0.5"]),
     "stencil": ("u", ["m=1024 n=1024"]),
     "transpose": ("a", ["m=1024 n=1024"]),
     "argmax": ("x", ["nseg=16384 len=64"]),
