@@ -49,6 +49,8 @@ fn writes_of_an_element_are_counted() {
 fn threads_have_coordinates_along_each_axis() {
     let each = "store y[thread.x + 2 * thread.y + 6 * thread.z] = 1";
     assert_eq!(run("2, 3, 4", each), Ok((0..24).map(|at| (at, 1)).collect()));
+    let each = "store y[thread.x + 2 * thread.y + 4 * thread.z] = 1";
+    assert_eq!(run("2, 2, 3", each), Ok((0..12).map(|at| (at, 1)).collect()));
 }
 
 /// A barrier of warps orders what the threads of one warp write, and no others.
@@ -67,6 +69,8 @@ fn threads_that_write_one_shared_element_are_ordered_by_barriers() {
     assert_eq!(by(33, "", 33), None);
     assert_eq!(by(33, "", 40), wrong(40));
     assert_eq!(by(33, "barrier warp", 40), None);
+    assert_eq!(by(34, "barrier warp", 40), None);
+    assert_eq!(by(1, "barrier warp", 40), wrong(40));
     assert_eq!(by(3, "barrier warp", 40), wrong(40));
     assert_eq!(by(40, "barrier warp", 3), wrong(3));
     assert_eq!(by(3, "barrier block", 40), None);
@@ -100,7 +104,7 @@ fn computed(body: &str) -> Vec<i64> {
     let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let mut machine = Machine {
         program: &program,
-        scalars: HashMap::from([(Name::new("n"), 5)]),
+        scalars: HashMap::from([(Name::new("n"), 5), (Name::new("z"), 1)]),
         sizes: vec![THREADS; program.globals.len()],
         written: HashMap::new(),
         first: &|_, offset| Num::Int(offset),

@@ -18,6 +18,9 @@ fn shifts_by_all_bits_or_a_negative_number_leave_the_sign_at_most() {
     assert_eq!(shifted(BinOp::Shr, 0), [Some(0); 3]);
     assert_eq!(shifted(BinOp::Shl, -5), [Some(0); 3]);
     assert_eq!(shifted(BinOp::Shl, 5), [Some(0); 3]);
+    let by_most = |op, value| binary(op, DType::I32, Num::Int(value), Num::Int(31)).int();
+    assert_eq!([by_most(BinOp::Shl, 1), by_most(BinOp::Shr, 1 << 30)], [Some(i32::MIN.into()), Some(0)]);
+    assert_eq!(binary(BinOp::Shr, DType::I32, Num::Int(1 << 30), Num::Int(20)).int(), Some(1 << 10));
 }
 
 #[test]
@@ -175,7 +178,9 @@ fn operations_on_floats_are_those_of_f64() {
 
 #[test]
 fn conversions_go_to_the_nearest_number_of_a_type() {
+    // Floating-point numbers are kept as they are: they are compared with a tolerance.
     assert_eq!(cast(DType::F32, DType::F64, Num::Float(0.1)), Num::Float(0.1));
+    assert_eq!(cast(DType::F64, DType::F32, Num::Float(0.1)), Num::Float(0.1));
     assert_eq!(cast(DType::F32, DType::I32, Num::Float(-2.75)), Num::Int(-2));
     assert_eq!(cast(DType::F64, DType::Bool, Num::Float(0.5)), Num::Int(1));
     assert_eq!(cast(DType::I32, DType::F32, Num::Int(-3)), Num::Float(-3.0));
