@@ -270,8 +270,14 @@ impl Maker {
                 0 => terms.push(format!("odds[{}]", rng.below(4))),
                 1 => terms.push(format!("odds[{} % 4] * {}", l.name, 2 * rng.below(16_000) + 3)),
                 2 if rng.chance(40) => {
+                    // Of an array that the statement may read: an update may not read its target.
+                    let arrays = ["a[", "b[", "c["];
+                    let read = arrays.iter().find(|array| values.iter().any(|v| v.starts_with(**array)));
                     let index = vec![format!("place[{} % 3]", l.name); self.rank];
-                    terms.push(format!("b[{}] * {}", index.join(", "), 4 * rng.below(8_000) + 2));
+                    if let Some(array) = read {
+                        let factor = 4 * rng.below(8_000) + 2;
+                        terms.push(format!("{array}{}] * {factor}", index.join(", ")));
+                    }
                 }
                 _ => {}
             }

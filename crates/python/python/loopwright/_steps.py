@@ -194,14 +194,15 @@ class Steps:
 
         In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
         `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
-        (of the copy, one for each axis), `readers=[id, ...]` (only their reads), `accesses=[a[i, k]]`
-        (only reads with these subscripts, compared as functions of inames), `vec=4` (a thread
-        moves four neighbours of a row of `a` at once, where lowering can show that rows consist of
-        whole vectors; `explain --lowered` says where it cannot), `via=cp_async` (the copies go on
-        while their threads do, which wait for them before the barrier that stands before the
-        readers; 4, 8 or 16 bytes at once, from global to shared memory, on sm_80 and later),
-        `onto=[r, c]` (the copy runs in loops, or by threads, that exist, as of another copy; their
-        inames have to take the values that new ones would take, neither more nor fewer).
+        (of the copy, one for each axis), `readers=[id, ...]` (only their reads),
+        `accesses=[a[i, k]]` (only reads with these subscripts, compared as functions of inames),
+        `vec=4` (a thread moves four neighbours of a row of `a` at once, where lowering can show
+        that rows consist of whole vectors; `explain --lowered` says where it cannot),
+        `via=cp_async` (the copies go on while their threads do, which wait for them before the
+        barrier that stands before the readers; 4, 8 or 16 bytes at once, from global to shared
+        memory, on sm_80 and later), `onto=[r, c]` (the copy runs in loops, or by threads, that
+        exist, as of another copy; their inames have to take the values that new ones would take,
+        neither more nor fewer).
         """
         return self._step(
             "add_prefetch", (array, sweep), {"space": space, "name": name, "pad": pad,
@@ -348,17 +349,19 @@ class Steps:
         Legality
         --------
 
-        The writers of `t` have no predicates. Their subscripts are their inames, each once, or do not
-        depend on inames; other loops around them are also around all readers. The loops of their
-        reductions are sequential and have nothing else in them, and their bounds are functions of
-        the parameters: such a loop moves as a whole. A writer may read the cell that it writes, but
-        no other cell of `t`. All other reads of `t` are affine. It is proved by following values, or
-        refuted with a counter-example, that each read of the buffer sees the value of its declared
-        instance, and that the later computation reads the same values as before.
+        The writers of `t` have no predicates. Their subscripts are their inames, each once, or do
+        not depend on inames; other loops around them are also around all readers. The loops of
+        their reductions are sequential and have nothing else in them, and their bounds are
+        functions of the parameters: such a loop moves as a whole. A writer may read the cell that
+        it writes, but no other cell of `t`. All other reads of `t` are affine. It is proved by
+        following values, or refuted with a counter-example, that each read of the buffer sees the
+        value of its declared instance, and that the later computation reads the same values as
+        before.
 
-        With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of other
-        instructions, one for each axis of the buffer, which have to take the values that new inames
-        would take, neither more nor fewer. Two copies of the same shape then share their loops.
+        With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
+        other instructions, one for each axis of the buffer, which have to take the values that new
+        inames would take, neither more nor fewer. Two copies of the same shape then share their
+        loops.
 
         In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
         `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.
@@ -555,12 +558,13 @@ class Steps:
         values: the matrix of the map is square and has an inverse. Old inames that are not kept get
         their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
 
-        If the determinant is neither 1 nor -1, the new inames skip points: in `[t, i] -> [w, i], w =
-        2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is odd. Each inverse function
-        with a division adds the condition that nothing remains to the domain of the new inames.
+        If the determinant is neither 1 nor -1, the new inames skip points: in
+        `[t, i] -> [w, i], w = 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is
+        odd. Each inverse function with a division adds the condition that nothing remains to the
+        domain of the new inames.
 
-        It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), diamonds
-        (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
+        It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel),
+        diamonds (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
         (`[i] -> [k], k = i + 1`), reversal (see `reverse`) and interchange.
 
         Legality
@@ -733,11 +737,11 @@ class Steps:
         Meaning
         -------
 
-        What is moved, and what it is moved before or after (`after=other`), are given by the id of an
-        instruction or by the iname of a loop. In the innermost loop around both, or outside of all
-        loops, the first goes directly before or behind the second, with the loops in it. So a nest
-        comes next to another one with which it is to be fused, and a load in front of what it is
-        loaded for.
+        What is moved, and what it is moved before or after (`after=other`), are given by the id of
+        an instruction or by the iname of a loop. In the innermost loop around both, or outside of
+        all loops, the first goes directly before or behind the second, with the loops in it. So a
+        nest comes next to another one with which it is to be fused, and a load in front of what it
+        is loaded for.
 
         Legality
         --------
@@ -759,11 +763,11 @@ class Steps:
         Meaning
         -------
 
-        The new temporary has the shape, the type and the memory of the old one, and is called `t_2`,
-        or as `new=...` says. `id` writes it, and all instructions behind `id` in the order of the
-        loop tree access it; what `id` itself reads is the old one. A scalar that a kernel uses for
-        two things so stops tying them together: their loops can be distributed, moved and fused
-        apart.
+        The new temporary has the shape, the type and the memory of the old one, and is called
+        `t_2`, or as `new=...` says. `id` writes it, and all instructions behind `id` in the order
+        of the loop tree access it; what `id` itself reads is the old one. A scalar that a kernel
+        uses for two things so stops tying them together: their loops can be distributed, moved and
+        fused apart.
 
         Legality
         --------
@@ -834,12 +838,12 @@ class Steps:
         Legality
         --------
 
-        The temporaries have the same type, address space and number of axes, and the first one is at
-        least as long as the others on each axis. It keeps its layout, in which the cells of the others
-        lie from then on; `map_array` gives a temporary another shape before. The step
-        is legal if no value is overwritten before its last read: { w -> r, v : r reads what w wrote into
-        one of them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
-        share the storage.
+        The temporaries have the same type, address space and number of axes, and the first one is
+        at least as long as the others on each axis. It keeps its layout, in which the cells of the
+        others lie from then on; `map_array` gives a temporary another shape
+        before. The step is legal if no value is overwritten before its last read: { w -> r, v : r
+        reads what w wrote into one of them, v writes the same cell of another one, w < v < r } is
+        empty, for any two threads that share the storage.
 
         In text: `alias_temporaries([a, b])`.
         """
@@ -865,9 +869,10 @@ class Steps:
         The iname is untagged and its length is constant. With a symbolic length L, chunk `c` would
         begin at `floor(L*c/K)` or, with a parameter for the length of a chunk, at `c` times that: a
         product of two variables, which is not affine, so that no set with it can be decided. Pieces
-        of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes `i =
-        K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are balanced,
-        too. The values keep their order, since { i -> (c, j) } is one-to-one and monotone.
+        of a fixed number are affine if they are interleaved: `split_iname(i, K)` makes
+        `i = K*i_outer + i_inner`, where `i_inner` is the number of the piece, and the pieces are
+        balanced, too. The values keep their order, since { i -> (c, j) } is one-to-one and
+        monotone.
 
         In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
         and `i_inner`.
@@ -1042,8 +1047,8 @@ class Steps:
 
     def pack_array(self, array: str, *, name: Optional[str] = None) -> Kernel:
         r"""
-        `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead and
-        whose layout is free.
+        `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead
+        and whose layout is free.
 
         Meaning
         -------
@@ -1051,8 +1056,8 @@ class Steps:
         `x_pack` has the shape of `x`, and all accesses go to it. `x_load`, a nest of loops over
         `x_f0`, `x_f1`, ... in front of everything else, copies all cells of `x` to it; `x_store`, a
         nest over `x_s0`, ... behind everything else, copies all of them back, if the kernel writes
-        the array. The caller passes the array as before. As a temporary, the copy takes every layout:
-        `map_array` splits, joins and permutes its axes,
+        the array. The caller passes the array as before. As a temporary, the copy takes every
+        layout: `map_array` splits, joins and permutes its axes,
         `pad_array_axis` pads them. The nests are split and tagged like others:
         spread over blocks, they become kernels of their own.
 
@@ -1064,10 +1069,10 @@ class Steps:
         --------
 
         Always legal. The copy has all cells before the first access, and what it is afterwards goes
-        back to all of them, so that cells that the kernel leaves alone get the values that they had.
-        Without the first nest, the step is proved by following values, as for
-        `buffer_array`. Facts are declared of arguments, and would not be known of
-        a copy: an array that has some is refused.
+        back to all of them, so that cells that the kernel leaves alone get the values that they
+        had. Without the first nest, the step is proved by following values, as for
+        `buffer_array`. Facts are declared of arguments, and would not be known
+        of a copy: an array that has some is refused.
 
         In text: `pack_array(x)` with the option `name=x_pack`.
         """
@@ -1095,8 +1100,8 @@ class Steps:
         one-to-one on the whole shape, or else on the accessed cells: { (c, d) : c and d are
         accessed, c != d, f(c) = f(d) } is empty. Otherwise the step is refused with two cells that
         would coincide. Only temporaries can be mapped, since the caller allocates arguments: map a
-        copy that `pack_array` makes, or use `tag_array_axes`
-        for the layout of the argument itself.
+        copy that `pack_array` makes, or use
+        `tag_array_axes` for the layout of the argument itself.
 
         In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
         subscripts, parameters may be used.
@@ -1118,11 +1123,12 @@ class Steps:
         Legality
         --------
 
-        The axis has a constant length of at most 64, and each subscript on it has one value, as `1`,
-        or as an iname of which `index_set_split` or `peel` has
-        left one. Then the step is always legal: cells keep apart, and each access is to the cell that
-        it was to. An argument can be separated while it is declared, by `LoopKernel::separated`, since
-        the caller has to know; or a copy of it that `pack_array` makes.
+        The axis has a constant length of at most 64, and each subscript on it has one value, as
+        `1`, or as an iname of which `index_set_split` or
+        `peel` has left one. Then the step is always legal: cells keep apart, and
+        each access is to the cell that it was to. An argument can be separated while it is
+        declared, by `LoopKernel::separated`, since the caller has to know; or a copy of it that
+        `pack_array` makes.
 
         In text: `separate_axis(t, 0)`: array, axis (0 is the first; -1 the last), with the option
         `names=[a, b]`.
@@ -1146,13 +1152,13 @@ class Steps:
         Legality
         --------
 
-        The temporaries have the same type, address space and number of axes, and the same lengths on
-        all axes but the one; the lengths on that one are affine functions of parameters, which the
-        assumptions keep from being negative. Then the step is always legal: cells keep apart, and each
-        access is to the cell that it was to.
+        The temporaries have the same type, address space and number of axes, and the same lengths
+        on all axes but the one; the lengths on that one are affine functions of parameters, which
+        the assumptions keep from being negative. Then the step is always legal: cells keep apart,
+        and each access is to the cell that it was to.
 
-        In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from the
-        end) and `name=both`.
+        In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from
+        the end) and `name=both`.
         """
         return self._step("concatenate_arrays", (temporaries,), {"axis": axis, "name": name})
 
@@ -1198,7 +1204,8 @@ class Steps:
         Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
         inner part on the threads of a block, the threads scan their points together by shuffles and
         shared memory, whatever their number; a loop over the outer part carries the total from tile
-        to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+        to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring
+        points.
 
         Legality
         --------
@@ -1232,12 +1239,12 @@ class Steps:
 
         `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
         reduction, which other steps can split, spread over threads and blocks, and scan. The
-        operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes in
-        the same way, and keeps its `origin`, with which `run --verify` compares.
+        operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes
+        in the same way, and keeps its `origin`, with which `run --verify` compares.
 
         Floating-point values are then added to the sum of the others, which begins with zero,
-        instead of to `acc`, and later steps may add them in any order: they are rounded differently,
-        and a negative zero that nothing is added to becomes a positive one.
+        instead of to `acc`, and later steps may add them in any order: they are rounded
+        differently, and a negative zero that nothing is added to becomes a positive one.
 
         Legality
         --------
@@ -1245,12 +1252,12 @@ class Steps:
         The loop over `k` is untagged and contains nothing but the instruction, in the declared
         kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
         read its array, and there is no condition. So { (e, f) : e, f write other elements than the
-        one, or read what the loop writes } is empty, and the values are combined with the element and
-        nothing else. Where the loop may have no iteration, the element is read and written all the
-        same: then its subscripts are functions of inames and sizes, which differ wherever tagged
-        inames around the loop do, and a temporary has been assigned before. The types of the element
-        and of `e` are both integers or both floating-point, the element's of at least 32 bits; sums
-        and products of integers are the same modulo a power of two in any order.
+        one, or read what the loop writes } is empty, and the values are combined with the element
+        and nothing else. Where the loop may have no iteration, the element is read and written all
+        the same: then its subscripts are functions of inames and sizes, which differ wherever
+        tagged inames around the loop do, and a temporary has been assigned before. The types of the
+        element and of `e` are both integers or both floating-point, the element's of at least 32
+        bits; sums and products of integers are the same modulo a power of two in any order.
 
         In text: `recognize_reduction(id, k)`.
         """
@@ -1399,9 +1406,10 @@ class Steps:
         A reduction over inames on the axes of the grid leaves each block with a partial result. By
         default these go to a separate array, and a second kernel joins them in a fixed order. With
         this step, a kernel launched before sets the result to the neutral element, and each block
-        ends with an `atomicAdd`, `atomicMin` or `atomicMax`, or exchanges the smaller or the greater
-        floating-point number, or what another operator makes of the two, by compare-and-swap; the array and the launch afterwards are not needed.
-        If no iname of the reduction is on the grid, nothing changes.
+        ends with an `atomicAdd`, `atomicMin` or `atomicMax`, or exchanges the smaller or the
+        greater floating-point number, or what another operator makes of the two, by
+        compare-and-swap; the array and the launch afterwards are not needed. If no iname of the
+        reduction is on the grid, nothing changes.
 
         The updates happen in the order in which the blocks finish. Sums of floating-point numbers
         may therefore differ in their last bits from run to run; integer sums, minima and maxima do
@@ -1414,10 +1422,10 @@ class Steps:
         single reduction and does not read the target: a sum, a minimum or a maximum into an array
         of `i32`, `u32`, `i64`, `u64`, `f32` or `f64`, or a reduction by another operator that
         commutes, with one value of that type as its state and its result, and whose lift is the
-        input. Everything else is refused here: `argmin`, several values, narrower types. An array that is not in global memory is refused by
-        the step that distributes the reduction over several blocks: this one, `tag_inames`, or
-        `buffer_array` of the result. Lowering also refuses an array whose type is not that in which
-        the reduction accumulates.
+        input. Everything else is refused here: `argmin`, several values, narrower types. An array
+        that is not in global memory is refused by the step that distributes the reduction over
+        several blocks: this one, `tag_inames`, or `buffer_array` of the result. Lowering also
+        refuses an array whose type is not that in which the reduction accumulates.
 
         In text: `reduce_atomically(total)`. `join_atomically` is its older name, accepted until
         1.0.
@@ -1501,10 +1509,10 @@ class Steps:
         Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
         `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
         (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
-        `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`, which
-        costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
-        `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and `mma_m16n8k16_f64`, from
-        sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
+        `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
+        which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
+        `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
+        `mma_m16n8k16_f64`, from sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
 
         Legality
         --------
@@ -1530,15 +1538,16 @@ class Steps:
 
         The kernel gets the line `rule f(i, j) = x[i, j]*w[j]`. Its expressions stay what they are:
         rules are names for expressions that a kernel has, and a rule of the text is replaced by its
-        value when it is read. Steps that take a rule find its uses by comparison, in which subscripts
-        count as functions: `x[k + 1, 0]*w[0]` is `f(k + 1, 0)`.
+        value when it is read. Steps that take a rule find its uses by comparison, in which
+        subscripts count as functions: `x[k + 1, 0]*w[0]` is `f(k + 1, 0)`.
 
         Legality
         --------
 
         It is legal wherever it applies. It is refused if no expression has this form.
 
-        In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its value.
+        In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its
+        value.
         """
         return self._step("extract_subst", (rule, parameters, value), {})
 
@@ -1553,8 +1562,9 @@ class Steps:
         The instruction that writes `t` and the temporary are gone; each read is the instruction's
         expression at the instance that wrote what it read. The value is computed again for each
         read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
-        kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way, so
-        that later steps relate to it; it keeps its own origin, with which `run --verify` compares.
+        kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way,
+        so that later steps relate to it; it keeps its own origin, with which `run --verify`
+        compares.
 
         Legality
         --------
@@ -1563,10 +1573,10 @@ class Steps:
         of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
         instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
         is the last write before r of the cell that r reads } contains only pairs with w =
-        subscripts(r). Where the kernel writes what the expression reads, each operand, read at r, has
-        to see the definition that it saw at w, and the transformed kernel is judged against the new
-        declared one. All of this is decided by dataflow; where a read may see something else, the
-        refusal shows one. No copy of `t` may have been made.
+        subscripts(r). Where the kernel writes what the expression reads, each operand, read at r,
+        has to see the definition that it saw at w, and the transformed kernel is judged against the
+        new declared one. All of this is decided by dataflow; where a read may see something else,
+        the refusal shows one. No copy of `t` may have been made.
 
         In text: `assignment_to_subst(t)`.
         """
@@ -1589,14 +1599,14 @@ class Steps:
         Legality
         --------
 
-        The rule's value reads only arguments that the kernel does not write, at affine subscripts; it
-        divides no integer by a variable; its parameters stand in subscripts only, and its type, f32
-        or f64, does not depend on where it is used. It may be a sum, product, minimum or maximum, or
-        have such reductions in it, over inames whose bounds are functions of the kernel's
-        parameters: the new instruction has loops of its own over copies of them. Uses have affine
-        arguments and are not themselves in subscripts; reductions are compared up to the names of
-        inames with equal bounds. The box has to be within the arrays that the value reads, as the
-        declared kernel of a text has to prove.
+        The rule's value reads only arguments that the kernel does not write, at affine subscripts;
+        it divides no integer by a variable; its parameters stand in subscripts only, and its type,
+        f32 or f64, does not depend on where it is used. It may be a sum, product, minimum or
+        maximum, or have such reductions in it, over inames whose bounds are functions of the
+        kernel's parameters: the new instruction has loops of its own over copies of them. Uses have
+        affine arguments and are not themselves in subscripts; reductions are compared up to the
+        names of inames with equal bounds. The box has to be within the arrays that the value reads,
+        as the declared kernel of a text has to prove.
 
         In text: `subst_to_assignment(f)`.
         """
@@ -1604,8 +1614,8 @@ class Steps:
 
     def simplify(self, instructions: Names) -> Kernel:
         r"""
-        `simplify([a, b])`: writes the expressions of instructions shorter, where their values stay the
-        same, bit for bit.
+        `simplify([a, b])`: writes the expressions of instructions shorter, where their values stay
+        the same, bit for bit.
 
         Meaning
         -------
@@ -1613,22 +1623,23 @@ class Steps:
         In sums and products of integers, terms are collected: `2*3*k - k` becomes `5*k`, and
         `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
         differences with 0 and double negations go, and literals whose result is exact in every type
-        become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that they
-        are. What would not become shorter stays. The declared kernel changes in the same way, and
-        keeps its `origin`, with which `run --verify` compares.
+        become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that
+        they are. What would not become shorter stays. The declared kernel changes in the same way,
+        and keeps its `origin`, with which `run --verify` compares.
 
-        Lowering and compilers do most of this by themselves. The step is for the kernel's text, and for
-        steps that compare expressions as they are written, such as
+        Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
+        for steps that compare expressions as they are written, such as
         `assign_common_subexpressions`.
 
         Legality
         --------
 
         Integers wrap: sums and products are the same modulo a power of two, and a quotient rounded
-        down, multiplied again, and its remainder add up to the dividend. Floating-point operations are
-        left out only where the result is exact; terms are not collected, since `x + x + x` and `3.0*x`
-        are rounded differently (`collect_common_factors` does such
-        things). If steps came before, the transformed kernel is judged against the new declared one.
+        down, multiplied again, and its remainder add up to the dividend. Floating-point operations
+        are left out only where the result is exact; terms are not collected, since `x + x + x` and
+        `3.0*x` are rounded differently (`collect_common_factors` does
+        such things). If steps came before, the transformed kernel is judged against the new
+        declared one.
 
         In text: `simplify([a, b])`.
         """
@@ -1642,23 +1653,23 @@ class Steps:
         Meaning
         -------
 
-        In the value of the instruction `sum(j, c*a)` becomes `c*sum(j, a)`, if `c` does not depend on
-        `j`, and `c*a + c*b` becomes `c*(a + b)`; of several factors the one that most terms have comes
-        first. Factors are compared as they are written. The declared kernel changes in the same way,
-        and keeps its `origin`, with which `run --verify` compares.
+        In the value of the instruction `sum(j, c*a)` becomes `c*sum(j, a)`, if `c` does not depend
+        on `j`, and `c*a + c*b` becomes `c*(a + b)`; of several factors the one that most terms have
+        comes first. Factors are compared as they are written. The declared kernel changes in the
+        same way, and keeps its `origin`, with which `run --verify` compares.
 
         Legality
         --------
 
-        All terms and factors have the type of the sum. Sums and products of integers wrap, and are the
-        same modulo a power of two in either form. Those of floating-point numbers are rounded
-        elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has no
-        terms and its factor is infinite: the step takes them with `rounding=any` only.
+        All terms and factors have the type of the sum. Sums and products of integers wrap, and are
+        the same modulo a power of two in either form. Those of floating-point numbers are rounded
+        elsewhere, and differ more where terms cancel, overflow or are infinite, and where a sum has
+        no terms and its factor is infinite: the step takes them with `rounding=any` only.
 
         A factor is read where the sum ends rather than for each term, and also where the sum has no
         terms. One that reads a temporary, what the loops of the sum write, or an element by a
-        subscript from data, or that divides by what may be 0, stays in the sum. If steps came before,
-        the transformed kernel is judged against the new declared one.
+        subscript from data, or that divides by what may be 0, stays in the sum. If steps came
+        before, the transformed kernel is judged against the new declared one.
 
         In text: `collect_common_factors(id)` with the option `rounding=any`.
         """
@@ -1668,17 +1679,18 @@ class Steps:
         self, instructions: Names, *, name: Optional[str] = None
     ) -> Kernel:
         r"""
-        `assign_common_subexpressions([a, b])`: computes what expressions of the instructions have in
-        common once in each iteration, into private scalars.
+        `assign_common_subexpressions([a, b])`: computes what expressions of the instructions have
+        in common once in each iteration, into private scalars.
 
         Meaning
         -------
 
         Expressions that occur twice or more in the values of the instructions, as they are written,
-        become scalars `common`, `common_2`, ..., the largest ones first. A scalar is computed directly
-        before the first instruction that uses it. What is inside of subscripts, sums and branches of
-        `if` does not count, since it is computed for other points or not at all. The declared kernel
-        changes in the same way, and keeps its `origin`, with which `run --verify` compares.
+        become scalars `common`, `common_2`, ..., the largest ones first. A scalar is computed
+        directly before the first instruction that uses it. What is inside of subscripts, sums and
+        branches of `if` does not count, since it is computed for other points or not at all. The
+        declared kernel changes in the same way, and keeps its `origin`, with which `run --verify`
+        compares.
 
         Compilers do this too, but for what is read from arrays that they cannot tell apart. Other
         steps take the scalar as a value of its own.
@@ -1686,12 +1698,12 @@ class Steps:
         Legality
         --------
 
-        The expressions are operations and functions on integers, f32 or f64, of instructions without
-        conditions with the same inames. Each use computes them in the type of the scalar: an `i32`
-        product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. Nothing
-        between the first and the last of these instructions writes what the expression reads; where
-        something does, they are two expressions. If steps came before, the transformed kernel is
-        judged against the new declared one.
+        The expressions are operations and functions on integers, f32 or f64, of instructions
+        without conditions with the same inames. Each use computes them in the type of the scalar:
+        an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays.
+        Nothing between the first and the last of these instructions writes what the expression
+        reads; where something does, they are two expressions. If steps came before, the transformed
+        kernel is judged against the new declared one.
 
         In text: `assign_common_subexpressions([a, b])` with the option `name=common`.
         """
