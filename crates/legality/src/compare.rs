@@ -315,13 +315,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
         if e.touch.commutes_with(&f.touch) {
             return Ok(None);
         }
-        // A scan delivers results before later points are added. Threads and lanes may add these
-        // first, since they are joined in order; earlier iterations of a loop may not. See
-        // `crate::scan`.
-        let in_rounds = (&e.touch, &f.touch) == (&Touch::Read, &Touch::Update) && new.is_scan(array);
-        let joined = |against: &Way, why: Against| {
-            why == Against::Unordered || against.iter().all(|s| s.relation == Ordering::Equal)
-        };
+        // Points added later do not change a result that a scan has already delivered. Threads and
+        // lanes may add them first, since they are joined in order; that no earlier iteration of a
+        // loop does has been asked for already (`crate::rounds`).
+        if (&e.touch, &f.touch) == (&Touch::Read, &Touch::Update) && new.is_scan(array) {
+            return Ok(None);
+        }
         let (c, d) = (&old.parts[self.link(p)?.old], &old.parts[self.link(q)?.old]);
         if p != q && self.link(p)?.identity && self.link(q)?.identity && common(a, b) == common(c, d) {
             // Both are in the same loops, in the same order.
@@ -350,10 +349,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             _ => None,
         };
         let (mut base, mut checked): (Option<System>, bool) = (None, false);
-        let mut reversed = not_before(a, e, b, f);
-        if in_rounds {
-            reversed.retain(|(against, why)| !joined(against, *why));
-        }
+        let reversed = not_before(a, e, b, f);
         if reversed.is_empty() {
             return Ok(None);
         }

@@ -364,7 +364,7 @@ fn check_reads(
                 }
                 for k in mine.into_iter().filter(needed) {
                     let array = &part.events[k].array;
-                    let view = if is.is_argument(array) {
+                    let view = if is.model.is_given(array) {
                         None
                     } else {
                         Some(is.view(array, Some((p, k)), HOPS)?)

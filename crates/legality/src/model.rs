@@ -277,6 +277,12 @@ impl<'k> Model<'k> {
         self.lookup.is_scalar(name)
     }
 
+    /// Whether an array has values from the start: an argument, or a constant table.
+    pub fn is_given(&self, array: &Name) -> bool {
+        self.kernel.constant(array).is_some()
+            || self.kernel.args.iter().any(|arg| matches!(arg, Arg::Array(a) if a.name == *array))
+    }
+
     /// The address space of an array. Accumulators count as global, since lowering combines them.
     pub fn space(&self, array: &str) -> AddressSpace {
         self.lookup.array(array).map_or(AddressSpace::Global, |a| a.space)

@@ -1,6 +1,6 @@
 //! Typed values.
 
-use loopwright_kernel_ir::{AddressSpace, BinaryOp, DType, Dim, HardwareAxis, Name, Precision};
+use loopwright_kernel_ir::{AddressSpace, BinaryOp, DType, Dim, HardwareAxis, Name, Number, Precision};
 use loopwright_target::Target;
 
 use super::VarId;
@@ -243,6 +243,18 @@ pub struct Value {
     pub dtype: DType,
     /// The operation or leaf that yields it.
     pub kind: ValueKind,
+}
+
+impl From<Number> for Value {
+    /// A constant of the number's type. One of `u64` that `i64` does not hold is given by its bits.
+    fn from(number: Number) -> Value {
+        let kind = match (number, number.as_i128()) {
+            (Number::Bool(v), _) => ValueKind::Bool(v),
+            (_, Some(v)) => ValueKind::Int(v as i64),
+            (_, None) => ValueKind::Float(number.as_f64()),
+        };
+        Value { dtype: number.dtype(), kind }
+    }
 }
 
 impl Value {

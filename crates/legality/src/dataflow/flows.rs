@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::{Access, Map, Set, Sources, Table, flow};
 
 use super::{Checked, why};
@@ -226,12 +226,6 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok((found, writes))
     }
 
-    /// Whether an array has values from the start: an argument, or a constant table.
-    pub fn is_argument(&self, array: &Name) -> bool {
-        self.model.kernel.constant(array).is_some()
-            || self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
-    }
-
     /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
         if self.model.is_updated(array) {
@@ -284,7 +278,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             }
         }
         if !sources.none.is_empty()? {
-            let (cells, seen) = match (self.is_argument(array), read) {
+            let (cells, seen) = match (self.model.is_given(array), read) {
                 (true, Some((p, k))) => {
                     let part = &self.model.parts[p];
                     let cell: Vec<Aff> = part.events[k].cell.iter().flatten().cloned().collect();

@@ -196,7 +196,7 @@ impl Machine<'_, '_> {
 
     /// What a cell holds before it is written.
     pub(super) fn initial(cells: &Cells, cell: usize) -> Held {
-        let (token, named) = if cells.is_argument(cell) {
+        let (token, named) = if cells.is_given(cell) {
             let name = cells.name(cell);
             (Tok::Initial(Arc::new(name.clone())), Token::Initial(name))
         } else {
@@ -267,7 +267,7 @@ pub fn replay(
     // Each live-out cell is read once at the end.
     let mut outputs = Vec::with_capacity(machine.held.len());
     for (cell, held) in machine.held.iter().enumerate() {
-        let written = held.as_ref().filter(|(_, written)| *written && machine.cells.is_argument(cell));
+        let written = held.as_ref().filter(|(_, written)| *written && machine.cells.is_given(cell));
         outputs.push(written.map(|(held, _)| (held.token.clone(), held.value)));
     }
     let mut harmless = false;

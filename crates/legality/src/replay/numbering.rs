@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use loopwright_kernel_ir::{Arg, AxisSet, HardwareAxis, Name, Part};
+use loopwright_kernel_ir::{AxisSet, HardwareAxis, Name, Part};
 use loopwright_poly::Table;
 
 use super::{CellName, Instance, schedule::Execution};
@@ -136,7 +136,7 @@ struct Array {
     owners: AxisSet,
     /// The lanes that have cells of their own.
     lanes: Vec<Name>,
-    is_argument: bool,
+    is_given: bool,
 }
 
 /// Cells by number. Their vectors are the number of the array, the owner, and the subscripts.
@@ -170,9 +170,7 @@ impl Cells {
                 Some(shared) => HardwareAxis::all().filter(|axis| !shared.contains(*axis)).collect(),
                 None => owner(model.space(name)),
             };
-            let argument = |a: &Arg| matches!(a, Arg::Array(array) if array.name == *name);
-            let is_argument = model.kernel.constant(name).is_some() || model.kernel.args.iter().any(argument);
-            Array { name: name.clone(), owners, lanes: lanes(name), is_argument }
+            Array { name: name.clone(), owners, lanes: lanes(name), is_given: model.is_given(name) }
         };
         Cells { arrays: names.into_iter().map(array).collect(), vectors: Vectors::default() }
     }
@@ -219,8 +217,8 @@ impl Cells {
         self.arrays.get(usize::try_from(number).ok()?)
     }
 
-    pub fn is_argument(&self, cell: usize) -> bool {
-        self.array_of(cell).is_some_and(|a| a.is_argument)
+    pub fn is_given(&self, cell: usize) -> bool {
+        self.array_of(cell).is_some_and(|a| a.is_given)
     }
 
     pub fn index(&self, cell: usize) -> &[i64] {

@@ -65,7 +65,7 @@ impl Emitter<'_, '_> {
     fn translate(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<Value, Diagnostic> {
         let dtype = e.dtype;
         Ok(match &e.kind {
-            TypedKind::Constant(number) => constant(*number),
+            TypedKind::Constant(number) => Value::from(*number),
             TypedKind::Name(name) => as_stored(self.name_value(name, scope)?, dtype),
             TypedKind::Element { access, .. } => self.read(access, scope.env)?.cast(dtype),
             TypedKind::Reduction(number) => {
@@ -423,20 +423,6 @@ fn of_operator<'k>(table: &TypeTable<'k>, local: &BTreeMap<Name, Value>) -> Type
     table.with_scalars(local.iter().map(|(name, value)| (name.clone(), value.dtype.into())))
 }
 
-fn constant(number: Number) -> Value {
-    let dtype = number.dtype();
-    let kind = match number {
-        Number::Bool(v) => ValueKind::Bool(v),
-        // As the bits of one that i64 does not hold.
-        Number::U64(v) => ValueKind::Int(v as i64),
-        n => match n.as_i64() {
-            Some(v) => ValueKind::Int(v),
-            None => ValueKind::Float(n.as_f64()),
-        },
-    };
-    Value { dtype, kind }
-}
-
 /// A constant, converted. One that would overflow an index is left for the checks to find.
 fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
     let number = match value.kind {
@@ -446,7 +432,7 @@ fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
     };
     let result = number.cast(to);
     let same = result.as_i128() == number.as_i128();
-    (context == Context::Value || same).then(|| constant(result))
+    (context == Context::Value || same).then(|| Value::from(result))
 }
 
 /// The integer that an expression denotes before anything wraps, if it is quasi-affine. In values,

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use loopwright_kernel_ir::PerDim;
 use loopwright_kernel_ir::syntax::{text_of_constraints, text_of_fact, text_of_function};
-use loopwright_kernel_ir::{Number, PerDim};
 use loopwright_layout::ComposedLayout;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     DeclaredUpdate, DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Table,
-    Target, Value, ValueKind, Var, local_layout::row_major,
+    Target, Value, Var, local_layout::row_major,
 };
 
 impl Program {
@@ -85,24 +85,13 @@ fn global(values: &ValuePrinter<'_>, global: &Global) -> String {
         }
     }
     if let Some(Table(numbers)) = global.table() {
-        let list: Vec<Value> = numbers.iter().map(|number| constant(*number)).collect();
+        let list: Vec<Value> = numbers.iter().copied().map(Value::from).collect();
         let _ = write!(text, " constant({})", values.list(&list));
     }
     if !global.hints.is_empty() {
         let _ = write!(text, " {}", global.hints);
     }
     text
-}
-
-/// A number as a value.
-fn constant(number: Number) -> Value {
-    let kind = match (number, number.as_i128()) {
-        (Number::Bool(v), _) => ValueKind::Bool(v),
-        // Numbers of u64 beyond i64 wrap.
-        (_, Some(v)) => ValueKind::Int(v as i64),
-        (_, None) => ValueKind::Float(number.as_f64()),
-    };
-    Value { dtype: number.dtype(), kind }
 }
 
 impl Program {

@@ -28,10 +28,11 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, ReductionOp, Role, Tree,
 };
+use loopwright_layout::Layout;
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
 use loopwright_poly::{System, Table};
 
-use crate::{Instances, Leaf, Memory, Program, Stmt, Value};
+use crate::{Instances, Leaf, Memory, Program, Stmt, local_layout::row_major};
 
 /// The first claim of a program that does not hold for a kernel.
 ///
@@ -75,18 +76,12 @@ fn wrong_tables(kernel: &LoopKernel, program: &Program) -> Option<String> {
             return Some(format!("the values of the constant table `{name}` are not those of the kernel"));
         }
         let shape = declared.shape().unwrap_or_default();
-        let int = |v: u64| i64::try_from(v).ok();
-        let mut dense = 1u64;
-        let mut strides: Vec<Option<i64>> = Vec::new();
-        for length in shape.iter().rev() {
-            strides.insert(0, int(dense));
-            dense = dense.saturating_mul(*length);
-        }
-        let constants = |values: &[Value]| values.iter().map(Value::as_int).collect::<Vec<_>>();
-        if constants(&global.shape) != shape.iter().map(|l| int(*l)).collect::<Vec<_>>()
-            || constants(&global.strides) != strides
-            || global.size.as_int() != int(dense)
-        {
+        let axes: Option<Vec<Layout>> = (global.shape.len() == global.strides.len())
+            .then(|| global.shape.iter().zip(&global.strides))
+            .and_then(|axes| axes.map(|(n, by)| Some(Layout::mode(n.as_int()?, by.as_int()?))).collect());
+        let elements = i64::try_from(table.0.len()).ok();
+        let by_rows = axes.is_some_and(|axes| row_major(&shape) == Some(Layout::Tuple(axes)));
+        if !by_rows || global.size.as_int() != elements {
             return Some(format!("the constant table `{name}` does not lie row by row"));
         }
         let mut written = global.written;

@@ -23,9 +23,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub fn of(nest: &Nest<'_>, program: &Program) -> Option<Sizes> {
-        // No name of a kernel has a quote.
-        let [count, before, last] =
-            ["count", "before", "last"].map(|n| Aff::var(Name::new(n).followed_by("\"")));
+        let [count, before, last] = ["count", "before", "last"].map(size);
         let (mut known, _) = premises(nest, program, &count, [&before, &last])?;
         known.push(Constraint::nonneg(count.clone()));
         known.push(Constraint::nonneg(before.clone()));
@@ -49,11 +47,7 @@ impl Sizes {
         let (least, most) = self.count;
         let mut lengths = given.lengths.clone();
         let count = i64::try_from(lengths.len()).ok()?;
-        if count > most {
-            // The last segment has the points of those behind it.
-            let behind: i64 = lengths.drain(usize::try_from(most).ok()?..).sum();
-            *lengths.last_mut()? += behind;
-        }
+        keep_segments(&mut lengths, most)?;
         let missing = least.saturating_sub(count);
         if missing > MOST_ADDED {
             return None;
@@ -70,11 +64,26 @@ impl Sizes {
     }
 }
 
+/// A variable for a size, which no name of a kernel is: none has a quote.
+fn size(name: &str) -> Aff {
+    Aff::var(Name::new(name).followed_by("\""))
+}
+
+/// Leaves so many segments at most, of which the last has the points of those behind it; `None` if
+/// none is left for them.
+fn keep_segments(lengths: &mut Vec<i64>, most: i64) -> Option<()> {
+    if i64::try_from(lengths.len()).ok()? > most {
+        let behind: i64 = lengths.drain(usize::try_from(most).ok()?..).sum();
+        *lengths.last_mut()? += behind;
+    }
+    Some(())
+}
+
 /// The same points in as many segments as the kernel can have with them: empty segments are added
 /// behind, or the last one has the points of those behind it. `None` if there are no such numbers,
 /// or the given number is one.
 pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Lengths) -> Option<Lengths> {
-    let segments = Aff::var(Name::new("count").followed_by("\""));
+    let segments = size("count");
     let last = given.before + given.lengths.iter().sum::<i64>();
     let places = [&Aff::constant(given.before), &Aff::constant(last)];
     let (mut known, _) = premises(nest, program, &segments, places)?;
@@ -82,12 +91,11 @@ pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Le
     let (least, most) = System::new(&known).ok()?.constant_range(&segments).ok()?;
     let count = i64::try_from(given.lengths.len()).ok()?;
     let wanted = count.max(least.unwrap_or(1)).min(most.unwrap_or(i64::MAX));
-    if wanted == count || wanted < 1 || wanted - count > MOST_ADDED {
+    if wanted == count || wanted.min(count) < 1 || wanted - count > MOST_ADDED {
         return None;
     }
     let mut lengths = given.lengths.clone();
-    let behind: i64 = lengths.drain(usize::try_from(wanted.min(count)).ok()?..).sum();
-    *lengths.last_mut()? += behind;
+    keep_segments(&mut lengths, wanted)?;
     lengths.resize(usize::try_from(wanted).ok()?, 0);
     Some(Lengths { before: given.before, lengths })
 }
