@@ -106,7 +106,7 @@ impl Array {
     }
 }
 
-/// A scalar argument.
+/// A number passed to the kernel at launch: see [`Arg::Scalar`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Scalar {
     /// Its name, unique in the kernel.
@@ -125,7 +125,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// Its name.
+    /// The name of the array or scalar, unique in the kernel.
     pub fn name(&self) -> &Name {
         match self {
             Arg::Array(a) => &a.name,

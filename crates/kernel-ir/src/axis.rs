@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 pub enum Dim {
     /// The dimension in which neighbouring threads are neighbours in a warp.
     X,
-    /// The second dimension.
+    /// The second dimension: threads of one `y` have all of `x` before the next `y` begins.
     Y,
-    /// The third dimension.
+    /// The third dimension, the slowest in the numbering of threads and blocks.
     Z,
 }
 
@@ -72,20 +72,20 @@ impl fmt::Display for Dim {
 pub enum HardwareAxis {
     /// The threads of a block.
     Block(Dim),
-    /// The blocks of a grid.
+    /// The blocks of a grid, numbered along a dimension.
     Grid(Dim),
 }
 
 impl HardwareAxis {
-    /// The axes of a block.
+    /// The axes of the threads of a block, x first.
     pub const OF_BLOCK: &[HardwareAxis] =
         &[HardwareAxis::Block(Dim::X), HardwareAxis::Block(Dim::Y), HardwareAxis::Block(Dim::Z)];
 
-    /// The axes of the grid.
+    /// The axes of the blocks of the grid, x first.
     pub const OF_GRID: &[HardwareAxis] =
         &[HardwareAxis::Grid(Dim::X), HardwareAxis::Grid(Dim::Y), HardwareAxis::Grid(Dim::Z)];
 
-    /// All axes, in order.
+    /// All axes, inner ones first: those of the block, then those of the grid.
     pub fn all() -> impl Iterator<Item = HardwareAxis> + Clone {
         HardwareAxis::OF_BLOCK.iter().chain(HardwareAxis::OF_GRID).copied()
     }
@@ -144,11 +144,11 @@ impl HardwareAxis {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PerDim<T> {
-    /// That of [`Dim::X`].
+    /// The value for [`Dim::X`].
     pub x: T,
-    /// That of [`Dim::Y`].
+    /// The value for [`Dim::Y`].
     pub y: T,
-    /// That of [`Dim::Z`].
+    /// The value for [`Dim::Z`].
     pub z: T,
 }
 
@@ -181,7 +181,7 @@ impl<T: Clone> PerDim<T> {
     }
 }
 
-/// x, y and z.
+/// From an array in the order x, y, z.
 impl<T> From<[T; 3]> for PerDim<T> {
     fn from([x, y, z]: [T; 3]) -> Self {
         PerDim { x, y, z }
@@ -265,7 +265,7 @@ impl<T> IndexMut<HardwareAxis> for PerAxis<T> {
     }
 }
 
-/// A set of axes.
+/// A set of axes of the hardware, as bits by axis; empty by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AxisSet(PerAxis<bool>);
 
@@ -275,7 +275,7 @@ impl AxisSet {
         self.0[axis]
     }
 
-    /// Adds an axis.
+    /// Adds an axis; one that is in the set already changes nothing.
     pub fn insert(&mut self, axis: HardwareAxis) {
         self.0[axis] = true;
     }
@@ -285,7 +285,7 @@ impl AxisSet {
         self.iter().next().is_none()
     }
 
-    /// Its axes, in order.
+    /// The axes of the set, inner ones first, as [`HardwareAxis::all`] has them.
     pub fn iter(&self) -> impl Iterator<Item = HardwareAxis> + use<> {
         let set = *self;
         HardwareAxis::all().filter(move |axis| set.contains(*axis))

@@ -54,7 +54,7 @@ pub fn array(name: impl Into<Name>) -> ArrayRef {
 pub struct ArrayRef(Name);
 
 impl ArrayRef {
-    /// One of its elements.
+    /// The element at these subscripts, one for each axis.
     pub fn at<E: Into<Expr>>(&self, index: impl IntoIterator<Item = E>) -> Expr {
         Expr::Subscript(Access { array: self.0.clone(), index: index.into_iter().map(Into::into).collect() })
     }
@@ -73,7 +73,7 @@ pub fn reduce<N: Into<Name>, E: Into<Expr>>(
     }))
 }
 
-/// The sum over inames.
+/// The sum of `e` over all values of the inames, at least one iname.
 pub fn sum<N: Into<Name>>(inames: impl IntoIterator<Item = N>, e: impl Into<Expr>) -> Expr {
     reduce("sum", inames, [e.into()])
 }
@@ -87,12 +87,12 @@ pub fn call<E: Into<Expr>>(function: impl Into<Name>, args: impl IntoIterator<It
     }
 }
 
-/// `if(c, a, b)`
+/// `if(c, a, b)`: `a` where the condition `c` holds, else `b`; only the chosen one is evaluated.
 pub fn select(c: impl Into<Expr>, a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::If(Arc::new(c.into()), Arc::new(a.into()), Arc::new(b.into()))
 }
 
-/// `cast(f64, a)`
+/// `cast(f64, a)`: the value of `a` converted to a type.
 pub fn cast(dtype: impl Into<Type>, a: impl Into<Expr>) -> Expr {
     Expr::Cast(dtype.into(), Arc::new(a.into()))
 }
@@ -349,7 +349,8 @@ impl KernelBuilder {
         self
     }
 
-    /// A device function.
+    /// A device function in the target's language, for [`call`]; space around its source is
+    /// removed.
     pub fn function(mut self, function: DeviceFunction) -> Self {
         let source = function.source.trim().into();
         self.data.functions.push(DeviceFunction { source, ..function });

@@ -21,7 +21,7 @@ pub const FAR_SCALAR: i64 = FAR >> 1;
 /// What is known at the place of a condition.
 pub struct Standing<'l, 'k> {
     lookup: &'l Lookup<'k>,
-    /// Base inames around it.
+    /// The base inames of the loops around the condition.
     inames: &'l [Name],
     /// What else is known to hold there.
     known: Vec<Constraint>,

@@ -32,9 +32,9 @@ pub enum Number {
 
 /// A Rust type that is the type of an element.
 pub trait Element: Copy {
-    /// The type.
+    /// The type of the kernel language that this Rust type stands for.
     const DTYPE: DType;
-    /// The value as a number.
+    /// The value with its type, for evaluation.
     fn number(self) -> Number;
     /// The value of a number of this type; `None` for another type.
     fn from_number(number: Number) -> Option<Self>;
@@ -62,7 +62,7 @@ macro_rules! element {
             }
         )*
         impl Number {
-            /// The type.
+            /// The type of the number, which its variant says.
             pub fn dtype(self) -> DType {
                 match self {
                     $(Number::$variant(_) => DType::$variant,)*
@@ -254,7 +254,7 @@ impl Buffer {
         Buffer { dtype, bytes: vec![0; len.saturating_mul(dtype.bytes())] }
     }
 
-    /// These elements.
+    /// A copy of these elements, of type `T::DTYPE`.
     pub fn from_slice<T: Element>(values: &[T]) -> Buffer {
         let mut buffer = Buffer::zeros(T::DTYPE, values.len());
         let size = T::DTYPE.bytes();
@@ -277,7 +277,7 @@ impl Buffer {
         self.dtype
     }
 
-    /// Number of elements.
+    /// Number of elements, not of bytes.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
     }

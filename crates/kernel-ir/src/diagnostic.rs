@@ -24,7 +24,7 @@ pub struct Diagnostic {
     pub place: Option<Place>,
     /// Concrete instances and values that demonstrate the error.
     pub witness: Option<String>,
-    /// How to fix it.
+    /// The remedy: what to write or to call instead. `None` where there is none.
     pub help: Option<String>,
 }
 
@@ -34,13 +34,13 @@ impl Diagnostic {
         Diagnostic { code, message: message.into(), place: None, witness: None, help: None }
     }
 
-    /// Adds the remedy.
+    /// Sets the remedy: what to write or to call instead.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds a witness.
+    /// Sets the witness: concrete instances and values that demonstrate the error.
     pub fn witness(mut self, witness: impl Into<String>) -> Self {
         self.witness = Some(witness.into());
         self

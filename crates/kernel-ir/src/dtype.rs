@@ -5,7 +5,7 @@ use std::fmt;
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
 
-/// The type of one value.
+/// The type of one value, in memory and in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum DType {
@@ -23,7 +23,7 @@ pub enum DType {
     E4M3,
     /// Eight bits, five of them of the exponent: up to 57344.
     E5M2,
-    /// IEEE binary16.
+    /// IEEE binary16: eleven significant bits, up to 65504.
     F16,
     /// The upper half of a binary32.
     BF16,
@@ -72,12 +72,12 @@ impl DType {
         }
     }
 
-    /// The type of that name.
+    /// The type with this name, as in `f32`; `None` for any other text.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
 
-    /// Size in bytes.
+    /// Size of an element in memory in bytes: 1, 2, 4 or 8.
     pub fn bytes(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 | DType::E4M3 | DType::E5M2 => 1,
@@ -123,7 +123,7 @@ impl fmt::Display for DType {
 /// A type, or the name of one that the arguments bind at launch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
-    /// A concrete type.
+    /// A concrete type, whose size is known.
     Known(DType),
     /// A type parameter such as `T`.
     Open(Name),

@@ -108,9 +108,9 @@ pub enum BinaryOp {
     BitOr,
     /// `a ^ b`
     BitXor,
-    /// `a << b`
+    /// `a << b`; amounts outside of the type's bits shift every bit out.
     Shl,
-    /// `a >> b`
+    /// `a >> b`, arithmetic for signed types; amounts outside of the type's bits shift every bit out.
     Shr,
 }
 
@@ -134,14 +134,14 @@ pub struct Reduce {
     pub args: Vec<Expr>,
 }
 
-/// An expression.
+/// An expression of the kernel language, without types: [`Typed`](crate::Typed) has them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
     /// An integer literal; it adapts to the type of its context.
     Int(i64),
     /// A floating-point literal; it adapts to the floating-point type of its context.
     Float(Float),
-    /// `true` or `false`.
+    /// The literal `true` or `false`.
     Bool(bool),
     /// An iname, a parameter, a scalar argument or a scalar temporary.
     Name(Name),
@@ -151,7 +151,7 @@ pub enum Expr {
     Binary(BinaryOp, Arc<Expr>, Arc<Expr>),
     /// `if(c, a, b)`; only the chosen one is evaluated.
     If(Arc<Expr>, Arc<Expr>, Arc<Expr>),
-    /// `cast(f64, a)`
+    /// `cast(f64, a)`: the value of `a` converted to a type.
     Cast(Type, Arc<Expr>),
     /// A math function or a user-defined device function: `exp(a)`, `fast.exp(a)`.
     Call {
@@ -164,17 +164,17 @@ pub enum Expr {
     },
     /// An element of an array.
     Subscript(Access),
-    /// A reduction.
+    /// A reduction; it has the first result of its operator as its value.
     Reduce(Arc<Reduce>),
 }
 
 impl Expr {
-    /// The value of a name.
+    /// The expression that is this name: see [`Expr::Name`].
     pub fn name(name: impl Into<Name>) -> Self {
         Expr::Name(name.into())
     }
 
-    /// `a op b`
+    /// `a op b`, without simplification.
     pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Self {
         Expr::Binary(op, Arc::new(a), Arc::new(b))
     }

@@ -66,7 +66,7 @@ impl E4M3 {
         E4M3(bits)
     }
 
-    /// Its bits.
+    /// The encoding: sign, four bits of exponent, three of mantissa.
     pub fn to_bits(self) -> u8 {
         self.0
     }
@@ -76,7 +76,7 @@ impl E4M3 {
         E4M3(Format::E4M3.code(value))
     }
 
-    /// Its value.
+    /// The number, exactly; NaN for the two encodings of it.
     pub fn to_f64(self) -> f64 {
         match self.0 & 0x7f {
             NAN => f64::NAN,
@@ -91,7 +91,7 @@ impl E5M2 {
         E5M2(bits)
     }
 
-    /// Its bits.
+    /// The encoding: sign, five bits of exponent, two of mantissa.
     pub fn to_bits(self) -> u8 {
         self.0
     }
@@ -101,7 +101,7 @@ impl E5M2 {
         E5M2(Format::E5M2.code(value))
     }
 
-    /// Its value.
+    /// The number, exactly; infinities and NaN as they are.
     pub fn to_f64(self) -> f64 {
         match self.0 & 0x7f {
             0x7c if self.0 & 0x80 == 0 => f64::INFINITY,

@@ -75,7 +75,7 @@ impl Share {
         (Share::Alignment, "aligns"),
     ];
 
-    /// Its keyword in texts.
+    /// The keyword that states this share in texts: see [`Share::WORDS`].
     pub fn word(self) -> &'static str {
         Share::WORDS.iter().find(|(share, _)| *share == self).map_or("does", |(_, word)| word)
     }
@@ -108,7 +108,7 @@ impl Role {
 /// an update, as `target += value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Instruction {
-    /// Unique in the kernel.
+    /// Its name, unique among the instructions of the kernel.
     pub id: Name,
     /// What is written: one target, or one for each result of a reduction.
     pub targets: Vec<Access>,
@@ -158,7 +158,7 @@ pub struct Instruction {
 /// The use of a hardware instruction (an *atom*) for the updates of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AtomUse {
-    /// The atom's name.
+    /// The name of the atom, which the kernel declares.
     pub name: Name,
     /// The inames whose values are the box's coordinates `m`, `n` and `k`, from 0 on.
     pub axes: [Name; 3],

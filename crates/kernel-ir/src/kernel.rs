@@ -210,7 +210,7 @@ impl KernelData {
         self.definitions.iter().find(|d| *d.iname == *name).map(|d| &d.value)
     }
 
-    /// The tag of an iname.
+    /// The tag of an iname; [`Tag::Seq`] if it has none, [`Tag::Flat`] if its loop is flattened.
     pub fn tag(&self, iname: &str) -> Tag {
         match self.flat.contains_key(iname) {
             true => Tag::Flat,

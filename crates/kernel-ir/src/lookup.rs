@@ -107,7 +107,7 @@ impl<'k> Lookup<'k> {
         self.types.get_or_init(|| TypeTable::new(self.kernel))
     }
 
-    /// The kernel.
+    /// The kernel that these tables are about.
     pub fn kernel(&self) -> &'k KernelData {
         self.kernel
     }

@@ -65,7 +65,7 @@ impl LoopKernel {
 enum Converted {
     /// A value that the instruction itself computes in f32.
     Computed,
-    /// A temporary.
+    /// The value of a private temporary.
     Temporary(Name),
 }
 

@@ -21,7 +21,7 @@ pub enum Part {
 /// A part of a certain instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PartRef {
-    /// The instruction's id.
+    /// The instruction's id, unique in the kernel.
     pub instruction: Name,
     /// The part of that instruction.
     pub part: Part,

@@ -32,7 +32,7 @@ pub struct StateVar {
     pub dtype: StateType,
 }
 
-/// A reduction operator.
+/// A reduction operator: how inputs become states, how states are combined, what the results are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ReductionOp {
     /// Its name in expressions.

@@ -16,7 +16,7 @@ impl Place {
         (line, column)
     }
 
-    /// The text of the span.
+    /// The text that the span covers; empty if the span lies outside of the text.
     pub fn snippet(&self) -> &str {
         self.text.get(self.span.clone()).unwrap_or("")
     }

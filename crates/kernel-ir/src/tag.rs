@@ -20,9 +20,9 @@ pub enum Tag {
     /// As [`Tag::Ilp`], and accesses whose neighbours in memory are neighbouring lanes become
     /// vector loads and stores.
     Vec,
-    /// An axis of the grid.
+    /// The blocks along a dimension of the grid.
     Block(Dim),
-    /// An axis of the block.
+    /// The threads along a dimension of the block.
     Thread(Dim),
     /// Warps of a block: the threads' y axis, with full warps along x.
     Warp,

@@ -12,7 +12,7 @@ use crate::PartRef;
 /// A node of the loop tree. Children run in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Tree {
-    /// A sequential loop.
+    /// A loop whose iterations run one after another.
     Loop {
         /// Its iname, which has this loop only.
         iname: Name,

@@ -19,7 +19,7 @@ use crate::{
 /// An expression with a type at every node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Typed {
-    /// The type of its value.
+    /// The type of its value, to which nothing is left to adapt.
     pub dtype: DType,
     /// The kind of node, with its operands.
     pub kind: TypedKind,
@@ -35,7 +35,7 @@ pub enum TypedKind {
     /// An element. The subscripts of the access are integers: in [`TypedKind::Element::index`], in
     /// the requested type, or empty if none was requested.
     Element {
-        /// The access as written.
+        /// The access as it was written, with untyped subscripts.
         access: Access,
         /// Its subscripts, of one integer type.
         index: Vec<Typed>,
@@ -70,7 +70,7 @@ impl Typed {
         Typed { dtype, kind }
     }
 
-    /// A constant.
+    /// A constant of the number's own type.
     pub fn constant(number: Number) -> Typed {
         Typed::new(number.dtype(), TypedKind::Constant(number))
     }

@@ -324,7 +324,7 @@ impl TypeTable<'_> {
         }
     }
 
-    /// Requires a number.
+    /// Refuses a truth value where arithmetic needs a number.
     fn number(&self, e: &Expr, t: &ValueType) -> Result<()> {
         if !t.is_bool() {
             return Ok(());

@@ -20,7 +20,7 @@ impl Via {
     /// All ways, with their keywords in texts, as in `{id=a_fetch, via=cp_async}`.
     pub const WORDS: [(Via, &'static str); 2] = [(Via::Plain, "plain"), (Via::Asynchronous, "cp_async")];
 
-    /// Its keyword in texts.
+    /// The keyword in texts: `plain` or `cp_async`.
     pub fn word(self) -> &'static str {
         Via::WORDS.iter().find(|(via, _)| *via == self).map_or("plain", |(_, word)| word)
     }

@@ -35,7 +35,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// All of them.
+    /// All operands, in the order of their lines in the text of an atom.
     pub const ALL: [Operand; 3] = [Operand::A, Operand::B, Operand::D];
 
     /// The axes of its tile, rows first, as indices into [`Atom::shape`].
@@ -47,7 +47,7 @@ impl Operand {
         }
     }
 
-    /// Its name in texts.
+    /// The keyword of its line in the text of an atom: `a`, `b` or `d`.
     pub fn name(self) -> &'static str {
         match self {
             Operand::A => "a",
@@ -200,7 +200,7 @@ impl fmt::Display for Atom {
     }
 }
 
-/// As its text.
+/// Serialized as its text.
 impl Serialize for Atom {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -13,7 +13,7 @@ const SIZE_LIMIT: usize = 64;
 /// What may be computed by an instruction of its own before the one in which an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
-    /// Everything.
+    /// Any value: the place is reached whenever the instruction runs.
     All,
     /// Reductions: they run before the instruction wherever they stand. Other values may only be
     /// computed where a condition holds.

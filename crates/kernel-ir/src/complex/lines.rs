@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// What a target is.
+/// What a target is once its marks are resolved: one real element, or both parts of a complex one.
 pub(crate) enum Target {
     Real(Access),
     Complex([Access; 2]),

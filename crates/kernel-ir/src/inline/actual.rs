@@ -23,7 +23,7 @@ pub(crate) enum Actual {
     Slice { array: Name, subs: Option<Vec<Sub>> },
     /// An element or a scalar temporary, for a result.
     Element(Access),
-    /// A number.
+    /// The expression that stands for a scalar argument.
     Value(Expr),
 }
 
@@ -47,7 +47,7 @@ fn difference(a: Expr, b: Option<&Expr>) -> Expr {
 }
 
 impl Sub {
-    /// The whole axis.
+    /// All positions of an axis, as `:` in a slice.
     pub const ALL: Sub = Sub::Range { from: None, to: None, step: 1 };
 
     fn expressions(&self) -> impl Iterator<Item = &Expr> {

@@ -58,7 +58,7 @@ impl From<Diagnostic> for Fault {
     }
 }
 
-/// A call.
+/// A call of one kernel by another, with what stands for each of its arguments.
 pub(crate) struct Call<'c> {
     /// What is called: a complete declared kernel.
     pub callee: &'c KernelData,

@@ -16,13 +16,13 @@ pub(super) struct Replacement {
     pub arrays: BTreeMap<Name, (Name, Vec<Sub>)>,
     /// Results: the element or the scalar.
     pub results: BTreeMap<Name, Access>,
-    /// Numbers in values.
+    /// Scalar arguments, as the expressions that replace them in values, where integers wrap.
     pub values: BTreeMap<Name, Expr>,
     /// Integers in subscripts, which do not wrap.
     pub subscripts: BTreeMap<Name, Expr>,
-    /// Integers in bounds.
+    /// Integer scalars, as affine functions of the caller's integers, for the bounds of loops.
     pub affs: BTreeMap<Name, Aff>,
-    /// Open types.
+    /// Open types of the called kernel, as the types that the call gives them.
     pub types: BTreeMap<Name, Type>,
 }
 
@@ -46,7 +46,7 @@ impl Replacement {
         self.made(e, false)
     }
 
-    /// A subscript or a size.
+    /// A subscript or a size: an expression whose integers do not wrap.
     pub fn subscript(&self, e: &Expr) -> Expr {
         self.made(e, true)
     }

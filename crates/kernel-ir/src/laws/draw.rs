@@ -3,7 +3,7 @@
 
 use crate::{DType, Expr, Number, ReductionOp};
 
-/// Rounds of splitmix64.
+/// A generator of pseudorandom numbers (splitmix64) with a fixed seed.
 pub(super) struct Random(u64);
 
 impl Random {

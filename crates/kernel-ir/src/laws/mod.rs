@@ -29,7 +29,7 @@ use crate::{DType, Expr, KernelData, Name, Number, ReductionOp, Type, TypeTable,
 use draw::Random;
 use value::{Code, Scope, magnitude, text};
 
-/// A law of operators.
+/// A law that an operator has to obey so that a reduction may be split or reordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     /// The neutral state changes no other.

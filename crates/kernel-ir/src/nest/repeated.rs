@@ -26,7 +26,7 @@ use crate::{
     validate::Finding,
 };
 
-/// A copy of an iname.
+/// A new iname for a second loop over the iname `of`.
 struct Copy {
     of: Name,
     name: Name,

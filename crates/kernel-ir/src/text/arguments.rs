@@ -29,7 +29,7 @@ impl Parser {
         Ok(Arg::Array(Array { order, layout, hints, ..array }))
     }
 
-    /// An integer literal.
+    /// An integer literal; `what` says in the error what was expected.
     pub fn number(&mut self, what: &str) -> Parse<u64> {
         let Tok::Int(number) = self.tok(0) else { return Err(self.unexpected(what)) };
         self.advance();
@@ -48,7 +48,7 @@ impl Parser {
         Ok(hints)
     }
 
-    /// `(335872, 8)`
+    /// Window and number of windows, as `(335872, 8)`.
     fn waves(&mut self) -> Parse<Waves> {
         self.open("(")?;
         let window = self.number("a number of elements")?;

@@ -51,7 +51,7 @@ impl Parser {
         })
     }
 
-    /// `(BITS, BASE, SHIFT)`
+    /// The numbers of a swizzle: `(BITS, BASE, SHIFT)`.
     fn swizzle(&mut self) -> Parse<Swizzle> {
         let start = self.span().start;
         self.open("(")?;

@@ -32,13 +32,13 @@ pub(crate) struct BlockLoop {
 /// those without blocks have no entry.
 pub(crate) type BlockLoops = BTreeMap<usize, Vec<BlockLoop>>;
 
-/// A block that is open.
+/// A `for` or an `if` whose lines are being read.
 enum Open {
     For(BlockLoop),
     If(Expr),
 }
 
-/// The blocks of a text.
+/// The `for` and `if` blocks of a text: those that are open, and what they said so far.
 #[derive(Default)]
 pub(crate) struct Blocks {
     open: Vec<Open>,

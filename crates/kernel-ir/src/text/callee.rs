@@ -43,7 +43,7 @@ pub(crate) struct Callee {
     pub name: Name,
     /// The arguments as the text has them; complex ones are pairs in the kernel.
     pub formals: Vec<Formal>,
-    /// The complex arguments.
+    /// The names of the arguments that are complex, among [`Callee::formals`].
     pub complex: BTreeSet<Name>,
     /// With the places of its items, in the same text.
     pub kernel: Result<(LoopKernel, SourceMap), Diagnostics>,
@@ -64,7 +64,7 @@ impl Callee {
         self.results().into_iter().flat_map(parts).collect()
     }
 
-    /// Its first line.
+    /// Its signature, for messages: `f(x[...], n, out s)`.
     fn header(&self) -> String {
         let formal = |f: &Formal| match f.kind {
             Kind::Array => format!("{}[...]", f.name),
@@ -370,7 +370,7 @@ impl Parser {
         Ok(())
     }
 
-    /// An argument of a call.
+    /// What a call gives for the argument `formal`: an array or a slice, a number, or a target.
     fn actual(&mut self, formal: &Formal) -> Parse<Actual> {
         if formal.kind == Kind::Number {
             return Ok(Actual::Value(self.expr()?));

@@ -22,7 +22,7 @@ use crate::{
 /// The most instructions that a kernel may get by calls.
 const SIZE_LIMIT: usize = 10_000;
 
-/// Replaces the calls.
+/// Replaces the calls by the instructions of the called kernels.
 pub(super) fn expand(
     data: &mut KernelData,
     map: &mut SourceMap,

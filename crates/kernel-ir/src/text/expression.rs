@@ -97,7 +97,7 @@ const BINARY: [BinaryOp; 19] = [
 ];
 
 impl Parser {
-    /// An expression.
+    /// An expression, as long as operators follow.
     pub(crate) fn expr(&mut self) -> Parse<Expr> {
         self.expr_from(binding::OR)
     }
@@ -295,7 +295,7 @@ impl Parser {
         Ok(Expr::Name(name))
     }
 
-    /// `[i, j + 1]`
+    /// The subscripts of an element, as `[i, j + 1]`; a slice is an error.
     pub(crate) fn subscripts(&mut self) -> Parse<Vec<Expr>> {
         self.open("[")?;
         let mut index = Vec::new();

@@ -13,9 +13,9 @@ use std::ops::Range;
 /// What a token is; its text is found by its span.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tok {
-    /// A word.
+    /// A name or a keyword.
     Ident,
-    /// An integer literal.
+    /// An integer literal of at most 64 bits.
     Int(u64),
     /// An integer literal beyond 64 bits.
     Huge,
@@ -23,7 +23,7 @@ pub enum Tok {
     Float(f64),
     /// An imaginary literal, as `2.0j`.
     Imaginary(f64),
-    /// A sign.
+    /// An operator, a bracket or a separator: an entry of `PUNCTUATION`.
     Punct(&'static str),
     /// Text between double quotes, on one line; the span includes the quotes.
     Quoted,
@@ -31,9 +31,9 @@ pub enum Tok {
     Raw,
     /// A function's body without its closing brace.
     OpenRaw,
-    /// No token.
+    /// A character or a literal that the language does not have.
     Unknown,
-    /// The end of the text.
+    /// The end of the text, which is the last token.
     End,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Token {
     pub newline: bool,
 }
 
-/// Longest first.
+/// All operators, brackets and separators, the longest first, so that `<=` is not read as `<`.
 const PUNCTUATION: &[&str] = &[
     "...", "->", "<=", ">=", "==", "!=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "&=", "|=",
     "&&", "||", "(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "<", ">", "+", "-", "*", "/", "%", "&",

@@ -71,7 +71,7 @@ impl Parser {
         self
     }
 
-    /// The whole source text.
+    /// The whole text that is read; spans are byte ranges in it.
     pub fn text(&self) -> &str {
         &self.text
     }

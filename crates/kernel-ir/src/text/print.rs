@@ -52,7 +52,7 @@ impl fmt::Display for Domain {
     }
 }
 
-/// The line of a fact.
+/// The line that declares a fact.
 pub fn fact(fact: &Fact) -> String {
     let side = |e: &Expr| {
         let mut text = String::new();

@@ -202,7 +202,7 @@ fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
     check.add(item.clone(), name, d);
 }
 
-/// A count with its noun.
+/// A count with its noun in the right number: `no axis`, `1 axis`, `2 axes`.
 fn count(n: usize, what: &str) -> String {
     match n {
         0 => format!("no {what}"),

@@ -227,7 +227,7 @@ impl Outside {
     }
 }
 
-/// `for i = 3, n = 5`
+/// A point as the beginning of a message: `for i = 3, n = 5`; `always` if there is nothing to fix.
 pub(super) fn at(point: &BTreeMap<Name, i64>) -> String {
     let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
     if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) }

@@ -63,7 +63,7 @@ impl Scope {
         cases
     }
 
-    /// Enters a condition.
+    /// Takes a condition as given for what is looked at next.
     pub fn assume(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
         match condition {
             Expr::Binary(BinaryOp::And, a, b) => {
