@@ -233,7 +233,7 @@ impl Reader<'_> {
     }
 }
 
-/// All steps of a text.
+/// Reads all steps of a text, several on a line or one a line; `origin` names it in errors.
 pub(crate) fn read(origin: &str, text: &str) -> Result<Vec<Call>, Diagnostic> {
     let source = Source { origin: Arc::from(origin), text: Arc::from(text) };
     let mut reader = Reader { source: &source, at: 0 };

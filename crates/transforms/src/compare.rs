@@ -23,7 +23,7 @@ pub struct Divergence {
 /// The step that made a property false.
 #[derive(Clone, Debug)]
 pub struct Culprit {
-    /// Its number, from zero.
+    /// Its index in the pipeline, from zero.
     pub number: usize,
     /// Its text, as in a pipeline.
     pub step: String,

@@ -257,13 +257,13 @@ macro_rules! steps {
 
         /// The steps as methods of a kernel, each the same as applying the step's value.
         pub trait Transforms: Sized {
-            /// Any step.
+            /// Applies any step; an error is its refusal, with the kernel unchanged.
             fn step(&self, step: impl Into<Step>) -> Result<Self, Diagnostic>;
-            /// All steps of a pipeline.
+            /// Applies all steps of a pipeline in their order, up to the first refusal.
             fn pipeline(&self, pipeline: &Pipeline) -> Result<Self, Diagnostic>;
-            /// A user's own transform.
+            /// Applies a user's own transform, judged as the library's steps are.
             fn transform(&self, transform: &dyn Transform) -> Result<Self, Diagnostic>;
-            /// Several steps judged at their end.
+            /// Applies several steps, which are judged together at their end.
             fn together(&self, steps: impl IntoIterator<Item = Step>) -> Result<Self, Diagnostic> {
                 self.step(Together::new(steps))
             }

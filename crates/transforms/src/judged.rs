@@ -15,7 +15,7 @@ use crate::{Step, TextDiff, Transform};
 /// A step's result and the verdict on it.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The kernel after it.
+    /// The kernel after the step.
     pub kernel: LoopKernel,
     /// The verdict; `Unknown` only where the user has vouched for the step.
     pub verdict: Verdict,
@@ -130,7 +130,7 @@ pub(crate) fn apply_judged(
 /// One step of an explained pipeline.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// The step's text.
+    /// The step's text, as in a pipeline.
     pub step: String,
     /// Its result, or the refusal.
     pub outcome: Result<Judged, Diagnostic>,

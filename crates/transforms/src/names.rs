@@ -74,7 +74,7 @@ pub fn ours(foreign: &str) -> Option<&'static str> {
     FOREIGN_STEPS.iter().find(|(f, _)| *f == foreign).map(|(_, ours)| *ours)
 }
 
-/// `a`, `b` and `c`.
+/// Names in a sentence, each between backticks: `a`, `b` and `c`; `none` if there are none.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     match names.split_last() {
@@ -84,12 +84,12 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// `1, 2, 3`.
+/// Numbers between commas: `1, 2, 3`.
 pub(crate) fn numbers(values: impl IntoIterator<Item = i64>) -> String {
     values.into_iter().map(|v| v.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// `a, b, c`.
+/// Names between commas, without backticks: `a, b, c`.
 pub(crate) fn comma(names: &[loopwright_kernel_ir::Name]) -> String {
     names.iter().map(loopwright_kernel_ir::Name::as_str).collect::<Vec<_>>().join(", ")
 }

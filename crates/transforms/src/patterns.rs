@@ -56,12 +56,12 @@ impl Subject {
     }
 }
 
-/// A pattern, parsed.
+/// A pattern, parsed; `Not`, `And` and `Or` combine what simpler ones select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// The name itself.
+    /// The one name that is equal to it.
     Name(String),
-    /// `key:glob`
+    /// `key:glob`: names about which the key's property matches the glob.
     Key(Key, String),
     Not(Box<Pattern>),
     And(Box<Pattern>, Box<Pattern>),

@@ -61,11 +61,11 @@ impl Hash for Places {
 /// The kernel after one step.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The step's text.
+    /// The step's text, as in a pipeline.
     pub step: String,
-    /// The kernel after it.
+    /// The kernel after the step.
     pub kernel: LoopKernel,
-    /// The time that it took.
+    /// Wall-clock time of the step and its judgement.
     pub microseconds: f64,
 }
 
@@ -75,7 +75,7 @@ impl Pipeline {
         Pipeline::default()
     }
 
-    /// Appends a step.
+    /// Appends a step, which is applied last.
     pub fn step(mut self, step: impl Into<Step>) -> Self {
         self.steps.push(step.into());
         self
@@ -97,7 +97,7 @@ impl Pipeline {
         &self.steps
     }
 
-    /// Parses a pipeline.
+    /// Parses a pipeline of built-in steps; the error has the place of the first one that is wrong.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         Pipeline::parse_with(text, &Registry::default())
     }

@@ -14,7 +14,7 @@ pub struct Page {
     pub aliases: &'static [&'static str],
     /// Its text form, and its name in loopy.
     pub usage: &'static [(&'static str, &'static str)],
-    /// The page, as Markdown.
+    /// The reference page of the step, as Markdown.
     pub text: String,
     /// Its arguments in the order of its text; `None` for steps with a text form of their own, such
     /// as `assume(n >= 1)`.
@@ -26,7 +26,7 @@ pub struct Page {
 pub struct Parameter {
     /// Its name, which is also its key in text.
     pub name: &'static str,
-    /// How it is written.
+    /// How it is written in the step's text.
     pub form: Form,
     /// Its type in Rust: `Name`, `Number`, `i64`, `Vec<Name>`, `Option<Name>`, or that of a word.
     pub of: &'static str,
@@ -35,7 +35,7 @@ pub struct Parameter {
 /// How an argument of a step is written in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// By its position.
+    /// `value`, at its position among the arguments.
     Positional,
     /// All arguments without a key, of which there may be several.
     AllPositional,

@@ -51,7 +51,7 @@ pub(crate) trait TextForm: Sized {
     fn numbers(&mut self) -> Vec<&mut Number> {
         Vec::new()
     }
-    /// Its lists of names.
+    /// Its lists of names, in which patterns may stand.
     fn lists(&mut self) -> Vec<List<'_>> {
         Vec::new()
     }
@@ -84,7 +84,7 @@ impl<'s> List<'s> {
 pub(crate) type Documented =
     (&'static str, &'static [&'static str], &'static [&'static str], Option<&'static [Parameter]>);
 
-/// A step of the library.
+/// A step that is declared by `step!` and parsed without registration.
 pub(crate) trait BuiltIn: Transform + TextForm {
     /// Its name in pipelines, such as `split_iname`.
     const NAME: &'static str;
@@ -132,7 +132,7 @@ impl From<UserStep> for Step {
 }
 
 impl Step {
-    /// Parses a single step.
+    /// Parses a single step of the library; a text with several steps is an error.
     pub fn parse(text: &str) -> Result<Step, Diagnostic> {
         let calls = crate::call::read("<step>", text)?;
         match calls.as_slice() {

@@ -7,11 +7,11 @@ use similar::ChangeTag;
 /// A line of a [`TextDiff`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiffLine {
-    /// Both texts have it.
+    /// A line that both texts have.
     Both(String),
-    /// Only the first text has it.
+    /// A line that only the first text has.
     First(String),
-    /// Only the second text has it.
+    /// A line that only the second text has.
     Second(String),
 }
 

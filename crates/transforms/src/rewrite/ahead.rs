@@ -28,9 +28,9 @@ pub(crate) struct Words {
 
 /// A copy that is moved ahead.
 struct Moved {
-    /// What it fills.
+    /// The temporary that the copy fills.
     temporary: Name,
-    /// The iname of the loop.
+    /// The iname of the loop in which the copy runs one or more iterations ahead.
     iname: Name,
     copy: Instruction,
     /// The loops around the copy inside the loop, outermost first.

@@ -24,10 +24,10 @@ use crate::{
     rewrite::extent::{constraints_of, instances_of, last_part},
 };
 
-/// One read of the array.
+/// A read of the array whose footprint is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Read {
-    /// The part that reads.
+    /// The part of an instruction that reads.
     pub part: PartRef,
     /// The subscripts over base inames.
     pub index: Vec<Aff>,

@@ -70,7 +70,7 @@ pub(crate) fn body_of<'a>(trees: &'a [Tree], iname: &Name) -> Option<&'a [Tree]>
     })
 }
 
-/// Renames loops.
+/// Renames loops at any depth; `new` says the name of each, or `None` to keep it.
 pub(crate) fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Name>) {
     for tree in trees {
         if let Tree::Loop { iname, body } = tree {

@@ -56,7 +56,7 @@ step! {
 }
 
 impl SetPrecision {
-    /// This precision.
+    /// Sets the precision of calls that do not specify one.
     pub fn new(precision: Precision) -> Self {
         SetPrecision { precision }
     }

@@ -219,13 +219,13 @@ impl AddPrefetch {
         }
     }
 
-    /// Uses private memory.
+    /// Puts the buffer into private memory instead of shared memory.
     pub fn private(mut self) -> Self {
         self.space = AddressSpace::Private;
         self
     }
 
-    /// Names the buffer.
+    /// Names the buffer, instead of the default name.
     pub fn named(mut self, name: impl Into<Name>) -> Self {
         self.name = Some(name.into());
         self

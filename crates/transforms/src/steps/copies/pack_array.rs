@@ -201,7 +201,7 @@ impl PackArray {
     }
 }
 
-/// A copy and its loops.
+/// An instruction that copies the array, with its domain and its loops.
 struct Nest {
     instruction: Instruction,
     domain: Option<Domain>,

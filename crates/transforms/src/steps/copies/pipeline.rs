@@ -25,7 +25,7 @@ pub enum Issue {
 }
 
 impl Issue {
-    /// All of them.
+    /// All values, the default first.
     pub(crate) const ALL: [Issue; 3] = [Issue::First, Issue::Last, Issue::Staged];
 
     fn is_first(&self) -> bool {

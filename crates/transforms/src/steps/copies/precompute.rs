@@ -244,7 +244,7 @@ impl Precompute {
         }
     }
 
-    /// Uses private memory.
+    /// Puts the buffer into private memory instead of shared memory.
     pub fn private(mut self) -> Self {
         self.space = AddressSpace::Private;
         self

@@ -78,7 +78,7 @@ step! {
 }
 
 impl Distribute {
-    /// A loop for each child.
+    /// Gives each child of the loop's body a loop of its own.
     pub fn new(iname: impl Into<Name>) -> Self {
         Distribute { iname: iname.into(), before: Vec::new(), new: Vec::new() }
     }

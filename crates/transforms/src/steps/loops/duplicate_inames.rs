@@ -115,7 +115,7 @@ impl DuplicateInames {
         }
     }
 
-    /// Names the copies.
+    /// Names the copies, in the order of the inames.
     pub fn named<N: Into<Name>>(mut self, new: impl IntoIterator<Item = N>) -> Self {
         self.new = new.into_iter().map(Into::into).collect();
         self

@@ -79,12 +79,12 @@ step! {
 }
 
 impl FuseLoops {
-    /// Fuses these loops.
+    /// Fuses these loops, which become one loop with the name of the first one.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         FuseLoops { inames: inames.into_iter().map(Into::into).collect(), new: None }
     }
 
-    /// Names the fused loop.
+    /// Names the fused loop, instead of the default name.
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self

@@ -79,7 +79,7 @@ step! {
 }
 
 impl RenameIname {
-    /// Renames an iname.
+    /// Gives the iname a name that nothing in the kernel has.
     pub fn new(iname: impl Into<Name>, new: impl Into<Name>) -> Self {
         RenameIname { iname: iname.into(), new: new.into() }
     }

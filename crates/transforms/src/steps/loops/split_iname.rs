@@ -107,7 +107,7 @@ impl SplitIname {
         SplitIname { iname: iname.into(), length: length.into(), outer: None, inner: None }
     }
 
-    /// Names the two loops.
+    /// Names the two loops, instead of `i_outer` and `i_inner`.
     pub fn named(mut self, outer: impl Into<Name>, inner: impl Into<Name>) -> Self {
         (self.outer, self.inner) = (Some(outer.into()), Some(inner.into()));
         self

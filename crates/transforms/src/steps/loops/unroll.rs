@@ -71,7 +71,7 @@ step! {
 }
 
 impl Unroll {
-    /// Unrolls these loops.
+    /// Unrolls these loops, whose lengths have to be bounded by constants.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         Unroll { inames: inames.into_iter().map(Into::into).collect() }
     }

@@ -68,7 +68,7 @@ step! {
 }
 
 impl MinBlocksPerMultiprocessor {
-    /// This number of blocks.
+    /// Asks for at least this number of resident blocks on each multiprocessor.
     pub fn new(blocks: impl Into<Number>) -> Self {
         MinBlocksPerMultiprocessor { blocks: blocks.into() }
     }

@@ -109,7 +109,7 @@ impl TryFrom<Vec<(Name, String)>> for TagInames {
     }
 }
 
-/// The names of the tags.
+/// The tags in texts, as errors suggest them.
 const TAGS: &[&str] = &[
     "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z", "warp", "lane", "unroll", "ilp",
     "vec", "seq", "host",

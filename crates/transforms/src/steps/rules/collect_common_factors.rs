@@ -29,7 +29,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// All of them.
+    /// All values, the default first.
     pub(crate) const ALL: [Rounding; 2] = [Rounding::Same, Rounding::Any];
 
     fn is_same(&self) -> bool {

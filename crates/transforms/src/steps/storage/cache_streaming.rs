@@ -61,7 +61,7 @@ step! {
 }
 
 impl CacheStreaming {
-    /// Marks an array.
+    /// Marks the accesses of an array as streaming.
     pub fn new(array: impl Into<Name>) -> Self {
         CacheStreaming { array: array.into() }
     }

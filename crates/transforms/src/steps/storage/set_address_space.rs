@@ -89,7 +89,7 @@ step! {
 }
 
 impl SetAddressSpace {
-    /// Moves a temporary.
+    /// Moves a temporary into this address space.
     pub fn new(temporary: impl Into<Name>, space: AddressSpace) -> Self {
         SetAddressSpace { temporary: temporary.into(), space }
     }

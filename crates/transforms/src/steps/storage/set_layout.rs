@@ -65,7 +65,7 @@ step! {
 }
 
 impl SetLayout {
-    /// A layout for an array.
+    /// Gives an array this layout in storage.
     pub fn new(array: impl Into<Name>, layout: ArrayLayout) -> Self {
         SetLayout { array: array.into(), layout }
     }

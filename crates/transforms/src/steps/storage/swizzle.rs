@@ -76,7 +76,7 @@ step! {
 }
 
 impl SwizzleArray {
-    /// A swizzle of an array.
+    /// Swizzles an array with these numbers: see the fields of the same names.
     pub fn new(
         array: impl Into<Name>,
         bits: impl Into<Number>,

@@ -69,7 +69,7 @@ pub enum Layout {
     C,
     /// Column-major: the first axis is densest.
     F,
-    /// A tag for each axis.
+    /// The tag of each axis, in the order of the axes.
     Axes(Vec<AxisTag>),
 }
 
@@ -155,7 +155,7 @@ step! {
 }
 
 impl TagArrayAxes {
-    /// A layout for an array.
+    /// Gives an array this layout in storage.
     pub fn new(array: impl Into<Name>, layout: Layout) -> Self {
         TagArrayAxes { array: array.into(), layout }
     }
