@@ -142,7 +142,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         }
     }
 
-    /// Checks all arrays.
+    /// Checks all arrays: what changed, the link of each new part (if it has one), and the number
+    /// of queries on integer sets.
     pub fn run(mut self) -> Result<(Outcome, Vec<Option<Link>>, usize)> {
         let arrays: BTreeSet<Name> =
             self.new.touches.keys().chain(self.old.touches.keys()).cloned().collect();

@@ -17,7 +17,7 @@ use crate::{Access, Execution, Load, Presence, loads::add_facts};
 pub enum Meeting {
     /// Different threads of one block.
     Threads,
-    /// Different blocks.
+    /// Different blocks of one launch.
     Blocks,
     /// Any two executions of one block, whether or not in the same thread.
     Block,

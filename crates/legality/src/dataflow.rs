@@ -51,11 +51,11 @@ use crate::{
     roles::PartRole,
 };
 
-/// Why there is no proof.
+/// Why there is no proof: a reason in words.
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
     pub text: String,
-    /// Where to look for a counterexample.
+    /// A set of pairs in which to look for a counterexample first, if the failed query has one.
     pub pairs: Option<System>,
 }
 

@@ -15,12 +15,12 @@ pub fn coordinate_name(tag: Tag) -> Option<&'static str> {
     tag.axis().map(HardwareAxis::coordinate)
 }
 
-/// One access of a part.
+/// A read or a write that each execution of a part makes.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The array that it touches.
     pub array: Name,
-    /// Whether it writes.
+    /// Whether it writes; it reads otherwise.
     pub write: bool,
     /// Subscripts over coordinates, loop inames, lanes, parameters and data; `None` for a subscript
     /// that is not quasi-affine.
@@ -52,7 +52,7 @@ pub struct Execution {
     pub lanes: Vec<Name>,
     /// Constraints that define the set of executions.
     pub constraints: Vec<Constraint>,
-    /// Who runs it.
+    /// How the part stands to each axis of the hardware: which threads run its executions.
     pub executor: Executor,
     /// The reads and writes of each execution.
     pub accesses: Vec<Access>,

@@ -48,7 +48,7 @@ pub struct FlatNest {
     /// The values of the scalars loaded in the nest, in terms of the segment. Each comes after the
     /// scalars that it mentions.
     pub scalars: Vec<(Name, Expr)>,
-    /// All parts of the nest.
+    /// The parts in the loop over segments, in the order of the loop tree.
     pub parts: Vec<PartRef>,
 }
 

@@ -17,7 +17,7 @@ use crate::{
     witness::Witness,
 };
 
-/// The basis of a proof.
+/// The argument that a proof rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
     /// A theorem about the step, stated by the library and confirmed by its tests.
@@ -28,7 +28,7 @@ pub enum Basis {
     Flow,
 }
 
-/// How a step is judged.
+/// How a step is judged: by queries, or by a theorem about the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judgement {
     /// By comparing the kernels before and after it.

@@ -14,7 +14,7 @@ use crate::{Event, Model, ModelPart, conflict::primed, order::Possible};
 /// The old part that corresponds to a new one.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The old part's number.
+    /// The number of the old part in its model.
     pub old: usize,
     /// The values of the old part's base inames, over the new part's.
     pub values: Table<Name, Aff>,
@@ -41,7 +41,7 @@ impl Link {
     }
 }
 
-/// Why there is no link.
+/// Why no old part corresponds to a new one, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlinked(pub String);
 

@@ -66,7 +66,7 @@ pub struct ModelPart {
     pub lanes: Vec<Name>,
     /// Its inames on axes of the hardware.
     pub hardware: Vec<Name>,
-    /// Who runs it.
+    /// How the part stands to each axis of the hardware: which threads run its executions.
     pub executor: Executor,
     /// Its reads, writes and updates.
     pub events: Vec<Event>,

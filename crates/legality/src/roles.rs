@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Aff, BinaryOp, Expr, Instruction, Name, Part, Reduce,
 
 use crate::{Model, ModelPart, event::affine_predicate};
 
-/// The role of a part.
+/// What a part of a kernel does, in terms of the declared kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PartRole {
     /// It does instances of this part of the declared instruction.

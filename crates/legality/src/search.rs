@@ -13,9 +13,9 @@ use crate::{
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub enum Search {
-    /// A run went wrong.
+    /// A run went wrong, as the witness shows.
     Wrong(Box<Witness>),
-    /// No run went wrong.
+    /// No run went wrong, which proves nothing about sizes that were not run.
     Clean {
         /// Number of choices of parameter values that were run.
         tried: usize,

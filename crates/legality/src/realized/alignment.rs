@@ -39,13 +39,13 @@ pub(super) fn check(pair: &Pair<'_>, queries: &mut usize) -> Checked<&'static st
 
 /// What `F` computes, and what it is taken from.
 struct Shift {
-    /// `d`.
+    /// The scalar temporary `d` that `F` writes.
     name: Name,
     /// Its greatest value, `n - 1`.
     most: i64,
-    /// `i`.
+    /// The iname or scalar `i`.
     iname: Name,
-    /// `p`.
+    /// The inames `p`.
     base: Vec<Name>,
 }
 

@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Expr, Instruction, LoopKernel, Nam
 
 use super::Stop;
 
-/// What a part computes.
+/// What a part computes, as typed expressions.
 pub(crate) enum Computes {
     /// The value of its only target, or the arguments of one point of a reduction.
     Values(Vec<Typed>),

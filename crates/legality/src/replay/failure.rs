@@ -18,7 +18,7 @@ use super::{
     value::Value,
 };
 
-/// A failure of a run.
+/// What went wrong in a run, with the instances that show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Two threads touch the same cell at the same time, at least one of them writing.
@@ -81,7 +81,7 @@ impl Machine<'_, '_> {
         self.instances.instance(self.instance_vector(who))
     }
 
-    /// A definition by names.
+    /// The definition with numbers replaced by names, for messages.
     fn token(&self, token: &Tok) -> Token {
         match token {
             Tok::Unwritten => Token::Unwritten,

@@ -123,7 +123,7 @@ impl Held {
     }
 }
 
-/// What a read sees.
+/// The definition that a read sees, and its value.
 pub(super) struct Seen {
     /// The cell, if it is known. If not, nothing writes the array.
     pub cell: Option<usize>,
@@ -205,7 +205,7 @@ impl Machine<'_, '_> {
         Held { value: Value::Hash(hash_of(named)), token, cause: None, updates: None }
     }
 
-    /// What a cell holds.
+    /// The cell's present content; the initial one if nothing has written it.
     fn holds(&mut self, cell: usize) -> Held {
         let initial = || (Self::initial(&self.cells, cell), false);
         self.held[cell].get_or_insert_with(initial).0.clone()

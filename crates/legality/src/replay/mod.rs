@@ -45,7 +45,7 @@ pub enum Stop {
     Unbounded(Name),
     /// An integer does not fit in 64 bits.
     Overflow,
-    /// Any other reason.
+    /// Another reason, in words.
     Other(String),
 }
 

@@ -100,7 +100,7 @@ fn executed(role: &PartRole, part: &PartRef) -> (Name, Part) {
     }
 }
 
-/// One execution.
+/// An execution: the number of its part, its instance, where it runs and when.
 pub(super) struct Execution {
     pub part: usize,
     pub values: Vec<i64>,

@@ -34,12 +34,12 @@ pub(super) fn hash_of(what: impl Hash) -> u64 {
 pub enum Value {
     /// A number, by its type and bits; all NaN of a type are one.
     Number(DType, u64),
-    /// What depends on data.
+    /// The hash of a value that depends on data.
     Hash(u64),
 }
 
 impl Value {
-    /// The value of a number.
+    /// The value of a number, with one NaN for all NaNs of a type.
     pub fn of(number: Number) -> Value {
         let dtype = number.dtype();
         let nan = dtype.is_float() && number.as_f64().is_nan();
