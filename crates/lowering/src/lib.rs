@@ -75,7 +75,7 @@ use loopwright_realize::{Realized, Wanted, realize};
 /// The target of a program.
 pub use loopwright_target::{Language, Target};
 
-/// Options of lowering.
+/// What lowering is told beside the kernel: the type of indices, and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LowerOptions {
     /// The type of index arithmetic: I32 or I64.
@@ -189,9 +189,9 @@ pub fn realized(kernel: &LoopKernel, target: &Target) -> Result<Realized, Diagno
 /// How to treat executions that nothing can order, and values that do not reach their readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hazards {
-    /// The kernel is refused.
+    /// The kernel is refused, with the executions or the value that nothing orders or delivers.
     Refused,
-    /// They stay in the program.
+    /// They stay in the program, for runs that show what they do.
     Left,
 }
 

@@ -114,7 +114,7 @@ pub(crate) struct Analysis<'k> {
     pub kernel: &'k LoopKernel,
     pub lookup: Lookup<'k>,
     pub parts: Vec<PartInfo>,
-    /// Numbers of parts.
+    /// For each part, its index in `parts`.
     pub numbers: Table<PartRef, usize>,
     /// For each array, the accesses to it: numbers of part and access.
     pub touches: Table<Name, Vec<(usize, usize)>>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use loopwright_kernel_ir::{Name, PartRef, Tree};
 
-/// A component of a time.
+/// A component of the path to a leaf, and so of the time at which the leaf runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'k> {
     /// Position among the children.

@@ -342,7 +342,7 @@ fn value_at(analysis: &Analysis<'_>, point: &BTreeMap<Name, i64>, aff: &Aff, is_
     })
 }
 
-/// `s7 (i = 1)`.
+/// A part with its inames' values at a point, for messages: `s7 (i = 1)`.
 fn instance(
     analysis: &Analysis<'_>,
     point: &BTreeMap<Name, i64>,

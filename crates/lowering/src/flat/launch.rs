@@ -17,7 +17,7 @@ use crate::{
     write::{emitter::Shared, env::Env},
 };
 
-/// The three launches.
+/// The three launches of a nest, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Starts,
@@ -28,7 +28,7 @@ pub(super) enum Stage {
 impl Stage {
     const ALL: [Stage; 3] = [Stage::Starts, Stage::Chunks, Stage::Join];
 
-    /// Threads of a block.
+    /// The number of threads of each block of the launch.
     pub fn threads(self, plan: &Plan) -> u32 {
         match self {
             Stage::Starts => plan.search.threads,
@@ -87,7 +87,7 @@ impl Launch {
         vec![Note::new(format!("launched after {before}, {why}"))]
     }
 
-    /// Threads of a block.
+    /// The number of threads of each block.
     pub fn threads(&self) -> u32 {
         self.stage.threads(&self.plan)
     }

@@ -15,7 +15,7 @@ pub(crate) struct Line {
     /// Levels of indentation inside the kernel.
     pub depth: usize,
     pub text: String,
-    /// Why, or what for.
+    /// The reason for the decision, or what the line is for; may be empty.
     pub note: String,
 }
 

@@ -16,7 +16,7 @@ use crate::{
     schedule::{items::Item, sync::Conflicts},
 };
 
-/// What one launch runs.
+/// The parts that one launch runs, for questions about its blocks.
 pub(super) struct Launch<'a, 'k> {
     conflicts: &'a Conflicts<'a, 'k>,
     parts: Vec<usize>,

@@ -24,7 +24,7 @@ enum Axis {
     InBox(Name),
     /// A lane that numbers fragments.
     Lane(Name),
-    /// Slots.
+    /// Any other: its subscript selects fragments as a whole, as the slot of a buffer.
     Slot,
 }
 

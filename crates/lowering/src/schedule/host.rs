@@ -468,7 +468,7 @@ impl Host<'_, '_> {
         Ok(())
     }
 
-    /// What each loop counts.
+    /// Decides what each loop counts: its iname, or a sum that its body uses.
     fn count(
         &self,
         planner: &mut Planner<'_, '_>,

@@ -8,10 +8,10 @@ use crate::{
     program::Note,
 };
 
-/// An element of a body.
+/// An element of a body: the kernel's loops and parts with what synchronises and joins them.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// A sequential loop.
+    /// A loop whose iterations run one after another.
     Loop { iname: Name, body: Vec<Item> },
     /// A part, by its number in [`Analysis::parts`].
     Leaf(usize),
@@ -20,7 +20,7 @@ pub(crate) enum Item {
     /// Resets the accumulators of a scan before the points of this round are added; the total of
     /// earlier rounds is carried separately.
     Start(Join),
-    /// A block-wide barrier.
+    /// A barrier of all threads of the block.
     Sync(Note),
     /// The asynchronous copies so far are a group.
     Commit,

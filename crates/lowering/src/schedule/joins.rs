@@ -35,15 +35,15 @@ impl Planner<'_, '_> {
 /// How threads are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinPlan {
-    /// There is one thread.
+    /// Each group is one thread, so that nothing is left to join.
     Nothing,
     /// Groups of neighbouring lanes, from 2 to a warp.
     Butterfly(u32),
-    /// Groups of whole warps.
+    /// Groups of whole warps: `groups` in the block, of `group` threads each.
     Warps { group: u32, groups: u32 },
     /// Any other shape: through shared memory, in no fixed order.
     Memory,
-    /// A scan, of any shape.
+    /// A scan, for groups of any shape.
     Scan(Units),
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum JoinPlan {
 pub(crate) struct Units {
     /// Threads that scan together.
     pub group: u32,
-    /// Groups in a block.
+    /// Groups of threads in a block.
     pub groups: u32,
     /// Lanes of a unit: a power of two, up to a warp. If the only group has no multiple of that
     /// many threads, its last unit has fewer lanes.

@@ -140,7 +140,7 @@ impl Planner<'_, '_> {
         Ok(inside)
     }
 
-    /// The range of a lane.
+    /// Makes the range of a lane known at a place.
     pub fn learn_lane(&self, lane: &Name, place: &mut Place) -> Result<(), Diagnostic> {
         let Some(extent) = self.analysis.extents.get(lane) else { return Ok(()) };
         let value = Aff::var(lane).sub(&extent.lower)?;

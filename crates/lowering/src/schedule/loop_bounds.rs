@@ -172,7 +172,7 @@ impl LoopEnd {
     }
 }
 
-/// The bounds of a loop.
+/// The bounds of a loop, each a disjunction over parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoopBounds {
     pub lower: LoopEnd,

@@ -78,7 +78,7 @@ pub(crate) struct Schedule {
     pub kernels: Vec<KernelPlan>,
 }
 
-/// An action of the host.
+/// An action of the host: a launch, or a loop around launches.
 pub(crate) enum HostNode {
     /// Launches the kernel of this number.
     Launch(usize),
@@ -113,13 +113,13 @@ pub(crate) struct KernelPlan {
 
 /// The body of a launch.
 pub(crate) enum KernelBody {
-    /// A tree of nodes.
+    /// A tree of nodes, as all kernels have that flatten no nest.
     Nodes(Box<Body>),
     /// A launch of a nest over segments, by its plan.
     Segments(crate::flat::Launch),
 }
 
-/// A kernel of nodes.
+/// The body of a kernel as a tree of nodes, with the shape of its launch.
 pub(crate) struct Body {
     pub block: PerDim<u32>,
     /// The number of blocks on each axis of the grid; one on axes that are missing here.
@@ -141,17 +141,17 @@ pub(crate) struct GridExtent {
 
 /// An element of the body of a kernel.
 pub(crate) enum Node {
-    /// A sequential loop.
+    /// A loop whose iterations run one after another.
     Loop(Loop),
     /// A loop of one iteration: its iname is this value.
     Once { iname: Name, value: Aff, inside: Place, body: Vec<Node> },
-    /// Runs where these hold.
+    /// Runs nodes where conditions hold.
     Guard(Guarded),
     /// Runs if some lane of a vector is in range and some lane is not.
     Ends { ends: Ends, note: Note, body: Vec<Node> },
     /// For each value of a lane, unrolled.
     Lane { lane: Name, inside: Place, body: Vec<Node> },
-    /// A statement of a part.
+    /// A statement of a part, for one value of each lane.
     Statement(Statement),
     /// Elements that lanes share are loaded before the nodes that read them.
     Loads { of: Which, loads: Vec<Load>, body: Vec<Node> },
@@ -168,7 +168,7 @@ pub(crate) enum Node {
     Join { join: Join, plan: JoinPlan },
     /// The accumulators of a scan are reset.
     Start(Join),
-    /// A block-wide barrier.
+    /// A barrier of all threads of the block.
     Sync(Note),
     /// The asynchronous copies so far are a group.
     Commit,
@@ -178,7 +178,7 @@ pub(crate) enum Node {
     Known(Place),
 }
 
-/// A sequential loop.
+/// A loop whose iterations run one after another, with its bounds and what it counts.
 pub(crate) struct Loop {
     pub iname: Name,
     pub bounds: LoopBounds,
@@ -189,9 +189,9 @@ pub(crate) struct Loop {
     pub body: Vec<Node>,
 }
 
-/// What a loop counts.
+/// What the variable of a loop in the program is.
 pub(crate) enum Counter {
-    /// Its iname.
+    /// The iname of the loop.
     Iname,
     /// A sum that the body uses instead.
     Sum(Sum),
@@ -208,7 +208,7 @@ pub(crate) struct Sum {
     pub canonical: Aff,
 }
 
-/// Guarded nodes.
+/// Nodes that run where all guards hold.
 pub(crate) struct Guarded {
     pub guards: Vec<Guard>,
     /// The guards that a comment explains, and the part that they belong to.
@@ -282,9 +282,9 @@ pub(crate) struct AtomPlan {
     pub axes: [Name; 3],
     /// The statements that the atom stands for.
     pub contract: Vec<Node>,
-    /// What is loaded.
+    /// The fragments to load, in order.
     pub fragments: Vec<Fragment>,
-    /// What is multiplied.
+    /// The product, unless fragments are only loaded.
     pub product: Option<Product>,
     pub inside: Place,
 }
@@ -296,7 +296,7 @@ pub(crate) struct Product {
     pub registers: Vec<Name>,
     /// The other lanes of the thread, outermost first, each with the place inside its loop.
     pub lanes: Vec<Name>,
-    /// Where `a` and `b` are.
+    /// Where the fragments of `a` and `b` are.
     pub factors: [Factor; 2],
 }
 

@@ -44,7 +44,7 @@ enum Relation {
     Entered(Name, i64),
 }
 
-/// A copy under way.
+/// An asynchronous copy that may not have arrived at the place reached.
 #[derive(Clone, Debug)]
 struct Flight {
     part: usize,
@@ -58,7 +58,7 @@ struct Flight {
     relations: Vec<Relation>,
 }
 
-/// What has to change.
+/// What has to be added for a reader to see a copy.
 enum Change {
     /// A wait that leaves so many groups before the barrier at this path.
     Wait(Path, u32, Note),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Emitter<'_, '_> {
-    /// An element of memory.
+    /// An element of an array; a scalar in a variable is an error of lowering.
     fn in_memory(&mut self, access: &Access, env: &Env) -> Result<MemRef, Diagnostic> {
         match self.element(access, env)? {
             Target::Element(element, _) => Ok(element),

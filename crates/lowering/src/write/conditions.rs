@@ -159,7 +159,7 @@ impl Known<'_> {
     }
 }
 
-/// What statements write.
+/// The arrays and variables that statements write.
 struct Written {
     memories: HashSet<Memory>,
     vars: HashSet<VarId>,

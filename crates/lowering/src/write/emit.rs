@@ -233,7 +233,7 @@ impl Emitter<'_, '_> {
         Ok(vec![self.lane_loop((lane, own), &inner, body)?])
     }
 
-    /// The range of a lane.
+    /// Makes the range of a lane known in an environment.
     fn learn_lane(&self, lane: &Name, env: &mut Env) -> Result<(), Diagnostic> {
         let Some(extent) = self.analysis.extents.get(lane) else { return Ok(()) };
         let value = Aff::var(lane).sub(&extent.lower)?;

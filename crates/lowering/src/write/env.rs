@@ -35,7 +35,7 @@ pub(crate) struct Env {
     /// The element that the statement writes, if it is buffered in a private array: the array's
     /// index and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
-    /// What is known here.
+    /// The constraints that hold here.
     pub place: Place,
 }
 

@@ -4,7 +4,7 @@
 pub(crate) use crate::program::fold::{add, mul, sub};
 use crate::program::{BinOp, UnOp, Value, ValueKind};
 
-/// `c ? a : b`.
+/// `c ? a : b`; one of the two values if `c` is constant, or if they are the same.
 pub(crate) fn select(c: Value, a: Value, b: Value) -> Value {
     match c.kind {
         ValueKind::Bool(true) => a,
@@ -32,7 +32,7 @@ pub(crate) fn logic(op: BinOp, a: Value, b: Value) -> Value {
     }
 }
 
-/// `!a`.
+/// `!a`; constants and double negations are folded.
 pub(crate) fn not(a: Value) -> Value {
     match a.kind {
         ValueKind::Bool(v) => Value { dtype: a.dtype, kind: ValueKind::Bool(!v) },
@@ -53,7 +53,7 @@ fn is_pure(value: &Value) -> bool {
     pure
 }
 
-/// `a && b`.
+/// `a && b`; only `b` if there is no `a`.
 pub(crate) fn and(a: Option<Value>, b: Value) -> Value {
     match a {
         None => b,

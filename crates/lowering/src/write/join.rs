@@ -87,7 +87,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Threads of a warp.
+    /// The number of threads of a warp, as the target has them.
     pub fn warp_size(&self) -> u32 {
         self.target().warp_size
     }

@@ -368,7 +368,7 @@ impl Emitter<'_, '_> {
         (own, first(self, self.number_along(&others)))
     }
 
-    /// A name for an index.
+    /// The value as a new variable of the index type; a constant stays as it is.
     fn index_named(&mut self, like: &str, value: Value, body: &mut Vec<Stmt>) -> Value {
         if value.as_int().is_some() {
             return value;

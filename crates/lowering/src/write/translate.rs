@@ -265,7 +265,7 @@ impl Emitter<'_, '_> {
         Ok(Value { dtype, kind: ValueKind::Call { function: function.clone(), precision, args } })
     }
 
-    /// The value of a name.
+    /// The value that a name has here: local, in the environment, defined, or passed to the kernel.
     pub fn name_value(&mut self, name: &Name, scope: Scope<'_>) -> Result<Value, Diagnostic> {
         if let Some(value) = scope.local.and_then(|l| l.get(name)) {
             return Ok(value.clone());

@@ -19,13 +19,13 @@ const END_WEIGHT: i64 = Flat::END_WEIGHT as i64;
 
 /// How the steps of a nest are cut.
 pub(crate) struct Cut {
-    /// Threads of a warp.
+    /// Threads of a warp, as the target has them.
     pub warp: i64,
     /// Warps of a block of the launch over chunks.
     pub warps: i64,
     /// Points of a tile that each lane reduces.
     pub items: i64,
-    /// Points of a tile.
+    /// Points of a tile: `items` for each lane of a warp.
     pub tile: i64,
     /// Steps of a chunk of full size.
     pub chunk: i64,

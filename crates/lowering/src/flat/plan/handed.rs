@@ -14,7 +14,7 @@ pub(crate) struct HandedArray {
     pub like: String,
     pub dtype: DType,
     pub length: Length,
-    /// What is in it.
+    /// What its elements mean, for the comment at its declaration.
     pub note: &'static str,
 }
 

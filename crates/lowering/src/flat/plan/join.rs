@@ -20,7 +20,7 @@ const JOINED: i64 = 4;
 
 /// How the last launch joins.
 pub(crate) struct Join {
-    /// Threads of its block.
+    /// Threads of its only block.
     pub threads: u32,
     /// Number of blocks whose partial results a thread joins in a round.
     pub each: i64,
@@ -40,7 +40,7 @@ pub(crate) struct Join {
     pub round: Vec<RoundNode>,
 }
 
-/// A part of a round.
+/// A step of a round, in the order in which the threads of the block do them.
 pub(crate) enum RoundNode {
     /// Each thread loads what its blocks have left, and joins it.
     JoinBlocks,

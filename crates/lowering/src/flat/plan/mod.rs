@@ -44,7 +44,7 @@ use crate::{
     analyse::analysis::{Analysis, reduction as reduction_of},
 };
 
-/// The plan of a nest.
+/// All that is decided about the three launches of a nest.
 pub(crate) struct Plan {
     pub nest: FlatNest,
     /// The name of the instruction that reduces.
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
 
 /// The launch over chunks.
 pub(crate) struct ChunksPlan {
-    /// Threads of a block.
+    /// Threads of each of its blocks.
     pub threads: u32,
     /// The least number of blocks that a multiprocessor must have registers for.
     pub min_blocks: Option<u32>,

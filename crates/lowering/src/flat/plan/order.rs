@@ -56,7 +56,7 @@ pub(crate) enum FirstNode {
     FindBegins,
 }
 
-/// A group of ends.
+/// A group of the ends of segments that a warp holds: the one in use, or the one after it.
 pub(crate) enum Group {
     Current,
     Next,

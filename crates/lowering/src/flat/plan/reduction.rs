@@ -29,7 +29,7 @@ use crate::write::reduce::count;
 
 /// How the points of a tile are reduced.
 pub(crate) struct Reduction {
-    /// The staged inputs.
+    /// The inputs whose points go through shared memory.
     pub staged: Vec<Staged>,
     /// Whether each lane has an accumulator of its own for tiles inside one segment.
     pub own: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Reduction {
     /// The greatest step of the bisection by which a lane finds the segment of a point; `None` if
     /// no input depends on the segment.
     pub bisection: Option<i64>,
-    /// Marks per access.
+    /// Marks that one access of a vector loads or stores.
     pub marks: i64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Outside {
 
 /// An input whose points go through shared memory.
 pub(crate) struct Staged {
-    /// Its number.
+    /// Its position among the arguments of the reduction.
     pub input: usize,
     pub points: Points,
     pub source: Source,
@@ -66,7 +66,7 @@ pub(crate) struct Staged {
 /// The private array that holds the values to be stored.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
-    /// As they were loaded.
+    /// The values as they were loaded.
     Loaded(usize),
     /// After mapping or conversion.
     Mapped(usize),

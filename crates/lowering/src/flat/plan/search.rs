@@ -8,7 +8,7 @@
 use loopwright_kernel_ir::{DType, Diagnostic};
 use loopwright_target::Target;
 
-/// Threads of a block.
+/// Threads of each block of the search.
 const THREADS: u32 = 256;
 /// Bits of the greatest number of segments where indices have 32 bits, and where they have 64:
 /// there are fewer than 2^30 segments where steps have 32 bits.
@@ -16,13 +16,13 @@ const COUNT_BITS: [u32; 2] = [30, 50];
 
 /// How the warps of the first launch search.
 pub(crate) struct Search {
-    /// Threads of a block.
+    /// Threads of each block.
     pub threads: u32,
     /// Warps of a block; each has a border.
     pub warps: i64,
-    /// Bits of a digit.
+    /// Bits of a digit: a digit has as many values as a warp has lanes.
     pub digit: u32,
-    /// Number of digits.
+    /// Number of digits of a count, and so of rounds: each finds one digit, the highest first.
     pub rounds: i64,
     /// The weight of the first digit.
     pub highest: i64,

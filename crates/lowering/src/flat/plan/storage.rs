@@ -28,7 +28,7 @@ pub(crate) struct Local {
     pub like: String,
     pub dtype: DType,
     pub dims: Vec<u64>,
-    /// What is in it.
+    /// What its elements mean, for the comment at its declaration; empty for private arrays.
     pub note: &'static str,
 }
 

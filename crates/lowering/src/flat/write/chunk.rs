@@ -32,7 +32,7 @@ impl Progress {
 }
 
 impl<'w> Writer<'w, '_, '_> {
-    /// Threads of a warp.
+    /// The number of threads of a warp.
     pub(super) fn warp_size(&self) -> i64 {
         self.plan.cut.warp
     }

@@ -23,7 +23,7 @@ use crate::{
 /// Where the beginnings of a group's segments are found.
 #[derive(Clone, Copy)]
 enum Begins {
-    /// In this private array.
+    /// In the private array of this number, for each end of the group.
     At(usize),
     /// At the end of the segment before; for the first one, at this end: see [`Writer::begin_of`].
     After(VarId),

@@ -17,7 +17,7 @@ pub(super) struct Own {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Empty accumulators.
+    /// Declares empty accumulators: neutral, with no pending points.
     pub(super) fn own(&mut self, neutral: Vec<Value>, body: &mut Vec<Stmt>) -> Own {
         let state = self.state("own", neutral, body);
         let pending = self.counter("pending", self.int(0), Some((0, 1)), body);

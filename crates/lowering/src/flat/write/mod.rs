@@ -51,13 +51,13 @@ pub(crate) struct Scratch {
     ended: usize,
     /// The greatest number of chunks.
     chunks: Value,
-    /// Number of blocks.
+    /// The number of blocks of the launch over chunks.
     blocks: Value,
-    /// Number of segments.
+    /// The number of segments.
     count: Value,
 }
 
-/// Writes one launch.
+/// Writes the device kernel of one launch, as its plan says.
 struct Writer<'w, 'a, 'k> {
     emitter: Emitter<'a, 'k>,
     env: Env,
@@ -318,7 +318,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.offset(&self.plan.nest.end, last)
     }
 
-    /// The first offset.
+    /// The offset at which the first segment begins.
     fn base(&mut self) -> Result<Value, Diagnostic> {
         self.offset(&self.plan.nest.begin, self.int(0))
     }
@@ -461,7 +461,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     }
 }
 
-/// The values of a state.
+/// The present values of the state's variables.
 fn values(cells: &State) -> Vec<Value> {
     cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
 }

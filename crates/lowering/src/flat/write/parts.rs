@@ -11,7 +11,7 @@ use loopwright_kernel_ir::Diagnostic;
 use super::{State, Writer, values};
 use crate::program::{BinOp, Stmt, Value, VarId};
 
-/// The parts so far.
+/// The join of the parts so far.
 pub(super) struct Joined {
     /// The open partial result after them.
     pub open: State,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// Steps before a chunk.
+    /// The number of steps before a chunk; in a guided schedule, later chunks have fewer.
     fn steps_before(&self, chunk: Value) -> Value {
         let cut = &self.plan.cut;
         let size = self.int(cut.chunk);

@@ -2,7 +2,7 @@
 
 use crate::program::Value;
 
-/// The chunk of a warp.
+/// The chunk of a warp, and where it lies among points and segments.
 pub(super) struct Chunk {
     pub lane: Value,
     pub warp: Value,
@@ -14,7 +14,7 @@ pub(super) struct Chunk {
     pub to: Value,
 }
 
-/// A tile of a chunk.
+/// A tile of a chunk: the points that the lanes of a warp reduce together.
 pub(super) struct Tile {
     /// The position of its first point, a multiple of the widest vector; it may lie before the
     /// first point of the chunk.
