@@ -20,7 +20,7 @@ pub enum Async {
     Wait {
         /// The number of groups that may stay under way; 0 waits for all of them.
         pending: u32,
-        /// What is waited for.
+        /// The copies that are waited for, and who reads what they bring.
         note: Note,
     },
 }

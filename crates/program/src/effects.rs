@@ -20,7 +20,7 @@ pub struct Accessed<'a> {
 pub enum Destination<'a> {
     /// A variable of the thread.
     Var(VarId),
-    /// Elements of an array.
+    /// Contiguous elements of an array.
     Elements(Accessed<'a>),
 }
 

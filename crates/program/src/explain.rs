@@ -29,7 +29,7 @@ pub enum Place {
 /// A construct with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// The kind of construct.
+    /// The kind of construct that the reason is for.
     pub place: Place,
     /// Index of the device kernel that contains it; `None` on the host.
     pub kernel: Option<usize>,

@@ -56,7 +56,7 @@ pub fn add(a: Value, b: Value) -> Value {
     Value::binary(BinOp::Add, a, b)
 }
 
-/// `a - b`.
+/// `a - b`; constants are folded, and the difference of equal values is 0.
 pub fn sub(a: Value, b: Value) -> Value {
     if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
         && let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v))

@@ -89,7 +89,7 @@ pub enum Param {
     HostVar(Name),
 }
 
-/// A device kernel.
+/// A function that runs on the device, with its storage and the shape of its launches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceKernel {
     /// Its name, valid in the target's language.

@@ -49,7 +49,7 @@ pub(crate) fn row_major(dims: &[u64]) -> Option<Layout> {
     Some(Layout::Tuple(modes))
 }
 
-/// The modes of the axes.
+/// The mode of each axis; a layout with a single mode has one axis.
 fn modes(layout: &ComposedLayout) -> &[Layout] {
     match &layout.layout {
         Layout::Tuple(modes) => modes,

@@ -42,7 +42,7 @@ pub enum Owner {
 /// An array in global memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Global {
-    /// The name of the array.
+    /// The name of the argument, temporary or constant that it is in the kernel.
     pub name: Name,
     /// The type of its elements.
     pub dtype: DType,
@@ -72,7 +72,7 @@ impl Global {
     }
 }
 
-/// A host statement.
+/// A statement that runs on the host, in the order of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostStmt {
     /// A loop around launches: `for var in lower..upper`.
@@ -95,7 +95,7 @@ pub enum HostStmt {
 /// A lowered program. See the crate documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// The kernel's name.
+    /// The name of the kernel that was lowered.
     pub name: Name,
     /// What it is written for: how wide warps are, which names are legal.
     pub target: Target,

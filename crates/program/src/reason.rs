@@ -59,7 +59,7 @@ pub struct Condition {
 /// One of the two sides of a [`Dependence`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// The part that runs.
+    /// The part of the transformed kernel that runs.
     pub part: PartRef,
     /// Whether it writes the cell.
     pub writes: bool,

@@ -52,7 +52,7 @@ pub struct Instances {
     pub allowed: Vec<Constraint>,
     /// Inames that are lanes of a thread.
     pub lanes: Vec<Name>,
-    /// Who runs the part.
+    /// How the part stands to each axis of the hardware, without inames.
     pub executor: Executor<()>,
     /// Whether a condition on data also decides whether an instance runs.
     pub conditional: bool,
@@ -75,7 +75,7 @@ pub enum Purpose {
 /// The threads that a barrier synchronises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The threads of a warp.
+    /// The threads of a warp, each warp for itself.
     Warp,
     /// The threads of a block.
     Block,
@@ -156,7 +156,7 @@ pub struct Join {
     pub scan: bool,
 }
 
-/// A statement.
+/// A statement that a thread runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
     /// Declares a variable with its first value: `const int i = ...;` or `float acc = ...;`.
@@ -284,7 +284,7 @@ pub enum Stmt {
     /// A product of matrices whose operands a warp holds in private arrays, as the atom's
     /// placements say: `d += a * b`. Stands only in the body of [`Stmt::Atom`].
     Mma {
-        /// The atom's name.
+        /// The name of the atom, which the program contains.
         atom: Name,
         /// The elements of the accumulator that a thread holds, in the order of the placement.
         d: Vec<MemRef>,

@@ -5,10 +5,10 @@ use loopwright_target::Target;
 
 use super::VarId;
 
-/// A unary operation.
+/// An operation on one value; the result has the type of the operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnOp {
-    /// Negation, `-a`.
+    /// Negation, `-a`. Integers wrap.
     Neg,
     /// Logical negation of a bool, `!a`.
     Not,
@@ -22,9 +22,9 @@ pub enum BinOp {
     /// Sum. Integers wrap in two's complement (signed index arithmetic is proved or checked not
     /// to).
     Add,
-    /// Difference.
+    /// Difference. Integers wrap as those of a sum do.
     Sub,
-    /// Product.
+    /// Product. Integers wrap as those of a sum do.
     Mul,
     /// Floating-point quotient.
     Div,
@@ -43,29 +43,29 @@ pub enum BinOp {
     Max,
     /// `<`, with a bool result, as for all comparisons.
     Lt,
-    /// `<=`
+    /// `<=`, with a bool result.
     Le,
-    /// `>`
+    /// `>`, with a bool result.
     Gt,
-    /// `>=`
+    /// `>=`, with a bool result.
     Ge,
-    /// `==`
+    /// `==`, with a bool result.
     Eq,
-    /// `!=`
+    /// `!=`, with a bool result.
     Ne,
     /// `&&`; the right operand is evaluated only if the left is true.
     And,
     /// `||`; the right operand is evaluated only if the left is false.
     Or,
-    /// `&`
+    /// `&` of integers.
     BitAnd,
-    /// `|`
+    /// `|` of integers.
     BitOr,
-    /// `^`
+    /// `^` of integers.
     BitXor,
-    /// `<<`
+    /// `<<`; amounts outside of the type's bits shift every bit out.
     Shl,
-    /// `>>`, arithmetic for signed types.
+    /// `>>`, arithmetic for signed types; amounts outside of the type's bits shift every bit out.
     Shr,
 }
 
@@ -128,7 +128,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Where the array lies.
+    /// The address space of the array.
     pub fn space(self) -> AddressSpace {
         match self {
             Memory::Global(_) => AddressSpace::Global,
@@ -166,7 +166,7 @@ pub enum ValueKind {
     Int(i64),
     /// A floating-point constant of the value's type; may be infinite or NaN.
     Float(f64),
-    /// A truth value.
+    /// A constant of type bool.
     Bool(bool),
     /// A variable of the thread.
     Var(VarId),
@@ -190,11 +190,11 @@ pub enum ValueKind {
     /// A call of a math function of [`loopwright_kernel_ir::MATH_FUNCTIONS`] (never `lowest`,
     /// `highest`, `min`, `max`), or of a user device function.
     Call {
-        /// Name of the function.
+        /// The name in [`loopwright_kernel_ir::MATH_FUNCTIONS`], or that of the user's function.
         function: Name,
         /// Whether the approximate version of a library function may be called.
         precision: Precision,
-        /// Arguments, in order.
+        /// One argument for each parameter, in order.
         args: Vec<Value>,
     },
     /// The operand's value in another lane of the same group of `width` consecutive lanes. All
@@ -236,10 +236,10 @@ impl ValueKind {
     }
 }
 
-/// A typed value.
+/// A value with its type, as a tree of operations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// The type of the value.
+    /// The type of the value; a conversion is an operation of its own, [`ValueKind::Cast`].
     pub dtype: DType,
     /// The operation or leaf that yields it.
     pub kind: ValueKind,
@@ -258,12 +258,12 @@ impl From<Number> for Value {
 }
 
 impl Value {
-    /// An integer constant.
+    /// An integer constant of an integer type, which has to represent it.
     pub fn int(dtype: DType, value: i64) -> Value {
         Value { dtype, kind: ValueKind::Int(value) }
     }
 
-    /// A variable.
+    /// The value of a variable of the thread, in the variable's type.
     pub fn var(dtype: DType, var: VarId) -> Value {
         Value { dtype, kind: ValueKind::Var(var) }
     }

@@ -19,7 +19,7 @@ const PARTS: usize = 400;
 pub(super) enum Layout {
     /// Row-major, with these lengths.
     Dense(Vec<Value>),
-    /// With these strides.
+    /// With these strides, in elements.
     Strided(Vec<Value>),
     /// Of an array whose layout is set.
     Local(Box<LocalArray>),

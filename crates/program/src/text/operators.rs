@@ -19,7 +19,7 @@ pub(super) mod binding {
     pub const ATOM: u8 = 12;
 }
 
-/// The infix operators.
+/// The infix operators with their spellings and how strongly they bind.
 const INFIX: [(BinOp, &str, u8); 21] = [
     (BinOp::Or, "or", binding::OR),
     (BinOp::And, "and", binding::AND),

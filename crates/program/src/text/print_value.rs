@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{MemRef, ShuffleMode, UnOp, Value, ValueKind, Var, VarId};
 
-/// The names of shuffles.
+/// The modes of shuffles with their names in texts.
 pub(super) const SHUFFLES: [(ShuffleMode, &str); 4] = [
     (ShuffleMode::Xor, "shuffle_xor"),
     (ShuffleMode::Down, "shuffle_down"),

@@ -409,7 +409,7 @@ impl Reader {
         if self.p.eat_word(word) { Ok(()) } else { Err(self.p.unexpected(&format!("`{word}`"))) }
     }
 
-    /// A concrete type.
+    /// A concrete type: a type parameter is an error, since programs have none.
     pub(super) fn dtype(&mut self) -> Parse<DType> {
         let span = self.p.span();
         match self.p.dtype()? {

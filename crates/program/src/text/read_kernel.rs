@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// `(128, 1, 1)`
+    /// The shape of a block, as `(128, 1, 1)`: threads along x, y and z.
     fn block(&mut self) -> Parse<PerDim<u32>> {
         self.p.open("(")?;
         let x = self.number("a number of threads")?;

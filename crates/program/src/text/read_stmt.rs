@@ -244,7 +244,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// `x`, `y` or `z`
+    /// A dimension: `x`, `y` or `z`.
     pub(super) fn axis(&mut self) -> Parse<Dim> {
         let found = Dim::ALL.iter().find(|dim| self.p.at_word(&dim.to_string()));
         let Some(dim) = found else { return Err(self.p.unexpected("an axis: `x`, `y` or `z`")) };

@@ -16,7 +16,7 @@ use crate::{BinOp, MemRef, UnOp, Value, ValueKind};
 /// Depth limit of values: chains of operators count, since values are walked recursively.
 const DEPTH_LIMIT: usize = 1200;
 
-/// A value and its depth.
+/// A value and its depth as a tree, which is limited.
 struct Deep {
     value: Value,
     depth: usize,
@@ -34,7 +34,7 @@ impl Deep {
 }
 
 impl Reader {
-    /// A value.
+    /// A value, as long as operators follow.
     pub(super) fn value(&mut self) -> Parse<Value> {
         Ok(self.deep(binding::OR)?.value)
     }

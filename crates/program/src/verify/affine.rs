@@ -120,12 +120,12 @@ impl Reading<'_> {
         })
     }
 
-    /// `bound <= counter`.
+    /// Adds what `bound <= counter` implies to `rows`; whether that is all of it.
     pub fn above(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
         self.bounded(counter, bound, Side::Lower, rows)
     }
 
-    /// `counter < bound`.
+    /// Adds what `counter < bound` implies to `rows`; whether that is all of it.
     pub fn below(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
         self.bounded(counter, bound, Side::Upper, rows)
     }
@@ -166,7 +166,7 @@ impl Reading<'_> {
 /// Which end of a counter's range a bound is.
 #[derive(Clone, Copy)]
 enum Side {
-    /// The first value.
+    /// The first value that is reached.
     Lower,
     /// The first value that is not reached any more.
     Upper,

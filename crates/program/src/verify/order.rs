@@ -49,7 +49,7 @@ use ways::{End, Ends, Way};
 pub(super) enum Who {
     /// Two threads of a block.
     Threads,
-    /// Two blocks.
+    /// Threads of two blocks.
     Blocks,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Reading<'p> {
     pub context: &'p [Constraint],
     pub scopes: Vec<Scope>,
     pub loops: Vec<Loop>,
-    /// Their bodies.
+    /// The bodies of the loops, by the same numbers.
     bodies: Vec<&'p [Stmt]>,
     pub touches: Vec<Touch>,
     pub body: Vec<Node<'p>>,

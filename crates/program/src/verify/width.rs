@@ -18,7 +18,7 @@ use crate::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, 
 /// A place whose index is not of the program's type, or whose offset is not that of its subscripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WrongIndex {
-    /// `a subscript of x`.
+    /// An index of another type: what it is, as `a subscript of x`, and its type.
     Type(String, DType),
     /// An element of this array.
     Offset(Name),

@@ -34,11 +34,11 @@ use texts::{Found, Loop, Row, Touched};
 /// What an axis of the private array is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// It numbers fragments.
+    /// It numbers rows of fragments.
     Row,
     /// A digit of the number of an element of `d`.
     Digit,
-    /// `k`.
+    /// The `k` of the product.
     K,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Mirror {
     digits: Vec<Vec<i64>>,
 }
 
-/// All of them.
+/// The mirrors of a kernel's private arrays, and how these are filled.
 #[derive(Default)]
 pub(super) struct Mirrors {
     of_array: BTreeMap<Memory, Mirror>,

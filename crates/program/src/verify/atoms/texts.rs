@@ -103,7 +103,7 @@ impl Source {
     }
 }
 
-/// The product.
+/// The product of an atom's text: its loops, its accumulator and its factors.
 pub(super) struct Product<'p> {
     pub loops: Loops,
     pub atom: &'p Atom,

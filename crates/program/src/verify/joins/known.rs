@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Holder, parts::Parts, terms::Term};
 use crate::{BinOp, UnOp, Value, ValueKind, VarId};
 
-/// A value of one thread.
+/// What is known of the value that one thread holds.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
     Int(i64),
@@ -13,11 +13,11 @@ pub(super) enum Known {
     Parts(Rc<Parts>),
     /// What is computed from values of states, and is none itself.
     Term(Rc<Term>),
-    /// Nothing has given it.
+    /// Nothing has assigned it, or nothing is known about it.
     Nothing,
 }
 
-/// A subscript.
+/// A subscript of an element that holds a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sub {
     At(i64),

@@ -11,7 +11,7 @@ pub(super) struct Parts {
 /// Partial results that are joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// In any order.
+    /// For operators that commute: partial results in any order.
     Set {
         /// A bit for each partial result.
         bits: Bits,

@@ -58,7 +58,7 @@ pub(super) struct Run<'p> {
 /// How often the body of a loop is followed at most, if not once for each thread.
 const LONGEST: usize = 1024;
 
-/// Why a run ends.
+/// Why a join is not followed to its end.
 pub(super) enum Stop {
     NotFollowed,
     /// An operation that is not the operator's.

@@ -31,7 +31,7 @@ pub(super) enum Op {
 pub(super) enum Term {
     Int(i64),
     Float(f64),
-    /// A value of a state.
+    /// A component of a state, with the partial results that are joined in it.
     Part(Rc<Parts>),
     /// In a pattern: this component of the first state (0) or of the second (1).
     Side(usize, u8),

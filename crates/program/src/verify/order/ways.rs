@@ -62,7 +62,7 @@ impl Way {
         Ok(ways)
     }
 
-    /// What holds on the way.
+    /// The constraints that hold on the way.
     pub fn also(&self) -> &[Constraint] {
         &self.also
     }

@@ -75,7 +75,7 @@ fn follows(c: &Constraint, from: &Constraint) -> bool {
     c == from || c.kind == Kind::Ge && from.kind == Kind::Ge && by_constant().is_some_and(|more| more >= 0)
 }
 
-/// A statement of a part.
+/// A statement that gives the value of a part, or prepares it.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Done {
     pub leaf: LeafId,
@@ -154,11 +154,11 @@ pub(in crate::verify) type HostLoop<'p> = (Name, &'p Value, &'p Value);
 pub(in crate::verify) struct Loop {
     /// Its name in constraints.
     pub name: Name,
-    /// How it goes on.
+    /// How the counter changes from one iteration to the next.
     pub step: Step,
     /// Where it starts, and the value that it ends before, if these are functions.
     pub ends: [Option<Aff>; 2],
-    /// The scope around it.
+    /// The scope in which the loop stands.
     pub scope: ScopeId,
     /// That it has an iteration, at the place before it.
     pub begins: Says,
@@ -249,7 +249,7 @@ impl Says {
     }
 }
 
-/// One side of a choice.
+/// One side of an `if`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Side {
     /// That the choice goes there.

@@ -23,7 +23,7 @@ use crate::{
     eval_host,
 };
 
-/// Why a run ends.
+/// Why a run ends before its last statement.
 pub(super) enum Stop {
     /// The program does what it must not.
     Wrong(String),

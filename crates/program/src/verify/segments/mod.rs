@@ -50,7 +50,7 @@ use wanted::Interpreter;
 pub(super) enum WrongNest {
     /// It writes something else than the kernel.
     Wrong(Box<Diagnostic>),
-    /// It is not followed.
+    /// The check does not know what it does, so that nothing is shown.
     NotFollowed(Box<Diagnostic>),
 }
 

@@ -73,7 +73,7 @@ pub(super) fn hash(of: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// A hash of a name.
+/// A hash of a name, the same in every run.
 pub(super) fn hash_of_name(name: &str) -> u64 {
     hash(name.bytes().map(u64::from))
 }

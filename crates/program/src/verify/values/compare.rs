@@ -13,7 +13,7 @@ use super::{
 use crate::verify::reading::ScopeId;
 
 impl Walk<'_, '_, '_> {
-    /// What holds in a scope.
+    /// The constraints that hold in a scope; those of each scope are made once.
     pub fn system(&mut self, scope: ScopeId) -> Result<&System, WrongValue> {
         if !self.systems.contains_key(&scope) {
             let mut rows = [self.reading.context, &self.reading.scope(scope).rows].concat();

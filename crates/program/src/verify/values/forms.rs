@@ -125,7 +125,7 @@ impl UnaryOp {
     }
 }
 
-/// What a form is.
+/// What a form is made of; equal nodes have the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
     /// The integer of this name, whatever its type: an iname, a coordinate, a parameter.
@@ -141,18 +141,18 @@ pub(super) enum Node {
     Op(Op, DType, Vec<Form>),
 }
 
-/// All forms of a check.
+/// All forms of a check, each once.
 pub(super) struct Forms {
     nodes: Vec<Node>,
     numbers: Table<Node, Form>,
-    /// The type of indices.
+    /// The type of the program's indices.
     pub index: DType,
     /// Coordinates that are always 0.
     pub zero: HashSet<Name>,
     opaque: u32,
 }
 
-/// The terms of a sum.
+/// A sum: each term is a list of factors with its coefficient.
 type Terms = Vec<(Vec<Form>, i64)>;
 
 impl Forms {

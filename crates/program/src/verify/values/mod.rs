@@ -52,7 +52,7 @@ use walk::Walk;
 pub(super) enum WrongValue {
     /// It is another one than the kernel's.
     Wrong(Box<Diagnostic>),
-    /// It is not followed.
+    /// The check does not know what it is, so that nothing is shown.
     NotFollowed(Box<Diagnostic>),
 }
 

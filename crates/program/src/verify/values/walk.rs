@@ -100,7 +100,7 @@ impl Group<'_> {
     }
 }
 
-/// What a body writes.
+/// The variables and arrays that a body writes.
 #[derive(Default)]
 struct Written {
     vars: BTreeSet<VarId>,
@@ -348,7 +348,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         Ok(())
     }
 
-    /// What a body may write.
+    /// The variables and arrays that a body may write, on any path through it.
     fn written(&self, body: &[Stmt]) -> Written {
         let mut found = Written::default();
         Stmt::visit(body, &mut |stmt| {
