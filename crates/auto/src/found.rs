@@ -19,7 +19,7 @@ pub struct Decision {
     pub rule: Option<&'static str>,
     /// The reason, in one sentence.
     pub reason: String,
-    /// The steps.
+    /// The steps, in the order in which they are applied.
     pub steps: Vec<Step>,
     /// What was proposed before, and refused.
     pub refused: Vec<Refused>,
@@ -32,18 +32,18 @@ pub struct Decision {
 /// A proposal that was refused, or a step of one that was left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// The name of the rule.
+    /// The name of the rule that proposed it.
     pub rule: &'static str,
     /// The text of the step that was refused; `None` if it was the finished kernel.
     pub step: Option<String>,
-    /// Why.
+    /// The refusal of the step, or of the finished kernel.
     pub why: Diagnostic,
 }
 
 /// A pipeline for a kernel, with the reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The steps.
+    /// The steps of all decisions, in their order.
     pub pipeline: Pipeline,
     /// The kernel after these steps.
     pub kernel: LoopKernel,
@@ -177,7 +177,7 @@ enum Lowering {
 }
 
 impl Found {
-    /// No decisions.
+    /// A kernel left as it is: no steps, no decisions.
     pub(crate) fn nothing(kernel: &LoopKernel) -> Found {
         Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() }
     }

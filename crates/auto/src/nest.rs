@@ -23,7 +23,7 @@ pub(crate) const MOST_BLOCKS: i64 = 65535;
 /// A loop of the tree with all that it contains, which does not run both on blocks and on threads
 /// yet. Loops that a user's steps have made parallel are in none of its lists.
 pub struct Nest<'k> {
-    /// The kernel.
+    /// The kernel as the steps so far have left it.
     pub kernel: &'k LoopKernel,
     /// The loops from the outside, as long as each contains nothing but the next one, and all
     /// others of the innermost of these. Loops of reductions are not among them.
@@ -119,7 +119,7 @@ impl<'k> Nest<'k> {
         (self.root.clone(), loops, self.instructions.iter().map(|i| i.id.clone()).collect())
     }
 
-    /// The tree of its loops.
+    /// The loop tree of the nest, from its outermost loop.
     pub(crate) fn tree(&self) -> &'k Tree {
         self.tree
     }

@@ -12,12 +12,12 @@ pub trait Rule: Sync {
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal>;
 }
 
-/// Steps for a nest.
+/// Steps that a rule proposes for a nest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Each step's text, and whether the others make sense without it.
     pub(crate) steps: Vec<(String, bool)>,
-    /// Why, in one sentence.
+    /// The reason for the proposal, in one sentence.
     pub(crate) reason: String,
 }
 

@@ -22,7 +22,7 @@ use crate::{
 /// The outcome of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// The cheapest pipeline.
+    /// The pipeline with the lowest cost, with the reasons.
     pub found: Found,
     /// Its cost; `None` if it has none.
     pub cost: Option<f64>,

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{AddressSpace, Aff, Expr, Instruction, KernelData, Nam
 pub enum Stride {
     /// It is the same element.
     Same,
-    /// They are neighbours.
+    /// The elements are neighbours.
     Unit,
     /// They are apart by more, or by what only data tell.
     Apart,
@@ -16,17 +16,17 @@ pub enum Stride {
 /// One access to global memory in the text of a kernel.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The instruction.
+    /// The id of the instruction that makes the access.
     pub instruction: Name,
-    /// The array.
+    /// The array in global memory.
     pub array: Name,
-    /// Whether it is written.
+    /// Whether the access writes; it reads otherwise.
     pub is_write: bool,
     /// Its subscripts as functions of inames and parameters; `None` for one that is not affine.
     pub index: Vec<Option<Aff>>,
     /// Its subscripts in the text.
     pub text: Vec<Expr>,
-    /// Bytes per element.
+    /// Size of an element in bytes.
     pub bytes: usize,
     /// The axis along which elements are neighbours; `None` if the array has no such axis.
     pub dense: Option<usize>,

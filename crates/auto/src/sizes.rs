@@ -22,7 +22,7 @@ use crate::Found;
 pub struct Size {
     /// The parameter: for a split, the name of the inner loop.
     pub name: Name,
-    /// What the rule took.
+    /// The size that the rule takes without a search.
     pub usual: i64,
     /// The candidates, in ascending order; the usual one is among them.
     pub values: Vec<i64>,

@@ -24,7 +24,7 @@ pub const CANDIDATES_A_SECOND: f64 = 32.0;
 /// How far a step searches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// The rules alone.
+    /// The rules alone, without a search over sizes.
     Rules,
     /// So many candidates.
     Candidates(usize),
@@ -85,7 +85,7 @@ impl fmt::Display for Effort {
 pub struct AutoStep {
     /// What the steps are found for.
     pub target: Target,
-    /// How far it searches.
+    /// How far it searches beyond what the rules propose.
     pub effort: Effort,
     searching: Option<Searching>,
     /// What was found last, and for which kernel: whoever asks again, as for an explanation, gets
@@ -108,7 +108,7 @@ struct Outcome {
 }
 
 impl AutoStep {
-    /// The rules alone.
+    /// A step that uses the rules alone.
     pub fn new(target: Target) -> AutoStep {
         AutoStep { target, effort: Effort::Rules, searching: None, last: Arc::default() }
     }
@@ -241,7 +241,7 @@ fn made(searching: Option<Searching>) -> Registry {
     })
 }
 
-/// `16`, `1s` or `0.5s`.
+/// The effort that a text such as `16`, `1s` or `0.5s` asks for.
 fn effort(text: &str) -> Option<Effort> {
     match text.trim().strip_suffix('s') {
         Some(seconds) => {

@@ -36,7 +36,7 @@ use crate::{
 
 pub struct Begun;
 
-/// Threads of a block.
+/// Threads of each block.
 const THREADS: i64 = 256;
 
 impl Rule for Begun {

@@ -114,7 +114,7 @@ fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
 }
 
 impl Shape<'_> {
-    /// The side of a factor.
+    /// The loop of the product's result over which a factor varies: `x` or `y`.
     fn side(&self, factor: &Site) -> &Name {
         if factor.stride(&self.x) == Stride::Same { &self.y } else { &self.x }
     }

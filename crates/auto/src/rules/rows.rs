@@ -40,7 +40,7 @@ pub struct Rows;
 const LONG: i64 = 1 << 18;
 /// Points of such a row that a block takes.
 const CHUNK: i64 = 16384;
-/// Threads of a block.
+/// Threads of each block.
 const THREADS: i64 = 256;
 /// Elements of a thread that are loaded before the first is used.
 const IN_FLIGHT: i64 = 4;

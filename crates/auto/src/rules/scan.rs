@@ -37,7 +37,7 @@ use crate::{
 
 pub struct Scan;
 
-/// Threads of a block.
+/// Threads of each block.
 const THREADS: i64 = 256;
 /// Warps of a block whose warps work on rows of their own.
 const WARPS: i64 = 8;

@@ -36,7 +36,7 @@ use crate::{
 
 pub struct Segments;
 
-/// Warps of a block.
+/// Warps of each block.
 const WARPS: i64 = 4;
 
 impl Rule for Segments {

@@ -32,7 +32,7 @@ pub struct Total;
 
 /// Points that a block takes.
 const CHUNK: i64 = 16384;
-/// Threads of a block.
+/// Threads of each block.
 const THREADS: i64 = 256;
 
 impl Rule for Total {
