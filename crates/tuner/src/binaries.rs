@@ -20,12 +20,12 @@ use crate::{Key, Outcome, Point};
 /// The name of the manifest in its folder.
 const MANIFEST: &str = "manifest.json";
 
-/// A binary of a folder.
+/// A compiled binary in the folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BinaryFile {
     /// Its name in the folder.
     file: String,
-    /// BLAKE3 of its bytes.
+    /// The BLAKE3 hash of the file's bytes, by which a damaged one is found.
     blake3: String,
     /// BLAKE3 of the CUDA C that it was made from.
     source: String,
@@ -51,7 +51,7 @@ pub(crate) struct Candidate {
 struct Manifest {
     /// The version of the format.
     format: u32,
-    /// The architecture.
+    /// The architecture that all binaries are for, as `sm_90a`.
     arch: String,
     /// The problem; its device and driver are empty.
     key: Key,

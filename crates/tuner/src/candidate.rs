@@ -80,7 +80,7 @@ pub(crate) struct Ready {
 }
 
 impl Plan<'_> {
-    /// The kernel of a point.
+    /// The kernel after the pipeline with the values of a point; an error is the refusal of a step.
     pub fn kernel_of(&self, point: &Point) -> Result<LoopKernel, Diagnostic> {
         self.pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?.apply(self.kernel)
     }

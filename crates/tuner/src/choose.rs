@@ -19,7 +19,7 @@ pub struct Choice {
     pub point: Point,
     /// The form's pipeline, bound to the point.
     pub pipeline: Pipeline,
-    /// Its static cost.
+    /// Its cost by static counts, on the given machine.
     pub cost: Cost,
 }
 

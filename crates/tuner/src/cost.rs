@@ -47,7 +47,7 @@ use crate::under_way::UnderWay;
 /// What the device can do, in the units of the estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The device's name.
+    /// The name of the device; `emulator` for the CPU.
     pub device: String,
     /// Bytes a second that the memory moves.
     pub bandwidth: f64,
@@ -81,7 +81,7 @@ fn usual_f32_lanes() -> f64 {
 const BARE_REGISTERS: u32 = 24;
 /// The most registers per thread on all current devices.
 const MOST_REGISTERS: u32 = Target::cuda().thread_registers;
-/// Bytes per cache line.
+/// Bytes of a cache line.
 const LINE: f64 = Target::cuda().line as f64;
 /// Clocks that the L1 cache takes per line of a request.
 const CLOCKS_A_LINE: f64 = 2.0;
@@ -188,7 +188,7 @@ pub struct Cost {
     /// Instructions of warps that convert values.
     #[serde(default)]
     pub conversions: f64,
-    /// Shuffles of warps.
+    /// Shuffle instructions, summed over warps.
     #[serde(default)]
     pub shuffles: f64,
     /// Barriers executed, summed over blocks.
@@ -207,7 +207,7 @@ pub struct Cost {
     /// Bytes that it moves in all of them; 0 stands for all that are moved.
     #[serde(default)]
     pub own_bytes: f64,
-    /// Threads per block.
+    /// Threads of each of its blocks.
     #[serde(default)]
     pub threads: u32,
     /// Bytes of shared memory per block.
@@ -237,7 +237,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// In a sentence.
+    /// What the unit does, as a phrase for sentences.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Issue => "issuing instructions",
@@ -251,7 +251,7 @@ impl Unit {
 
 /// The inputs of the estimate.
 pub struct Counted<'a> {
-    /// The program.
+    /// The program that the counts are of.
     pub program: &'a Program,
     /// The emulator's counts on the sample.
     pub report: &'a Report,

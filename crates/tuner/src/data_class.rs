@@ -77,7 +77,7 @@ pub fn offsets_class(offsets: &Tensor) -> String {
 /// Groups of lengths: eight between two powers of two.
 const GROUPS: usize = 8 * 128;
 
-/// Statistics of lengths.
+/// Statistics of lengths, from which their class is named.
 struct Lengths {
     count: u64,
     empty: u64,

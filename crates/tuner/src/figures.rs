@@ -21,7 +21,7 @@ pub(crate) fn read_one<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Err
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
-/// A value of a field.
+/// A value of a field, of which `null` is read as infinity.
 struct Figure(Value);
 
 impl<'de> IntoDeserializer<'de, Error> for Figure {

@@ -13,14 +13,14 @@ const LENGTH: f64 = 1.5;
 /// The variance of repeated measurements, relative to the variance of all values.
 const NOISE: f64 = 0.02;
 
-/// A fitted model.
+/// A model that is fitted to values at some places.
 pub(crate) struct GaussianProcess {
     places: Vec<Vec<f64>>,
     mean: f64,
     deviation: f64,
     /// The lower triangle of the Cholesky factor of `K`, row by row.
     factor: Vec<Vec<f64>>,
-    /// `K^-1 y`
+    /// `K^-1 y`, for the scaled values `y`.
     weights: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ fn cholesky(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(matrix)
 }
 
-/// Solves `L x = y`.
+/// Solves `L x = y` by forward substitution, for the lower triangle `L`.
 fn forwards(factor: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
     let mut x: Vec<f64> = Vec::with_capacity(y.len());
     for (row, value) in factor.iter().zip(y) {
@@ -58,7 +58,7 @@ fn forwards(factor: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Solves `L^T x = y`.
+/// Solves `L^T x = y` by back substitution, for the lower triangle `L`.
 fn backwards(factor: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
     let mut x = y.to_vec();
     for i in (0..x.len()).rev() {

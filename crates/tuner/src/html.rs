@@ -16,7 +16,7 @@ const RIGHT: f64 = 14.0;
 /// The width of a digit of a label, in pixels.
 const LETTER: f64 = 6.5;
 
-/// A dot of a plot.
+/// A dot of a plot: its place in the units of the axes, and the text that it shows.
 struct Dot {
     x: f64,
     y: f64,

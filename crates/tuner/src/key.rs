@@ -24,7 +24,7 @@ pub struct Key {
     /// determine the distribution of work; with their names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
-    /// The device's name.
+    /// The name of the device; `emulator` for the CPU.
     pub device: String,
     /// The driver's version; empty for the emulator.
     pub driver: String,
@@ -170,7 +170,7 @@ pub struct Record {
     /// The name of the search. Nothing depends on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its outcome.
+    /// What became of the point.
     pub outcome: crate::Outcome,
 }
 

@@ -29,7 +29,7 @@ struct Limit {
     kernel: &'static str,
     /// Whether it writes as much as it reads.
     copies: bool,
-    /// Threads per block.
+    /// Threads of each block.
     threads: u32,
     /// Loads of 16 bytes that a thread has in flight.
     loads: u32,

@@ -58,9 +58,9 @@ impl Subject {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     subject: Subject,
-    /// Bytes a second.
+    /// Rate of kernels that only read, in bytes per second.
     read: f64,
-    /// Bytes a second.
+    /// Rate of kernels that write as much as they read, in bytes per second.
     copy: f64,
     /// The checksum of all fields above.
     checksum: String,

@@ -11,7 +11,7 @@ use crate::{Cost, figures};
 pub struct Times {
     /// The median, by which candidates are compared.
     pub median: f64,
-    /// The least.
+    /// The least of all launches.
     pub least: f64,
     /// Number of launches timed.
     pub launches: usize,
@@ -38,7 +38,7 @@ impl Times {
 pub enum Outcome {
     /// A step, the lowering, the compiler or a limit of the device refuses it.
     Refused {
-        /// The diagnostic's code.
+        /// The diagnostic's code, as docs/codes.md lists it.
         code: String,
         /// The diagnostic's sentence.
         message: String,
@@ -57,12 +57,12 @@ pub enum Outcome {
         #[serde(deserialize_with = "figures::read")]
         cost: Cost,
     },
-    /// It was timed.
+    /// It was checked, counted and timed on a GPU.
     Timed {
         /// What it costs by the counts.
         #[serde(deserialize_with = "figures::read")]
         cost: Cost,
-        /// The measured times.
+        /// The times of its launches on the problem.
         times: Times,
     },
 }
@@ -93,7 +93,7 @@ impl Outcome {
         }
     }
 
-    /// The measured times.
+    /// The measured times; `None` unless it was timed.
     pub fn times(&self) -> Option<&Times> {
         match self {
             Outcome::Timed { times, .. } => Some(times),

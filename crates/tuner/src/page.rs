@@ -85,7 +85,7 @@ pub(crate) struct Frame {
     pub right: f64,
     pub bottom: f64,
     pub top: f64,
-    /// Of the whole picture.
+    /// The height of the whole picture.
     pub height: f64,
 }
 

@@ -16,14 +16,14 @@ impl Point {
         self.0.iter().find(|(n, _)| **n == *name).map(|(_, v)| *v)
     }
 
-    /// With one more value.
+    /// The point with one more parameter, after the others.
     pub fn with(&self, name: impl Into<Name>, value: i64) -> Point {
         let mut values = self.0.clone();
         values.push((name.into(), value));
         Point(values)
     }
 
-    /// The names and values.
+    /// The names and values, in the space's order.
     pub fn values(&self) -> impl Iterator<Item = (&Name, i64)> {
         self.0.iter().map(|(n, v)| (n, *v))
     }

@@ -8,7 +8,7 @@ use crate::Point;
 /// The progress of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// The current phase.
+    /// The phase that is running.
     pub phase: Phase,
     /// Number of points done in this phase.
     pub done: usize,
@@ -16,7 +16,7 @@ pub struct Progress {
     pub of: usize,
     /// The best figure so far, in milliseconds: measured, or estimated if nothing is measured.
     pub best: Option<f64>,
-    /// The point that has it.
+    /// The point with the best figure; `None` as long as no point has one.
     pub point: Option<Point>,
 }
 

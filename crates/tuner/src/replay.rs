@@ -26,7 +26,7 @@ pub struct Replayed {
     pub points: usize,
     /// The best of them, with its milliseconds.
     pub best: (Point, f64),
-    /// The strategy.
+    /// The strategy that is replayed on the log's figures.
     pub strategy: Strategy,
     /// Number of points it looked at.
     pub looked_at: usize,

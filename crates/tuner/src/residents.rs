@@ -40,19 +40,19 @@ const SHARPEST: f64 = 64.0;
 /// The blocks of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Residents {
-    /// Number of blocks.
+    /// Number of blocks of the launch.
     pub blocks: f64,
     /// Number of blocks resident at once, on all multiprocessors.
     pub places: f64,
-    /// Warps per block.
+    /// Warps of each block.
     pub warps: f64,
-    /// Threads per warp.
+    /// Threads of a warp.
     pub lanes: f64,
     /// Bytes that each thread moves.
     pub bytes: f64,
     /// Bytes that a thread waits for at a time.
     pub in_flight: f64,
-    /// Shuffles per warp.
+    /// Shuffle instructions of each warp.
     pub shuffles: f64,
 }
 

@@ -221,7 +221,7 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    /// Phases 2 and 3.
+    /// Phases 2 and 3: batches are compiled and timed, then the best few in alternation.
     fn time(
         &mut self,
         tuning: &mut Tuning,

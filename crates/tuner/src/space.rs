@@ -97,7 +97,7 @@ impl Space {
         Ok(self)
     }
 
-    /// The space of a text.
+    /// The space of a text, a parameter or a requirement a line; `#` begins a comment.
     pub fn parse(text: &str) -> Result<Space, Diagnostic> {
         let mut space = Space::new();
         for (number, line) in text.lines().enumerate() {

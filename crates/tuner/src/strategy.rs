@@ -28,7 +28,7 @@ pub enum Strategy {
     Random {
         /// Number of points timed or, on the emulator, of legal points counted; at least 1.
         points: usize,
-        /// Seed of the generator.
+        /// Seed of the generator; equal seeds draw the same points.
         seed: u64,
     },
     /// Points guided by the counts and a model of the times so far; on the emulator, by a model of
@@ -36,7 +36,7 @@ pub enum Strategy {
     Guided {
         /// Number of points timed or, on the emulator, of legal points counted; at least 1.
         points: usize,
-        /// Seed of the generator.
+        /// Seed of the generator of pseudorandom numbers.
         seed: u64,
     },
 }
@@ -72,7 +72,7 @@ impl Rng {
     }
 }
 
-/// A running strategy.
+/// A strategy that is running: it gives out points and is told their times.
 pub struct Search<'a> {
     points: &'a [Point],
     estimates: &'a [Option<f64>],

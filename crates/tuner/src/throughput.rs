@@ -16,7 +16,7 @@ pub(crate) struct Throughput {
     pub compared: f64,
     /// Reciprocals, roots, logarithms, exponentials, sines.
     pub special: f64,
-    /// Shuffles of warps.
+    /// Exchanges between the lanes of a warp.
     pub shuffled: f64,
 }
 

@@ -38,7 +38,7 @@ pub struct RecordKey {
     /// [`indices_class`]: crate::indices_class
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data_class: String,
-    /// The device's name.
+    /// The name of the device; `emulator` for the CPU.
     pub device: String,
     /// The driver's version; empty for the emulator.
     pub driver: String,
@@ -167,7 +167,7 @@ pub(crate) fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str)
     }
 }
 
-/// A point with its time.
+/// A point with its time or its estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedPoint {
     /// The values of the pipeline's parameters.
@@ -181,7 +181,7 @@ pub struct TunedPoint {
 /// The best points of one search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedRecord {
-    /// The key of the record.
+    /// What the record is valid for.
     pub key: RecordKey,
     /// The best points, at most three, best first.
     pub best: Vec<TunedPoint>,
@@ -254,7 +254,7 @@ pub struct TunedRecords {
 }
 
 impl TunedRecords {
-    /// Reads a file.
+    /// Reads a file that [`TunedRecords::save`] has written.
     pub fn load(path: impl AsRef<Path>) -> Result<TunedRecords, Diagnostic> {
         let path = path.as_ref();
         let failed = |e: String| {
@@ -297,7 +297,7 @@ impl TunedRecords {
         })
     }
 
-    /// The records.
+    /// The records, in the order in which they were added.
     pub fn records(&self) -> &[TunedRecord] {
         &self.records
     }

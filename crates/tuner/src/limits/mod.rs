@@ -94,7 +94,7 @@ pub struct Series {
 pub struct Reached {
     /// The size along which it is shown.
     pub size: f64,
-    /// All integer arguments.
+    /// All integer arguments of the shape, by name.
     pub sizes: BTreeMap<Name, i64>,
     /// The best point; none if no point is legal.
     pub best: Option<Best>,
@@ -109,7 +109,7 @@ pub struct Reached {
 /// The best point of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
-    /// The point.
+    /// The values of the pipeline's parameters.
     pub point: Point,
     /// Its measured or estimated time, in milliseconds.
     pub milliseconds: f64,
@@ -165,7 +165,7 @@ impl LimitReport {
         self.by.as_str()
     }
 
-    /// The lines of the plot.
+    /// The lines of the plot, a series of searches each.
     pub fn series(&self) -> &[Series] {
         &self.series
     }

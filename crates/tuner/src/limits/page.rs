@@ -219,7 +219,7 @@ impl LimitReport {
         );
     }
 
-    /// The text of a mark.
+    /// The text that a mark shows: what it reaches of the limit, its time and its point.
     fn sentence(&self, shape: &Reached, best: &Best) -> String {
         let Best { point, milliseconds, measured, fraction, bandwidth, .. } = best;
         let (of, how) = (100.0 * fraction, if *measured { "" } else { ", estimated, not timed" });

@@ -13,9 +13,9 @@ use super::measured::Measured;
 /// What a finding is about; its number can also be computed for another form of the kernel.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// Of a shared array.
+    /// Accesses of this shared array conflict in banks.
     BankConflicts(Name),
-    /// Of a global array.
+    /// Accesses of this global array are not coalesced.
     Uncoalesced(Name),
     IdleLanes,
     BytesInFlight,

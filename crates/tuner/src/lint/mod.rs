@@ -93,7 +93,7 @@ impl fmt::Display for LintPlace {
 /// A change of the pipeline that was tried and helped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Repair {
-    /// The change, in words.
+    /// What the change does, in words.
     pub what: String,
     /// The steps that are new or changed.
     pub steps: Vec<String>,
@@ -108,13 +108,13 @@ pub struct Repair {
 /// A change of the pipeline that was tried and did not help.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// The change, in words.
+    /// What the change does, in words.
     pub what: String,
     /// Why it is not a repair.
     pub why: String,
 }
 
-/// One finding.
+/// A finding about a kernel, with what was tried against it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lint {
     /// A stable code, one of [`CODES`].

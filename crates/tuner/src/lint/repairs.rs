@@ -9,7 +9,7 @@ use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
 use super::findings::{Finding, Kind};
 use super::measured::Measured;
 
-/// A changed pipeline.
+/// A changed pipeline that may repair a finding.
 #[derive(Clone, Debug)]
 pub(super) struct Proposal {
     pub what: String,
