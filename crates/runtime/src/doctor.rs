@@ -45,7 +45,7 @@ pub struct Missing {
     pub remedy: String,
 }
 
-/// Examines this machine.
+/// Finds out what this machine has for running kernels: driver, devices, compilers.
 pub fn examine() -> Report {
     let driver = driver_version();
     let mut devices = Vec::new();
@@ -144,7 +144,7 @@ impl Report {
         missing
     }
 
-    /// The report as text.
+    /// The report as lines of text, a label and its value each.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut line = |label: &str, value: String| {

@@ -55,7 +55,7 @@ impl ArrayArg {
 }
 
 impl Args {
-    /// No arguments.
+    /// No arguments yet; the methods add them.
     pub fn new() -> Args {
         Args::default()
     }

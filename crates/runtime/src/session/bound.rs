@@ -84,7 +84,7 @@ impl Bound {
         self.index
     }
 
-    /// The lowered program.
+    /// The lowered program, for the index type that the arguments need.
     pub fn program(&self) -> &Program {
         &self.variant.program
     }

@@ -16,7 +16,7 @@ use crate::{Arch, nvrtc};
 /// A kernel compiled for an architecture; no device of it is needed.
 #[derive(Clone, Debug)]
 pub struct Binary {
-    /// The printed CUDA C.
+    /// The CUDA C that was compiled.
     pub source: CudaSource,
     /// The binary, with its PTX, log and resource usage.
     pub compiled: nvrtc::Compiled,

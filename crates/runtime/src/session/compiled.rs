@@ -23,7 +23,7 @@ type Slot = Arc<OnceLock<Result<Arc<Variant>, Diagnostic>>>;
 pub struct Stage {
     /// The step, as a line of a pipeline file.
     pub step: String,
-    /// The kernel after it.
+    /// The kernel after the step.
     pub kernel: LoopKernel,
 }
 

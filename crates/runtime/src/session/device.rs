@@ -114,7 +114,7 @@ impl Device {
         &self.limits().name
     }
 
-    /// Whether it is a GPU.
+    /// Whether it is a GPU; otherwise it is the emulator on the CPU.
     pub fn is_gpu(&self) -> bool {
         matches!(&*self.inner, Inner::Cuda { .. })
     }

@@ -11,7 +11,7 @@ use super::bound::Execution;
 /// order that changes from round to round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostCost {
-    /// [`Bound::launch`].
+    /// Nanoseconds of [`Bound::launch`].
     pub launch: Vec<f64>,
     /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters,
     /// and nothing else.

@@ -59,9 +59,9 @@ pub struct Printed {
     /// The type of its indices: the narrowest that suffices for the arguments, unless the options
     /// specify one.
     pub index: DType,
-    /// The lowered program.
+    /// The program that the kernel was lowered to.
     pub program: Program,
-    /// Its CUDA C.
+    /// The program printed as CUDA C.
     pub source: CudaSource,
 }
 

@@ -14,7 +14,7 @@ pub struct ScalarValue(Value);
 enum Value {
     /// A host integer, whose type is irrelevant.
     Integer(i128),
-    /// A number of a type.
+    /// A number whose type the kernel's type has to represent.
     Number(Number),
 }
 

@@ -89,7 +89,7 @@ impl Stages {
         self.compiled.as_ref()?.ptx.as_deref()
     }
 
-    /// The compiler's log.
+    /// The compiler's complete log; `None` if there is no binary.
     pub fn log(&self) -> Option<&str> {
         self.compiled.as_ref().map(|c| c.log.as_str())
     }

@@ -25,7 +25,7 @@ pub(super) struct Key {
     pub index: DType,
 }
 
-/// One form of a kernel.
+/// A form of a kernel for certain types and one index type, each of its results made once.
 #[derive(Debug)]
 pub(super) struct Variant {
     pub kernel: LoopKernel,
@@ -104,7 +104,7 @@ impl Variant {
         self.emulator.get_or_init(made).as_ref().map_err(Clone::clone)
     }
 
-    /// The printed CUDA C.
+    /// The printed CUDA C, made at the first call.
     pub fn source(&self) -> Result<Arc<CudaSource>, Diagnostic> {
         self.source.get_or_init(|| cuda_source(&self.program).map(Arc::new)).clone()
     }
