@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Buffer, Name, Number};
 
-/// An array argument.
+/// The elements of an array argument, with or without values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayArgument {
     /// Its elements, in storage order.
@@ -25,7 +25,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// No arguments.
+    /// No arguments yet; the methods add them.
     pub fn new() -> Arguments {
         Arguments::default()
     }
@@ -42,7 +42,7 @@ impl Arguments {
         self
     }
 
-    /// Adds a scalar.
+    /// Adds a scalar, of exactly the type that the program declares.
     pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<Number>) -> Arguments {
         self.scalars.insert(name.into(), value.into());
         self

@@ -240,7 +240,7 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// A fault in one lane.
+    /// A fault in one lane, with the instance that it executes as the second one.
     pub fn failure(&self, kind: FaultKind, warp: &Warp<W>, lane: usize, site: u32, act: Act) -> Box<Failure> {
         let mut fault = Fault::new(kind, "");
         fault.kernel = Some(self.launch.kernel.name.clone());

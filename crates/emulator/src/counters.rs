@@ -64,7 +64,7 @@ pub struct AccessTraffic {
 pub struct CountedAccess {
     /// Index of the device kernel in the program.
     pub kernel: usize,
-    /// Name of the array.
+    /// Name of the array in the program.
     pub array: Name,
     /// Whether the array is in shared memory; otherwise it is in global memory.
     pub shared: bool,
@@ -99,11 +99,11 @@ pub struct Operations {
     pub functions: u64,
     /// Comparisons of values of any type, not of indices.
     pub comparisons: u64,
-    /// Logical and, or, not.
+    /// Logical `and`, `or` and `not`.
     pub logic: u64,
     /// Selections of one of two values by a condition.
     pub choices: u64,
-    /// Type conversions.
+    /// Conversions of values from one type to another.
     pub conversions: u64,
     /// Operations for addresses, loop counters and guards as written in the text; compilers move
     /// most of them out of loops.
@@ -202,10 +202,10 @@ add_fields!(
     steps
 );
 
-/// The counts of a run.
+/// The counts of a run, if its options ask for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Sum over all launches.
+    /// The sum over all launches of all kernels.
     pub total: Counters,
     /// The counts of each device kernel, in program order.
     pub kernels: Vec<(Name, Counters)>,

@@ -5,7 +5,7 @@ use std::fmt;
 use loopwright_kernel_ir::{Diagnostic, Name, PerDim};
 use loopwright_program::{LeafId, Scope};
 
-/// The kind of a fault.
+/// The kind of a fault: what the program did that it must not do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The program breaks an invariant of the lowered form.
@@ -185,7 +185,7 @@ impl fmt::Display for Instance {
 /// of blocks and steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The kind of fault.
+    /// What the program did that it must not do.
     pub kind: FaultKind,
     /// Details in a few words; may be empty.
     pub detail: String,

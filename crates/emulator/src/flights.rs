@@ -218,7 +218,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Copies the elements.
+    /// Copies the elements of a pending copy to shared memory, or zeros if it has no source.
     fn take_effect(&mut self, warp: &mut Warp<W>, copy: &Pending) {
         let code = self.launch.code;
         let Memory::Shared(array) = code.accesses[copy.to.0 as usize].memory else { return };

@@ -53,7 +53,7 @@ fn test<T: Lane, const W: usize>(
     out
 }
 
-/// A comparison.
+/// A comparison in each lane: 1 where it holds, else 0.
 fn compare<T: Lane, const W: usize>(op: BinOp, a: &[T::Word; W], b: &[T::Word; W]) -> Narrow<W> {
     match op {
         BinOp::Lt => test::<T, _>(a, b, T::lt),
@@ -488,7 +488,7 @@ pub(crate) fn math_narrow<const W: usize>(
     out
 }
 
-/// `isnan` of f64.
+/// `isnan` of f64 in each lane: 1 for NaN, else 0.
 pub(crate) fn is_nan_wide<const W: usize>(a: &Wide<W>) -> Narrow<W> {
     map1::<f64, u32, _>(a, |a| a.is_nan().into())
 }

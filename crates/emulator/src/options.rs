@@ -26,7 +26,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Every check.
+    /// Every check; the default.
     pub const ALL: Checks =
         Checks { bounds: true, races: true, uninitialised: true, divergence: true, overflow: true };
     /// Only the checks required for memory safety.
@@ -54,11 +54,11 @@ pub enum Asynchrony {
 }
 
 impl Asynchrony {
-    /// One of each kind.
+    /// One of each kind, for runs that compare them.
     pub const ALL: [Asynchrony; 3] = [Asynchrony::Early, Asynchrony::Late, Asynchrony::Random(1)];
 }
 
-/// Options of a run.
+/// Options of a run on the emulator.
 #[derive(Clone)]
 pub struct Options {
     /// The checks that are made.

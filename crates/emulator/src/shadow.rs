@@ -170,7 +170,7 @@ impl GlobalCell {
         if who.shares_launch(other) { Conflict::BetweenBlocks } else { Conflict::None }
     }
 
-    /// Records a write.
+    /// Records a write; whether it conflicts with an earlier access.
     pub fn write(&self, who: Who, now: Stamp) -> Conflict {
         let mut other = self.writer.load(Ordering::SeqCst);
         if other != who.bits {
@@ -219,7 +219,7 @@ impl GlobalCell {
         conflict
     }
 
-    /// Records a read.
+    /// Records a read; whether it conflicts with an earlier write.
     pub fn read(&self, who: Who, now: Stamp) -> Conflict {
         let mut reader = self.reader.load(Ordering::SeqCst);
         loop {

@@ -11,7 +11,7 @@ use crate::{
     shadow::{Conflict, Stamp},
 };
 
-/// The cell to watch.
+/// The cell whose accesses are recorded in the rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub launch: u32,

@@ -24,7 +24,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Those of a target.
+    /// The pieces in which the memories of a target deliver bytes.
     pub fn of(target: &Target) -> Pieces {
         let Target { sector, line, bank_word, banks, .. } = *target;
         let bits = |bytes: u32| bytes.max(1).ilog2();

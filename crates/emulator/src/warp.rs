@@ -35,7 +35,7 @@ pub(crate) struct Warp<const W: usize> {
     pub number: usize,
     /// Lanes that are threads of the block.
     pub exists: u64,
-    /// Lanes that are active.
+    /// Lanes that execute the present statement, a subset of `exists`.
     pub mask: u64,
     pub pc: Pc,
     pub state: State,
