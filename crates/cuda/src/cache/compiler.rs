@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::nvrtc::{self, Library};
 
-/// The name of the file.
+/// The name of the file in the folder of the cache.
 const NAME: &str = "compiler";
 
 /// Records which compiler was loaded. If the folder is not writable, the next process has to load

@@ -20,7 +20,7 @@ const MAGIC: &[u8; 8] = b"LWCUBIN2";
 const HEAD: usize = 8 + 32 + 32 + 3 * 8;
 const NONE: u64 = u64::MAX;
 
-/// The bytes of an entry.
+/// The bytes of the file of a compilation, as the head of this file describes them.
 pub(super) fn encode(key: &Key, compiled: &Compiled) -> Vec<u8> {
     let ptx = compiled.ptx.as_deref();
     let mut payload =

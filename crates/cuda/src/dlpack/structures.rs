@@ -24,7 +24,7 @@ impl Place {
     /// The kind of CUDA's managed memory.
     pub const CUDA_MANAGED: i32 = 13;
 
-    /// The host.
+    /// The memory of the host.
     pub fn host() -> Place {
         Place { kind: Place::HOST, number: 0 }
     }
@@ -37,7 +37,7 @@ pub struct ElementType {
     /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 5: complex, whose bits are
     /// those of both parts, 6: bool. Other codes have no [`DType`].
     pub code: u8,
-    /// Bits of one lane.
+    /// Size of one lane in bits.
     pub bits: u8,
     /// Lanes of one element: 1 unless elements are vectors.
     pub lanes: u16,
@@ -97,7 +97,7 @@ pub struct RawTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawManaged {
-    /// The elements.
+    /// The array: address, type, shape and place.
     pub tensor: RawTensor,
     /// Reserved for the owner.
     pub context: *mut c_void,
@@ -117,7 +117,7 @@ pub struct RawVersioned {
     pub deleter: Option<unsafe extern "C" fn(*mut RawVersioned)>,
     /// A bit set of [`RawVersioned::READ_ONLY`] and flags that are ignored here.
     pub flags: u64,
-    /// The elements.
+    /// The array: address, type, shape and place.
     pub tensor: RawTensor,
 }
 

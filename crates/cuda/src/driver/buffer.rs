@@ -35,7 +35,7 @@ pub(super) struct Memory {
 /// The origin of memory, which determines how it is freed.
 #[derive(Debug)]
 enum Source {
-    /// The device's pool.
+    /// The device's pool, for any stream of the device.
     Pool,
     /// The device's pool, for one stream only.
     Scratch(Stream),
@@ -128,7 +128,7 @@ impl Buffer {
         Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner), home })
     }
 
-    /// Its length in bytes.
+    /// Its length in bytes, as it was asked for.
     pub fn bytes(&self) -> usize {
         self.memory.bytes
     }

@@ -64,7 +64,7 @@ impl Device {
         Ok(Device { inner })
     }
 
-    /// Opens device 0.
+    /// Opens the device with number 0; errors are those of [`Device::open`].
     pub fn first() -> Result<Device, CudaError> {
         Device::open(0)
     }

@@ -17,7 +17,7 @@ pub struct DeviceInfo {
     pub compute_capability: (u32, u32),
     /// Number of multiprocessors.
     pub multiprocessors: u32,
-    /// Threads per warp.
+    /// Threads of a warp.
     pub warp_size: u32,
     /// Most threads per block.
     pub max_threads_per_block: u32,
@@ -75,7 +75,7 @@ impl DeviceInfo {
         (bandwidth > 0.0).then_some(bandwidth)
     }
 
-    /// Queries the driver.
+    /// Asks the driver for the properties of a context's device.
     pub(super) fn query(context: &CudaContext) -> Result<DeviceInfo, CudaError> {
         let number = |attribute: A| -> Result<u32, CudaError> {
             let value = context.attribute(attribute).doing("asking for the device's properties")?;

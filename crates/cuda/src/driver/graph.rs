@@ -24,7 +24,7 @@ pub enum Work {
         from: Buffer,
         /// Offset of the first byte in `from`.
         from_offset: usize,
-        /// The buffer copied to.
+        /// The buffer copied to, on the same device.
         to: Buffer,
         /// Offset of the first byte in `to`.
         to_offset: usize,
@@ -33,10 +33,10 @@ pub enum Work {
     },
 }
 
-/// One node of a graph.
+/// A node of a graph: its work, and what it waits for.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The launch or copy.
+    /// A launch, or a copy of bytes.
     pub work: Work,
     /// Indices of the earlier nodes that it waits for, without duplicates.
     pub after: Vec<usize>,

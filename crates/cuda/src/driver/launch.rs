@@ -33,7 +33,7 @@ struct Slot {
 struct Aligned([u8; 16]);
 
 impl Arguments {
-    /// No arguments yet.
+    /// No arguments yet; the methods add them in the order of the kernel's parameters.
     pub fn new() -> Arguments {
         Arguments::default()
     }

@@ -118,7 +118,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Its resource usage.
+    /// Its resource usage, as the driver reports it.
     pub fn info(&self) -> &FunctionInfo {
         &self.info
     }

@@ -29,7 +29,7 @@ unsafe impl Sync for Pool {}
 /// Memory use of a device's pool, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
-    /// In use by buffers.
+    /// Bytes in use by buffers.
     pub used: u64,
     /// Reserved from the driver, for these buffers and later ones; at least `used`.
     pub reserved: u64,

@@ -24,7 +24,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Registers a stream.
+    /// Registers a stream, to which work may be submitted from now on.
     pub fn enter(&mut self, raw: &Arc<CudaStream>) {
         self.live.push(raw.clone());
     }

@@ -8,7 +8,7 @@ use crate::arch::Arch;
 pub struct Compiled {
     /// The architecture of the binary.
     pub arch: Arch,
-    /// The binary.
+    /// The binary (a cubin), a complete ELF file.
     pub cubin: Vec<u8>,
     /// The PTX that the binary was assembled from, if the compiler provides it.
     pub ptx: Option<String>,
@@ -28,7 +28,7 @@ impl Compiled {
         Compiled { arch, cubin, ptx, log, messages, resources }
     }
 
-    /// The warnings.
+    /// The messages that are warnings, in the order of the log.
     pub fn warnings(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|message| message.severity == Severity::Warning)
     }

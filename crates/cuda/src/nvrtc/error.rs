@@ -6,10 +6,10 @@ use super::library::NotFound;
 use super::log::{Message, Severity};
 use crate::arch::Arch;
 
-/// A failed compilation.
+/// Why a source was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
-    /// There is no NVRTC.
+    /// NVRTC could not be loaded: where it was looked for, and why not.
     NotFound(NotFound),
     /// This NVRTC does not compile for this architecture.
     UnsupportedArch {
@@ -24,7 +24,7 @@ pub enum CompileError {
     Rejected {
         /// The messages of the log, in order.
         messages: Vec<Message>,
-        /// The complete log.
+        /// The complete log of the compiler.
         log: String,
     },
     /// A source, header, name or option contains a NUL, which cannot be passed to NVRTC.

@@ -16,12 +16,12 @@ use libloading::os::unix::{Library as SharedObject, RTLD_GLOBAL, RTLD_NOW};
 
 use super::locate;
 
-/// NVRTC, loaded.
+/// NVRTC, loaded: its version, its place, and what it compiles for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
     /// Its version: major, minor.
     pub version: (u32, u32),
-    /// The library's file.
+    /// The path of the shared library.
     pub file: PathBuf,
     /// The folder of `cuda_fp16.h` and `cuda_bf16.h`; without it, only sources that include nothing
     /// compile.

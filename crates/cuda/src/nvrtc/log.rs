@@ -30,7 +30,7 @@ impl fmt::Display for Severity {
 /// One message of the compiler about the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its severity.
+    /// Whether it is a remark, a warning or an error.
     pub severity: Severity,
     /// The line of the source, counted from 1, if the message has one.
     pub line: Option<u32>,
@@ -53,7 +53,7 @@ impl fmt::Display for Message {
 pub struct KernelResources {
     /// The kernel's name in the binary.
     pub name: String,
-    /// Registers per thread.
+    /// Registers of each thread.
     pub registers: u32,
     /// Named barriers per block.
     pub barriers: u32,
