@@ -13,14 +13,14 @@ pub(crate) enum Function {
     Copy(usize),
     /// A copy of this number of bytes, or zeros.
     CopyOrZero(usize),
-    /// The end of a group.
+    /// The end of a group, which contains the copies since the last one.
     Commit,
-    /// A wait for groups.
+    /// A wait until at most a number of groups are under way.
     Wait,
 }
 
 impl Function {
-    /// Its definition.
+    /// The text of its definition, which stands before the kernels.
     pub(crate) fn definition(self) -> String {
         match self {
             Function::Copy(bytes) => copy(bytes, false),

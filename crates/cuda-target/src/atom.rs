@@ -60,7 +60,7 @@ fn load_matrices(count: u8, transposed: bool) -> String {
     format!("load_matrices_{count}{transposed}")
 }
 
-/// Its definition.
+/// The function that loads `count` matrices of eight rows, each transposed or not.
 pub(crate) fn matrices(dtype: DType, count: u8, transposed: bool, dialect: &Dialect) -> String {
     let (name, t) = (load_matrices(count, transposed), type_of(dtype, dialect));
     let trans = if transposed { ".trans" } else { "" };

@@ -26,7 +26,7 @@ const SMALL: u64 = 1 << 16;
 pub(crate) struct Needs {
     /// The language that it is written in.
     pub dialect: Dialect,
-    /// Headers to include.
+    /// Headers to include, each once.
     pub headers: RefCell<BTreeSet<&'static str>>,
     /// Helper functions: the name and the operand type of each.
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
@@ -50,7 +50,7 @@ pub(crate) struct Needs {
     /// The constant tables that are read, with the greatest alignment in bytes that an access
     /// needs.
     pub tables: RefCell<BTreeMap<usize, usize>>,
-    /// The first error found.
+    /// The first error found; later ones are dropped.
     pub error: RefCell<Option<Diagnostic>>,
 }
 

@@ -9,7 +9,7 @@ pub struct Dialect {
     pub language: Language,
     /// The sizes of warps that its texts can be written for.
     pub warps: &'static [u32],
-    /// Headers of every text.
+    /// Headers that every text includes.
     pub headers: &'static [&'static str],
     /// The headers of f16 and of bf16.
     pub half_headers: [&'static str; 2],

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Context<'_> {
-    /// The whole kernel.
+    /// The whole kernel: its head, its storage and its body.
     pub(crate) fn kernel(&self, out: &mut Lines) {
         // The body first: it determines which constants are declared at the start.
         let mut body = Lines::default();

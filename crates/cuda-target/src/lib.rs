@@ -67,7 +67,7 @@ impl KernelInfo {
     }
 }
 
-/// A program as CUDA C.
+/// A program printed as CUDA C, with what a launch of its kernels needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaSource {
     /// The text: one translation unit for NVRTC.

@@ -54,7 +54,7 @@ pub(crate) enum Rep {
 /// A piece of printed expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Printed {
-    /// C source text.
+    /// C source text, without parentheses around it.
     pub text: String,
     /// The precedence of its outermost operator.
     pub prec: u8,
@@ -144,7 +144,7 @@ impl Printed {
         }
     }
 
-    /// A cast: `(type)piece`.
+    /// The cast `(type)piece`, with parentheses around the piece where it needs them.
     pub(crate) fn cast(self, dtype: DType) -> Self {
         Printed::own(format!("({}){}", c_type(dtype), self.within(prec::UNARY)), prec::UNARY)
     }

@@ -43,7 +43,7 @@ const OPERATORS: &[(&str, u32)] = &[
     ("%", 13),
 ];
 
-/// A possible line break.
+/// A place where a line may be broken.
 struct Break {
     /// Byte offset of the break.
     at: usize,
