@@ -43,9 +43,9 @@ pub enum Along {
 /// The distance in memory, in elements, of what neighbouring executions access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stride {
-    /// The same element.
+    /// The same element: the distance is zero.
     Uniform,
-    /// This many elements.
+    /// This many elements, never zero; negative where addresses fall.
     Elements(i64),
     /// This many elements, in terms of parameters.
     Symbolic(QuasiPolynomial),

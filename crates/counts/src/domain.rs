@@ -39,7 +39,7 @@ pub(crate) struct Guard {
 const REGIONS: usize = 32;
 
 impl Guard {
-    /// No condition.
+    /// No condition: a guard that holds everywhere.
     pub fn always() -> Guard {
         Guard { regions: vec![Vec::new()], at_most: false }
     }
@@ -114,7 +114,7 @@ impl<'l, 'k> Domains<'l, 'k> {
         Ok(Domains { lookup, context, known: BTreeMap::new() })
     }
 
-    /// The domain of a part.
+    /// The executions of a part of an instruction, under the instruction's predicate.
     pub fn of(&self, instruction: &Instruction, part: Part) -> Result<Domain, Refusal> {
         let inames = self.lookup.inames_of(instruction, part);
         let guard = match &instruction.predicate {

@@ -60,7 +60,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Their number.
+    /// The number of distinct elements, as a formula of the parameters.
     pub fn count(&self, domains: &Domains<'_, '_>) -> Result<Formula, Refusal> {
         let dims: Vec<Name> = (0..self.axes).map(cell).collect();
         let pieces = match &self.systems[..] {

@@ -36,7 +36,7 @@ impl Formula {
         formula
     }
 
-    /// Its pieces.
+    /// Its pieces, whose values are added where their conditions hold.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -63,7 +63,7 @@ impl Formula {
         Ok(())
     }
 
-    /// The sum.
+    /// The sum of both, piece by piece; an error if it takes too many pieces.
     pub fn plus(&self, other: &Formula) -> Result<Formula, Refusal> {
         let mut sum = self.clone();
         for piece in &other.pieces {

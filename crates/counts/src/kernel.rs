@@ -18,7 +18,7 @@ use crate::{
 /// How often a part of an instruction runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartCount {
-    /// The part.
+    /// The part of an instruction that runs.
     pub part: PartRef,
     /// The axes of which each coordinate runs a copy of its own, such as the blocks of a row of
     /// tiles that all fetch one tile. The total counts the copies of one coordinate.
@@ -30,22 +30,22 @@ pub struct PartCount {
 /// The operations of one kind and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationCount {
-    /// The kind.
+    /// The kind of operation.
     pub operation: Operation,
     /// The type in which it is done.
     pub dtype: DType,
     /// The axes of which each coordinate does them, as in [`PartCount::copies`].
     pub copies: AxisSet,
-    /// Their number.
+    /// How often it is done.
     pub total: Total,
 }
 
 /// The accesses of an array in one direction with one stride.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessCount {
-    /// The array.
+    /// The name of the array.
     pub array: Name,
-    /// Where it lives.
+    /// The address space of the array.
     pub space: AddressSpace,
     /// The type of its elements.
     pub dtype: DType,
@@ -64,13 +64,13 @@ pub struct AccessCount {
 /// The distinct elements of an array in global memory that are accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// The array.
+    /// The name of the array, which is in global memory.
     pub array: Name,
     /// The type of its elements.
     pub dtype: DType,
     /// Whether these are elements read or written.
     pub direction: Direction,
-    /// Their number.
+    /// The number of distinct elements.
     pub total: Total,
 }
 

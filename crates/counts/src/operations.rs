@@ -14,7 +14,7 @@ use crate::domain::{Domains, Guard};
 pub enum Operation {
     /// Additions and subtractions.
     Add,
-    /// Multiplications.
+    /// Multiplications, also those that can be fused with an addition.
     Mul,
     /// Additions, counted under [`Operation::Add`] too, one operand of which is a product of the
     /// same floating-point type, those of sums of products among them: compilers may make the two
@@ -22,13 +22,13 @@ pub enum Operation {
     FusedMulAdd,
     /// Divisions of floating-point values, and quotients of integers.
     Div,
-    /// Remainders.
+    /// Remainders, `a % b`.
     Mod,
-    /// Changes of sign.
+    /// Changes of sign, `-a`.
     Neg,
     /// Comparisons, by the type of what is compared.
     Compare,
-    /// `and`, `or` and `not`.
+    /// `and`, `or` and `not` of truth values.
     Logic,
     /// Bitwise operations and shifts.
     Bits,
@@ -36,7 +36,7 @@ pub enum Operation {
     Select,
     /// Conversions to a type from another one.
     Convert,
-    /// Calls of a function.
+    /// Calls of a math function or a device function, by its name.
     Call(Name),
 }
 

@@ -30,7 +30,7 @@ pub struct QuasiPolynomial {
 }
 
 impl QuasiPolynomial {
-    /// The constant.
+    /// The constant polynomial with this value.
     pub fn constant(value: i64) -> Self {
         QuasiPolynomial::rational(Rational::whole(value))
     }
@@ -52,7 +52,7 @@ impl QuasiPolynomial {
         Ok(sum)
     }
 
-    /// Whether it is zero.
+    /// Whether it is zero for all values of the parameters.
     pub fn is_zero(&self) -> bool {
         self.monomials.is_empty()
     }
@@ -80,7 +80,7 @@ impl QuasiPolynomial {
         Ok(())
     }
 
-    /// The sum.
+    /// The sum; an error if a coefficient overflows, or if it has too many terms.
     pub fn plus(&self, other: &Self) -> Result<Self, Refusal> {
         let mut sum = self.clone();
         for (monomial, c) in &other.monomials {
@@ -89,7 +89,7 @@ impl QuasiPolynomial {
         Ok(sum)
     }
 
-    /// The difference.
+    /// The difference; an error if a coefficient overflows, or if it has too many terms.
     pub fn minus(&self, other: &Self) -> Result<Self, Refusal> {
         self.plus(&other.scale(Rational::whole(-1))?)
     }
@@ -102,7 +102,7 @@ impl QuasiPolynomial {
         Ok(product)
     }
 
-    /// The product.
+    /// The product; an error if a coefficient overflows, or if it has too many terms.
     pub fn times(&self, other: &Self) -> Result<Self, Refusal> {
         let mut product = QuasiPolynomial::default();
         for (a, c) in &self.monomials {
