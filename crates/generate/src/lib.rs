@@ -97,7 +97,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// All as usual.
+    /// A generator with the usual names and types.
     pub fn new() -> Self {
         Generator::default()
     }
@@ -165,7 +165,7 @@ impl Generator {
     }
 }
 
-/// What is made.
+/// The family of kernels of which one is made, which decides what may be set.
 #[derive(Clone, Copy)]
 enum Kind {
     Einsum,

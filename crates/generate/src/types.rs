@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Expr, cast, computing_type, promot
 
 use crate::Generator;
 
-/// The types of a sum.
+/// The types of a sum: that of its accumulator and that of its result.
 pub struct Sums {
     /// What operands are computed in and accumulated in.
     pub acc: DType,
