@@ -14,7 +14,7 @@ pub struct BitMap {
 }
 
 impl BitMap {
-    /// The value at an index.
+    /// The value at an index: the exclusive or of the columns of the index's bits.
     pub fn at(&self, index: u64) -> u64 {
         let set = self.columns.iter().enumerate().filter(|(b, _)| index >> b & 1 == 1);
         set.fold(0, |sum, (_, column)| sum ^ column)

@@ -83,7 +83,7 @@ impl Swizzle {
 }
 
 impl ComposedLayout {
-    /// The value at an index.
+    /// The value at an index that is a function of names, as a function of the same names.
     pub fn to_aff(&self, index: &Aff) -> Result<Aff> {
         let inner = answered(self.layout.to_aff(index)?.add_constant(constant(&self.offset)?))?;
         self.swizzle.to_aff(&inner)

@@ -44,7 +44,7 @@ pub enum Error {
     TooLarge {
         /// The operation that was asked for, such as `complement`.
         operation: &'static str,
-        /// The number of points.
+        /// The number of points that would have to be enumerated.
         points: i64,
     },
     /// A function that does not exist, or invalid arguments of a function.
@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// How to fix it.
+    /// The remedy; `None` where there is none in general.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Error::Overflow => Some("sizes and strides are 64-bit integers"),

@@ -71,17 +71,17 @@ pub fn instruction_names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Instruction {
-    /// Its name.
+    /// Its name, such as `SM80_8x8x4_F64F64F64F64_TN`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The extents m, n, k.
+    /// The extents `m`, `n` and `k` of the product that it computes.
     pub fn shape(&self) -> [i64; 3] {
         self.shape
     }
 
-    /// Thread number to lane.
+    /// From the number of a thread to its lane in the warp.
     pub fn threads(&self) -> &Layout {
         &self.threads
     }
@@ -148,7 +148,7 @@ pub type Holder = (i64, i64);
 pub type Held = Vec<Vec<Holder>>;
 
 impl TiledInstruction {
-    /// The instruction alone.
+    /// The instruction by itself, without other instructions beside it.
     pub fn alone(instruction: Instruction) -> Result<Self> {
         TiledInstruction::new(instruction, &Layout::mode(1, 0), None)
     }
@@ -197,7 +197,7 @@ impl TiledInstruction {
         Ok(shape)
     }
 
-    /// The number of threads.
+    /// The number of threads that take part: those of all instructions beside each other.
     pub fn threads(&self) -> Result<i64> {
         let atoms = known(&self.atoms.size()?)?;
         known(&self.instruction.threads.size()?)?.checked_mul(atoms).ok_or(Error::Overflow)

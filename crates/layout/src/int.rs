@@ -45,9 +45,9 @@ impl From<i64> for Int {
 }
 
 impl Int {
-    /// The constant 0.
+    /// The constant zero.
     pub const ZERO: Int = Int(Repr::Const(0));
-    /// The constant 1.
+    /// The constant one.
     pub const ONE: Int = Int(Repr::Const(1));
 
     /// A size that is a launch parameter, at least 1.
@@ -90,7 +90,7 @@ impl Int {
         }
     }
 
-    /// The sum.
+    /// The sum; an error if a coefficient overflows.
     pub fn add(&self, other: &Int) -> Result<Int> {
         if let (Some(a), Some(b)) = (self.as_const(), other.as_const()) {
             return a.checked_add(b).map(Int::from).ok_or(Error::Overflow);
@@ -103,12 +103,12 @@ impl Int {
         Ok(Int::of(sum))
     }
 
-    /// The difference.
+    /// The difference; an error if a coefficient overflows.
     pub fn sub(&self, other: &Int) -> Result<Int> {
         self.add(&other.mul(&Int::from(-1))?)
     }
 
-    /// The product.
+    /// The product; an error if a coefficient overflows, or if it has too many terms.
     pub fn mul(&self, other: &Int) -> Result<Int> {
         if let (Some(a), Some(b)) = (self.as_const(), other.as_const()) {
             return a.checked_mul(b).map(Int::from).ok_or(Error::Overflow);

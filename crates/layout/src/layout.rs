@@ -22,7 +22,7 @@ use crate::{
 /// A layout. See the module's head.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// A size and a stride.
+    /// A mode that is not divided further: equally spaced positions.
     Mode {
         /// The number of positions.
         shape: Int,

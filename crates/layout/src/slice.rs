@@ -10,9 +10,9 @@ use crate::{
 /// A coordinate in which modes may be left open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coordinate {
-    /// All of a mode: `_`.
+    /// All of a mode, written `_`: it stays in the slice.
     All,
-    /// One index of a mode.
+    /// One index of a mode, counted from 0: the mode is fixed.
     Index(i64),
     /// One coordinate for each mode.
     Tuple(Vec<Coordinate>),

@@ -54,7 +54,7 @@ impl Swizzle {
         self.shift
     }
 
-    /// The index after it.
+    /// The swizzled index: bits that are `shift` places away are added to others without carry.
     pub fn apply(&self, index: i64) -> i64 {
         let mask = (1i64 << self.bits) - 1;
         let distance = self.shift.unsigned_abs();

@@ -11,7 +11,7 @@ use crate::{Error, Int, Result};
 /// A number, or a tuple of such trees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IntTuple {
-    /// A number.
+    /// A number, which is a tree by itself.
     Int(Int),
     /// A tuple, possibly empty.
     Tuple(Vec<IntTuple>),
@@ -52,7 +52,7 @@ impl IntTuple {
         }
     }
 
-    /// The number of modes.
+    /// The number of modes: elements of a tuple; 1 for a number.
     pub fn rank(&self) -> usize {
         match self {
             IntTuple::Int(_) => 1,

@@ -12,11 +12,11 @@ use crate::{
 pub struct Function {
     /// Its name and arguments.
     pub call: &'static str,
-    /// What it returns.
+    /// What it returns, as a phrase.
     pub what: &'static str,
 }
 
-/// All functions.
+/// All functions of expressions, in the order of the help.
 pub const FUNCTIONS: &[Function] = &[
     Function { call: "size(L)", what: "the number of indices; size<k>(L): of mode k" },
     Function { call: "cosize(L)", what: "one more than the largest value" },
@@ -93,7 +93,7 @@ struct Arguments<'a> {
 
 type Binary = fn(&Layout, &Tiler) -> Result<Layout>;
 
-/// The value of a call.
+/// The value of the call `name<chosen>(values)`.
 pub(super) fn call(name: &str, chosen: &[i64], values: &[Value]) -> Result<Value> {
     let args = Arguments { name, chosen, values };
     let tiled: Option<Binary> = match name {
@@ -383,7 +383,7 @@ impl Arguments<'_> {
         })))
     }
 
-    /// `mma` and `tiled_mma`
+    /// An instruction from its parts, `mma`, or a tiling with one, `tiled_mma`.
     fn instruction(&self) -> Result<Value> {
         let tiled = if self.name == "mma" {
             self.count(5..=5)?;

@@ -25,7 +25,7 @@ use crate::{ComposedLayout, Error, IntTuple, Layout, Result, Swizzle};
 /// An error with the part of the text that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The error.
+    /// What is wrong, without its place.
     pub error: Error,
     /// The byte range within the text.
     pub span: Range<usize>,

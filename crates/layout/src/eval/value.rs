@@ -9,19 +9,19 @@ use crate::{
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number.
+    /// A number: a constant, or an expression of launch parameters.
     Int(Int),
-    /// A truth value.
+    /// A truth value, `true` or `false`.
     Bool(bool),
-    /// All of a mode: `_`.
+    /// All of a mode, written `_`.
     All,
     /// A tuple of values: a shape, a coordinate, a tiler.
     Tuple(Vec<Value>),
-    /// A layout.
+    /// A layout without a swizzle.
     Layout(Layout),
-    /// A swizzle.
+    /// A swizzle by itself.
     Swizzle(Swizzle),
-    /// A swizzled layout.
+    /// A layout whose values are swizzled.
     Composed(ComposedLayout),
     /// A layout of (thread, value) in a tile.
     ThreadValues {
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The value as a tiler.
+    /// The value as a tiler; `None` if it is none.
     pub fn tiler(&self) -> Option<Tiler> {
         match self {
             Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// `self o first`.
+    /// The composition `self o first`: `first` is applied first.
     pub(crate) fn compose(&self, first: &Value) -> Result<Value> {
         let refuse = || Error::Call(format!("{self} o {first} is not a composition of layouts"));
         match (self, first) {

@@ -9,7 +9,7 @@ mod text;
 
 use crate::{ComposedLayout, Error, IntTuple, Layout, Result, TiledInstruction, eval::Value, fit::LIMIT};
 
-/// A cell of a panel.
+/// A cell of a panel: what is written in it, and its shade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cell {
     /// One line, or two: a thread and its value.
@@ -18,7 +18,7 @@ struct Cell {
     shade: usize,
 }
 
-/// A rectangle of cells.
+/// A rectangle of cells, with numbers of rows and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Panel {
     caption: String,
@@ -35,7 +35,7 @@ pub struct Picture {
     colours: Colours,
 }
 
-/// The meaning of shades.
+/// What a cell's shade stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Colours {
     /// Eight greys: values modulo 8.
@@ -88,7 +88,7 @@ impl Picture {
         grid(layout, layout.to_string(), &|i| layout.at(i))
     }
 
-    /// A swizzled layout.
+    /// A swizzled layout, with rows and columns as [`Picture::of_layout`] has them.
     pub fn of_composed(composed: &ComposedLayout) -> Result<Picture> {
         grid(&composed.layout, composed.to_string(), &|i| composed.at(i))
     }
@@ -148,12 +148,12 @@ impl Picture {
         Ok(Picture { title, panels, colours: Colours::Hues })
     }
 
-    /// As terminal text.
+    /// The picture as text for a terminal.
     pub fn text(&self) -> String {
         text::write(self)
     }
 
-    /// As an SVG document.
+    /// The picture as an SVG document.
     pub fn svg(&self) -> String {
         svg::write(self)
     }

@@ -2,7 +2,7 @@
 
 use super::{Panel, Picture};
 
-/// The side of a cell.
+/// The side of a cell, in pixels.
 const SIDE: usize = 36;
 
 pub(super) fn write(picture: &Picture) -> String {
