@@ -38,9 +38,9 @@ pub struct FloorDiv {
 /// A term of an [`Aff`], which a coefficient multiplies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Term {
-    /// A named integer.
+    /// The integer of this name.
     Var(Name),
-    /// A rounded quotient.
+    /// A quotient by a constant, rounded down.
     Div(Arc<FloorDiv>),
 }
 
@@ -53,12 +53,12 @@ pub struct Aff {
 }
 
 impl Aff {
-    /// The constant function.
+    /// The function with this value everywhere.
     pub fn constant(value: i64) -> Self {
         Aff { terms: Terms::None, constant: value }
     }
 
-    /// The value of one name.
+    /// The function that is the integer of this name.
     pub fn var(name: impl Into<Name>) -> Self {
         Aff { terms: Terms::One((Term::Var(name.into()), 1)), constant: 0 }
     }
@@ -117,7 +117,7 @@ impl Aff {
         Aff::default().combine(self, factor)
     }
 
-    /// The negative.
+    /// The function with the opposite sign.
     pub fn neg(&self) -> Result<Self> {
         self.scale(-1)
     }
@@ -159,7 +159,7 @@ impl Aff {
         Ok(Aff { terms: terms.into(), constant })
     }
 
-    /// The constant part.
+    /// The constant that is added to the terms.
     pub fn constant_term(&self) -> i64 {
         self.constant
     }

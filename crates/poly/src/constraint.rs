@@ -25,27 +25,27 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// `aff >= 0`.
+    /// The constraint `aff >= 0`.
     pub fn nonneg(aff: Aff) -> Self {
         Constraint { kind: Kind::Ge, aff }
     }
 
-    /// `aff = 0`.
+    /// The constraint `aff = 0`.
     pub fn zero(aff: Aff) -> Self {
         Constraint { kind: Kind::Eq, aff }
     }
 
-    /// `low <= high`.
+    /// The constraint `low <= high`; an error if the difference overflows.
     pub fn le(low: &Aff, high: &Aff) -> Result<Self> {
         Ok(Constraint::nonneg(high.sub(low)?))
     }
 
-    /// `low < high`.
+    /// The constraint `low < high`; an error if the difference overflows.
     pub fn lt(low: &Aff, high: &Aff) -> Result<Self> {
         Ok(Constraint::nonneg(high.sub(low)?.add_constant(-1)?))
     }
 
-    /// `left = right`.
+    /// The constraint `left = right`; an error if the difference overflows.
     pub fn equal(left: &Aff, right: &Aff) -> Result<Self> {
         Ok(Constraint::zero(left.sub(right)?))
     }
@@ -59,7 +59,7 @@ impl Constraint {
         })
     }
 
-    /// All names that occur.
+    /// All names that occur, those inside of quotients included.
     pub fn names(&self) -> BTreeSet<Name> {
         self.aff.names()
     }

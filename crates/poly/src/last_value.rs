@@ -22,9 +22,9 @@ use crate::{
 /// A write of a value: as many functions of its dimensions as those of all other writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Valued {
-    /// The write.
+    /// Which instances write which cells, and when.
     pub access: Access,
-    /// What it writes.
+    /// What an instance writes, as functions of its dimensions.
     pub value: Vec<Aff>,
 }
 

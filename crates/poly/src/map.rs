@@ -40,7 +40,7 @@ impl Map {
         Self::from_systems(ins, &apart(ins, outs), vec![System::default()])
     }
 
-    /// No pair of points.
+    /// The map without any pair of points.
     pub fn empty(ins: &[Name], outs: &[Name]) -> Result<Self> {
         Self::from_systems(ins, &apart(ins, outs), Vec::new())
     }
@@ -69,7 +69,7 @@ impl Map {
         Self::from_constraints(ins, &outs, &constraints)
     }
 
-    /// Each point to itself.
+    /// The map of each point to itself.
     pub fn identity(dims: &[Name]) -> Result<Self> {
         let outs = apart(dims, dims);
         let equal: Vec<Constraint> = dims
@@ -141,7 +141,7 @@ impl Map {
         Map { relation }
     }
 
-    /// The pairs of both.
+    /// The pairs that are in both maps, whose dimensions are matched by position.
     pub fn intersect(&self, other: &Map) -> Result<Self> {
         self.relation.intersect(&other.relation).map(Map::of)
     }
@@ -184,7 +184,7 @@ impl Map {
         r.intersect(&other).map(Map::of)
     }
 
-    /// The pairs of either.
+    /// The pairs that are in at least one of the maps, whose dimensions are matched by position.
     pub fn union(&self, other: &Map) -> Result<Self> {
         self.relation.union(&other.relation).map(Map::of)
     }

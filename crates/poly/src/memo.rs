@@ -41,11 +41,11 @@ struct Memo {
     reduced: Table<u64, (Rows, Arc<Reduced>)>,
     /// By all reads and all writes.
     flows: Table<Accesses, Vec<Sources>>,
-    /// Numbers in all keys.
+    /// The size of all keys together, in numbers of 8 bytes.
     numbers: usize,
 }
 
-/// Reads and writes.
+/// The reads and the writes of a query for dataflow.
 type Accesses = (Vec<Access>, Vec<Access>);
 
 /// Numbers in all keys, at which everything is forgotten: eight megabytes.

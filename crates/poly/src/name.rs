@@ -24,7 +24,7 @@ impl Name {
         Name::from(text)
     }
 
-    /// Its text.
+    /// The text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

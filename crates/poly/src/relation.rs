@@ -20,7 +20,7 @@ use crate::{
 /// The number of disjuncts beyond which plain operations leave the query to isl, or give up.
 pub(crate) const DISJUNCT_LIMIT: usize = 1024;
 
-/// See the module's head.
+/// A union of systems over parameters, inputs and outputs: see the head of this file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "StoredRelation")]
 pub(crate) struct Relation {

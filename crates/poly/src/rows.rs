@@ -35,7 +35,7 @@ impl Rows {
         self.width
     }
 
-    /// Number of rows.
+    /// The number of constraints.
     pub(crate) fn len(&self) -> usize {
         self.eq.len()
     }
@@ -64,7 +64,7 @@ impl Rows {
         &self.data[index * self.width..(index + 1) * self.width]
     }
 
-    /// One entry.
+    /// The entry of a row in a column, the constant included.
     pub(crate) fn at(&self, row: usize, column: usize) -> i64 {
         self.data[row * self.width + column]
     }
@@ -297,7 +297,7 @@ pub(crate) fn reduce(row: &mut [i64], eq: bool) -> Reduced {
     Reduced::Row
 }
 
-/// `a + factor * b`.
+/// `a + factor * b`; an error if it overflows.
 pub(crate) fn mul_add(a: i64, factor: i64, b: i64) -> Result<i64> {
     factor.checked_mul(b).and_then(|p| a.checked_add(p)).ok_or(Error::Overflow)
 }

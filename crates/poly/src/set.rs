@@ -57,7 +57,7 @@ impl Set {
         Self::from_systems(dims, vec![System::new(constraints)?])
     }
 
-    /// The union of systems.
+    /// The union of these systems. Names that are not dimensions are parameters.
     pub fn from_systems(dims: &[Name], disjuncts: Vec<System>) -> Result<Self> {
         Ok(Set::of(Relation::new(&[], &[], dims, disjuncts)?))
     }
@@ -87,7 +87,7 @@ impl Set {
         &self.relation.outs
     }
 
-    /// The name of the tuple.
+    /// The name of the tuple; `None` for a set without one.
     pub fn tuple(&self) -> Option<&Name> {
         self.relation.out_tuple.as_ref()
     }
@@ -97,7 +97,7 @@ impl Set {
         &self.relation.disjuncts
     }
 
-    /// The points of both.
+    /// The points that are in both sets, whose dimensions are matched by position.
     pub fn intersect(&self, other: &Set) -> Result<Self> {
         self.relation.intersect(&other.relation).map(Set::of)
     }
@@ -107,7 +107,7 @@ impl Set {
         self.intersect(&Set::from_constraints(self.dims(), constraints)?.with_tuple(self.tuple().cloned()))
     }
 
-    /// The points of either.
+    /// The points that are in at least one of the sets, whose dimensions are matched by position.
     pub fn union(&self, other: &Set) -> Result<Self> {
         self.relation.union(&other.relation).map(Set::of)
     }

@@ -22,7 +22,7 @@ pub(super) enum Terms {
     #[default]
     None,
     One((Term, i64)),
-    /// At least two.
+    /// At least two, which clones share.
     Many(Arc<[(Term, i64)]>),
 }
 

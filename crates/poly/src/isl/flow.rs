@@ -98,7 +98,7 @@ impl Asked {
     }
 }
 
-/// Makes the query.
+/// Asks isl for the dataflow: for each read, the writes that it sees.
 pub(crate) fn flow(
     params: usize,
     cell: usize,

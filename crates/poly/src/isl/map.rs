@@ -185,7 +185,7 @@ impl IslMap {
         self.unary(shape, |map| unsafe { f(map, other.handle.give()) })
     }
 
-    /// The points of both.
+    /// The pairs of points that are in both maps.
     pub(crate) fn intersect(self, other: IslMap) -> Result<Self> {
         let shape = self.shape;
         self.binary(other, shape, ffi::isl_map_intersect)

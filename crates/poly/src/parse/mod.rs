@@ -52,13 +52,13 @@ struct Parser {
 const KEYWORDS: [&str; 12] =
     ["and", "or", "not", "exists", "true", "false", "mod", "floor", "ceil", "floord", "ceild", "implies"];
 
-/// Reads a set.
+/// Reads a set in isl's syntax, such as `{ [i] : 0 <= i < n }`.
 pub(crate) fn set(text: &str) -> Result<Set> {
     let relation = Parser::new(text)?.value(false)?;
     Ok(Set::of(relation))
 }
 
-/// Reads a map.
+/// Reads a map in isl's syntax, such as `{ [i] -> [i + 1] }`.
 pub(crate) fn map(text: &str) -> Result<Map> {
     Ok(Map { relation: Parser::new(text)?.value(true)? })
 }
