@@ -7,7 +7,7 @@ use crate::words::{HELPERS, HIP_HELPERS, KEYWORDS, MATH, VECTORS};
 /// A language of CUDA's family, given by its reserved words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Language {
-    /// Its name in messages.
+    /// Its name in messages, as `CUDA C`.
     pub name: &'static str,
     /// Reserved words: keywords, builtin variables, functions and types, and names that the printer
     /// defines. Each list is sorted.
