@@ -78,12 +78,12 @@ impl Scalar {
 pub struct Arguments {
     /// The elements of the caller's arrays, which a run replaces.
     pub arrays: BTreeMap<Name, Vec<u8>>,
-    /// Scalars.
+    /// The scalar arguments, by name.
     pub scalars: BTreeMap<Name, Scalar>,
 }
 
 impl Arguments {
-    /// No arguments.
+    /// No arguments yet; the methods add them.
     pub fn new() -> Self {
         Arguments::default()
     }
@@ -104,7 +104,7 @@ impl Arguments {
         self.array(name, values.iter().flat_map(|v| v.to_ne_bytes()).collect::<Vec<u8>>())
     }
 
-    /// With a scalar.
+    /// With a scalar of this name.
     pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<Scalar>) -> Self {
         self.scalars.insert(name.into(), value.into());
         self

@@ -129,7 +129,7 @@ impl Checker {
         fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path)).map_err(|e| unwritable(path, &e))
     }
 
-    /// A unique path.
+    /// A path in the folder that no other thread or process uses.
     fn fresh(&self) -> PathBuf {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         self.folder.join(format!("new-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))

@@ -85,12 +85,12 @@ impl TextProgram {
         Ok(TextProgram { program, source, library })
     }
 
-    /// The printed text.
+    /// The CUDA C that was compiled for the CPU.
     pub fn source(&self) -> &CudaSource {
         &self.source
     }
 
-    /// The program.
+    /// The program that the text was printed from.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -152,7 +152,7 @@ impl TextProgram {
     }
 }
 
-/// One run.
+/// A run of the program over its arguments.
 struct Run<'a> {
     of: &'a TextProgram,
     scalars: &'a BTreeMap<Name, Scalar>,

@@ -6,7 +6,7 @@ use loopwright_cuda_target::CudaSource;
 use loopwright_kernel_ir::PerDim;
 use loopwright_program::{DeviceKernel, Program, Stmt, Target};
 
-/// The shim header.
+/// The header that defines CUDA's words for a C++ compiler.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
 
 /// Bytes of dynamic shared memory that the shim gives a block.
