@@ -17,7 +17,7 @@ use loopwright_program::{
 /// What one device kernel of a program costs besides its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchCount {
-    /// The device kernel.
+    /// The name of the device kernel.
     pub kernel: Name,
     /// How often it is launched, empty grids included.
     pub launches: Result<Formula, Diagnostic>,
@@ -222,7 +222,7 @@ impl Place {
         Ok(())
     }
 
-    /// Goes into a loop.
+    /// Enters a loop: its counter becomes known, by a dimension that counts its iterations.
     fn enter(&mut self, var: VarId, lower: &Value, upper: &Value, step: Step) -> Result<(), Refusal> {
         self.fresh += 1;
         let round = Name::new(format!("\u{0}round{}", self.fresh));

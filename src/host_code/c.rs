@@ -112,7 +112,7 @@ impl Plan<'_> {
         all.join(", ")
     }
 
-    /// The header.
+    /// The text of the header file, with these facts in its first comment.
     pub fn header(&self, facts: &[String]) -> String {
         let name = &self.program.name;
         let guard = format!("LOOPWRIGHT_{}_H", name.as_str().to_ascii_uppercase());

@@ -44,13 +44,13 @@ use plan::Plan;
 pub struct HostCode {
     /// The kernel's name, with which the names of files and functions begin.
     pub name: Name,
-    /// The lowered program.
+    /// The lowered program that the host code launches.
     pub program: Program,
     /// Its CUDA C, with its [`heading`].
     pub cuda: String,
     /// The header of the host code in C.
     pub header: String,
-    /// The loader in Python.
+    /// The text of the loader in Python.
     pub python: String,
     kernel: LoopKernel,
 }

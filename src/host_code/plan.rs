@@ -19,7 +19,7 @@ pub(super) struct Plan<'p> {
     pub checks: Vec<Check>,
     /// The arrays, as [`Program::globals`].
     pub arrays: Vec<Array>,
-    /// The launches.
+    /// The launches, and the loops around them, in order.
     pub host: Vec<Host>,
 }
 

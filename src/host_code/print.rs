@@ -11,13 +11,13 @@ pub(super) enum Style {
     Integers,
     /// In C, by doubles: exact below 2^53, and on the same side of what is compared above.
     Doubles,
-    /// In Python.
+    /// In Python, by integers without limits.
     Python,
-    /// For readers of CUDA C.
+    /// In comments of CUDA C, for readers.
     Comment,
 }
 
-/// Prints formulas.
+/// Prints formulas in one style.
 pub(super) struct Printer<'a> {
     pub style: Style,
     /// What is known of the names: quotients of numbers that are not negative are C's.
@@ -37,7 +37,7 @@ mod level {
 }
 
 impl Printer<'_> {
-    /// The text of a formula.
+    /// The text of a formula, without parentheses around it.
     pub fn text(&self, formula: &Formula) -> String {
         self.written(formula, 0)
     }

@@ -48,7 +48,7 @@ const MOST_CELLS: i64 = 256;
 pub struct Picture {
     /// What is drawn, for which sizes.
     pub title: String,
-    /// The panels, in order.
+    /// The panels, in the order of the kernels that they show.
     pub panels: Vec<Panel>,
 }
 
@@ -86,9 +86,9 @@ pub struct Panel {
 /// The instances of a statement that agree in the two inames of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// How many they are.
+    /// The number of instances; at least 1.
     pub instances: usize,
-    /// Who runs them.
+    /// The threads that run them, by coordinates.
     pub runners: BTreeSet<Runner>,
     /// The iterations of the sequential loops around them, with positions in the loop tree: numbers
     /// that are in the order of execution.
@@ -101,7 +101,7 @@ pub struct Cell {
 /// A thread of a block, by coordinates that are 0 on axes without an iname.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Runner {
-    /// The block.
+    /// The coordinates of the block in the grid.
     pub block: PerDim<i64>,
     /// The thread of that block.
     pub thread: PerDim<i64>,

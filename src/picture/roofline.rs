@@ -67,15 +67,15 @@ impl Dot {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roofline {
-    /// What is drawn.
+    /// The title above the drawing.
     pub title: String,
     /// The machine whose roof it is.
     pub machine: Machine,
-    /// The programs.
+    /// The programs, each as a dot under the roof.
     pub dots: Vec<Dot>,
 }
 
-/// A logarithmic axis.
+/// A logarithmic axis, from a power of its base to another one.
 struct Scale {
     least: f64,
     greatest: f64,
@@ -99,7 +99,7 @@ impl Scale {
         self.from + part * (self.to - self.from)
     }
 
-    /// The powers of a base.
+    /// The powers of the base that lie on the axis.
     fn ticks(&self, base: f64) -> Vec<f64> {
         let mut ticks = Vec::new();
         let mut tick = self.least;

@@ -14,7 +14,7 @@ use super::points::{Cell, Panel, Picture, Runner};
 const SIDE: usize = 24;
 /// The width of a character.
 const LETTER: usize = 6;
-/// Space around panels.
+/// Space around panels, in pixels.
 const MARGIN: usize = 16;
 /// The height of a line of text.
 const LINE: usize = 16;
@@ -66,7 +66,7 @@ pub(super) fn look_alike(one: &Panel, other: &Panel) -> bool {
     looks(one) == looks(other)
 }
 
-/// What labels are.
+/// What the labels of cells say: a thread, a block, or a place in the order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
     Thread,

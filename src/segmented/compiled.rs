@@ -63,7 +63,7 @@ impl fmt::Display for CompiledReduce {
 /// The results of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// One value per segment.
+    /// One value for each segment, in their order.
     pub values: Tensor,
     /// The index of the value within its segment, for argmin and argmax.
     pub indices: Option<Tensor>,

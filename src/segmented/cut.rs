@@ -16,9 +16,9 @@ use crate::tuner::{Machine, Space};
 
 use super::forms::multiprocessors;
 
-/// Threads per block.
+/// Threads of each block.
 const THREADS: u16 = 128;
-/// Threads per warp.
+/// Threads of a warp.
 const WARP: usize = Target::cuda().warp_size as usize;
 /// The most shared memory that the tiles of a block may take, in bytes: what may be declared, less
 /// what the estimate of [`tile`] leaves out.

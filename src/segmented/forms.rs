@@ -21,7 +21,7 @@ use super::waves::Waves;
 
 /// The devices that the forms are for.
 pub(super) const TARGET: Target = Target::cuda();
-/// Threads per warp.
+/// Threads of a warp.
 pub(super) const WARP: usize = TARGET.warp_size as usize;
 
 /// A pipeline with open parameters, and the values to try.
@@ -403,7 +403,7 @@ pub(super) fn sizes(shape: &Shape) -> Args {
     }
 }
 
-/// Elements per sample.
+/// Elements of a sample of rows.
 const SAMPLE: usize = 1 << 13;
 /// Points and ends in a sample of segments: two blocks, with 8 tiles of 128 threads with 23 items
 /// each, so that per-block work counts once.

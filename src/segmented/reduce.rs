@@ -34,7 +34,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// All operators.
+    /// All operators, in the order of their declaration.
     pub const ALL: [Operator; 7] = [
         Operator::Sum,
         Operator::Product,
@@ -90,14 +90,14 @@ pub struct SegmentedReduce {
 /// parameters.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// The declared kernel.
+    /// The declared kernel, before the pipeline.
     pub kernel: LoopKernel,
     /// The pipeline, with all parameters bound.
     pub pipeline: Pipeline,
     /// The name of the form and its parameters:
     /// `a few lanes a row (width=64 rows=16 block_rows=64)`.
     pub form: String,
-    /// Its static cost.
+    /// Its cost by static counts, for the sizes given.
     pub cost: Cost,
 }
 
@@ -152,7 +152,7 @@ impl SegmentedReduce {
         self.reduce_atomically(atomic)
     }
 
-    /// The operator.
+    /// The operator by which segments are reduced.
     pub fn operator(&self) -> Operator {
         self.operator
     }

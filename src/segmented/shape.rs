@@ -19,18 +19,18 @@ pub enum Segments<'a> {
 /// The sizes for which a form is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// The rows of a matrix.
+    /// The rows of a matrix, all of one length.
     Rows {
-        /// Number of rows.
+        /// Number of rows, which are the segments.
         count: usize,
-        /// Elements per row.
+        /// Elements of each row.
         length: usize,
     },
     /// Segments between offsets, of any length, empty ones included.
     Ragged {
-        /// Number of segments.
+        /// Number of segments, which is one less than the number of offsets.
         count: usize,
-        /// Elements of the array.
+        /// Elements of the array, in all segments together.
         elements: usize,
         /// Elements of the longest segment, if known. Forms that give each segment to a warp or a
         /// block are only considered if it is known: a single long segment would keep one of them
@@ -42,7 +42,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Rows of equal length.
+    /// Rows of equal length: `count` segments of `length` elements each.
     pub fn rows(count: usize, length: usize) -> Shape {
         Shape::Rows { count, length }
     }
@@ -73,14 +73,14 @@ impl Shape {
         }
     }
 
-    /// Number of segments.
+    /// Number of segments: of rows, or between offsets.
     pub fn count(&self) -> usize {
         match self {
             Shape::Rows { count, .. } | Shape::Ragged { count, .. } => *count,
         }
     }
 
-    /// Number of elements.
+    /// Number of elements in all segments together.
     pub fn elements(&self) -> usize {
         match self {
             Shape::Rows { count, length } => count.saturating_mul(*length),

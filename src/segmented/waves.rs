@@ -7,7 +7,7 @@ use crate::tuner::Machine;
 use super::forms::{TARGET, are_held, exceed_cache, multiprocessors, vector};
 use super::lanes::suit_waves;
 
-/// Windows per wave.
+/// Windows of each wave.
 const WINDOWS: usize = 8;
 /// The least number of waves.
 const LEAST: f64 = 3.5;
@@ -57,7 +57,7 @@ impl Waves<'_> {
         matter.then_some(Waves { result, window })
     }
 
-    /// The step.
+    /// The text of the step that stores the results in waves.
     pub fn step(&self) -> String {
         format!("cache_waves({}, window={}, windows={WINDOWS})", self.result, self.window)
     }

@@ -29,7 +29,7 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// `loopwright auto`
+    /// Runs the command `loopwright auto`.
     pub fn auto(&self) -> Result<(), Failure> {
         if self.search.is_none() && !self.refused {
             let (given, found) = self.form.found()?;

@@ -37,7 +37,7 @@ pub struct Bisect {
 }
 
 impl Bisect {
-    /// `loopwright bisect`
+    /// Runs the command `loopwright bisect`.
     pub fn bisect(&self) -> Result<(), Failure> {
         let asked = self.barriers.is_some() || self.kernels.is_some() || self.shared.is_some();
         if !asked && !self.runs() {

@@ -9,7 +9,7 @@ use loopwright::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
 use crate::input::{Binding, Failure, Form};
 use crate::report;
 
-/// `loopwright print`
+/// Runs the command `loopwright print`.
 pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
     let declared = form.declared_to_show()?;
     if !steps {
@@ -39,7 +39,7 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
     Ok((kernel, program))
 }
 
-/// `loopwright check`
+/// Runs the command `loopwright check`.
 pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     // A kernel that no current device can launch is an error even without a device.

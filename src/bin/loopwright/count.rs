@@ -36,12 +36,12 @@ struct Row<'c> {
     /// The axes of which each coordinate does this for itself.
     copies: AxisSet,
     total: &'c Total,
-    /// Bytes of an element.
+    /// Bytes of an element; `None` where no elements are counted.
     bytes: Option<usize>,
 }
 
 impl Count {
-    /// `loopwright count`
+    /// Runs the command `loopwright count`.
     pub fn count(&self) -> Result<(), Failure> {
         let kernel =
             loopwright::runtime::bind_open_types(&self.form.transformed()?, &input::types(&self.types)?)?;

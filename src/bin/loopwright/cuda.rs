@@ -6,7 +6,7 @@ use crate::check::lowered;
 use crate::input::{self, Binding, Failure, Form};
 use crate::report;
 
-/// `loopwright cuda`
+/// Runs the command `loopwright cuda`.
 pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     let source = cuda_source(&program)?;

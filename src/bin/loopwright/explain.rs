@@ -37,7 +37,7 @@ pub struct Compare {
 }
 
 impl Explain {
-    /// `loopwright explain`
+    /// Runs the command `loopwright explain`.
     pub fn explain(&self) -> Result<(), Failure> {
         if self.lowered {
             let (_, program) = lowered(&self.form, &self.binding)?;
@@ -96,7 +96,7 @@ impl Explain {
 }
 
 impl Compare {
-    /// `loopwright compare`
+    /// Runs the command `loopwright compare`.
     pub fn compare(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
         let (Some(first), Some(second)) = (&self.form.pipeline, &self.second) else {

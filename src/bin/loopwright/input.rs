@@ -15,9 +15,9 @@ use loopwright::tuner::TunedRecord;
 
 /// The failure of a command.
 pub enum Failure {
-    /// The input is wrong.
+    /// The input is wrong, as these diagnostics say.
     Input(Vec<Diagnostic>),
-    /// A result is wrong.
+    /// A result is wrong, as this sentence says.
     Wrong(String),
     /// A result is wrong, and what was printed says so.
     Told,
@@ -258,13 +258,13 @@ impl Form {
 
 /// A pipeline of the user's, what `auto` finds behind it, and the sizes of that.
 pub struct Automatic {
-    /// The user's own steps.
+    /// The user's own steps, which come first.
     pub own: Pipeline,
-    /// The kernel after them.
+    /// The kernel after the user's steps.
     begun: LoopKernel,
-    /// What is found for it.
+    /// The steps that `auto` finds for that kernel.
     pub found: Found,
-    /// Its sizes.
+    /// The sizes of the steps that were found, as open parameters.
     pub sizes: Sizes,
 }
 
@@ -343,7 +343,7 @@ fn step_about(d: &Diagnostic, origin: &str, text: &str) -> Option<Place> {
 }
 
 impl Binding {
-    /// The types by name.
+    /// The types that the options give to type parameters, by name.
     pub fn types(&self) -> Result<BTreeMap<Name, DType>, Failure> {
         types(&self.types)
     }
@@ -372,7 +372,7 @@ pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
         .collect()
 }
 
-/// A type by its name.
+/// The type with this name; an error names all types.
 pub fn dtype(name: &str) -> Result<DType, Failure> {
     DType::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
@@ -392,7 +392,7 @@ pub fn scalar(text: &str) -> Result<(&str, ScalarValue), Failure> {
     Ok((name, value))
 }
 
-/// `name=value`
+/// The two sides of `name=value`, neither of which is empty.
 pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
     text.split_once('=')
         .map(|(name, value)| (name.trim(), value.trim()))
@@ -481,7 +481,7 @@ pub fn read_space(path: &str) -> Result<String, Failure> {
     Ok(String::from_utf8(read(path)?).map_err(not_text)?)
 }
 
-/// Writes a file.
+/// Writes a file; the error names its path.
 pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| unwritable(path, &e))
 }

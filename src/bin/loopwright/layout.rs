@@ -45,7 +45,7 @@ enum Form {
 }
 
 impl Layout {
-    /// `loopwright layout`
+    /// Runs the command `loopwright layout`.
     pub fn layout(&self) -> Result<(), Failure> {
         if let Some(path) = &self.cases {
             return run_cases(path);

@@ -24,7 +24,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `loopwright report`
+    /// Runs the command `loopwright report`.
     pub fn report(&self) -> Result<(), Failure> {
         let found = LimitReport::read(&self.logs, self.by.as_deref())?;
         if let Some(path) = &self.html {

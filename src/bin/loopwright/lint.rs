@@ -20,7 +20,7 @@ pub struct Lint {
 }
 
 impl Lint {
-    /// `loopwright lint`
+    /// Runs the command `loopwright lint`.
     pub fn lint(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
         let pipeline = self.form.pipeline()?;

@@ -150,7 +150,7 @@ pub struct Common {
 }
 
 impl Make {
-    /// `loopwright make`
+    /// Runs the command `loopwright make`.
     pub fn make(&self) -> Result<(), Failure> {
         report::say(&self.kernel()?.to_string())
     }
@@ -230,7 +230,7 @@ impl Common {
     }
 }
 
-/// Numbers of axes.
+/// The numbers of axes in a text, between commas.
 fn numbers(text: &str) -> Result<Vec<i64>, Failure> {
     let parts = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
     let number = |part: &str| {

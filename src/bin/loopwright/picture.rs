@@ -36,7 +36,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// `loopwright picture`
+    /// Runs the command `loopwright picture`.
     pub fn picture(&self) -> Result<(), Failure> {
         let mut sizes = BTreeMap::new();
         for given in &self.set {
@@ -75,7 +75,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// `loopwright roofline`
+    /// Runs the command `loopwright roofline`.
     pub fn roofline(&self) -> Result<(), Failure> {
         let declared = input::kernel(&self.kernel)?;
         let phase = report::Phase::begin("making arguments");

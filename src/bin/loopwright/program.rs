@@ -8,7 +8,7 @@ use crate::check::lowered;
 use crate::input::{self, Binding, Failure, Form};
 use crate::report;
 
-/// `loopwright program`
+/// Runs the command `loopwright program`.
 pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
     match text(form)? {
         None => {

@@ -141,7 +141,7 @@ pub fn styled(error: &clap::Error) -> String {
 pub struct Phase(ProgressBar);
 
 impl Phase {
-    /// Begins a phase.
+    /// Shows a spinner with the name of the phase and the time that it takes.
     pub fn begin(name: &'static str) -> Phase {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{msg} {elapsed}") {

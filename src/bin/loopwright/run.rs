@@ -51,7 +51,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// `loopwright run`
+    /// Runs the command `loopwright run`.
     pub fn run(&self) -> Result<(), Failure> {
         let tolerance_asked = self.verify.as_deref().map(tolerance).transpose()?;
         let declared = self.form.declared()?;

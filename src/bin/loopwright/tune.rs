@@ -174,7 +174,7 @@ impl Tune {
         Ok(())
     }
 
-    /// `loopwright tune`
+    /// Runs the command `loopwright tune`.
     pub fn run(&self) -> Result<(), Failure> {
         // The number of points depends on the search; errors in the options do not.
         let known = self.strategy(1)?;
@@ -329,7 +329,7 @@ fn printed(
     Ok(format!("{}{}", loopwright::host_code::heading(&printed.program), printed.source.text))
 }
 
-/// A phase in a word.
+/// The name of a phase, in a word.
 pub fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Reference => "reference",
