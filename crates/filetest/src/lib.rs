@@ -12,7 +12,7 @@ use std::{fs, path::Path};
 
 use rayon::prelude::*;
 
-/// One file.
+/// A filetest: inputs, and the outcome that is expected for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filetest {
     /// The file's name, without the folder.
@@ -25,7 +25,7 @@ pub struct Filetest {
     pub expected: String,
 }
 
-/// The name in a heading.
+/// The name in a heading line; `None` for any other line.
 fn heading(line: &str) -> Option<&str> {
     line.strip_prefix("==== ").map(str::trim)
 }

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt};
 use crate::error::Failure;
 use crate::{device, exchange};
 
-/// Where a kernel runs.
+/// Where a kernel runs, and how its work is ordered with that of the arrays' library.
 pub struct Where {
     pub device: Device,
     pub stream: Stream,
@@ -162,7 +162,7 @@ fn parts(
     })
 }
 
-/// A number of Python.
+/// The number that a Python object is; `None` if it is none.
 fn number(value: &Bound<'_, PyAny>) -> Result<Option<ScalarValue>, Failure> {
     if let Ok(value) = value.cast::<PyBool>() {
         return Ok(Some(value.is_true().into()));

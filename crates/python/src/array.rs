@@ -26,7 +26,7 @@ enum Memory {
 }
 
 impl Array {
-    /// An array on the host.
+    /// An array in the memory of the host.
     pub fn host(tensor: &Tensor) -> Result<Array, Failure> {
         let shared = tensor.share()?;
         let memory = Memory::Host(shared.description().clone(), Arc::new(Mutex::new(shared)));

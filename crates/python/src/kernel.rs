@@ -23,7 +23,7 @@ use crate::tune;
 pub struct Kernel {
     /// The kernel as it was given.
     declared: LoopKernel,
-    /// The steps since then.
+    /// The steps from there to `kernel`.
     pipeline: Pipeline,
     kernel: LoopKernel,
     /// By the name and number of the device.
@@ -258,7 +258,7 @@ impl Kernel {
     }
 }
 
-/// A type by its name.
+/// The type with this name; an error names all types.
 pub fn dtype(name: &str) -> Result<DType, Diagnostic> {
     DType::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
@@ -285,12 +285,12 @@ pub fn counts(report: &Report) -> Counts {
     ])
 }
 
-/// What a run gives.
+/// What a run gives back to Python.
 struct Done {
     arrays: Vec<(String, Option<Array>)>,
     /// None where the host did not wait.
     milliseconds: Option<f64>,
-    /// None on a GPU.
+    /// `None` on a GPU, which does not count.
     counts: Option<Counts>,
 }
 

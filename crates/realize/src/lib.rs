@@ -34,7 +34,7 @@ use loopwright_target::Target;
 
 pub use alignment::aligned_iname;
 
-/// One rewrite.
+/// A rewrite of a kernel that lowering needs, with its result.
 #[derive(Clone, Debug)]
 pub struct Realization {
     /// Its name, see the table of the [crate].
@@ -43,7 +43,7 @@ pub struct Realization {
     pub instruction: Name,
     /// What it does, in a sentence.
     pub what: String,
-    /// The kernel after it.
+    /// The kernel after the rewrite.
     pub kernel: LoopKernel,
 }
 
@@ -63,7 +63,7 @@ pub struct Realized {
 /// Which realisations are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// All.
+    /// All that apply.
     All,
     /// Those without which a kernel cannot be lowered: reductions over blocks.
     Needed,

@@ -16,7 +16,7 @@ fn plan(instruction: &Prepared, n: usize) -> Result<&Plan, Diagnostic> {
 }
 
 impl Machine<'_> {
-    /// Starts a reduction.
+    /// Starts a reduction: its state becomes the operator's neutral element.
     pub fn init(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
         let prepared = self.prepared.clone();
         let plan = plan(&prepared[instruction], n)?;
@@ -29,7 +29,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Performs one update.
+    /// Adds the point at the present values of the inames to a reduction.
     pub fn update(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
         let prepared = self.prepared.clone();
         let plan = plan(&prepared[instruction], n)?;

@@ -38,7 +38,7 @@ use loopwright_kernel_ir::{Buffer, DType, Diagnostic, LoopKernel, Name, Number};
 /// The arithmetic of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In the kernel's types.
+    /// In the kernel's types, with their rounding and wrapping.
     Exact,
     /// Floating-point values as f64.
     Wide,
@@ -66,18 +66,18 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// No inputs.
+    /// No inputs yet; the methods add them.
     pub fn new() -> Inputs {
         Inputs::default()
     }
 
-    /// With an array.
+    /// With an array of these elements, which are not changed.
     pub fn array(mut self, name: impl Into<Name>, buffer: Buffer) -> Inputs {
         self.arrays.insert(name.into(), buffer);
         self
     }
 
-    /// With a scalar.
+    /// With a scalar of this value.
     pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<Number>) -> Inputs {
         self.scalars.insert(name.into(), value.into());
         self

@@ -34,10 +34,10 @@ struct Loop {
     end: String,
 }
 
-/// A random kernel.
+/// A random kernel whose subscripts are affine, or read from data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
-    /// Its text.
+    /// The text of the kernel.
     pub text: String,
     /// Whether subscripts are read from data.
     pub data: bool,

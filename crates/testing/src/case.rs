@@ -15,9 +15,9 @@ use crate::{
 /// A kernel's text and steps. [`Case::build`] computes everything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The kernel's text.
+    /// The text of the kernel, as declared.
     pub kernel: String,
-    /// The steps' texts.
+    /// The text of each step, in order.
     pub steps: Vec<String>,
 }
 
@@ -28,25 +28,25 @@ pub struct Built {
     pub declared: LoopKernel,
     /// The kernel after all steps.
     pub transformed: LoopKernel,
-    /// Its program.
+    /// The program that the transformed kernel was lowered to.
     pub program: Program,
 }
 
 /// The numbers of refusals by steps and by lowering, by code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Refusals by steps.
+    /// Refusals by steps, by code.
     pub steps: BTreeMap<&'static str, usize>,
-    /// Refusals by lowering.
+    /// Refusals by lowering, by code.
     pub lowering: BTreeMap<&'static str, usize>,
-    /// Steps taken, by name.
+    /// Steps that were applied, by name.
     pub taken: BTreeMap<String, usize>,
     /// The first case that lowering refused, by code.
     pub first: BTreeMap<&'static str, String>,
 }
 
 impl Refusals {
-    /// Adds another's counts.
+    /// Adds the counts of another one to these.
     pub fn add(&mut self, other: &Refusals) {
         for (mine, theirs) in [(&mut self.steps, &other.steps), (&mut self.lowering, &other.lowering)] {
             for (code, count) in theirs {

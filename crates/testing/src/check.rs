@@ -14,12 +14,12 @@ use crate::{
     data,
 };
 
-/// How a case fails.
+/// A failure of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind of failure, which smaller cases have to reproduce.
     pub kind: &'static str,
-    /// The details.
+    /// What went wrong, at which sizes.
     pub text: String,
 }
 
@@ -160,7 +160,7 @@ pub fn run_compiled(
     Ok(())
 }
 
-/// All sizes of a case.
+/// Builds a case, and checks it at all sizes that its assumptions allow.
 pub fn check(case: &Case) -> Result<Built, Failure> {
     let built = case.build().map_err(|d| Failure { kind: "refused", text: d.to_string() })?;
     for sizes in sizes() {

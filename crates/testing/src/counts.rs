@@ -13,7 +13,7 @@ pub struct Tally {
     pub refused: usize,
     /// Steps proved, including by theorem.
     pub proved: usize,
-    /// Steps refuted.
+    /// Steps refuted by a counterexample.
     pub refuted: usize,
     /// Steps neither proved nor refuted.
     pub unknown: usize,
@@ -24,7 +24,7 @@ pub struct Tally {
 pub struct Count {
     /// Kernels with their pipelines.
     pub cases: usize,
-    /// By kind of step.
+    /// The steps of the pipelines, by kind.
     pub kinds: BTreeMap<&'static str, Tally>,
     /// Steps judged by a query.
     pub asked: usize,
@@ -34,7 +34,7 @@ pub struct Count {
     pub illegal: usize,
     /// Steps judged on kernels without data-dependent cells.
     pub affine: usize,
-    /// Of these, undecided.
+    /// Of these, neither proved nor refuted.
     pub affine_unknown: usize,
     /// Runs of proved kernels in the emulator.
     pub runs: usize,
@@ -48,7 +48,7 @@ pub struct Count {
     pub reasons: BTreeMap<String, (usize, String)>,
     /// Times by phase, in seconds.
     pub times: BTreeMap<&'static str, f64>,
-    /// Disagreements: bugs.
+    /// Cases in which two answers disagree, each of which is a bug.
     pub failures: Vec<(Case, Failure)>,
 }
 
@@ -59,7 +59,7 @@ fn add<K: Ord + Clone>(mine: &mut BTreeMap<K, usize>, theirs: &BTreeMap<K, usize
 }
 
 impl Count {
-    /// The sum of both.
+    /// The statistics of both, field by field.
     pub fn with(mut self, other: Count) -> Count {
         self.cases += other.cases;
         for (kind, t) in other.kinds {
@@ -89,13 +89,13 @@ impl Count {
         self
     }
 
-    /// Judged steps.
+    /// Number of judged steps, of all kinds.
     pub fn judged(&self) -> usize {
         self.kinds.values().map(|t| t.reached).sum()
     }
 }
 
-/// The table.
+/// The statistics as a table, a line for each kind of step.
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

@@ -26,9 +26,9 @@ pub enum Outcome {
 pub struct Accepted {
     /// The kernel as declared.
     pub declared: LoopKernel,
-    /// The lowered program.
+    /// The program that the transformed kernel was lowered to.
     pub program: Program,
-    /// Its CUDA C.
+    /// The program printed as CUDA C.
     pub cuda: String,
 }
 

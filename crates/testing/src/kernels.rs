@@ -13,10 +13,10 @@ use std::fmt::Write;
 
 use crate::{linear::Linear, rng::Rng};
 
-/// A random kernel.
+/// A random kernel, with what moves have to know about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Its text.
+    /// The text of the kernel.
     pub text: String,
     /// Inames that carry dependences from iteration to iteration.
     pub carried: Vec<String>,
@@ -234,7 +234,7 @@ impl Maker {
         if array.dtype == self.dtype { text } else { format!("cast({}, {text})", self.dtype) }
     }
 
-    /// `a[idx[i]]`
+    /// A read through an index array, as `a[idx[i]]`.
     fn indirect(&mut self, inames: &[Iname]) -> String {
         let i = self.rng.pick(inames);
         let (idx, a) = (self.fresh("idx"), self.fresh("a"));

@@ -10,22 +10,22 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A constant.
+    /// The constant with this value.
     pub fn constant(constant: i64) -> Linear {
         Linear { terms: BTreeMap::new(), constant }
     }
 
-    /// A parameter.
+    /// The parameter with this name.
     pub fn parameter(name: &str) -> Linear {
         Linear { terms: BTreeMap::from([(name.to_string(), 1)]), constant: 0 }
     }
 
-    /// With something added.
+    /// The sum with a constant.
     pub fn plus(&self, more: i64) -> Linear {
         Linear { terms: self.terms.clone(), constant: self.constant + more }
     }
 
-    /// A multiple.
+    /// The multiple by a constant.
     pub fn times(&self, factor: i64) -> Linear {
         Linear {
             terms: self.terms.iter().map(|(n, c)| (n.clone(), c * factor)).collect(),
@@ -33,7 +33,7 @@ impl Linear {
         }
     }
 
-    /// The sum.
+    /// The sum of both, term by term.
     pub fn add(&self, other: &Linear) -> Linear {
         let mut terms = self.terms.clone();
         for (name, c) in &other.terms {

@@ -77,7 +77,7 @@ pub const KINDS: [(&str, usize); 63] = [
     ("assign_common_subexpressions", 10),
 ];
 
-/// A kind, by weight.
+/// A random kind of step, with the probabilities that the weights in [`KINDS`] give.
 pub fn kind(rng: &mut Rng) -> &'static str {
     let all: usize = KINDS.iter().map(|(_, w)| w).sum();
     let mut at = rng.below(all);

@@ -41,7 +41,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The sum of both.
+    /// The statistics of both, field by field.
     pub fn with(mut self, other: Sweep) -> Sweep {
         self.asked += other.asked;
         for (code, count) in other.refused {

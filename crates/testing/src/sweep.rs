@@ -35,12 +35,12 @@ const STEPS: usize = 8;
 pub const DEFECTS: [&str; 6] =
     ["lost-instance", "extra-instance", "wrong-index", "different-bounds", "no-bound", "unknown-name"];
 
-/// A hand-written kernel.
+/// A kernel that was written by hand.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its file name.
+    /// The name of its file.
     pub name: String,
-    /// Its text.
+    /// The text of the kernel.
     pub text: String,
 }
 
@@ -66,10 +66,10 @@ pub fn sources() -> Vec<Source> {
     found
 }
 
-/// Statistics of a sweep.
+/// What a sweep has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Number of pipelines.
+    /// Number of pipelines that were tried.
     pub cases: usize,
     /// Steps that were proved, and how many of them brute force confirmed.
     pub proved: [usize; 2],
@@ -77,18 +77,18 @@ pub struct Seen {
     pub refuted: [usize; 2],
     /// Steps neither proved nor refuted.
     pub unknown: usize,
-    /// Runs in the emulator.
+    /// Number of runs in the emulator.
     pub runs: usize,
     /// Proved kernels that lowering refuses, by code.
     pub late: BTreeMap<&'static str, usize>,
     /// Those that are [`DEFECTS`].
     pub defects: Vec<(Case, Failure)>,
-    /// Disagreements.
+    /// Cases in which two answers disagree, each of which is a bug.
     pub failures: Vec<(Case, Failure)>,
 }
 
 impl Seen {
-    /// The sum of both.
+    /// The statistics of both, field by field.
     pub fn with(mut self, other: Seen) -> Seen {
         self.cases += other.cases;
         for (mine, theirs) in [(&mut self.proved, other.proved), (&mut self.refuted, other.refuted)] {

@@ -55,7 +55,7 @@ fn options() -> Options {
 struct Oracle {
     declared: LoopKernel,
     known: BTreeMap<(Parameters, u64), (Arguments, Arguments)>,
-    /// Its runs in tokens.
+    /// The runs of the declared kernel in tokens, by sizes.
     replays: Replays,
 }
 

@@ -42,7 +42,7 @@ pub type Cell = (Name, Vec<i64>);
 pub enum Stop {
     /// The execution depends on data.
     Data,
-    /// It takes too long.
+    /// The run has more executions than the limit.
     Large,
     /// A non-commutative operator.
     Ordered,
@@ -51,13 +51,13 @@ pub enum Stop {
 /// An execution of a part, with the values of its inames.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance {
-    /// The instruction.
+    /// The id of the instruction.
     pub instruction: Name,
     /// The values of its inames, by name.
     pub point: Vec<(Name, i64)>,
 }
 
-/// The outcome of a run.
+/// The outcome of a run, by which kernels are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The cells of arguments whose final values are not their initial ones, with the hashes of

@@ -160,7 +160,7 @@ impl Maker {
         (array, access)
     }
 
-    /// `x[i + 1] = x[i] + e`
+    /// A loop whose iterations depend on those before, as `x[i + 1] = x[i] + e`.
     fn recurrence(&mut self) {
         let constant = self.rng.chance(50);
         let own = self.nest(&[], 1, constant, true);

@@ -17,18 +17,18 @@ use super::{
 };
 use crate::{check::results_of_text, rng::Rng};
 
-/// A disagreement.
+/// A kernel whose results differ from what the page on values says.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The form that differs from the page.
     pub kind: &'static str,
-    /// The details.
+    /// The values that differ, and where.
     pub text: String,
     /// The kernel, reduced to one statement if that suffices.
     pub kernel: Kernel,
 }
 
-/// Statistics of a run.
+/// Statistics of a run of the comparison.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Count {
@@ -52,7 +52,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// The sum of both.
+    /// The statistics of both, field by field.
     pub fn with(mut self, other: Count) -> Count {
         self.kernels += other.kernels;
         self.expressions += other.expressions;
@@ -365,7 +365,7 @@ fn printed_text(
     results_of_text(&compiled, &arrays, &arguments.scalars, Order::Forwards)
 }
 
-/// The first difference.
+/// The first difference between the results that are wanted and those found, in words.
 fn compare(
     kernel: &Kernel,
     want: &BTreeMap<Name, Buffer>,

@@ -16,7 +16,7 @@ use crate::rng::Rng;
 pub struct Arguments {
     /// Arrays, including those that are written.
     pub arrays: BTreeMap<Name, Buffer>,
-    /// Scalars.
+    /// The scalars of the kernel.
     pub scalars: BTreeMap<Name, Number>,
 }
 

@@ -14,9 +14,9 @@ use super::{
 /// The environment in which an expression is evaluated.
 #[derive(Clone, Debug)]
 pub struct Machine<'a> {
-    /// Types.
+    /// The types of all names.
     pub scope: Scope,
-    /// Values of names.
+    /// The values of scalars, inames and temporaries.
     pub values: BTreeMap<Name, Value>,
     arrays: &'a BTreeMap<Name, Buffer>,
     loops: &'a [Loop],

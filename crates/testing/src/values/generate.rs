@@ -143,7 +143,7 @@ impl Generator {
         }
     }
 
-    /// A number of any kind.
+    /// A random number, an integer or a floating-point one.
     fn mixed(&mut self, depth: usize) -> Expr {
         let kind = if self.floats.is_empty() || self.rng.chance(20) { Kind::Int } else { Kind::Float };
         self.expr(kind, depth)

@@ -26,7 +26,7 @@ pub enum Target {
     Temporary(Name, Option<DType>),
 }
 
-/// A statement.
+/// A statement of a random kernel.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Statement {
@@ -41,7 +41,7 @@ pub struct Statement {
     pub inexact: bool,
 }
 
-/// A kernel.
+/// A random kernel, before it becomes text.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Kernel {
@@ -57,7 +57,7 @@ pub struct Kernel {
 }
 
 impl Statement {
-    /// An assignment.
+    /// An assignment without a condition.
     pub fn new(target: Target, value: Expr) -> Statement {
         Statement { target, second: None, update: None, value, predicate: None, inexact: false }
     }

@@ -72,7 +72,7 @@ fn odd(v: f64) -> f32 {
 }
 
 impl Value {
-    /// The value of a number.
+    /// The value of a number, with its type.
     pub fn of(number: Number) -> Value {
         match (number.as_i128(), number) {
             (_, Number::Bool(v)) => Value::Bool(v),
@@ -81,7 +81,7 @@ impl Value {
         }
     }
 
-    /// The number that it is.
+    /// The number of its type that it is.
     pub fn number(self) -> Number {
         match self {
             Value::Bool(v) => Number::Bool(v),

@@ -13,14 +13,14 @@ pub enum Own {
     Float,
     /// `lowest()` and `highest()`: open to any number.
     End,
-    /// A type.
+    /// This type.
     Of(DType),
 }
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The page refuses it.
+    /// The page refuses it, for this reason.
     Refused(String),
     /// The page does not define it.
     Unsaid(String),
@@ -28,12 +28,12 @@ pub enum Stop {
     Error,
 }
 
-/// The types of names.
+/// The types of what an expression may mention.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Inames, scalars, temporaries, parts of a state.
     pub names: BTreeMap<Name, Own>,
-    /// Elements of arrays.
+    /// The types of arrays' elements.
     pub arrays: Arc<BTreeMap<Name, DType>>,
     /// The user-defined operators.
     pub operators: Arc<Vec<ReductionOp>>,
@@ -41,7 +41,7 @@ pub struct Scope {
     pub float: Option<DType>,
 }
 
-/// Refuses.
+/// The refusal of an expression, for this reason.
 pub fn refuse<T>(why: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Refused(why.into()))
 }

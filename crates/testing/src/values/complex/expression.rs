@@ -11,9 +11,9 @@ pub(super) enum Complex {
     Element(&'static str, Expr),
     /// A scalar argument or temporary.
     Scalar(Name),
-    /// `2.0j`.
+    /// An imaginary literal, as `2.0j`.
     Imaginary(f64),
-    /// `complex(a, b)`.
+    /// Both parts given, as `complex(a, b)`.
     Parts(Expr, Expr),
     /// A real number where a complex one is wanted.
     Real(Expr),

@@ -52,7 +52,7 @@ fn arrays(double: bool) -> (Typed, Typed) {
 struct Generator {
     rng: Rng,
     double: bool,
-    /// Complex scalars.
+    /// The names of the complex scalars.
     scalars: Vec<Name>,
     scope: Scope,
 }
