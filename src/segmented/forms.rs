@@ -128,7 +128,7 @@ pub(super) fn multiprocessors(machine: &Machine) -> usize {
     usize::try_from(machine.multiprocessors).unwrap_or(1).max(1)
 }
 
-/// Whether the elements of so many rows of a length are more than the L2 cache holds.
+/// Whether the elements of `count` rows of one length are more than the L2 cache holds.
 pub(super) fn exceed_cache([count, length]: [usize; 2], dtype: DType, machine: &Machine) -> bool {
     count as f64 * (length * dtype.bytes()) as f64 > machine.l2_bytes
 }

@@ -5,7 +5,7 @@ use crate::tuner::Space;
 
 use super::forms::{Form, WARP, assumed, list, vector_tag, vectors};
 
-/// Lanes of a warp, no more than a row of so many vectors has work for.
+/// Lanes of a warp, no more than a row of `whole` vectors has work for.
 pub(super) fn most_lanes(whole: usize) -> usize {
     whole.next_power_of_two().clamp(2, WARP)
 }
@@ -74,8 +74,8 @@ pub(super) fn of(v: usize, whole: usize, together: bool) -> Result<Form, Diagnos
     Form::new("a few lanes a row", &steps, space)
 }
 
-/// Whether the stores of rows of so many vectors, in waves, cost less than they save: not where
-/// several of up to sixteen lanes are idle, and rows take few instructions otherwise.
+/// Whether storing the results of rows of `whole` vectors in waves costs less than it saves: not
+/// where several of up to sixteen lanes are idle, and rows take few instructions otherwise.
 pub(super) fn suit_waves(whole: usize) -> bool {
     let most = most_lanes(whole);
     whole > WARP / 2 || whole.is_multiple_of(most / 2) || 16 * whole >= 13 * most

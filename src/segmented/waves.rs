@@ -22,9 +22,9 @@ pub(super) struct Waves<'n> {
 }
 
 impl Waves<'_> {
-    /// Those of so many rows of a length, if they are short enough for the stores to matter, and
-    /// more is read than the L2 cache holds, so that there are lines to evict. `results` has the
-    /// arrays with the bytes of an element.
+    /// The waves for `count` rows of one length, if they are short enough for the stores to matter,
+    /// and more is read than the L2 cache holds, so that there are lines to evict. `results` has
+    /// the arrays with the bytes of an element.
     ///
     /// A wave takes a sixth of the cache, which is at most what an H200 grants to persisting lines,
     /// or less, for three waves and a half; a window has room for the rows that the device works on

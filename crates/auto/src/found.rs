@@ -96,8 +96,8 @@ pub fn auto_with_witnesses(kernel: &LoopKernel, target: &Target) -> Found {
     auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
 }
 
-/// As [`auto`], with the decisions by number that pass over so many legal proposals; the others
-/// take the first. `None` if a nest has no more of them.
+/// As [`auto`], except that the decision with number `k` passes over the first `skipped[k]` legal
+/// proposals; decisions beyond the list take the first. `None` if a nest has too few proposals.
 pub(crate) fn auto_with(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<Found> {
     // Verdicts on proposals for one kernel ask much the same.
     remembering(|| {
@@ -217,7 +217,8 @@ impl Found {
     }
 }
 
-/// The decision about one nest, and the kernel after it, passing over so many legal proposals.
+/// The decision about one nest, and the kernel after it; the first `skip` legal proposals are
+/// passed over.
 fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (Decision, LoopKernel) {
     let mut refused = Vec::new();
     let mut passed: Vec<Vec<Step>> = Vec::new();

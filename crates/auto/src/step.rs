@@ -26,9 +26,10 @@ pub const CANDIDATES_A_SECOND: f64 = 32.0;
 pub enum Effort {
     /// The rules alone, without a search over sizes.
     Rules,
-    /// So many candidates.
+    /// At most this number of candidates.
     Candidates(usize),
-    /// [`CANDIDATES_A_SECOND`] times so many candidates, unless these seconds are over before.
+    /// [`CANDIDATES_A_SECOND`] candidates for each of these seconds, and no more once they are
+    /// over.
     Seconds(f64),
 }
 

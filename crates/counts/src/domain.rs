@@ -22,7 +22,7 @@ pub(crate) struct Domain {
     pub constraints: Vec<Constraint>,
     /// Where the instruction's predicate holds.
     pub guard: Guard,
-    /// The axes of which each coordinate runs the part for itself.
+    /// The axes along which each coordinate runs a copy of the part for itself.
     pub copies: AxisSet,
 }
 
@@ -126,7 +126,7 @@ impl<'l, 'k> Domains<'l, 'k> {
         Ok(Domain { inames, dims, constraints, guard, copies })
     }
 
-    /// The axes of which each coordinate runs a part for itself.
+    /// The axes along which each coordinate runs a copy of a part for itself.
     pub fn copies(&self, instruction: &Instruction, part: Part) -> AxisSet {
         let inames = self.lookup.inames_of(instruction, part);
         executor(self.lookup.kernel(), self.lookup, instruction, part, &inames).everywhere().collect()

@@ -12,8 +12,8 @@ const PIECES: usize = 64;
 /// A quasi-polynomial that counts where conditions on the parameters hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// Conditions on the parameters, all of which have to hold; none: it always counts, as long as
-    /// the kernel's assumptions hold.
+    /// Conditions on the parameters that have to hold together. If there are none, the piece always
+    /// counts, as long as the kernel's assumptions hold.
     pub conditions: Vec<Constraint>,
     /// Its value where they hold.
     pub value: QuasiPolynomial,

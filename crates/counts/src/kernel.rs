@@ -20,7 +20,7 @@ use crate::{
 pub struct PartCount {
     /// The part of an instruction that runs.
     pub part: PartRef,
-    /// The axes of which each coordinate runs a copy of its own, such as the blocks of a row of
+    /// The axes along which each coordinate runs a copy of its own, such as the blocks of a row of
     /// tiles that all fetch one tile. The total counts the copies of one coordinate.
     pub copies: AxisSet,
     /// The number of its executions.
@@ -34,7 +34,7 @@ pub struct OperationCount {
     pub operation: Operation,
     /// The type in which it is done.
     pub dtype: DType,
-    /// The axes of which each coordinate does them, as in [`PartCount::copies`].
+    /// The axes along which each coordinate does them, as in [`PartCount::copies`].
     pub copies: AxisSet,
     /// How often it is done.
     pub total: Total,
@@ -55,7 +55,7 @@ pub struct AccessCount {
     pub along: Along,
     /// The distance of what these access.
     pub stride: Stride,
-    /// The axes of which each coordinate does them, as in [`PartCount::copies`].
+    /// The axes along which each coordinate does them, as in [`PartCount::copies`].
     pub copies: AxisSet,
     /// The number of accesses: one for each execution, however lanes share them.
     pub total: Total,

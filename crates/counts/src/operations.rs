@@ -16,9 +16,9 @@ pub enum Operation {
     Add,
     /// Multiplications, also those that can be fused with an addition.
     Mul,
-    /// Additions, counted under [`Operation::Add`] too, one operand of which is a product of the
-    /// same floating-point type, those of sums of products among them: compilers may make the two
-    /// operations one.
+    /// Additions with a product of the same floating-point type as one operand, those of sums of
+    /// products among them, which are also counted under [`Operation::Add`]: compilers may fuse the
+    /// two operations.
     FusedMulAdd,
     /// Divisions of floating-point values, and quotients of integers.
     Div,

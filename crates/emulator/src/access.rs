@@ -449,7 +449,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// The rows of so many narrow elements, at most 16, that begin where these lanes say.
+    /// The rows, of at most 16 narrow elements each, that begin where these lanes say.
     pub fn rows(
         &mut self,
         warp: &mut Warp<W>,

@@ -7,7 +7,7 @@ use crate::{
     words::{active, lowest_lanes},
 };
 
-/// The most banks that are counted apart; a target with more counts as one with so many.
+/// The most banks that are counted apart; a target with more is counted as if it had this number.
 const MOST_BANKS: usize = 64;
 
 /// The pieces in which a target's memories deliver bytes, as powers of two.

@@ -82,7 +82,7 @@ impl FromStr for ArrayLayout {
     }
 }
 
-/// Slots of an array begin at a multiple of so many elements: at least of 16 bytes.
+/// Slots of an array begin at a multiple of this number of elements, which is at least 16 bytes.
 const SLOT: i64 = 16;
 
 /// A number of elements after which a swizzle repeats.
@@ -179,7 +179,7 @@ impl Array {
         Ok(())
     }
 
-    /// Adds an axis of so many slots before the others, each with the layout that the array has.
+    /// Adds an axis of `slots` slots before the others, each with the layout that the array has.
     pub fn add_slots(&mut self, slots: i64) {
         let modes = self.modes();
         if let (Some(_), Some(mut modes)) = (&self.layout.modes, modes) {

@@ -397,7 +397,7 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
     best.map(|(_, column, counts)| gather(rows, column, counts))
 }
 
-/// The rows that bound a column from below and from above, of which there are so many.
+/// The rows that bound a column from below and from above; the numbers are known beforehand.
 fn gather(rows: &Rows, column: usize, [lowers, uppers]: [usize; 2]) -> Step {
     let (mut lower, mut upper) = (Vec::with_capacity(lowers), Vec::with_capacity(uppers));
     for i in 0..rows.len() {

@@ -33,7 +33,7 @@ pub(crate) struct Emptiness {
 struct Memo {
     /// The number of calls of [`remembering`] around.
     depth: usize,
-    /// By the digests of rows, of which one is kept for each.
+    /// By the digests of rows; of several rows with one digest, only one is kept.
     emptiness: Table<u64, (Rows, Emptiness)>,
     /// By the digests of rows and the column of the value, likewise.
     ranges: Table<(u64, usize), (Rows, Range)>,

@@ -42,7 +42,7 @@ pub struct LocalArray {
     /// padding, row-major: printed as the dimensions of a C array.
     pub dims: Vec<u64>,
     /// Where the elements lie, if not row-major: a mode of constants for each axis, then a swizzle.
-    /// Printed as an array of one dimension, of which elements are accessed by their offsets.
+    /// Printed as an array of one dimension, whose elements are accessed by their offsets.
     pub layout: Option<ComposedLayout>,
     /// A description of its contents, for a comment.
     pub note: String,

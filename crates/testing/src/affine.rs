@@ -21,7 +21,7 @@
 
 use crate::{products, rng::Rng};
 
-/// One in so many kernels is a product for hardware instructions ([`products`]).
+/// One kernel in this number is a product for hardware instructions ([`products`]).
 const PRODUCTS: u64 = 24;
 
 /// Added to a reduction that may have no points.
@@ -62,7 +62,7 @@ struct Maker {
     tables: Option<Rng>,
 }
 
-/// One in so many kernels has constant tables.
+/// One kernel in this number has constant tables.
 const TABLES: u64 = 8;
 
 /// An operator of the kernel's own, by which elements are updated. It does not commute with sums,

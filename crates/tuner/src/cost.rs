@@ -201,7 +201,7 @@ pub struct Cost {
     /// refer too.
     #[serde(default)]
     pub blocks: f64,
-    /// Number of launches of that kernel, of which each has so many blocks; 0 stands for 1.
+    /// Number of launches of that kernel, each with this number of blocks; 0 stands for 1.
     #[serde(default)]
     pub own_launches: f64,
     /// Bytes that it moves in all of them; 0 stands for all that are moved.

@@ -48,7 +48,7 @@ impl Auto {
         Ok(())
     }
 
-    /// The cheapest of so many pipelines, and a comment that says what it costs.
+    /// The cheapest of at most `most` pipelines, and a comment that says what it costs.
     fn searched(
         &self,
         begun: &LoopKernel,

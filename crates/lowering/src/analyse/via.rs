@@ -38,7 +38,7 @@ fn wrong(analysis: &Analysis<'_>, i: &Instruction) -> Result<Option<(String, &'s
     Ok(None)
 }
 
-/// Refuses an asynchronous copy of so many neighbours at once, if there is none.
+/// Refuses an asynchronous copy of `lanes` neighbours at once where no instruction does it.
 pub(crate) fn check_width(analysis: &Analysis<'_>, i: &Instruction, lanes: i64) -> Result<(), Diagnostic> {
     let (true, Some(target)) = (i.via.is_asynchronous(), i.targets.first()) else { return Ok(()) };
     let Some(array) = analysis.lookup.array(&target.array) else { return Ok(()) };

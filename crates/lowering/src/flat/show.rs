@@ -344,7 +344,7 @@ fn warps(count: i64) -> String {
     }
 }
 
-/// By accesses of so many elements.
+/// The width of accesses, in elements, as the text says it.
 fn by(elements: i64) -> String {
     match elements {
         1 => ", one by one".to_string(),

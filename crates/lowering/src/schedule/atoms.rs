@@ -373,13 +373,13 @@ impl Planner<'_, '_> {
         Ok(None)
     }
 
-    /// How many fragments of so many matrices one load takes, and the subscripts of the row whose
-    /// address a lane gives for them. They are neighbours along a lane of the thread, which
-    /// becomes the last one, so that their elements follow each other; of fragments that are held,
-    /// it has to be the last one.
+    /// How many fragments, of this number of matrices each, one load takes, and the subscripts of
+    /// the row whose address a lane gives for them. They are neighbours along a lane of the thread,
+    /// which becomes the last one, so that their elements follow each other; for fragments that are
+    /// held, it has to be the last one already.
     ///
-    /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment
-    /// `i div matrices`: the subscripts of its row in the fragment that comes so many behind.
+    /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment `i div
+    /// matrices`: the subscripts of its row in the fragment `i div matrices` places behind.
     fn together(
         &self,
         row: Vec<Aff>,

@@ -332,8 +332,8 @@ pub(crate) struct Fragment {
 
 /// How a fragment is loaded.
 pub(crate) enum FragmentLoads {
-    /// Each lane loads its own elements, so many neighbours at once. The subscripts of each, over
-    /// canonical names.
+    /// Each lane loads its own elements, a number of neighbours at once. The subscripts of each,
+    /// over canonical names.
     Words(Vec<Vec<Aff>>, i64),
     /// The warp loads matrices of eight rows of 16 bytes. The subscripts of the row whose address a
     /// lane gives, and how many fragments one load takes: neighbours along the last of the lanes,

@@ -256,7 +256,7 @@ impl Planner<'_, '_> {
         self.is_aligned(row.array, &row.first, lanes, place)
     }
 
-    /// Whether an element of an array lies at a multiple of so many elements.
+    /// Whether an element of an array lies at a multiple of a number of elements.
     pub fn is_aligned(
         &self,
         array: &Array,

@@ -38,9 +38,9 @@ type Path = Vec<usize>;
 /// How a loop stands to a copy under way and to the place reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Relation {
-    /// Around both, so many iterations later.
+    /// Around both: the place is this number of iterations after the copy.
     Around(Name, i64),
-    /// Entered since, so many iterations ago.
+    /// Entered since the copy, this number of iterations ago.
     Entered(Name, i64),
 }
 
@@ -60,7 +60,7 @@ struct Flight {
 
 /// What has to be added for a reader to see a copy.
 enum Change {
-    /// A wait that leaves so many groups before the barrier at this path.
+    /// A wait before the barrier at this path that leaves this number of groups under way.
     Wait(Path, u32, Note),
     /// A wait and a barrier before the item at this path.
     Barrier(Path, u32, Note),

@@ -261,8 +261,8 @@ impl<'a, 'k> Emitter<'a, 'k> {
         MemRef { memory, subscripts, offset: Box::new(offset) }
     }
 
-    /// The element so many places behind another one along the axis in which an access's elements
-    /// are dense.
+    /// The element `by` places behind another one, along the axis in which an access's elements are
+    /// dense.
     pub fn element_behind(&self, element: MemRef, access: &Access, by: i64) -> MemRef {
         let MemRef { memory, mut subscripts, offset } = element;
         let step = self.index_int(by);

@@ -1,13 +1,13 @@
 //! Whether the body of an atom does what its contract says.
 //!
 //! The contract is the statement `d = d + x * y` in loops over lanes of the thread and over `k`.
-//! The body loads fragments and multiplies them by one instruction ([`Stmt::Mma`]), of which is
-//! known what an [`Atom`] says: where each lane holds which element of `a`, `b` and `d`, and that
-//! each element of `d` gets the products of its row and its column. So the body is right if for
-//! each lane, each element of `d` in it, and each `k`, the element of the left factor that the
-//! contract reads is the one that the holder of this row and `k` has loaded, and likewise for the
-//! right factor. Lanes, elements and `k` are enumerated; loops around and the other loops of the
-//! contract stay names, over which subscripts have to be the same functions.
+//! The body loads fragments and multiplies them by one instruction ([`Stmt::Mma`]). An [`Atom`]
+//! says what that does: where each lane holds which element of `a`, `b` and `d`, and that each
+//! element of `d` gets the products of its row and its column. So the body is right if for each
+//! lane, each element of `d` in it, and each `k`, the element of the left factor that the contract
+//! reads is the one that the holder of this row and `k` has loaded, and likewise for the right
+//! factor. Lanes, elements and `k` are enumerated; loops around and the other loops of the contract
+//! stay names, over which subscripts have to be the same functions.
 //!
 //! Invariants of what is accepted:
 //!

@@ -108,7 +108,7 @@ struct Claims<'k> {
     context: Vec<Constraint>,
     /// The instances of parts, by their inames, which many have in common.
     known: RefCell<Table<Vec<Name>, Rc<Vec<Constraint>>>>,
-    /// Parts of which data may decide who runs which instance: those of nests over segments that
+    /// Parts whose instances data may distribute among threads: those of nests over segments that
     /// may be flattened.
     by_data: BTreeSet<PartRef>,
     /// Where each part stands in the tree: its number, and the loops around it.

@@ -320,7 +320,7 @@ impl<'p> Check<'p> {
     }
 }
 
-/// What a divergence says: two threads of which one comes to a barrier and the other does not.
+/// The finding for a divergence: of two threads, one comes to a barrier and the other does not.
 fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
     let barrier = match divergence.barrier.as_str() {
         "" => format!("a {}", divergence.what),

@@ -64,7 +64,7 @@ pub(super) struct Order<'r, 'p> {
     context: &'r [Constraint],
     /// Whether the user has vouched for a step of the kernel.
     vouched: bool,
-    /// The arrays of which accesses of different threads may meet.
+    /// The arrays in which accesses of different threads may meet.
     shared: HashSet<Memory>,
     /// Where these threads are of one warp, and its barriers count: what lanes may decide
     /// differently.
@@ -75,7 +75,7 @@ pub(super) struct Order<'r, 'p> {
     /// are empty.
     asked: Vec<(System, Table<Constraint, bool>)>,
     pub queries: usize,
-    /// The first pair that runs, or else the first one of which that is not known.
+    /// The first pair that runs, or else the first one that may run.
     found: Option<Meeting>,
 }
 
@@ -330,7 +330,7 @@ impl<'r, 'p> Order<'r, 'p> {
             Node::Choice(sides) => {
                 let mut ends = Ends::default();
                 if !sides.iter().any(|(_, body)| self.has_barrier(body)) {
-                    // Threads of one phase may go different ways, of which any may order lanes.
+                    // Threads of one phase may go different ways, and any of these may order lanes.
                     let mut past = Way::free();
                     for (_, body) in sides {
                         let own = self.body(body)?;

@@ -123,8 +123,8 @@ fn sum(mut a: Polynomial, b: &Polynomial, factor: i64) -> Option<Polynomial> {
     (a.len() <= TERMS).then_some(a)
 }
 
-/// The polynomial with coefficients from 0 to below a number, of which its values are as far apart
-/// as multiples.
+/// The polynomial with coefficients reduced to the range from 0 to below `number`: its values
+/// differ from those of the other one by multiples.
 fn modulo(mut a: Polynomial, number: i64) -> Polynomial {
     a.values_mut().for_each(|c| *c = c.rem_euclid(number));
     a.retain(|_, c| *c != 0);

@@ -48,7 +48,7 @@ pub(crate) fn rename_array(data: &mut KernelData, old: &Name, new: &Name) {
     }
 }
 
-/// The number of an axis, of which negative ones count from the end.
+/// The number of an axis; negative ones count from the end.
 pub(crate) fn axis_of(array: &Array, axis: i64) -> Result<usize, Diagnostic> {
     let axes = array.axes.len();
     let count = i64::try_from(axes).unwrap_or(i64::MAX);

@@ -35,7 +35,7 @@ pub(crate) struct Read {
     pub under: Vec<Constraint>,
 }
 
-/// The cells on one axis: so many from the base on, a step apart.
+/// The cells on one axis: `length` of them from the base on, a step apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub base: Aff,
@@ -55,7 +55,7 @@ impl Span {
     }
 }
 
-/// The greatest step of which all these are multiples, whatever the values of names.
+/// The greatest step that divides all these distances, whatever the values of names.
 fn common_step(distances: &[Aff]) -> i64 {
     let coefficients = distances.iter().flat_map(|d| {
         let terms = d.terms().iter().map(|(_, coefficient)| *coefficient);

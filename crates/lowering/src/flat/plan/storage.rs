@@ -96,7 +96,7 @@ impl Points {
         points + points / self.together * self.gap
     }
 
-    /// The widest vector of elements among so many neighbours.
+    /// The length of the widest vector that `points` neighbours allow on the target.
     pub fn widest(&self, points: i64, target: &Target) -> i64 {
         widest(self.dtype, target).min(points)
     }

@@ -83,8 +83,8 @@ pub(super) enum Source {
     Own,
     /// It is the element of this number of the vector that the lane touches.
     Vector(i64),
-    /// It is this one of the elements that a lane gets of a matrix, so many of each row; lanes give
-    /// the addresses of rows.
+    /// It is this one of the elements that a lane gets of a matrix, `each` of them in a row; lanes
+    /// give the addresses of rows.
     Matrix { number: i64, each: i64, element: i64, transposed: bool },
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Product<'p> {
     pub factors: [(Memory, Vec<Row>); 2],
 }
 
-/// The loop of which a value is the number of the iteration: its counter, less the first value.
+/// The loop whose iterations a value numbers: its counter, less the first value.
 pub(super) fn numbering(value: &Value, loops: &[Loop]) -> Option<Loop> {
     let (counter, less) = match &value.kind {
         ValueKind::Var(counter) => (*counter, 0),

@@ -36,7 +36,7 @@ pub(super) const DETAILS: [Detail; 6] = [
 /// How far an access is from being ordered before what follows; the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// Under way, with so many commits since its issue.
+    /// Under way; this number of commits have followed its issue.
     UnderWay(u32),
     /// Done; other threads may not see it yet.
     Done,
@@ -45,11 +45,11 @@ pub(super) enum State {
 /// The relation of a loop to an access and to the place reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Relation {
-    /// Around both: so many iterations have passed since the access.
+    /// Around both: this number of iterations have passed since the access.
     Around(usize, u32),
-    /// Around the access: left so many iterations after it.
+    /// Around the access: left this number of iterations after it.
     Left(usize, u32),
-    /// Around the place: so many iterations have passed since it was entered.
+    /// Around the place: this number of iterations have passed since it was entered.
     Entered(usize, u32),
 }
 
@@ -128,8 +128,8 @@ pub(super) fn join(known: &mut Vec<Flight>, more: Vec<Flight>, detail: Detail) -
     changed
 }
 
-/// Adds a constraint, of which only the stronger stays beside one that differs by a constant;
-/// whether it does not plainly contradict another one.
+/// Adds a constraint; of two that differ by a constant, only the stronger stays. Whether the result
+/// does not plainly contradict itself.
 pub(super) fn narrow(all: &mut Vec<Constraint>, c: Constraint) -> Result<bool> {
     if c.kind == Kind::Ge {
         for known in all.iter().filter(|known| known.kind == Kind::Ge) {

@@ -489,8 +489,8 @@ impl<'p> Run<'p> {
         Ok((0..self.threads).map(own).collect())
     }
 
-    /// The values of all threads at once, of which only the wanted ones, some of those that run,
-    /// are to be relied on.
+    /// The values of all threads at once. Only those of wanted threads, which are among those that
+    /// run, can be relied on.
     fn of_block(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<Known>, Stop> {
         let threads = self.threads;
         let everywhere = |known: Known| Ok(vec![known; threads]);

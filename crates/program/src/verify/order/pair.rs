@@ -80,7 +80,7 @@ impl Order<'_, '_> {
                 .map(|l| &reading.loops[l].name)
                 .collect(),
         };
-        // Barriers of warps in loops of which no barrier counts.
+        // Barriers of warps in loops that have no barrier that counts.
         let has_lanes =
             who == Who::Threads && common.clone().any(|l| reading.loops[l].joins_lanes && !self.joins(l));
         let free: Vec<&Name> = common

@@ -27,7 +27,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// A way of which nothing is said: it always leads through.
+    /// A way without conditions: it always leads through.
     pub fn free() -> Way {
         Way { also: Vec::new(), exact: true, lanes: false }
     }

@@ -62,7 +62,7 @@ impl Rows {
         }
     }
 
-    /// All of it as lists of which one constraint holds.
+    /// All of it as lists, each with at least one constraint that holds.
     pub fn alternatives(self) -> Vec<Vec<Constraint>> {
         self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
     }
@@ -138,9 +138,9 @@ pub(in crate::verify) enum Named {
     Index { name: Name, scope: ScopeId, value: Aff, meaning: Aff },
     /// The index of this name has a value in the scope that is not followed.
     Unread { name: Name, scope: ScopeId },
-    /// A scalar that lanes are given is read here, that of the first lane for all of them, behind
-    /// so many of the statements that give such values. Statements of parts for which it is read
-    /// come from this number of [`Reading::done`] on.
+    /// A scalar that lanes are given is read here, with the value of the first lane for all of
+    /// them, after `behind` of the statements that give such values. Statements of parts for which
+    /// it is read come from this number of [`Reading::done`] on.
     OfLanes { name: Name, scope: ScopeId, behind: usize, from: usize },
     /// The loop starts there, and goes on by a constant.
     Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },

@@ -35,7 +35,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Data of which what the kernel declares holds, for these parameters.
+    /// Data for which the facts that the kernel declares hold, with these parameters.
     pub fn of(kernel: &KernelData, program: &Program, scalar: &dyn Fn(&Name) -> Option<i64>) -> Data {
         let mut declared: HashMap<usize, Declared> = HashMap::new();
         let value = |e: &Option<Expr>| e.as_ref()?.to_aff()?.eval(scalar);

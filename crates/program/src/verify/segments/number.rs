@@ -201,7 +201,7 @@ pub(super) fn math(name: &str, dtype: DType, args: &[Num]) -> Num {
     arithmetic::math(name, &numbers).map_or(Num::Nothing, Num::of)
 }
 
-/// A function of the user's, of which nothing is known but that equal operands have equal results.
+/// A function of the user's: all that is known is that equal operands have equal results.
 pub(super) fn unknown_function(name: &str, result: DType, args: &[Num]) -> Num {
     let mut bits = vec![hash_of_name(name)];
     for arg in args {

@@ -1,6 +1,6 @@
-//! How many segments and points a kernel can have. Lengths are chosen for any kernel, of which one
-//! may have a fixed number of segments, or of points, or no more points than segments: they are
-//! made to fit.
+//! How many segments and points a kernel can have. Lengths are chosen for any kernel; a given one
+//! may have a fixed number of segments, or of points, or no more points than segments: the lengths
+//! are made to fit.
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::System;
@@ -69,8 +69,8 @@ fn size(name: &str) -> Aff {
     Aff::var(Name::new(name).followed_by("\""))
 }
 
-/// Leaves so many segments at most, of which the last has the points of those behind it; `None` if
-/// none is left for them.
+/// Leaves at most `most` segments, and gives the last one the points of those behind it; `None` if
+/// no segment is left for them.
 fn keep_segments(lengths: &mut Vec<i64>, most: i64) -> Option<()> {
     if i64::try_from(lengths.len()).ok()? > most {
         let behind: i64 = lengths.drain(usize::try_from(most).ok()?..).sum();

@@ -81,8 +81,8 @@ impl Buffers {
         self.pieces.remove(&array);
     }
 
-    /// Behind a choice of which `one` is what the one side has left and `self` the other: elements
-    /// that both have written are chosen by the condition.
+    /// After a choice, where `one` is what one side has left and `self` the other: elements that
+    /// both have written are chosen by the condition.
     pub fn choose(&mut self, forms: &mut Forms, one: Buffers, since: usize, condition: Form) {
         let arrays: Vec<usize> = self.pieces.keys().chain(one.pieces.keys()).copied().collect();
         self.written = self.written.max(one.written);

@@ -44,7 +44,7 @@ pub(super) enum Op {
     Select,
     Cast,
     Call(Name, Precision),
-    /// Something of which no two are the same.
+    /// A value that is equal to no other.
     Opaque(u32),
 }
 
@@ -136,7 +136,7 @@ pub(super) enum Node {
     Constant(DType, u64),
     /// A scalar argument that is no integer.
     Scalar(DType, Name),
-    /// An element, after so many writes.
+    /// An element, after this number of writes.
     Element(DType, Place, Vec<Form>, Version),
     Op(Op, DType, Vec<Form>),
 }

@@ -56,7 +56,7 @@ pub(super) struct At<'w> {
     pub versions: &'w Versions,
     /// Elements have the versions of this time.
     pub time: Version,
-    /// Whether it is an atomic update, of which the value is the operand.
+    /// Whether it is an atomic update, whose value is the operand.
     pub atomic: bool,
 }
 
@@ -384,7 +384,7 @@ impl<'k> Spec<'k> {
         again.unwrap_or(known)
     }
 
-    /// A function of names, some of which are scalars in memory.
+    /// A function of names, among them scalars in memory.
     pub(super) fn of_aff(&mut self, forms: &mut Forms, aff: &Aff, dtype: DType, at: &At<'_>) -> Form {
         forms.of_aff(aff, dtype, &mut |forms, name| {
             let array = self.lookup.array(name)?;

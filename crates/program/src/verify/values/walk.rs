@@ -44,7 +44,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
     pub lane: Option<(Name, HashMap<Name, Aff>)>,
-    /// The executions of parts of which statements in this body have given some value, by parts.
+    /// The executions of parts for which statements in this body have given some value, by part.
     pub groups: HashMap<&'k PartRef, Group<'k>>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
@@ -61,7 +61,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub rising: HashMap<usize, (Aff, Aff, i64)>,
     /// What writes a place so far: for each statement the copy that fills it, if it is one.
     pub fillings: HashMap<Place, Vec<Option<Filling>>>,
-    /// Updates of which it is still to be shown that they add nothing outside of their instances.
+    /// Updates that still have to be shown to add nothing outside of their instances.
     pub owed: Vec<Owed>,
     /// What the element holds and the operand, where a declared update is read.
     pub operands: Option<[Form; 2]>,
@@ -295,7 +295,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             (Some(low), Some(end), Step::Add(1)) if lane.is_some() => Some((low, end)),
             _ => None,
         };
-        // Of arrays of which each iteration has its own elements, nothing is forgotten.
+        // Arrays with elements of their own for each iteration are not forgotten.
         let mut others = Written { vars: written.vars.clone(), memories: BTreeSet::new() };
         let mut own: Vec<Memory> = Vec::new();
         for memory in &written.memories {

@@ -243,7 +243,7 @@ impl AddPrefetch {
         self
     }
 
-    /// Moves so many neighbours at once.
+    /// Moves this number of neighbours at once, as one vector.
     pub fn by_vectors(mut self, of: impl Into<Number>) -> Self {
         self.vec = of.into();
         self

@@ -144,7 +144,7 @@ impl BufferArray {
         self
     }
 
-    /// Moves so many neighbours at once.
+    /// Moves this number of neighbours at once, as one vector.
     pub fn by_vectors(mut self, of: impl Into<Number>) -> Self {
         self.vec = of.into();
         self
