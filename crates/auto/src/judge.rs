@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, PerDim};
 use loopwright_lowering::{LowerOptions, Target, lower, program::DeviceKernel};
 use loopwright_transforms::{Step, Transform};
 
-/// A kernel after a step, or why there is none.
+/// A kernel after a step, or the refusal of the step.
 type Outcome = Result<(LoopKernel, Step), Diagnostic>;
 
 /// The threads of a block along x, y and z, for each device kernel; none if types are open.

@@ -160,7 +160,7 @@ impl<'k> Nest<'k> {
     }
 
     /// Whether iterations of a loop may run in different threads of one block, which have the same
-    /// cells in shared memory. Where there are none, threads are as blocks are.
+    /// cells in shared memory. Where the nest has no such cells, threads are as blocks are.
     pub fn is_parallel_in_block(&self, iname: &Name) -> bool {
         if self.is_parallel(iname) {
             return true;

@@ -27,13 +27,13 @@ impl Proposal {
         Proposal { steps: Vec::new(), reason: reason.into() }
     }
 
-    /// With one more step, without which the proposal is none.
+    /// Adds a step without which the whole proposal fails.
     pub(crate) fn step(mut self, text: impl Into<String>) -> Proposal {
         self.steps.push((text.into(), false));
         self
     }
 
-    /// With one more step, which is left out if it is refused.
+    /// Adds a step that is left out if it is refused.
     pub(crate) fn optional(mut self, text: impl Into<String>) -> Proposal {
         self.steps.push((text.into(), true));
         self

@@ -94,7 +94,7 @@ pub struct AutoStep {
     last: Arc<Mutex<Option<(LoopKernel, Outcome)>>>,
 }
 
-/// How a step searches: its costs, and who is told that a clock cut it short.
+/// How a step searches: its costs, and whom it tells that a clock cut it short.
 #[derive(Clone)]
 struct Searching {
     costs: Arc<Costs>,

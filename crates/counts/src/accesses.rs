@@ -102,7 +102,7 @@ pub(crate) fn along(lookup: &Lookup<'_>, inames: &[Name], part: &PartRef) -> Alo
     }
 }
 
-/// The subscripts as functions of base inames and parameters; `None` if one is none.
+/// The subscripts as functions of base inames and parameters; `None` if one of them is not affine.
 pub(crate) fn subscripts(lookup: &Lookup<'_>, access: &Access) -> Option<Vec<Aff>> {
     let of = |e: &Expr| {
         let aff = lookup.expand(&e.to_aff()?).ok()?;
@@ -150,7 +150,7 @@ pub(crate) fn stride(lookup: &Lookup<'_>, access: &Access, along: &Along) -> Str
     }
 }
 
-/// The strides of an array's axes, in elements; `None` if one is no polynomial of parameters.
+/// The strides of an array's axes, in elements; `None` if one is not a polynomial of parameters.
 fn strides(array: &Array) -> Option<Vec<QuasiPolynomial>> {
     let mut strides = vec![QuasiPolynomial::constant(1); array.axes.len()];
     let mut dense = QuasiPolynomial::constant(1);

@@ -89,7 +89,7 @@ impl<'s> Interval<'s> {
 /// A floor in a constraint that mentions a name of the point set.
 struct OpenFloor {
     name: Name,
-    /// The name's coefficient, 1 or -1; 0 if the residues of the name are to be taken one by one.
+    /// The name's coefficient, 1 or -1; 0 if the residues of the name have to be taken one by one.
     slope: i64,
     /// The numerator without the name.
     rest: Aff,

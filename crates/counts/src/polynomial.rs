@@ -184,7 +184,8 @@ impl QuasiPolynomial {
         names
     }
 
-    /// Its value; `None` if a name has none, or if it is no integer that 128 bits hold.
+    /// Its value; `None` if a name has no value, or if the result is not an integer of at most 128
+    /// bits.
     pub fn eval(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<i128> {
         let mut sum = Rational::ZERO;
         for (monomial, c) in &self.monomials {

@@ -18,7 +18,7 @@ struct Word {
     of_value: &'static str,
 }
 
-/// The word of a type; `None` if it is one itself, or if there is none.
+/// The unsigned word with the bits of a type; `None` if the type is a word itself, or has no word.
 fn word(dtype: DType) -> Option<Word> {
     Some(match dtype {
         DType::F32 => Word { name: "unsigned int", value_of: "__uint_as_float", of_value: "__float_as_uint" },

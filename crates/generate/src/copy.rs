@@ -18,7 +18,7 @@ impl Generator {
     /// The elements of `x` in `out`, whose axis `d` is the axis `axes[d]` of `x`; no axes at all
     /// stand for the order as it is. [`Generator::out`] gives the result another type.
     ///
-    /// Errors: a shape or axes that are none (`generate-shape`, `generate-axis`), an accumulator
+    /// Errors: an invalid shape or invalid axes (`generate-shape`, `generate-axis`), an accumulator
     /// (`generate-types`).
     ///
     /// ```

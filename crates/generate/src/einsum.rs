@@ -246,8 +246,8 @@ impl Spec {
         letters
     }
 
-    /// The axes of the letters. An iname must not be the name of an operand; names of more than one
-    /// letter are none.
+    /// The axes of the letters. An iname must not be the name of an operand; a name of more than
+    /// one letter never is.
     fn axes(&self, letters: &[char]) -> Vec<Axis> {
         let operands: Vec<String> = (0..self.operands.len()).map(operand).collect();
         let iname = |c: &char| match operands.contains(&c.to_string()) {

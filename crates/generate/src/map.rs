@@ -32,9 +32,9 @@ impl Generator {
     /// Arguments are in the order in which they occur. The result has the type `dtype` too, or
     /// [`Generator::out`], to which the value is converted as by an assignment.
     ///
-    /// Errors: an expression that is none (`syntax`, ...) or has types that do not meet; a
+    /// Errors: an expression that does not parse (`syntax`, ...) or has types that do not meet; a
     /// reduction or a subscript in it (`generate-expression`); names that clash (`generate-name`),
-    /// or that an option gives and the expression does not have; a shape that is none
+    /// or that an option gives and the expression does not have; an invalid shape
     /// (`generate-shape`); an accumulator (`generate-types`).
     ///
     /// ```

@@ -33,7 +33,7 @@ impl Generator {
     ///
     /// `prod` is another word for `product`.
     ///
-    /// Errors: another operator (`generate-operator`), a shape or axes that are none
+    /// Errors: another operator (`generate-operator`), an invalid shape or invalid axes
     /// (`generate-shape`, `generate-axis`), types that the operator does not take
     /// (`generate-types`).
     ///
@@ -178,7 +178,7 @@ fn count(reduced: &[&Axis], acc: DType) -> Expr {
     constant.into_iter().chain(factors).reduce(|a, b| a * b).unwrap_or(Expr::Int(1))
 }
 
-/// The refusal of a word that is none of these.
+/// The refusal of a word that is not among `known`, with the nearest one that is.
 pub fn no_operator(what: &str, word: &str, known: &[&str]) -> Diagnostic {
     let help = did_you_mean(word, known.iter().copied())
         .unwrap_or_else(|| format!("the {what}s are {}", known.join(", ")));

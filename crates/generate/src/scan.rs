@@ -22,12 +22,11 @@ impl Generator {
     /// `x` along an axis up to its own place, or before it if the scan is
     /// [exclusive](Generator::exclusive).
     ///
-    /// The kernel says what each element is, from all that are before it; the step `realize_scan`,
+    /// The kernel says what each element is, from all elements before it; the step `realize_scan`,
     /// which `auto` takes, makes it one pass.
     ///
-    /// Errors: another operator (`generate-operator`), a shape or an axis that is none
-    /// (`generate-shape`, `generate-axis`), types that the operator does not take
-    /// (`generate-types`).
+    /// Errors: another operator (`generate-operator`), an invalid shape or axis (`generate-shape`,
+    /// `generate-axis`), types that the operator does not take (`generate-types`).
     ///
     /// ```
     /// use loopwright_generate::scan;

@@ -31,9 +31,8 @@ impl Generator {
     /// A NaN is never selected. Where fewer than `k` elements are numbers, the rest of `values` are
     /// minus infinity, and the rest of `indices` 2147483647.
     ///
-    /// Errors: `k` below 1, above 1024 or above a constant length (`generate-count`), a shape or an
-    /// axis that is none (`generate-shape`, `generate-axis`), bool, an accumulator
-    /// (`generate-types`).
+    /// Errors: `k` below 1, above 1024 or above a constant length (`generate-count`), an invalid
+    /// shape or axis (`generate-shape`, `generate-axis`), bool, an accumulator (`generate-types`).
     ///
     /// ```
     /// use loopwright_generate::top_k;

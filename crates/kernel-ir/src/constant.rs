@@ -50,7 +50,7 @@ impl Constant {
             .collect()
     }
 
-    /// The values in the type of the table; `None` if one is no literal of this type, which
+    /// The values in the type of the table; `None` if one is not a literal of this type, which
     /// validation refuses.
     pub fn numbers(&self) -> Option<Vec<Number>> {
         let dtype = self.array.dtype.known()?;

@@ -256,7 +256,8 @@ impl Expr {
         names
     }
 
-    /// The conditions of which it is the conjunction, left before right; itself, if it is none.
+    /// The conditions whose conjunction the expression is, left before right; any other expression
+    /// is the only one.
     pub fn conjuncts(&self) -> Vec<&Expr> {
         match self {
             Expr::Binary(BinaryOp::And, a, b) => [a.conjuncts(), b.conjuncts()].concat(),

@@ -184,8 +184,8 @@ pub(crate) fn fill_within(data: &mut KernelData, blocks: &BlockLoops) {
     }
 }
 
-/// The tree of a declared kernel, or the reasons why there is none, with the numbers of the
-/// instructions.
+/// The tree of a declared kernel, or the reasons why it has no tree, each with the number of an
+/// instruction.
 pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
     let data = lookup.kernel();
     let positions = positions(lookup, &BlockLoops::new());

@@ -71,7 +71,7 @@ impl Rule {
     }
 
     /// The arguments with which the rule gives this expression. Subscripts are compared as
-    /// functions: `x[i + 1]` gives `x[j]` for `i = j - 1`. `None` if there are none, or if the
+    /// functions: `x[i + 1]` gives `x[j]` for `i = j - 1`. `None` if no arguments do, or if the
     /// expression leaves a parameter open.
     pub fn arguments_of(&self, e: &Expr) -> Option<Vec<Expr>> {
         let mut unifier = Unifier { parameters: &self.parameters, bound: BTreeMap::new(), open: Vec::new() };

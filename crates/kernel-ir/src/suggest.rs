@@ -2,7 +2,7 @@
 
 /// The candidate that the fewest edits lead to (insertions, deletions, replacements, swaps of
 /// neighbours), if they are no more than a third of the word's letters, rounded up, and four at
-/// most. Ties go to the first candidate; a candidate that is the word itself is none.
+/// most. Ties go to the first candidate; the word itself is never suggested.
 ///
 /// ```
 /// use loopwright_kernel_ir::nearest;

@@ -50,7 +50,7 @@ impl<I> Presence<I> {
 pub struct Executor<I = Name>(PerAxis<Presence<I>>);
 
 impl<I> Executor<I> {
-    /// The executor of which this holds on each axis.
+    /// An executor by its presence on each axis.
     pub fn from_fn(of: impl FnMut(HardwareAxis) -> Presence<I>) -> Self {
         Executor(PerAxis::from_fn(of))
     }

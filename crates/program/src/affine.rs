@@ -5,14 +5,14 @@ use loopwright_kernel_ir::Aff;
 use crate::{BinOp, UnOp, Value, ValueKind};
 
 impl Value {
-    /// The value as an affine function of parameters and of what `leaf` makes of variables,
-    /// coordinates, loads and everything else that is no arithmetic. `None` where it is not affine
-    /// in these, or where 64 bits do not hold a coefficient: that is no function that queries are
-    /// about.
+    /// The value as an affine function of parameters and of the functions that `leaf` gives for
+    /// variables, coordinates, loads and everything else that is not arithmetic. `None` where it is
+    /// not affine in these, or where a coefficient does not fit 64 bits: queries take no such
+    /// functions.
     ///
-    /// Arithmetic is that of the integers. Whether the types hold it is asked of all index
-    /// arithmetic ([`crate::index_range`]). The truncating forms of division stand only where they
-    /// are the same as the rounding ones.
+    /// Arithmetic is that of the integers. Whether values fit their types is checked for all index
+    /// arithmetic together ([`crate::index_range`]). The truncating forms of division stand only
+    /// where they are the same as the rounding ones.
     pub fn affine<E>(
         &self,
         leaf: &mut dyn FnMut(&Value) -> Result<Option<Aff>, E>,

@@ -117,8 +117,8 @@ pub struct DeviceKernel {
     pub private: Vec<LocalArray>,
     /// The statements that each thread executes.
     pub body: Vec<Stmt>,
-    /// Why it is a separate launch: the dependence behind its boundary to the preceding launch, and
-    /// that of the host loop in which it comes first.
+    /// Why it is a separate launch: the dependence that requires its boundary to the preceding
+    /// launch, and the one that requires the host loop in which it comes first.
     pub notes: Vec<Note>,
 }
 

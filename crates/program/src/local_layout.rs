@@ -221,7 +221,7 @@ impl LocalArray {
         Some(outer.iter().cloned().chain([col]).collect())
     }
 
-    /// What is wrong with the layout that is set, if anything: it is none of this shape, two
+    /// What is wrong with the layout that is set, if anything: it does not have this shape, two
     /// elements have one place, one lies outside of the storage, or [`LocalArray::offset`] says
     /// something else.
     pub fn wrong_layout(&self, index: DType) -> Option<String> {

@@ -224,7 +224,7 @@ pub enum Stmt {
         upper: Value,
         /// How the counter advances.
         step: Step,
-        /// Whether it is to be unrolled completely; its bounds are then constant.
+        /// Whether it has to be unrolled completely; its bounds are then constant.
         unroll: bool,
         /// The statements of one iteration.
         body: Vec<Stmt>,

@@ -1,10 +1,10 @@
-//! How a source is to be compiled.
+//! Options of a compilation.
 
 use std::path::PathBuf;
 
 use crate::arch::Arch;
 
-/// How a source is to be compiled.
+/// Options of a compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileOptions {
     /// The architecture of the binary.

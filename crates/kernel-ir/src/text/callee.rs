@@ -358,7 +358,7 @@ impl Parser {
             }
         }
         let args = actuals.iter_mut().flat_map(|(_, a, _)| a.expressions_mut()).map(|e| e.clone()).collect();
-        // No name has a space: this function is none of the text's.
+        // No name has a space, so that no function of the text has this name.
         let function = Name::new(format!("call {}", callee.name));
         let value = Expr::Call { function, precision: None, args };
         let mut instruction = Instruction::new("", written, value, Role::Does(Name::new("")));

@@ -113,7 +113,7 @@ fn loops_of_sizes(lookup: &Lookup<'_>, around: &BlockLoops, site: &CallSite) -> 
     for (formal, actual) in actuals(site, &lookup.kernel().instructions[site.number]) {
         match &actual {
             Actual::Value(e) if bounds(&formal) => names.extend(e.names()),
-            // Where a slice begins is no size of it.
+            // The place where a slice begins is not among its sizes.
             Actual::Slice { .. } => {
                 let axes = callee.args.iter().find_map(|a| match a {
                     Arg::Array(a) if a.name == formal => Some(&a.axes),

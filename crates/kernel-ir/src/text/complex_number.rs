@@ -16,7 +16,7 @@ impl Parser {
         Ok(Expr::Call { function: Name::new("complex"), precision: None, args })
     }
 
-    /// The refusal of complex numbers where a text is none of a kernel.
+    /// The refusal of complex numbers in texts that are not declared kernels.
     pub(super) fn no_complex(&self) -> Box<crate::Diagnostic> {
         let help = "only the texts of declared kernels have complex numbers; they are read as pairs: write \
                     the parts, `x[i, 0]` and `x[i, 1]` of an array, `a_re` and `a_im` of a scalar";

@@ -16,14 +16,14 @@ use crate::{
 /// A scalar that is a function.
 pub(super) struct Function {
     pub name: Name,
-    /// That it is its function.
+    /// The equation of the scalar with its function.
     pub row: Constraint,
     value: Aff,
     dtype: DType,
 }
 
 impl Function {
-    /// That it is within its type, as far as queries go.
+    /// The range of the scalar's type, as far as queries go.
     pub fn range(&self) -> Vec<Constraint> {
         within(&Aff::var(&self.name), self.dtype)
     }

@@ -254,7 +254,7 @@ fn operation(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
 }
 
 /// The result where one operand decides it, whatever the other is, or where it is one of them.
-/// Floating-point operations have no such case: a zero times a NaN is none.
+/// Floating-point operations have no such case: a zero times a NaN is not zero.
 fn one_decides(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Option<Value> {
     use BinaryOp::{Add, And, BitAnd, BitOr, BitXor, FloorDiv, Mod, Mul, Or, Shl, Shr, Sub};
     let truth = |v: Value| v.number().map(|n| n == Number::Bool(true));

@@ -107,7 +107,7 @@ impl Flow {
     }
 }
 
-/// Whether some loop may run the second part before the first, which stands behind it.
+/// Whether some loop may run the second part before the first, although it comes later in the tree.
 fn share_a_loop(a: &PartInfo, b: &PartInfo) -> bool {
     a.execution.loops.first().zip(b.execution.loops.first()).is_some_and(|(a, b)| a == b)
 }

@@ -409,9 +409,9 @@ fn is_sure(analysis: &Analysis<'_>, access: &Access, w: usize, r: usize) -> bool
 }
 
 /// A read of a cell that a writer of the same kernel writes in an earlier launch, for another value
-/// of a loop of the host around, and none in the launch of the reader: that writer, the iname of
-/// the loop, and the execution. Writers come with whether they write for certain. That a launch
-/// writes the cell before it reads it is asked of the finished program.
+/// of a loop of the host around, while nothing writes it in the launch of the reader: that writer,
+/// the iname of the loop, and the execution. Writers come with whether they write for certain.
+/// Whether a launch writes the cell before it reads it is checked in the finished program.
 fn left_by_a_launch<'w>(
     analysis: &Analysis<'_>,
     writers: &[(&'w PartInfo, bool)],

@@ -5,7 +5,7 @@ use loopwright_kernel_ir::{AddressSpace, Diagnostic, Expr, Instruction};
 use super::{analysis::Analysis, arrays::known};
 use crate::program::AsyncCopy;
 
-/// Refuses instructions that ask for asynchronous copies and are none from global to shared memory.
+/// Refuses asynchronous copies that are not copies from global to shared memory.
 pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     for instruction in analysis.kernel.instructions.iter().filter(|i| i.via.is_asynchronous()) {
         if let Some((why, help)) = wrong(analysis, instruction)? {

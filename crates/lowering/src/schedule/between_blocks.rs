@@ -1,11 +1,11 @@
 //! Refuses blocks that depend on one another inside a loop of the device, where no launch can end
 //! and order them.
 //!
-//! The refusal is decided over as many blocks as there may be. Its witness has to name blocks that
+//! The refusal is decided over all blocks that there may be. Its witness has to name blocks that
 //! the grid has: a part that has no iname on an axis may run in all of the axis's blocks, whose
 //! number is that of the part with the most of them. So a witness is looked for among the pairs
-//! whose blocks another part of the launch reaches, and the refusal stands without one where there
-//! are none.
+//! whose blocks another part of the launch reaches, and the refusal stands without one if there is
+//! no such pair.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name, Part, PartRef};
 use loopwright_legality::{Presence, Time, primed};

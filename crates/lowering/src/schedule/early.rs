@@ -21,8 +21,8 @@ pub(crate) fn decide(host: &[HostNode], kernels: &mut [KernelPlan]) {
     after_launches(host, false, kernels);
 }
 
-/// Marks the kernels that are launched after another launch, of which `any` says whether there is
-/// one before these nodes. Returns whether there is one behind them.
+/// Marks the kernels that are launched after another launch; `any` says whether there is one before
+/// these nodes. Returns whether there is one by their end.
 fn after_launches(nodes: &[HostNode], mut any: bool, kernels: &mut [KernelPlan]) -> bool {
     for node in nodes {
         match node {

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::program::Note;
 
-/// The iterations that are told apart; from this number on it means "or more".
+/// The most iterations that are told apart: this number means "this many or more".
 const MOST: i64 = 10;
 
 /// The indices of an item in the bodies around it, outermost first.

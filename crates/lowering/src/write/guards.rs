@@ -99,7 +99,7 @@ impl Emitter<'_, '_> {
         Note { text: reasons.join("; "), reason: Reason::Guard(conditions) }
     }
 
-    /// Who runs what is guarded by an election on these axes.
+    /// The executor of what is guarded by an election on these axes, for a comment.
     fn elected(&self, on: impl Fn(&HardwareAxis) -> bool) -> Option<String> {
         let along = |axes: &[HardwareAxis]| -> Vec<&'static str> {
             let named = |axis: &HardwareAxis| axis.coordinate().rsplit('.').next().unwrap_or_default();

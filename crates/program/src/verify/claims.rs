@@ -115,7 +115,7 @@ struct Claims<'k> {
     places: Table<PartRef, (usize, Vec<&'k Name>)>,
 }
 
-/// What the kernel says of a part.
+/// A part with the instances that the kernel states for it.
 struct Stated<'k> {
     instruction: &'k Instruction,
     inames: Vec<Name>,

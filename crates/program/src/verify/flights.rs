@@ -330,8 +330,8 @@ impl<'r, 'p> Walk<'r, 'p> {
         }
     }
 
-    /// That a loop has more iterations than so many, and that it has no more, in terms of the place
-    /// before it.
+    /// The conditions that a loop has more than this number of iterations, and that it has no more,
+    /// in terms of the place before it.
     fn iterations(&self, number: usize, iterations: u32) -> Result<Option<[Constraint; 2]>> {
         let of = &self.reading.loops[number];
         let (Step::Add(step), [Some(lower), Some(upper)]) = (of.step, &of.ends) else { return Ok(None) };

@@ -479,7 +479,7 @@ impl<'p> Reading<'p> {
         Ok(nodes)
     }
 
-    /// That a loop has an iteration.
+    /// The condition that a loop has an iteration.
     fn begins(&mut self, lower: &Value, upper: &Value, step: Step) -> Result<Says> {
         let mut rows = Rows::default();
         let exact = match (step, self.aff(lower)?) {
@@ -493,7 +493,7 @@ impl<'p> Reading<'p> {
         Ok(Says::of(rows, exact))
     }
 
-    /// That the iteration of a loop with this value is not the last one.
+    /// The condition that the iteration of a loop with this value is not the last one.
     fn goes_on(&mut self, counter: &Name, upper: &Value, step: Step) -> Result<Says> {
         let (counter, mut rows) = (Aff::var(counter), Rows::default());
         let exact = match step {

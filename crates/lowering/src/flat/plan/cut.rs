@@ -44,7 +44,7 @@ pub(crate) struct Cut {
 pub(crate) enum Chunks {
     /// All chunks have full size.
     Equal { chunks: Aff, blocks: Aff },
-    /// This number of chunks, or `all` where there are fewer, have full size; behind them there is
+    /// This number of chunks, or `all` where there are fewer, have full size; after them there is
     /// one for every `length` steps of `later`.
     Guided { full: i64, all: Aff, later: Aff, length: i64 },
 }

@@ -13,12 +13,11 @@
 //! array. Marks are taken away by the lane that reads them, so they are cleared once, before the
 //! first tile.
 //!
-//! Segments that end behind the last point are closed last. Then one thread joins what the warps
-//! of the block have of common segments, in their order, behind a barrier of the block.
+//! Segments that end after the last point are closed last. Then, after a barrier of the block, one
+//! thread joins what the block's warps have of common segments, in their order.
 //!
-//! The first tile begins at a multiple of the widest vector, which is one of all narrower ones, and
-//! of the number of points that a lane reduces, so that a point's number, divided by it, tells its
-//! lane.
+//! The first tile begins at a multiple of the widest vector, and so of all narrower ones, and of
+//! the number of points that a lane reduces, so that a point's number divided by it is its lane.
 
 use loopwright_target::Target;
 

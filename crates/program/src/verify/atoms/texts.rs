@@ -89,7 +89,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The lane whose address the element of a lane is found at, and by how much behind it.
+    /// The lane that gives the address at which an element of a lane is found, and the distance
+    /// from there.
     pub fn of_lane(self, lane: i64) -> (i64, i64) {
         match self {
             Source::Own => (lane, 0),

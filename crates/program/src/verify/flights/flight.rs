@@ -1,9 +1,9 @@
 //! Flights, and how they are told apart.
 //!
-//! [`join`] brings together what is known of a place from several ways. A flight is left out if
+//! [`join`] brings together the flights that reach a place on several ways. A flight is left out if
 //! another one of the same access and relations [covers](Flight::covers) it: it is in a state at
 //! least as bad wherever the first is. With [`Detail::ways`] unset, two flights in one state become
-//! one, of which only that is known what is known of both.
+//! one, which keeps only what is known of both.
 
 use loopwright_kernel_ir::{Constraint, Kind};
 use loopwright_poly::{Result, Table};

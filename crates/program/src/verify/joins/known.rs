@@ -11,7 +11,7 @@ pub(super) enum Known {
     Int(i64),
     Float(f64),
     Parts(Rc<Parts>),
-    /// What is computed from values of states, and is none itself.
+    /// A term over values of states that is not itself a value of a state.
     Term(Rc<Term>),
     /// Nothing has assigned it, or nothing is known about it.
     Nothing,

@@ -1,11 +1,12 @@
 //! Whether the numbers that a scan's points have in the text are the order of the kernel's scan.
 //!
 //! In the text a point is numbered by its round, by its thread in the group (z, y, x), and by its
-//! lane. A round is an iteration of the loops between the first value and the join, the outermost
-//! of which counts first. The kernel scans along an iname, which is a function of the inames that
-//! the loops count, of the coordinates and of lanes. Asked is whether there are two points of one
-//! accumulator of which the first has a lower number in the text and no lower value of that iname,
-//! or of which both have one number and different values. Loops and axes go up, as lanes do.
+//! lane. A round is an iteration of the loops between the first value and the join; the outermost
+//! of them counts first. The kernel scans along an iname, which is a function of the inames that
+//! the loops count, of the coordinates and of lanes. The query is whether two points of one
+//! accumulator exist such that the first has a lower number in the text and no lower value of that
+//! iname, or such that both have one number and different values. Loops and axes go up, as lanes
+//! do.
 //!
 //! Points of one accumulator are in one iteration of the loops around the first value, and in
 //! threads that differ on the axes that are joined only.

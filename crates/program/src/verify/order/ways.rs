@@ -20,7 +20,7 @@ const MOST: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Way {
     also: Vec<Constraint>,
-    /// Whether nothing of what it says was left out.
+    /// Whether the constraints are all that the way says: nothing was left out.
     exact: bool,
     /// Whether it passes a barrier of single warps, which do not count.
     lanes: bool,

@@ -142,7 +142,7 @@ pub(in crate::verify) enum Named {
     /// them, after `behind` of the statements that give such values. Statements of parts for which
     /// it is read come from this number of [`Reading::done`] on.
     OfLanes { name: Name, scope: ScopeId, behind: usize, from: usize },
-    /// The loop starts there, and goes on by a constant.
+    /// The loop starts there, and advances by a constant.
     Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },
 }
 
@@ -160,9 +160,9 @@ pub(in crate::verify) struct Loop {
     pub ends: [Option<Aff>; 2],
     /// The scope in which the loop stands.
     pub scope: ScopeId,
-    /// That it has an iteration, at the place before it.
+    /// The condition that it has an iteration, at the place before it.
     pub begins: Says,
-    /// That an iteration is not the last one.
+    /// The condition that an iteration is not the last one.
     pub goes_on: Says,
     /// Whether it contains a barrier of the block, or a commit of asynchronous copies or a wait.
     pub has_events: bool,
@@ -252,7 +252,7 @@ impl Says {
 /// One side of an `if`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Side {
-    /// That the choice goes there.
+    /// The condition on which the choice goes there.
     pub taken: Says,
     /// The scope of what stands there.
     pub scope: ScopeId,
@@ -274,7 +274,7 @@ pub(in crate::verify) struct Barrier<'p> {
 pub(in crate::verify) enum Decision<'p> {
     /// The condition of a choice, which side, and what a launch is asked of it.
     If(&'p Value, bool, Asked),
-    /// Bounds of a loop, and how it goes on.
+    /// Bounds of a loop, and its step.
     Bounds(&'p Value, &'p Value, Step),
 }
 

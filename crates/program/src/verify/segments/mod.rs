@@ -155,7 +155,7 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
         .or_else(|| and_room(&known))
         .or_else(|| sample(&exact))
         .or_else(|| sample(&known))?;
-    // What nothing is said about is not in the system.
+    // Names that no constraint mentions are not in the system.
     for scalar in program.scalars() {
         found.entry(scalar.name.clone()).or_insert(1);
     }

@@ -29,7 +29,7 @@ pub(super) struct Nest<'k> {
 }
 
 impl<'k> Nest<'k> {
-    /// The nest over these segments; `None` where it is none.
+    /// The nest over these segments; `None` if the segments do not make one.
     pub fn of(kernel: &'k LoopKernel, segment: &Name) -> Option<Nest<'k>> {
         let lookup = Lookup::new(kernel);
         let mut around = Vec::new();

@@ -15,7 +15,7 @@ use super::forms::{Form, Forms};
 pub(super) struct Piece {
     /// The subscripts: functions of parameters and of lanes around.
     pub subscripts: Vec<Aff>,
-    /// The parameters, each with its least value and the one behind its greatest.
+    /// The parameters, each with its least value and the one after its greatest.
     pub parameters: Vec<(Name, i64, i64)>,
     pub form: Form,
     /// The conditions under which it is there, besides those around.

@@ -310,7 +310,7 @@ impl Forms {
         self.sum(dtype, terms)
     }
 
-    /// A form as a function of names. What is no name is what `name` says of it.
+    /// A form as a function of names; `name` gives a name to everything that is not one.
     pub fn to_aff(&self, form: Form, name: &mut dyn FnMut(Form) -> Option<Name>) -> Option<Aff> {
         self.to_aff_of(form, Some(self.index), name)
     }
