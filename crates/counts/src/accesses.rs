@@ -36,7 +36,7 @@ pub enum Along {
     Threads(Name),
     /// Neighbouring iterations of the innermost loop, or lanes: no iname is on that axis.
     Loop(Name),
-    /// There is one execution.
+    /// No executions are neighbours, since the part runs once.
     Nothing,
 }
 

@@ -98,7 +98,7 @@ impl Formula {
         Some(sum)
     }
 
-    /// The parameters that occur.
+    /// The parameters that occur in a value or a condition.
     pub fn names(&self) -> BTreeSet<Name> {
         let of = |p: &Piece| {
             let mut names = p.value.names();

@@ -57,7 +57,7 @@ impl QuasiPolynomial {
         self.monomials.is_empty()
     }
 
-    /// The value of a constant.
+    /// The value, if the polynomial is an integer constant of at most 64 bits.
     pub fn as_constant(&self) -> Option<i64> {
         let value = match self.monomials.len() {
             0 => 0,

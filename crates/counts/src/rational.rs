@@ -71,7 +71,7 @@ impl Rational {
         Rational::new(n, d)
     }
 
-    /// The integer that it is.
+    /// The integer with this value; `None` if the denominator is not 1.
     pub fn as_integer(self) -> Option<i128> {
         (self.denominator == 1).then_some(self.numerator)
     }

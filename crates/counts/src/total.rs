@@ -23,7 +23,7 @@ impl Total {
         Total { formula: formula.map_err(|r| r.about(what)), at_most }
     }
 
-    /// Adds `times` times another.
+    /// Adds `times` times another total; the first refusal of the two stays.
     pub(crate) fn add(&mut self, other: &Total, times: i64) {
         self.at_most |= other.at_most;
         let sum = match (&self.formula, &other.formula) {

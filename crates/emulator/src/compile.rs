@@ -25,7 +25,7 @@ use crate::{
 /// Maximum nesting depth of statements and values.
 const DEPTH: usize = 3000;
 
-/// The location of a variable.
+/// The register of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub reg: Reg,
@@ -165,7 +165,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Allocates two mask slots.
+    /// Allocates two mask slots for a statement that changes the active lanes; the number of the
+    /// first.
     pub fn enter(&mut self) -> u32 {
         let slot = self.masks;
         self.masks += 2;

@@ -32,7 +32,7 @@ pub(crate) struct Pending {
     to: (u32, i64),
     /// The access that reads; `None` if zeros are written.
     from: Option<(u32, i64)>,
-    /// The number of elements.
+    /// The number of neighbouring elements that are copied.
     count: u8,
     when: When,
 }

@@ -13,7 +13,7 @@ use crate::{
     words::{Narrow, Wide, active},
 };
 
-/// The elements of an array.
+/// The elements of an array, by their size in bytes.
 #[derive(Debug)]
 pub(crate) enum Cells {
     B1(Vec<AtomicU8>),
@@ -22,7 +22,7 @@ pub(crate) enum Cells {
     B8(Vec<AtomicU64>),
 }
 
-/// An array in global memory.
+/// An array in global memory, or a constant table, with the storage of a run.
 #[derive(Debug)]
 pub(crate) struct GlobalArray {
     pub name: Name,

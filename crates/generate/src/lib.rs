@@ -115,7 +115,7 @@ impl Generator {
         self
     }
 
-    /// The type of the result.
+    /// The type in which the result is stored.
     pub fn out(mut self, dtype: DType) -> Self {
         self.out = Some(dtype);
         self

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{DType, Diagnostic, Expr, KernelBuilder, Name, check_name};
 
-/// The length of one axis.
+/// The length of one axis of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// An argument of the kernel.
+    /// A size, which is an integer argument of the kernel.
     Size(Name),
-    /// The same in every launch.
+    /// A constant, the same in every launch.
     Fixed(i64),
 }
 
@@ -136,7 +136,7 @@ impl Names {
         name
     }
 
-    /// An iname for each axis.
+    /// Axes with these lengths, each with an iname of its own.
     pub fn axes(&mut self, shape: &[Length]) -> Vec<Axis> {
         shape.iter().map(|length| Axis { iname: self.iname(), length: length.clone() }).collect()
     }

@@ -52,7 +52,7 @@ impl Sums {
         if dtype == self.acc || by_itself { value } else { cast(self.acc, value) }
     }
 
-    /// What is stored of the sum.
+    /// The value as it is stored: converted to the type of the result.
     pub fn result(&self, value: Expr) -> Expr {
         stored(value, self.acc, self.out)
     }

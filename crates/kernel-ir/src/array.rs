@@ -10,11 +10,11 @@ use crate::{ArrayLayout, CacheHints, Expr, Type};
 /// Where an array lives, and which threads share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AddressSpace {
-    /// One copy for each thread.
+    /// One copy for each thread, which no other thread accesses.
     Private,
-    /// One copy for each block.
+    /// One copy for each block, which the block's threads share.
     Shared,
-    /// One copy for each launch.
+    /// One copy for each launch, which all threads share.
     Global,
     /// One copy for each program, which has its values from the start: tables that nothing writes.
     Constant,
@@ -153,7 +153,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The array that it is about.
+    /// The name of the array that the fact is about.
     pub fn array(&self) -> &Name {
         match self {
             Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array,

@@ -24,7 +24,7 @@ pub struct ArrayLayout {
 }
 
 impl ArrayLayout {
-    /// Whether nothing is set.
+    /// Whether neither modes nor a swizzle are set.
     pub fn is_default(&self) -> bool {
         self.modes.is_none() && self.swizzle.is_none()
     }

@@ -168,7 +168,7 @@ impl<T> PerDim<T> {
         [&self.x, &self.y, &self.z].into_iter()
     }
 
-    /// The function of each value.
+    /// The result of calling `of` on each value, in the order x, y, z.
     pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> PerDim<U> {
         PerDim { x: of(self.x), y: of(self.y), z: of(self.z) }
     }

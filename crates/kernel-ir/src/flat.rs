@@ -149,12 +149,12 @@ impl KernelData {
         }
     }
 
-    /// The inames that have a tag.
+    /// The inames that have a tag, those of flattened loops included.
     pub fn tagged(&self) -> BTreeSet<&Name> {
         self.tags.keys().chain(self.flat.keys()).collect()
     }
 
-    /// Whether an iname has a tag.
+    /// Whether an iname has a tag, or is that of a flattened loop.
     pub fn is_tagged(&self, iname: &str) -> bool {
         self.tags.contains_key(iname) || self.flat.contains_key(iname)
     }

@@ -13,9 +13,9 @@ use crate::DType;
 pub struct DeviceFunction {
     /// Its name, in its definition too.
     pub name: Name,
-    /// The types of its arguments.
+    /// The types of its arguments, in order.
     pub params: Vec<DType>,
-    /// The type of its result.
+    /// The type of its result, which calls have.
     pub result: DType,
     /// The whole definition, beginning with
     /// [`Language::device_function`](loopwright_target::Language::device_function).

@@ -15,7 +15,7 @@ use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Red
 pub struct Access {
     /// The name of an argument or a temporary.
     pub array: Name,
-    /// One subscript per axis.
+    /// One subscript for each axis; none for a scalar temporary.
     pub index: Vec<Expr>,
 }
 
@@ -35,7 +35,7 @@ pub enum Role {
     Does(Name),
     /// It copies cells of `source` for the declared reads that its copies serve.
     Copies {
-        /// The array that is copied.
+        /// The array whose cells are copied.
         source: Name,
     },
     /// It computes a share of the declared instruction with this id, which several instructions

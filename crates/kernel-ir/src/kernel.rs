@@ -172,7 +172,7 @@ impl LoopKernel {
 }
 
 impl KernelData {
-    /// The instruction of this id.
+    /// The instruction with this id.
     pub fn instruction(&self, id: &str) -> Option<&Instruction> {
         self.instructions.iter().find(|i| *i.id == *id)
     }
@@ -195,7 +195,7 @@ impl KernelData {
         self.constants.iter().find(|c| *c.array.name == *name)
     }
 
-    /// The temporary of this name.
+    /// The temporary with this name.
     pub fn temporary(&self, name: &str) -> Option<&Array> {
         self.temporaries.iter().find(|t| *t.name == *name)
     }

@@ -35,7 +35,7 @@ pub struct Lookup<'k> {
 }
 
 impl<'k> Lookup<'k> {
-    /// The tables of a kernel.
+    /// The tables of a kernel's names; those that few passes need are computed on demand.
     pub fn new(kernel: &'k KernelData) -> Self {
         let mut lookup = Lookup {
             kernel,
@@ -169,7 +169,7 @@ impl<'k> Lookup<'k> {
         self.inames.get(iname).copied()
     }
 
-    /// The definition of an iname.
+    /// The definition of an iname that transforms have replaced; `None` for base inames.
     pub fn definition(&self, name: &str) -> Option<&'k Aff> {
         self.definitions.get(name).copied()
     }

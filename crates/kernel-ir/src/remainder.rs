@@ -5,7 +5,7 @@ use loopwright_poly::{Aff, FloorDiv, Term};
 /// A multiple of a remainder in a function.
 #[derive(Clone, Debug)]
 pub struct Remainder<'a> {
-    /// What it is multiplied with.
+    /// The number that the remainder is multiplied by.
     pub factor: i64,
     /// The divisor, greater than 1.
     pub divisor: i64,
@@ -13,9 +13,9 @@ pub struct Remainder<'a> {
     pub first: &'a Term,
     /// All terms that it consists of.
     pub terms: Vec<&'a Term>,
-    /// Of what it is the remainder, if not of `first`.
+    /// The dividend, if it is not `first`.
     pub numerator: Option<&'a Aff>,
-    /// What it has of the function's constant.
+    /// The part of the function's constant that belongs to it.
     pub constant: i64,
 }
 

@@ -198,7 +198,7 @@ impl<'a> TypeTable<'a> {
         self.data.functions.iter().find(|f| *f.name == *name)
     }
 
-    /// The operator of this name.
+    /// The operator of this name, of the kernel or of the library.
     pub(crate) fn operator(&self, name: &Name) -> Option<ReductionOp> {
         self.data.operator(name)
     }

@@ -21,13 +21,13 @@ pub enum UpdateOp {
     /// The sum. Integers wrap; floating-point sums are rounded in the order in which the updates
     /// happen to run.
     Sum,
-    /// The smaller of the two.
+    /// The lesser of the two.
     Min,
     /// The greater of the two.
     Max,
-    /// The bits that both have.
+    /// The bits that both have: bitwise and, of integers.
     And,
-    /// The bits that either has.
+    /// The bits that at least one has: bitwise or, of integers.
     Or,
     /// The combination of the two by the reduction operator of this name, of the kernel's own or of
     /// the library: see [`Combination`].

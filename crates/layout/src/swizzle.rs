@@ -77,19 +77,19 @@ impl fmt::Display for Swizzle {
 pub struct ComposedLayout {
     /// The swizzle, applied last.
     pub swizzle: Swizzle,
-    /// The offset, added before.
+    /// The offset, added after the layout and before the swizzle.
     pub offset: Int,
     /// The layout, applied first.
     pub layout: Layout,
 }
 
 impl ComposedLayout {
-    /// The index at an index of the domain.
+    /// The index that an index of the domain is mapped to.
     pub fn at(&self, index: i64) -> Result<i64> {
         self.shifted(self.layout.at(index)?)
     }
 
-    /// The index at a coordinate.
+    /// The index that a coordinate is mapped to.
     pub fn at_coordinate(&self, coordinate: &IntTuple) -> Result<i64> {
         self.shifted(self.layout.at_coordinate(coordinate)?)
     }

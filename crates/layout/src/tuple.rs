@@ -96,7 +96,7 @@ impl IntTuple {
         }
     }
 
-    /// The product of all numbers.
+    /// The product of all numbers at any depth; 1 for an empty tuple.
     pub fn product(&self) -> Result<Int> {
         self.flatten().iter().try_fold(Int::ONE, |product, n| product.mul(n))
     }

@@ -42,7 +42,7 @@ use crate::{
 pub struct Suspect {
     /// The array that both executions touch.
     pub array: Name,
-    /// How the order is violated.
+    /// In which way the order is violated.
     pub against: Against,
     /// The part that comes first in the old order, as a part number of the new form.
     pub first: usize,
@@ -52,7 +52,7 @@ pub struct Suspect {
     pub pairs: System,
 }
 
-/// The result of a comparison.
+/// How the dataflow of two forms of a kernel differs.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Arrays whose dataflow is not provably unchanged, each with the reason.

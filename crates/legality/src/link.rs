@@ -266,7 +266,7 @@ pub(crate) fn same_event(
     Ok(true)
 }
 
-/// The link of a new part.
+/// The link from a new part to the old part whose instances it runs, or why there is no such part.
 pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> {
     let name = &part.part;
     let Some(k) = old_part(old, new, part) else { return unlinked(format!("`{name}` is new")) };

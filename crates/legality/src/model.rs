@@ -35,7 +35,7 @@ use crate::{
     replay::{Stop, expressions::Expressions},
 };
 
-/// One component of a time.
+/// A component of a time: a position in a body, and the iteration of a loop there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The index among the children of its parent.
@@ -44,7 +44,7 @@ pub struct Step {
     pub iname: Option<Name>,
 }
 
-/// One part of an instruction.
+/// A part of an instruction, as sets of executions and events.
 #[derive(Clone, Debug)]
 pub struct ModelPart {
     /// The part that this models.

@@ -19,7 +19,7 @@ use crate::{Event, Model, ModelPart, Touch};
 /// `x.iname` compared with `y.iname`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// A base iname of both parts.
+    /// An iname that is a base iname of both parts.
     pub iname: Name,
     /// The relation of the value in `x` to the value in `y`.
     pub relation: Ordering,

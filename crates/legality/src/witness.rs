@@ -10,7 +10,7 @@ use crate::replay::{CellName, Failure, Instance, Parameters, Token};
 /// A counterexample whose replay failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// Its stable diagnostic code.
+    /// Its diagnostic code, which stays the same in later versions.
     pub code: &'static str,
     /// The instances involved, in their declared order.
     pub instances: Vec<Instance>,
@@ -24,7 +24,7 @@ pub struct Witness {
     pub transformed: String,
     /// What would repair it, if known.
     pub repair: Option<String>,
-    /// The failure of the run.
+    /// What went wrong in the replay.
     pub failure: Failure,
 }
 

@@ -190,7 +190,7 @@ impl Aff {
             .unwrap_or(0)
     }
 
-    /// Whether no division occurs.
+    /// Whether no division occurs: the function is affine, not only quasi-affine.
     pub fn is_affine(&self) -> bool {
         self.terms.iter().all(|(term, _)| matches!(term, Term::Var(_)))
     }

@@ -15,10 +15,10 @@ pub enum Kind {
     Ge,
 }
 
-/// `aff = 0` or `aff >= 0`.
+/// A constraint `aff = 0` or `aff >= 0`, over integers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Constraint {
-    /// Equality or inequality.
+    /// Whether the function has to be zero, or at least zero.
     pub kind: Kind,
     /// The function that is compared with zero.
     pub aff: Aff,

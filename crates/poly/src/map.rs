@@ -112,7 +112,7 @@ impl Map {
         self
     }
 
-    /// The parameters, sorted.
+    /// The parameters, sorted by name.
     pub fn params(&self) -> &[Name] {
         &self.relation.params
     }
@@ -127,7 +127,7 @@ impl Map {
         &self.relation.outs
     }
 
-    /// The names of the tuples.
+    /// The names of the tuples of the domain and of the range, where they have one.
     pub fn tuples(&self) -> (Option<&Name>, Option<&Name>) {
         (self.relation.in_tuple.as_ref(), self.relation.out_tuple.as_ref())
     }

@@ -16,7 +16,7 @@ impl Name {
         Name(Arc::from(text.as_ref()))
     }
 
-    /// The name with a suffix.
+    /// The name that this one and a suffix make together.
     pub fn followed_by(&self, suffix: &str) -> Self {
         let mut text = String::with_capacity(self.0.len() + suffix.len());
         text.push_str(&self.0);

@@ -77,7 +77,7 @@ impl Set {
         Ok(Set::of(wider))
     }
 
-    /// The parameters, sorted.
+    /// The parameters, sorted by name.
     pub fn params(&self) -> &[Name] {
         &self.relation.params
     }
@@ -142,7 +142,7 @@ impl Set {
         self.relation.project_out(names).map(Set::of)
     }
 
-    /// The images of the points.
+    /// The points that the map relates to points of the set.
     pub fn apply(&self, map: &Map) -> Result<Self> {
         self.relation.then(&map.relation).map(Set::of)
     }

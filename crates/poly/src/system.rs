@@ -28,9 +28,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct System {
     pub(crate) constraints: Vec<Constraint>,
-    /// The term of column `k + 1`.
+    /// The term whose coefficients are in column `k + 1`; column 0 has the constants.
     pub(crate) terms: Vec<Term>,
-    /// Row `i` is constraint `i`.
+    /// The constraints in matrix form: row `i` is constraint `i`.
     pub(crate) rows: Rows,
     /// The defining inequalities of the divisions, two per division.
     pub(crate) definitions: Rows,
@@ -125,7 +125,7 @@ impl System {
         Ok(system)
     }
 
-    /// A system without points.
+    /// A system that no point satisfies.
     pub fn nothing() -> Self {
         let never = Constraint::nonneg(Aff::constant(-1));
         let mut rows = Rows::new(1);

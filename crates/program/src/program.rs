@@ -11,9 +11,9 @@ use crate::{DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Table, Value}
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalarArg {
-    /// The name of the argument.
+    /// The name of the argument in the kernel.
     pub name: Name,
-    /// The type of the argument.
+    /// The type in which the argument is passed.
     pub dtype: DType,
 }
 

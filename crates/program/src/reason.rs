@@ -10,7 +10,7 @@ use loopwright_poly::System;
 pub struct Note {
     /// The line; empty if nothing needs saying.
     pub text: String,
-    /// The reason behind the line.
+    /// The fact that the line states, for tools.
     pub reason: Reason,
 }
 

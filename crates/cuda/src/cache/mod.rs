@@ -55,7 +55,7 @@ pub enum Lookup {
         /// The check that the entry failed, as a clause.
         damage: String,
     },
-    /// The cache was not used.
+    /// The cache was not used, neither read nor written.
     Bypassed {
         /// Why this compilation is not cached, as a clause.
         reason: &'static str,

@@ -40,7 +40,7 @@ pub enum CudaError {
         /// The name that the module was asked for.
         name: String,
     },
-    /// A launch exceeds a limit.
+    /// A launch exceeds a limit of the device or of the kernel.
     Limit(LimitError),
     /// The arguments of a launch do not match the kernel's parameters.
     Arguments {
@@ -67,7 +67,7 @@ pub enum CudaError {
     Captured,
     /// The device does not have enough free memory.
     OutOfMemory {
-        /// Number of requested bytes.
+        /// Number of bytes that were asked for.
         bytes: usize,
         /// Number of free bytes at that time, if the driver reports it.
         free: Option<usize>,

@@ -43,7 +43,7 @@ impl Module {
         Ok(Module { device: device.clone(), raw })
     }
 
-    /// The kernel of this name.
+    /// The kernel of this name in the binary; [`CudaError::NoSuchKernel`] if it has none.
     pub fn function(&self, name: &str) -> Result<Function, CudaError> {
         self.find(name, None)
     }

@@ -27,9 +27,9 @@ pub enum Resource {
 pub struct Occupancy {
     /// Number of resident blocks; 0 if a block does not fit.
     pub blocks: u32,
-    /// Number of resident warps.
+    /// Number of warps of the resident blocks.
     pub warps: u32,
-    /// Limit of resident warps.
+    /// The most warps that may be resident on a multiprocessor.
     pub max_warps: u32,
     /// The resource that admits the fewest blocks.
     pub limited_by: Resource,

@@ -71,11 +71,11 @@ pub(crate) struct Call<'c> {
     pub within: Vec<Name>,
     /// The condition under which it is called.
     pub predicate: Option<Expr>,
-    /// The names of what it makes.
+    /// The names that the items of the called kernel get in the caller.
     pub names: Names,
 }
 
-/// What a call stands for.
+/// The items of the caller that replace a call.
 #[derive(Default)]
 pub(crate) struct Inlined {
     pub temporaries: Vec<Array>,
@@ -84,7 +84,7 @@ pub(crate) struct Inlined {
     pub rules: Vec<Rule>,
     /// Those that compute arguments, then one for each of the called kernel.
     pub instructions: Vec<Instruction>,
-    /// How many compute arguments.
+    /// The number of the leading instructions that compute arguments.
     pub computed: usize,
     /// The types of the caller's temporaries without a type that hold results.
     pub types: BTreeMap<Name, Type>,

@@ -26,7 +26,7 @@ pub(crate) fn all_names(data: &KernelData) -> BTreeSet<Name> {
     taken
 }
 
-/// What a call makes of names.
+/// The names and ids of the called kernel's items, as those that they get in the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     made: BTreeMap<Name, Name>,

@@ -32,7 +32,7 @@ pub enum Failure {
     },
     /// A read sees a definition other than the declared one.
     Read {
-        /// The instance that reads.
+        /// The instance that reads the cell.
         reader: Instance,
         /// The cell that it is declared to read.
         cell: CellName,
@@ -45,7 +45,7 @@ pub enum Failure {
     },
     /// An output holds a definition other than the declared one at the end.
     Output {
-        /// The cell of the output.
+        /// The cell of the output that is wrong.
         cell: CellName,
         /// The definition that it must hold.
         expected: Token,

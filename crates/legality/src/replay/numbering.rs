@@ -46,7 +46,7 @@ impl Vectors {
     }
 }
 
-/// The number of an instance.
+/// The number of an instance of a declared run, by which it is referred to.
 pub(super) type Who = usize;
 
 /// The part of a declared instruction that instances are of, with the names of their points.

@@ -45,21 +45,21 @@ struct Fragment {
     /// The loop of the product that numbers the rows of its array, if one does, and how many rows
     /// an iteration fills. The loop's name stands for the number of the iteration.
     rows: Option<(Name, i64)>,
-    /// The elements of each row.
+    /// The number of elements in each row.
     elements: i64,
     /// For each element, those of further rows behind those of the first, what is touched, where
     /// in it it is, and the name of that place.
     cells: BTreeMap<i64, (Cell, Source, Name)>,
 }
 
-/// What is held of a factor, for each row and column.
+/// The cell of each element that is held of a factor, by row and column.
 type Held = BTreeMap<(i64, i64), Cell>;
 
 /// What a product takes as a factor.
 enum Taken {
-    /// What is loaded with it.
+    /// The fragment that is loaded with the product.
     Loaded(Fragment),
-    /// What an atom of its own has loaded, at this row.
+    /// A fragment that another atom has loaded, at this row of its array.
     Held(Memory, Vec<Row>),
 }
 

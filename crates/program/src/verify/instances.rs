@@ -34,11 +34,11 @@ use crate::{Instances, LeafId, Program, Step};
 /// What is wrong with the executions of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Flaw {
-    /// Instances that do not run.
+    /// Instances that no execution of the statement stands for.
     Lost(LeafId),
-    /// Executions that are no instances.
+    /// Executions that are not instances of the statement's part.
     Extra(LeafId),
-    /// An index that is not what it stands for.
+    /// An index whose value is not its meaning.
     Index(Name),
 }
 

@@ -48,9 +48,9 @@ use crate::{
 use run::{Claimed, Points, Run};
 use scan::Scan;
 
-/// What is wrong with a join.
+/// Why a join is refused.
 pub(super) enum WrongJoin {
-    /// It is known to be wrong.
+    /// It joins other values than it says, as the diagnostic shows.
     Wrong(Box<Diagnostic>),
     /// It is of a form that cannot be followed.
     NotFollowed(Box<Diagnostic>),

@@ -93,7 +93,7 @@ use sequence::Sequence;
 use uniform::Divergence;
 use values::{Values, WrongValue};
 
-/// What the final check found.
+/// The outcome of the final check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Everything holds, for all values of the parameters; of pairs that the user has vouched for,
@@ -149,7 +149,7 @@ struct Operators<'k> {
 }
 
 impl Operators<'_> {
-    /// The one with this name.
+    /// The operator with this name, of the kernel or of the library.
     fn named(&self, name: &Name) -> Option<ReductionOp> {
         match self.kernel {
             Some(kernel) => kernel.operator(name),

@@ -81,7 +81,7 @@ impl<'p> Varying<'p> {
         }
     }
 
-    /// Whether a value may differ.
+    /// Whether a value may differ among the threads that have to agree.
     pub fn varies(&self, value: &Value) -> bool {
         let of_warp = self.among == SyncScope::Warp;
         match &value.kind {

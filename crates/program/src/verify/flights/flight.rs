@@ -10,7 +10,7 @@ use loopwright_poly::{Result, Table};
 
 use super::super::reading::TouchId;
 
-/// How much is told apart.
+/// The most that is told apart before states are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Detail {
     /// The iterations of a loop around both an access and the place reached.

@@ -124,12 +124,12 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Those of an empty body.
+    /// The ends of an empty body: a single way leads through.
     pub fn open() -> Ends {
         Ends { past: vec![Way::free()], ..Ends::default() }
     }
 
-    /// Goes on with what stands behind.
+    /// Appends a body: what follows this one in the text.
     pub fn then(&mut self, next: Ends) {
         self.head.extend(through(&self.past, next.head));
         let mut tail = through(&next.past, std::mem::take(&mut self.tail));

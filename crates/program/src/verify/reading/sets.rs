@@ -29,9 +29,9 @@ pub(in crate::verify) type TouchId = usize;
 /// The names that constraints are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Terms {
-    /// The variables of the text.
+    /// The variables of the text: counters of loops and named indices.
     Text,
-    /// The inames of the kernel.
+    /// The inames of the kernel that indices and loops stand for.
     Instances,
 }
 
@@ -262,7 +262,7 @@ pub(in crate::verify) struct Side {
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Barrier<'p> {
     pub note: &'p str,
-    /// Who waits for each other.
+    /// The threads that wait for each other.
     pub among: SyncScope,
     /// Conditions and bounds of loops around, outermost first, and the scope in which each is
     /// evaluated.

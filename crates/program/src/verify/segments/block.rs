@@ -44,7 +44,7 @@ pub(super) struct Machine<'p> {
     pub written: HashMap<(usize, i64), (Num, u32)>,
     /// The first value of an element, by its array and its offset.
     pub first: &'p dyn Fn(usize, i64) -> Num,
-    /// A floating-point scalar.
+    /// The value of a floating-point scalar, by its name.
     pub scalar: &'p dyn Fn(&Name) -> Num,
     /// How many more statements may be executed, those of each thread counted.
     pub left: u64,

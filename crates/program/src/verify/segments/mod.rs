@@ -165,12 +165,12 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
     Some(found)
 }
 
-/// Whether a nest was run.
+/// Whether a nest was run with certain sizes.
 enum Ran {
     Yes,
     /// The kernel has no such sizes; others are tried.
     No,
-    /// Of such sizes it is run by the program with wider indices.
+    /// The program with wider indices runs nests of such sizes.
     Wider,
 }
 

@@ -31,9 +31,9 @@ pub(super) struct Accessing<'a> {
 /// The writes that a read comes after.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
-    /// Those of another launch.
+    /// The writes of another launch.
     Elsewhere,
-    /// Those of its own launch, whose executions are known.
+    /// The writes of its own launch, whose executions are known.
     Own,
     /// Those of its own thread, in the same iteration of all loops.
     Beside,

@@ -138,7 +138,7 @@ impl Pair<'_, '_> {
         Ok(ways)
     }
 
-    /// That both access one cell.
+    /// The condition that both access one cell.
     pub fn one_cell(&self) -> Result<Way> {
         let mut way = Way::default();
         let equal = |way: &mut Way, name: &Name| -> Result<()> {
