@@ -554,7 +554,7 @@ fn image(binary: &[u8]) -> String {
     text
 }
 
-/// Where the binary comes; nobody reads on behind it.
+/// Where the binary comes; nobody reads past it.
 const IMAGE: &str = "/*IMAGE*/";
 
 const DRIVER: &str = "\

@@ -65,7 +65,7 @@ impl Formula {
             (Op::Add, Formula::Int(0), _) | (Op::Mul, Formula::Int(1), _) => b,
             (Op::Mul, Formula::Int(0), _) | (Op::Mul, _, Formula::Int(0)) => Formula::Int(0),
             (Op::Min | Op::Max, ..) if a == b => a,
-            // Constants of sums come together, behind the rest.
+            // Constants of sums come together, after the rest.
             (Op::Add | Op::Sub, Formula::Binary(inner @ (Op::Add | Op::Sub), x, y), Formula::Int(c)) => {
                 match &**y {
                     Formula::Int(d) => {

@@ -15,7 +15,7 @@
 //!
 //! No launch may be accepted for which a bound launch of the runtime would be refused, but for
 //! declared facts about data, which the texts name and do not check. Formulas are computed by
-//! integers of 64 bits only behind the conditions under which these do not overflow.
+//! integers of 64 bits only after the conditions under which these do not overflow.
 
 mod c;
 mod fits;

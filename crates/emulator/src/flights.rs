@@ -4,7 +4,7 @@
 //! between it takes effect is up to [`Asynchrony`]; that it makes no difference is checked: as long
 //! as it is under way, no access of the elements that it writes and no write of those that it reads
 //! is allowed. To the record of accesses (`shadow`), the elements are written at its issue, since
-//! nothing unordered with that may touch them, and again at the wait, behind which a barrier has to
+//! nothing unordered with that may touch them, and again at the wait, after which a barrier has to
 //! stand before others read them. Groups are counted for each thread.
 
 use std::collections::HashMap;

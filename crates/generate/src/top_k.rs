@@ -24,7 +24,7 @@ impl Generator {
     /// The `k` largest elements along an axis, from the largest on, as `values`, and their places
     /// there as `indices` (i32). Of equal elements, the one with the smaller index comes first.
     ///
-    /// Nothing is sorted: each pass selects the largest of the elements that come behind the one
+    /// Nothing is sorted: each pass selects the largest of the elements that come after the one
     /// before, in the order of values and then of indices, so that there are `k` passes over the
     /// axis. The size along the axis has to be `k` at least.
     ///

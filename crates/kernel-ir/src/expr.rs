@@ -110,7 +110,8 @@ pub enum BinaryOp {
     BitXor,
     /// `a << b`; amounts outside of the type's bits shift every bit out.
     Shl,
-    /// `a >> b`, arithmetic for signed types; amounts outside of the type's bits shift every bit out.
+    /// `a >> b`, arithmetic for signed types; amounts outside of the type's bits shift every bit
+    /// out.
     Shr,
 }
 

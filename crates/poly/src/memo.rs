@@ -237,7 +237,7 @@ mod tests {
         };
         remembering(|| {
             let seen = |time: i64| ask(time).unwrap()[0].none.is_empty().unwrap();
-            // A read behind the write sees it, and one before it does not.
+            // A read after the write sees it, and one before it does not.
             assert!(seen(1) && seen(1) && !seen(-1) && !seen(-1));
             assert_eq!(asked.get(), 2);
         });

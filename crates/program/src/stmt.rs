@@ -270,7 +270,7 @@ pub enum Stmt {
     LoadMatrices {
         /// The first of the elements that a thread gets, in private memory; a fourth of a row
         /// for each matrix.
-        /// Those behind the end of a row are the first ones of the next.
+        /// Those after the end of a row are the first ones of the next.
         to: MemRef,
         /// The first element of the row whose address the thread gives.
         from: MemRef,

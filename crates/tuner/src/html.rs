@@ -113,7 +113,7 @@ impl Tuning {
     }
 
     /// As [`Tuning::html`], with a line of when and by whom it was made, unless that is empty, and
-    /// with further texts behind the pipeline, each under a heading: the kernel, the CUDA C of the
+    /// with further texts after the pipeline, each under a heading: the kernel, the CUDA C of the
     /// best point.
     pub fn page(&self, made: &str, texts: &[(&str, &str)]) -> String {
         let order = best_first(&self.candidates);

@@ -147,7 +147,7 @@ impl Form {
         Ok(own.then(&found.pipeline))
     }
 
-    /// The user's steps, bound, and what `auto` finds behind them, with the sizes of -p or of a
+    /// The user's steps, bound, and what `auto` finds after them, with the sizes of -p or of a
     /// record.
     pub fn found(&self) -> Result<(Pipeline, Found), Failure> {
         self.completed(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
@@ -256,7 +256,7 @@ impl Form {
     }
 }
 
-/// A pipeline of the user's, what `auto` finds behind it, and the sizes of that.
+/// A pipeline of the user's, what `auto` finds after it, and the sizes of that.
 pub struct Automatic {
     /// The user's own steps, which come first.
     pub own: Pipeline,
@@ -269,7 +269,7 @@ pub struct Automatic {
 }
 
 impl Automatic {
-    /// What is found behind these steps.
+    /// What is found after these steps.
     pub fn of(declared: &LoopKernel, own: Pipeline) -> Result<Automatic, Failure> {
         let begun = own.apply(declared)?;
         let found = auto(&begun, &Target::default());

@@ -300,7 +300,7 @@ impl Tune {
     }
 }
 
-/// The pipeline that is found for a kernel behind a user's steps, and the space of its sizes.
+/// The pipeline that is found for a kernel after a user's steps, and the space of its sizes.
 fn automatic(kernel: &LoopKernel, pipeline: Option<&str>) -> Result<(Pipeline, Space), Failure> {
     let own = pipeline.map_or_else(|| Ok(Pipeline::new()), input::read_pipeline)?;
     let automatic = input::Automatic::of(kernel, own)?;

@@ -3,7 +3,7 @@
 //!
 //! Row and column of `k` are written in the same iteration as they are read, so that no loop is
 //! parallel as a whole. Cut at `k` (`index_set_split`), the parts are: what is before, at and
-//! behind `k`. Each reads only what is finished or what another part writes, and is parallel.
+//! after `k`. Each reads only what is finished or what another part writes, and is parallel.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};

@@ -177,7 +177,7 @@ impl Atom {
         }
     }
 
-    /// Its text, each line behind this indentation.
+    /// Its text, each line after this indentation.
     pub fn text(&self, indent: &str) -> String {
         let [m, n, k] = self.shape;
         let mut lines = vec![self.meaning(), format!("box m < {m}, n < {n}, k < {k}")];

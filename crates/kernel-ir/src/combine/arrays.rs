@@ -114,8 +114,8 @@ impl LoopKernel {
         complete_built(data)
     }
 
-    /// The kernel with one argument `name` in place of several, behind one another along an axis:
-    /// `b[i]` is `name[i + n]` behind an `a` of length `n`. The caller passes them in one
+    /// The kernel with one argument `name` in place of several, one after another along an axis:
+    /// `b[i]` is `name[i + n]` after an `a` of length `n`. The caller passes them in one
     /// allocation.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! Kernels made of kernels: [`LoopKernel::fuse`] and [`LoopKernel::batched`]; and kernels with
 //! other arguments, [`LoopKernel::separated`] and [`LoopKernel::concatenated`].
 //!
-//! The first two are calls (see [`crate::inline`]): a fused kernel calls the second one behind the
+//! The first two are calls (see [`crate::inline`]): a fused kernel calls the second one after the
 //! lines of the first, and a batched kernel calls the one for each problem, with a slice of what
 //! varies. So what they mean, and how names are kept apart, is said there.
 

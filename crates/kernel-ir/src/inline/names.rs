@@ -67,7 +67,7 @@ impl Names {
         }
     }
 
-    /// The names of the called kernel, with a number behind those that the caller has: `i_2`.
+    /// The names of the called kernel, with a number after those that the caller has: `i_2`.
     pub fn numbered(callee: &KernelData, caller: &KernelData) -> Self {
         let (names, ids) = own(callee, &[]);
         let number = |of: BTreeSet<Name>, mut taken: BTreeSet<Name>| {

@@ -8,7 +8,7 @@
 //! Instructions are placed in the order of the text, as in the tree. Of the tree only the loops
 //! that are open at its end matter: those around the last leaf. A loop goes on where both the iname
 //! and the block are the same; otherwise it is opened, and if it has been opened before, the iname
-//! is copied for this instruction and those behind it.
+//! is copied for this instruction and those after it.
 //!
 //! Refused instead, as `iname-twice`: an iname that a single instruction needs twice; one with a
 //! bound that is read from data, if a loop that loads it is copied as well, since all loads of one
@@ -240,7 +240,7 @@ pub(crate) fn copy_repeated(
         }));
     }
     let copies = plan.copies;
-    // The copies of a domain's inames stand behind it, in the order of the text: they nest with
+    // The copies of a domain's inames stand after it, in the order of the text: they nest with
     // other inames as their originals do.
     let mut inserted = Vec::new();
     let mut behind: BTreeMap<Name, usize> = BTreeMap::new();

@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     /// Number of loops so far.
     loops: usize,
     pub around: BlockLoops,
-    /// The instructions behind an `else`.
+    /// The instructions after an `else`.
     pub negated: Vec<usize>,
     /// The inames of all `for` lines, with their places.
     pub inames: Vec<(Name, Range<usize>)>,
@@ -204,7 +204,7 @@ impl Parser {
         self.lines_to_brace(&mut |parser| parser.block_line(draft))
     }
 
-    /// Lines, each read by a function, and the brace behind them.
+    /// Lines, each read by a function, and the brace after them.
     pub(super) fn lines_to_brace(&mut self, line: &mut dyn FnMut(&mut Self) -> Parse<()>) -> Parse<()> {
         self.enter()?;
         loop {

@@ -175,7 +175,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Where a name stands behind this place.
+    /// Where a name stands after this place.
     fn name_span(&self, start: usize, name: &Name) -> Range<usize> {
         let from = self.text.get(start..).and_then(|t| t.find(name.as_str())).map_or(start, |k| start + k);
         from..from + name.len()
@@ -249,7 +249,7 @@ impl Parser {
         self.call(draft, start, callee, Vec::new())
     }
 
-    /// `NAME(argument, ...) {id=NAME}`, behind `call`, or behind the targets that get the results.
+    /// `NAME(argument, ...) {id=NAME}`, after `call`, or after the targets that get the results.
     pub(super) fn call(
         &mut self,
         draft: &mut Draft,

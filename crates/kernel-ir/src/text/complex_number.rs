@@ -23,7 +23,7 @@ impl Parser {
         self.error("complex-type", "there are no complex numbers here").help(help).into()
     }
 
-    /// `.re` or `.im` behind an element.
+    /// `.re` or `.im` after an element.
     pub(super) fn complex_part(&mut self) -> Option<Name> {
         let part = self.word(1).filter(|w| self.complex && self.at(".") && ["re", "im"].contains(w))?;
         let part = Name::new(part);

@@ -69,7 +69,7 @@ fn declarations(pair: &Pair<'_>) -> Checked<()> {
     if !same {
         return why("an argument, an assumption or a fact has changed");
     }
-    // Arrays and operators behind the old ones.
+    // Arrays and operators after the old ones.
     let arrays = new.temporaries.strip_prefix(old.temporaries.as_slice());
     let operators = new.reductions.strip_prefix(old.reductions.as_slice());
     let definitions = new.definitions.strip_prefix(old.definitions.as_slice());

@@ -405,7 +405,7 @@ impl Planner<'_, '_> {
             let lane = lanes.remove(at);
             let mut behind = x.floor_div(8 * matrices)?;
             if 8 * matrices * fragments < i64::from(self.target.warp_size) {
-                // Lanes behind the last address repeat the others.
+                // Lanes after the last address repeat the others.
                 behind = behind.modulo(fragments)?;
             }
             let behind = Aff::var(&lane).add(&behind)?;
@@ -427,7 +427,7 @@ impl Planner<'_, '_> {
     ) -> Result<Vec<Aff>, Diagnostic> {
         let x = HardwareAxis::Block(Dim::X).position();
         let whole: i64 = digits.iter().map(|d| d.extent).product();
-        // Lanes behind the last address repeat the others.
+        // Lanes after the last address repeat the others.
         let mut digits = digits.to_vec();
         let lanes = i64::from(self.target.warp_size);
         if whole < lanes {

@@ -380,7 +380,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             });
         }
         let items = inner;
-        // What each item exposes to those before it, and to those behind it.
+        // What each item exposes to those before it, and to those after it.
         let exposed = |side: fn(&Item) -> Vec<usize>| -> Vec<Vec<usize>> {
             items.iter().map(|i| self.relevant(side(i))).collect()
         };

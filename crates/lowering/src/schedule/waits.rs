@@ -3,7 +3,7 @@
 //! Barriers have been placed as if such copies were done when they are issued, except that a copy
 //! conflicts with accesses of its own thread too. What is left is to end groups and to wait.
 //!
-//! * A *group* is a run of neighbouring copies, of each array at most one. It ends behind the run,
+//! * A *group* is a run of neighbouring copies, of each array at most one. It ends after the run,
 //!   outside of the loops over a copy's elements and of guards, so that all threads count the same
 //!   groups, empty or not. A loop without barriers is part of the run, whatever else it contains:
 //!   nothing in it needs what it copies.
@@ -116,7 +116,7 @@ fn wait_before(items: &mut Vec<Item>, path: &[usize], pending: u32, note: Note) 
     }
 }
 
-/// Ends a group behind each run of copies.
+/// Ends a group after each run of copies.
 fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
     let mut placed = Vec::new();
     let mut arrays: Vec<Name> = Vec::new();

@@ -1,7 +1,7 @@
 //! Joins neighbouring statements that stand under one condition of the kernel.
 //!
 //! Each instruction is written under its own predicate. Where the next one has the same, or its
-//! negation, it belongs into the same `if`, or behind its `else`:
+//! negation, it belongs into the same `if`, or after its `else`:
 //!
 //! ```text
 //! float v = x[i];            float v = x[i];

@@ -279,7 +279,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             Memory::Shared(n) => self.shared[n].layout.is_some(),
             Memory::Private(n) => self.private[n].layout.is_some(),
         };
-        // Places behind it in a swizzled array depend on where it lies.
+        // Places after it in a swizzled array depend on where it lies.
         if has_layout {
             return self.local_element(memory, subscripts);
         }

@@ -47,7 +47,7 @@ struct Fragment {
     rows: Option<(Name, i64)>,
     /// The number of elements in each row.
     elements: i64,
-    /// For each element, those of further rows behind those of the first, what is touched, where
+    /// For each element, those of further rows after those of the first, what is touched, where
     /// in it it is, and the name of that place.
     cells: BTreeMap<i64, (Cell, Source, Name)>,
 }

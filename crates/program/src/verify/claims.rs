@@ -295,7 +295,7 @@ impl<'k> Claims<'k> {
         }
         let renewed = |other: &Leaf| {
             let Some((at, same)) = self.places.get(&other.part) else { return false };
-            // Of an iteration of one body: what stands behind the write, and before the read.
+            // Of an iteration of one body: what stands after the write, and before the read.
             (at < to && (*from < *at || to <= from)) && same == loops && self.renews(other, reader, scalar)
         };
         !self.program.leaves.iter().any(renewed)

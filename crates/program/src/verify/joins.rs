@@ -5,7 +5,7 @@
 //! threads, or scans those of threads and lanes. Three things are checked:
 //!
 //! 1. *Is there a join?* Where the updates of a reduction are spread over axes on which its first
-//!    value is not, exactly one collective with these axes stands behind the updates and before
+//!    value is not, exactly one collective with these axes stands after the updates and before
 //!    whatever reads the result, in the loops in which the first value is given. If it leaves the
 //!    result with the first threads alone, only these read it. It is a scan if and only if those
 //!    who read the result are spread over these axes or lanes too; then it may stand in more loops

@@ -13,7 +13,7 @@
 //!    belong to one block, and by a kernel boundary otherwise. The accesses of joins of partial
 //!    results and of vector copies count too.
 //!    Asynchronous copies take effect by the time at which their thread has waited for them; until
-//!    a barrier behind that wait nothing else may touch their elements (`flights`).
+//!    a barrier after that wait nothing else may touch their elements (`flights`).
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`), and what is read of local arrays is

@@ -4,7 +4,7 @@
 //! order (`uniform`), which divide the run of a block into phases; two accesses by different
 //! threads are ordered if their phases differ. Accesses of one phase follow from the structure: the
 //! *head* of a body is what may run before its first barrier, its *tail* what may run after its
-//! last. The tail of a statement may share a phase with the head of one that stands behind it,
+//! last. The tail of a statement may share a phase with the head of one that stands after it,
 //! unless a barrier stands on every way from the one to the other. Across the back edge of a loop
 //! that contains a barrier, the tail of the body may share one with the head of the next iteration.
 //! In a loop without a barrier, all iterations belong to one phase.
@@ -393,7 +393,7 @@ impl<'r, 'p> Order<'r, 'p> {
             ends.tail.extend(last.iter().map(|way| end.on(way)));
         }
         if !past.is_empty() {
-            // The iterations before or behind may be without a barrier.
+            // The iterations before or after may be without a barrier.
             ends.head.extend(head.iter().map(|end| end.on(&Way::unknown())));
             ends.tail.extend(tail.iter().map(|end| end.on(&Way::unknown())));
             ends.past.push(Way::unknown());

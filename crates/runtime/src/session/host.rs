@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// The first launch never starts early, and those behind it do where their kernel may.
+    /// The first launch never starts early, and those after it do where their kernel may.
     #[test]
     fn launches_start_early_only_where_their_kernel_may() {
         let mut program = rounds("domain { [t] : first <= t < first + rounds }\ndomain { [i] : 0 <= i < n }");

@@ -3,7 +3,7 @@
 //! Each buffer gets slots, an axis in front; iteration `k` reads the one with the number `(k - lo)
 //! mod slots`. The copies for the first iterations stand before the loop, one for each slot but the
 //! last, iteration by iteration; the one in the loop copies for the iteration `slots - 1` later, if
-//! there is one. Instructions may also be moved one iteration ahead without slots, behind
+//! there is one. Instructions may also be moved one iteration ahead without slots, after
 //! everything that needs what they overwrite.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -279,7 +279,7 @@ pub(crate) fn copies(
     })
 }
 
-/// Moves instructions one iteration ahead, behind everything else in the loop, in their order. What
+/// Moves instructions one iteration ahead, after everything else in the loop, in their order. What
 /// they write gets no slots.
 pub(crate) fn in_place(
     kernel: &LoopKernel,
@@ -320,7 +320,7 @@ pub(crate) fn in_place(
     last_in_loop(&moved, k, &|leaf| ids.contains(&leaf.instruction))
 }
 
-/// Moves the copies that fill temporaries behind everything else in the loop, in their order.
+/// Moves the copies that fill temporaries after everything else in the loop, in their order.
 pub(crate) fn behind(kernel: &LoopKernel, temporaries: &[Name], k: &Name) -> Result<LoopKernel, Diagnostic> {
     last_in_loop(kernel, k, &|leaf| {
         let of = kernel.instruction(&leaf.instruction);
@@ -328,7 +328,7 @@ pub(crate) fn behind(kernel: &LoopKernel, temporaries: &[Name], k: &Name) -> Res
     })
 }
 
-/// Moves what consists of such parts alone behind everything else in the loop.
+/// Moves what consists of such parts alone after everything else in the loop.
 fn last_in_loop(
     kernel: &LoopKernel,
     k: &Name,
@@ -359,7 +359,7 @@ struct Staged {
 }
 
 /// Splits the copies in the loop that fill temporaries: elements are loaded into registers where
-/// the copies stand, and stored behind everything else in the loop.
+/// the copies stand, and stored after everything else in the loop.
 pub(crate) fn staged(
     kernel: &LoopKernel,
     temporaries: &[Name],
@@ -376,7 +376,7 @@ pub(crate) fn staged(
             data.temporaries.push(split.stage.clone());
             let id = &split.load.id;
             let is_of = |tree: &Tree, id: &Name| tree.leaves().iter().all(|leaf| leaf.instruction == *id);
-            // The store goes behind, and the load, in loops of its own, to its place.
+            // The store goes last, and the load, in loops of its own, to its place.
             data.tree = tree::replace_loop(&data.tree, k, &|here| match here {
                 Tree::Loop { iname, body } => {
                     let (stores, _): (Vec<Tree>, Vec<Tree>) =

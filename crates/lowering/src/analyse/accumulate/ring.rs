@@ -48,7 +48,7 @@ pub(super) fn sources(
     if !before.iter().all(|(number, copy, _)| is_early(*number, copy)) {
         return Ok(None);
     }
-    // A copy for a later iteration may stand behind the update.
+    // A copy for a later iteration may stand after the update.
     if before.is_empty() && *number >= update {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 //! A step is a point of a segment, or one of the [`END_WEIGHT`] steps that its end counts for. Each
 //! warp takes a chunk of steps, tile by tile; a tile has `items` points for each of its lanes. The
 //! number of points is known when the kernel runs; a launch has blocks for the most points that
-//! offsets can have between them, and a chunk behind the last step is empty.
+//! offsets can have between them, and a chunk after the last step is empty.
 //!
 //! In a guided schedule the first chunks have full size, and the later ones fewer tiles.
 //!
@@ -36,7 +36,7 @@ pub(crate) struct Cut {
     /// The greatest number of steps.
     pub steps: Aff,
     pub chunks: Chunks,
-    /// A position behind every point: that of an end that is closed, or lies beyond the chunk.
+    /// A position after every point: that of an end that is closed, or lies beyond the chunk.
     pub absent: Aff,
 }
 

@@ -5,7 +5,7 @@
 //! each thread the open partial result before its own, with which it closes the first segment that
 //! ends in them. The open partial result after the last thread is carried to the next round.
 //!
-//! The totals of warps go through shared memory: each warp's last lane stores its total, and behind
+//! The totals of warps go through shared memory: each warp's last lane stores its total, and after
 //! a barrier each lane of every warp takes that of one warp. They are double-buffered, so that this
 //! barrier is the only one of a round.
 
@@ -44,7 +44,7 @@ pub(crate) struct Join {
 pub(crate) enum RoundNode {
     /// Each thread loads what its blocks have left, and joins it.
     JoinBlocks,
-    /// What is open behind each lane, by a segmented scan over the lanes of a warp.
+    /// What is open after each lane, by a segmented scan over the lanes of a warp.
     ScanLanes,
     /// The last lane of each warp stores its total.
     StoreTotals,

@@ -1,7 +1,7 @@
 //! The order of a warp's work in the launch over chunks, and its barriers.
 //!
 //! A warp goes through the tiles of its chunk. The points of a tile are loaded while the tile
-//! before is worked on, behind whatever takes the points of that one from the same registers. The
+//! before is worked on, after whatever takes the points of that one from the same registers. The
 //! ends of segments are loaded in groups: the current one and the next before the first tile, and
 //! further ones as they are needed.
 //!
@@ -34,7 +34,7 @@ pub(crate) enum ChunkNode {
     Sync(Scope, &'static str),
     /// The tiles of the chunk, from a multiple of `align` points at or before its first point.
     Tiles { align: i64, before: Vec<FirstNode>, each: Vec<TileNode> },
-    /// The lanes write the results of the segments that end behind the chunk's last point.
+    /// The lanes write the results of the segments that end after the chunk's last point.
     CloseEmpty,
     /// The lanes' own accumulators are joined into what is open.
     JoinLanes,

@@ -224,7 +224,7 @@ impl<'w> Writer<'w, '_, '_> {
     }
 
     /// The first lane stores what the warp has of segments that others have a part of: what is open
-    /// behind its chunk, and the first segment that ends in it.
+    /// after its chunk, and the first segment that ends in it.
     fn store_parts(&self, chunk: &Chunk, progress: &Progress) -> Stmt {
         let arrays = &self.of_chunks().arrays;
         let of_chunk = |array| self.shared_element(array, chunk.warp.clone());

@@ -139,7 +139,7 @@ impl<'w> Writer<'w, '_, '_> {
         Ok(Value::binary(BinOp::Lt, since, Value::int(DType::I32, self.warp_size())))
     }
 
-    /// Adds what is open behind the lane before this one to what is open before the warp.
+    /// Adds what is open after the lane before this one to what is open before the warp.
     fn add_lanes(
         &mut self,
         (open, closed): (&State, Value),

@@ -165,7 +165,7 @@ fn add(ways: &mut Vec<Way>, way: Way) {
     }
 }
 
-/// Accesses behind or before a text with these ways through it.
+/// Accesses after or before a text with these ways through it.
 fn through(ways: &[Way], ends: Vec<End>) -> Vec<End> {
     if *ways == [Way::free()] {
         return ends;

@@ -95,7 +95,7 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
     })
 }
 
-/// What holds of scalars for which there are this many segments, whose points begin behind `before`
+/// What holds of scalars for which there are this many segments, whose points begin after `before`
 /// others and end with those before `last`; and what holds besides if the declared range of the
 /// offsets ends there. `None` where the segments have no single end.
 fn premises(

@@ -69,7 +69,7 @@ fn size(name: &str) -> Aff {
     Aff::var(Name::new(name).followed_by("\""))
 }
 
-/// Leaves at most `most` segments, and gives the last one the points of those behind it; `None` if
+/// Leaves at most `most` segments, and gives the last one the points of those after it; `None` if
 /// no segment is left for them.
 fn keep_segments(lengths: &mut Vec<i64>, most: i64) -> Option<()> {
     if i64::try_from(lengths.len()).ok()? > most {
@@ -80,7 +80,7 @@ fn keep_segments(lengths: &mut Vec<i64>, most: i64) -> Option<()> {
 }
 
 /// The same points in as many segments as the kernel can have with them: empty segments are added
-/// behind, or the last one has the points of those behind it. `None` if there are no such numbers,
+/// at the end, or the last one gets the points of those after it. `None` if no such number exists,
 /// or the given number is one.
 pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Lengths) -> Option<Lengths> {
     let segments = size("count");

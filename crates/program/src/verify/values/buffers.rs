@@ -2,7 +2,7 @@
 //!
 //! A [`Piece`] is a range of an array's elements with one form, a function of the range's
 //! parameters. One that is written in a loop over lanes is a function of the lane there, and of a
-//! parameter behind the loop. One that is written under a condition is read under the same.
+//! parameter after the loop. One that is written under a condition is read under the same.
 
 use std::collections::HashMap;
 

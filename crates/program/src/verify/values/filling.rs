@@ -160,7 +160,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether the updates that run for more than their instances read filling there. Asked at the
-    /// end: copies for later iterations may stand behind the update.
+    /// end: copies for later iterations may stand after the update.
     pub fn reads_filling(&mut self) -> Result<(), WrongValue> {
         for owed in std::mem::take(&mut self.owed) {
             if !self.is_neutral(&owed)? {
@@ -236,7 +236,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether an element that is read holds filling, at all places where these rows hold: see
-    /// [`Ring`]. Of the copies some stand in front of the read, and the others behind it.
+    /// [`Ring`]. Of the copies some stand in front of the read, and the others after it.
     fn is_filling(
         &self,
         outside: &[Constraint],
@@ -300,7 +300,7 @@ fn covered(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Res
 /// The innermost loop around the update and some copy is the *ring's*. A copy stands in it or right
 /// before it. It has written the element in the same iteration, or so many before, or before the
 /// loop, for a read in one of the first iterations. If from then on until the read no instance of a
-/// copy writes the element, it holds filling. A copy in the loop that stands behind the update has
+/// copy writes the element, it holds filling. A copy in the loop that stands after the update has
 /// written what it reads at least one iteration before.
 struct Ring<'r, 'w, 'k, 'p> {
     walk: &'r Walk<'w, 'k, 'p>,

@@ -11,7 +11,7 @@
 //!
 //! * Variables that hold indices are what they stand for, which is checked elsewhere
 //!   (`instances`). Variables and private arrays that serve a part hold the forms of what they have
-//!   been given (`buffers`), as long as that is certain: behind a loop or a choice that gives them
+//!   been given (`buffers`), as long as that is certain: after a loop or a choice that gives them
 //!   other values, nothing is known of them.
 //! * An element is read in a *version* of its array: how often the text has written it so far. A
 //!   value that is loaded ahead counts only if nothing writes its array between the load and the

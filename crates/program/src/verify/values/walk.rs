@@ -36,7 +36,7 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub buffers: Buffers,
     pub versions: Rc<Versions>,
     pub last: Version,
-    /// Lanes that loops around count, with the first value and the one behind the last.
+    /// Lanes that loops around count, with the first value and the one after the last.
     pub lanes: Vec<(Name, Option<(i64, i64)>)>,
     /// Conditions around that are predicates of the kernel.
     pub predicates: Vec<Form>,
@@ -78,7 +78,7 @@ pub(super) struct Group<'k> {
     pub given: HashSet<u8>,
     /// The time of the first of them.
     pub before: Version,
-    /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece behind
+    /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece after
     /// it is of the same executions.
     pub piece: Option<(&'k Leaf, &'k MemRef, u8)>,
 }
@@ -182,7 +182,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         groups.into_iter().try_for_each(|(part, group)| self.is_complete(part, &group))
     }
 
-    /// What is known behind a statement.
+    /// What is known after a statement.
     fn statement(&mut self, stmt: &'k Stmt, scope: Option<ScopeId>) -> Result<(), WrongValue> {
         match stmt {
             Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
