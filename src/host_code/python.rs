@@ -9,7 +9,7 @@ use super::formula::{Formula, Op};
 use super::plan::{Array, Condition, FARTHEST, Host, Passed, Plan, parameters};
 use super::print::{Printer, Style};
 
-/// Words that are no names in Python, and the text's own names.
+/// Words that are not names in Python, and the text's own names.
 const OWN: &[&str] = &[
     "False",
     "None",

@@ -35,8 +35,8 @@
 //!    refuses it, decisions are made again, with lowering after each proposal. Where nests of one
 //!    launch have blocks of different shapes, so that threads are idle, other proposals are tried.
 //!
-//! Whether a loop is parallel is asked of the legality analysis as well, once for each loop: would
-//! its iterations be legal in different blocks? ([`Nest::is_parallel`].)
+//! Whether a loop is parallel is decided by the legality analysis as well, once for each loop:
+//! would its iterations be legal in different blocks? ([`Nest::is_parallel`].)
 //!
 //! [`search`] asks a cost which of the legal proposals to take, instead of taking the first, and
 //! which [`Sizes`]. The same kernel always gets the same pipeline. [`AutoStep`] is a step that does

@@ -33,7 +33,7 @@ pub struct Dialect {
     pub hints: bool,
     /// Whether it has inline PTX, by which atoms are printed.
     pub ptx: bool,
-    /// Whether it has copies from global to shared memory that go on while their thread does.
+    /// Whether it has copies from global to shared memory that continue while their thread runs.
     pub async_copies: bool,
 }
 

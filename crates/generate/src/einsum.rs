@@ -38,7 +38,7 @@ impl Generator {
     /// Of truth values alone, unless an accumulator is given, the sum is `any` and the product
     /// `and`.
     ///
-    /// Errors: a text that is no specification (`einsum-syntax`), a result whose letters are not
+    /// Errors: a text that is not a specification (`einsum-syntax`), a result whose letters are not
     /// those of the operands or that stand twice (`einsum-output`), another number of types than of
     /// operands (`einsum-operands`), types that do not meet (`generate-types`), more than 32
     /// operands, letters, or axes of an operand (`generate-limit`).

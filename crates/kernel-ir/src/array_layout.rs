@@ -3,7 +3,7 @@
 //! An array of constant shape has one layout: a mode for each axis, in the order of the subscripts,
 //! then a swizzle ([`Array::storage_layout`]). The modes are those that were set, or follow from
 //! order, strides and padding. Subscripts are the same in every layout, and so are proofs about
-//! accesses: what is asked of a layout is that different elements have different places
+//! accesses: what a layout has to ensure is that different elements have different places
 //! ([`Array::layout_fault`]), and which neighbours stay neighbours ([`Array::keeps_vectors`]).
 
 use std::{fmt, str::FromStr};

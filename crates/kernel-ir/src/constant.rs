@@ -85,7 +85,7 @@ impl Constant {
     }
 }
 
-/// The number that a literal is in a type; `None` if it is no literal, or none of this type: an
+/// The number that a literal is in a type; `None` if it is not a literal of this type: an
 /// integer outside of the type's range, a fraction in a table of integers, a finite number that
 /// the type rounds to an infinity or to no number.
 pub(crate) fn literal(value: &Expr, dtype: DType) -> Option<Number> {

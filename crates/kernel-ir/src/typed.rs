@@ -337,7 +337,7 @@ impl Walk<'_, '_> {
                 let from = match self.own(a)? {
                     ValueType::Of(t) => self.known(&t)?,
                     ValueType::FloatLiteral if !to.is_float() => self.default_float(a)?,
-                    // A truth value is no number: an open one is what it is by itself.
+                    // A truth value is not a number: an open one is what it is by itself.
                     ValueType::IntLiteral if to == DType::Bool => DType::I32,
                     _ => to,
                 };

@@ -11,7 +11,7 @@ pub enum Via {
     #[default]
     Plain,
     /// Asynchronously, from global to shared memory. The copy is under way until the thread that
-    /// issued it waits for it, while the thread goes on.
+    /// issued it waits for it, while the thread continues.
     #[serde(rename = "cp_async")]
     Asynchronous,
 }
@@ -30,7 +30,7 @@ impl Via {
         Via::WORDS.iter().find(|(_, known)| *known == word).map(|(via, _)| *via)
     }
 
-    /// Whether the copy goes on while the thread that issued it does.
+    /// Whether the copy proceeds while the thread that issued it continues.
     pub fn is_asynchronous(self) -> bool {
         self == Via::Asynchronous
     }

@@ -258,7 +258,7 @@ pub(crate) fn check_flow(
             }
             continue;
         }
-        // What an updated element holds is no single definition, but the combination of several.
+        // What an updated element holds is not a single definition, but the combination of several.
         if declared.is_updated(array) || new.is_updated(array) {
             let settled = outcome.same_in_the_end.contains(array)
                 && is_settled(declared, array, queries)?

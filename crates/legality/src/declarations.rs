@@ -68,7 +68,7 @@ pub fn redeclared(before: &LoopKernel, after: &LoopKernel) -> Result<Option<Stri
             return Ok(Some(format!("`{name}` is {here}, but declared as {declared}")));
         }
     }
-    // Nobody sees the results in an array that is no argument any more. Scalars may be fixed.
+    // Nobody sees the results in an array that is not an argument any more. Scalars may be fixed.
     let lost = |arg: &&Arg| matches!(arg, Arg::Array(_)) && argument(after, arg.name()).is_none();
     if let Some(arg) = before.args.iter().find(lost) {
         return Ok(Some(format!("the argument `{}` is gone", arg.name())));

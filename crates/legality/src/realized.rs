@@ -162,7 +162,7 @@ impl Pair<'_> {
     }
 }
 
-/// The accesses of a part that are no accumulators.
+/// The accesses of a part that are not accumulators.
 fn accesses<'m>(model: &Model<'_>, part: &'m ModelPart) -> Vec<&'m Event> {
     part.events.iter().filter(|e| !model.is_accumulator(&e.array)).collect()
 }

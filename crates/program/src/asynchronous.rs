@@ -1,11 +1,11 @@
-//! Copies that go on while the thread that issued them does.
+//! Copies that proceed while the thread that issued them continues.
 //!
-//! The copies that a thread issues between two commits are a *group*. A wait lets the thread go on
-//! once at most a given number of its youngest groups are under way: the copies of all others have
-//! taken effect. A copy takes effect somewhere between its issue and the wait of its own thread
-//! that covers it, and only that thread knows: others see it after a barrier that follows the
-//! wait. Until then nothing may access the elements that are written, and nothing may write those
-//! that are read.
+//! The copies that a thread issues between two commits are a *group*. A wait lets the thread
+//! continue once at most a given number of its youngest groups are under way: the copies of all
+//! others have taken effect. A copy takes effect somewhere between its issue and the wait of its
+//! own thread that covers it, and only that thread knows: others see it after a barrier that
+//! follows the wait. Until then nothing may access the elements that are written, and nothing may
+//! write those that are read.
 
 use crate::{LeafId, MemRef, Note, Value};
 

@@ -16,7 +16,7 @@
 //! first and the last are read one by one.
 //!
 //! That changes which thread, lane and iteration takes a point. It is done where nothing can tell:
-//! the operator commutes and is no scan; all loops that the iname was split into belong to the
+//! the operator commutes and is not a scan; all loops that the iname was split into belong to the
 //! reduction and to nothing else; and what it reads is written by nobody in the kernel.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -54,7 +54,7 @@ struct Row {
 }
 
 /// The next kernel with a reduction that counts its points from aligned addresses: that of the
-/// first instruction, from this number on, which allows it; with the number to go on from.
+/// first instruction, from this number on, which allows it; with the number to continue from.
 pub(crate) fn first(
     kernel: &LoopKernel,
     from: usize,
@@ -62,7 +62,7 @@ pub(crate) fn first(
 ) -> Result<Option<(Realization, usize)>, Diagnostic> {
     let mut rows = (from..kernel.instructions.len()).filter_map(|number| row(kernel, number, target));
     let Some(row) = rows.next() else { return Ok(None) };
-    // The instruction that is put in before it moves it behind.
+    // The inserted instruction comes before the row's, whose number grows by one.
     Ok(Some((aligned(kernel, &row)?, row.instruction + 2)))
 }
 

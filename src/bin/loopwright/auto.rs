@@ -56,7 +56,7 @@ impl Auto {
     ) -> Result<(loopwright::auto::Found, String), Failure> {
         let args = self.arguments.args(begun, true)?;
         let machine = Machine::h200();
-        // What cannot be run for these arguments at all is no candidate, and says why.
+        // What cannot be run for these arguments at all is not a candidate, and says why.
         estimate(&auto(begun, &Target::default()).kernel, &args, &machine)?;
         let phase = report::Phase::begin("searching");
         let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);

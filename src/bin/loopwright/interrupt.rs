@@ -1,4 +1,4 @@
-//! What an interrupted search says: how far it was, what was best, and how to go on.
+//! What an interrupted search says: how far it was, what was best, and how to continue.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -38,7 +38,7 @@ pub struct Map;
 /// Threads of a block; enough for every multiprocessor to be filled by a few blocks, few enough for
 /// blocks to be many.
 const THREADS: i64 = 256;
-/// Elements of a thread whose accesses are no vectors.
+/// Elements of a thread whose accesses are not vectors.
 const IN_FLIGHT: i64 = 4;
 
 impl Rule for Map {

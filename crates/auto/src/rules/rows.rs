@@ -137,8 +137,8 @@ fn by_lanes(parallel: &[Name], last: &Name, r: &Name, length: i64, width: i64) -
     let width = if length % width == 0 { width } else { 1 };
     let elements = |lanes: i64| length.div_euclid(lanes * width) + i64::from(length % (lanes * width) > 0);
     let taken = |lanes: &i64| elements(*lanes) * lanes * width;
-    // Fewer than 8 neighbouring elements are no whole sector. More lanes have more loads in flight,
-    // if at least three quarters of them have an element.
+    // Fewer than 8 neighbouring elements are not a whole sector. More lanes have more loads in
+    // flight, if at least three quarters of them have an element.
     let all = || [32, 16, 8, 4, 2].into_iter().filter(|lanes| lanes * width >= 8);
     let full = all().find(|lanes| 3 * taken(lanes) <= 4 * length);
     let lanes = full.or_else(|| all().min_by_key(taken)).unwrap_or(2);

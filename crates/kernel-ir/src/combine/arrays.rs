@@ -32,11 +32,11 @@ impl LoopKernel {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     ///
-    /// Errors: a kernel that steps have changed (`transformed`); a name that is no array argument
-    /// (`unknown-name`); an axis that it does not have, or whose length is not the number of names;
-    /// a subscript on the axis that is not a number; strides or modes; a fact that needs one array;
-    /// a written array of one axis, of which numbers would remain (`separate-axis`); a name that
-    /// the kernel has already (`duplicate-name`).
+    /// Errors: a kernel that steps have changed (`transformed`); a name that is not an array
+    /// argument (`unknown-name`); an axis that it does not have, or whose length is not the number
+    /// of names; a subscript on the axis that is not a number; strides or modes; a fact that needs
+    /// one array; a written array of one axis, of which numbers would remain (`separate-axis`); a
+    /// name that the kernel has already (`duplicate-name`).
     pub fn separated<N: Into<Name>>(
         &self,
         array: &str,
@@ -139,9 +139,9 @@ impl LoopKernel {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     ///
-    /// Errors: a kernel that steps have changed (`transformed`); a name that is no array argument
-    /// (`unknown-name`); arrays whose types, numbers of axes or lengths on other axes differ, that
-    /// have a layout of their own, facts, or a length on the axis that is not affine
+    /// Errors: a kernel that steps have changed (`transformed`); a name that is not an array
+    /// argument (`unknown-name`); arrays whose types, numbers of axes or lengths on other axes
+    /// differ, that have a layout of their own, facts, or a length on the axis that is not affine
     /// (`storage-differs`); a name that the kernel has already (`duplicate-name`); a subscript that
     /// is not proved to be in bounds, since the length before it may be negative (`out-of-bounds`).
     pub fn concatenated<N: Into<Name>>(

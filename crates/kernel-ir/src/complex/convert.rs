@@ -221,7 +221,7 @@ impl Convert<'_> {
                 if op == BinaryOp::Add { x.add(y) } else { x.sub(y) }
             }
             BinaryOp::Mul => {
-                // The product with a literal one is the other factor, which is no integer then.
+                // The product with a literal one is the other factor, which is not an integer then.
                 let (x, y) = match (x.has_one(), y.has_one()) {
                     (false, false) => (x, y),
                     _ => (self.operand_of_complex(x), self.operand_of_complex(y)),

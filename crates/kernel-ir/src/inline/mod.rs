@@ -290,7 +290,7 @@ impl Inliner<'_, '_> {
         Ok(())
     }
 
-    /// The functions of the caller's integers that sizes are; those that are no such functions are
+    /// The functions of the caller's integers that sizes are; those that are not such functions are
     /// left out.
     fn sizes(&self, given: &Given) -> Result<BTreeMap<Name, Aff>, Fault> {
         let mut sizes = BTreeMap::new();

@@ -127,7 +127,7 @@ impl KernelData {
     }
 
     /// The remedy for an operator that does not declare `commutes` and perhaps should: no drawn
-    /// states refute that it commutes, which is no proof.
+    /// states refute that it commutes, which is not a proof.
     pub fn forgotten_commutes(&self, op: &ReductionOp) -> Option<String> {
         let forgets = !op.commutes
             && self.inputs_of(op).iter().all(|inputs| {

@@ -6,9 +6,9 @@
 //! with domains of their own, so its text shows them.
 //!
 //! Instructions are placed in the order of the text, as in the tree. Of the tree only the loops
-//! that are open at its end matter: those around the last leaf. A loop goes on where both the iname
-//! and the block are the same; otherwise it is opened, and if it has been opened before, the iname
-//! is copied for this instruction and those after it.
+//! that are open at its end matter: those around the last leaf. A loop continues where both the
+//! iname and the block are the same; otherwise it is opened, and if it has been opened before, the
+//! iname is copied for this instruction and those after it.
 //!
 //! Refused instead, as `iname-twice`: an iname that a single instruction needs twice; one with a
 //! bound that is read from data, if a loop that loads it is copied as well, since all loads of one

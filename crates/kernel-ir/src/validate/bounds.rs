@@ -116,7 +116,7 @@ fn accesses(
 }
 
 /// What holds for the arguments and for values loaded from arrays: assumptions, non-negative
-/// lengths, the ranges of scalars that are no sizes by their types, facts.
+/// lengths, the ranges of scalars that are not sizes by their types, facts.
 pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     let data = lookup.kernel();
     let mut context = data.assumptions.clone();

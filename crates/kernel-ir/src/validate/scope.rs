@@ -22,7 +22,7 @@ pub(super) struct Scope {
     pub alternatives: Vec<Vec<Vec<Constraint>>>,
     /// Texts of conditions that prove nothing, although they read no data.
     pub unclear: Vec<String>,
-    /// The conditions that read no data and are no guards, and whether they hold.
+    /// The conditions that read no data and are not guards, and whether they hold.
     pub conditions: Vec<(Expr, bool)>,
     /// It is also guarded by a condition that reads data.
     pub opaque: bool,

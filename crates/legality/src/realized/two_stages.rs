@@ -40,7 +40,7 @@ pub(super) fn check(pair: &Pair<'_>, queries: &mut usize) -> Checked<&'static st
     Ok(THEOREM)
 }
 
-/// The values: `P` comes to the state of `I`, and `J` goes on from there as `I` does.
+/// The values: `P` comes to the state of `I`, and `J` continues from there as `I` does.
 fn values(pair: &Pair<'_>) -> Checked<()> {
     let Pair { was, is: join, added: partial, .. } = pair;
     let (reduce, operator) = only_reduction(pair.old.kernel, was)?;

@@ -1,4 +1,4 @@
-//! The least values and the numbers of values of inames that are no loops: coordinates, lanes, and
+//! The least values and the numbers of values of inames that are not loops: coordinates, lanes, and
 //! what is unrolled. Those of an iname are the hull over all nests of inames that have it.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, PartRef, Tag};

@@ -1,4 +1,4 @@
-//! Copies that go on while their thread does, as statements.
+//! Copies that proceed while their thread continues, as statements.
 
 use loopwright_kernel_ir::{Access, Diagnostic};
 

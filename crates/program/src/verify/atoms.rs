@@ -17,7 +17,8 @@
 //!   number of the iteration is a subscript of `d`;
 //! * the body consists of loads into private arrays, each element once, and then of one product in
 //!   loops; nothing but names stands between them, so that nothing changes what was loaded. A load
-//!   may fill several rows of its array, which follow each other: its loop then goes on by as many.
+//!   may fill several rows of its array, which follow each other: its loop then advances by as
+//!   many.
 //!
 //! A factor may also be a private array of the contract, which an atom of its own loads: its body
 //! then loads fragments alone, and those of the product are found where such loads have left them

@@ -14,7 +14,7 @@
 //!    updates of reductions may allow more. That these have no effect is *not* shown here.
 //! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
 //!    requires each of its values, except those private to a thread, those of a reduction's state
-//!    that nothing reads, and first values with which no instance goes on.
+//!    that nothing reads, and first values with which no instance continues.
 //! 6. Only in nests over segments do data decide which executions run, and there [`flat_nest`]
 //!    checks the premises of the theorem.
 
@@ -417,7 +417,7 @@ impl<'k> Claims<'k> {
             && !leaves().filter(of_state).any(gives)
     }
 
-    /// Whether a part gives a reduction's state its first value, and nothing goes on with that: no
+    /// Whether a part gives a reduction's state its first value, and nothing uses that value: no
     /// update and nothing that takes the result has an instance. A scan has such a first value in
     /// front of a loop that has no iteration.
     fn serves_nothing(&self, part: &PartRef, instruction: &Instruction) -> Result<bool, Diagnostic> {

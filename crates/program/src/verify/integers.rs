@@ -26,7 +26,7 @@ pub(super) enum Asked {
 
 impl Reading<'_> {
     /// Whether a value is what its arithmetic gives in the integers, where the constraints around
-    /// it and these rows hold. What is no function of integers is of no interest: no row is made
+    /// it and these rows hold. What is not a function of integers is of no interest: no row is made
     /// of it.
     pub fn is_integer(&mut self, value: &Value, asked: Asked, rows: &Rows) -> Result<bool> {
         let computed = match &value.kind {
@@ -96,7 +96,8 @@ impl Reading<'_> {
             && system.implies(&Constraint::le(aff, &Aff::constant(high))?)?)
     }
 
-    /// Whether what is read from memory, or is no known function of indices, has a part in a value.
+    /// Whether what is read from memory, or is not a known function of indices, has a part in a
+    /// value.
     fn has_data(&self, value: &Value) -> bool {
         match &value.kind {
             ValueKind::Load(_) | ValueKind::Call { .. } => true,

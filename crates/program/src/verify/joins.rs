@@ -25,7 +25,7 @@
 //! The operator is that of the kernel, if the program is held to one. Otherwise a contract names
 //! it, and what joins lanes may be any operation. What flattened nests join is checked elsewhere
 //! (`segments`). Whether a scan's kernel goes along its rounds, threads and lanes in the order of
-//! their numbers is asked of the kernel (`numbers`).
+//! their numbers is checked in the kernel (`numbers`).
 
 mod known;
 mod lanes;
@@ -208,7 +208,7 @@ struct Text<'p> {
     unrolled: Vec<(VarId, i64, i64)>,
 }
 
-/// Whether an unrolled loop counts an iname of the kernel that is no lane.
+/// Whether an unrolled loop counts an iname of the kernel that is not a lane.
 fn is_sequential(program: &Program, kernel: &DeviceKernel, var: VarId) -> bool {
     let meaning = kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref());
     let mut lanes = program.leaves.iter().filter_map(|l| l.instances.as_ref()).flat_map(|i| &i.lanes);
@@ -461,7 +461,7 @@ impl<'p> Text<'p> {
         if !carried && found.loops != reduction.loops {
             return Err("are not joined once for each first value".into());
         }
-        // A scan goes on from round to round, in each of which the accumulators begin anew.
+        // A scan continues from round to round, in each of which the accumulators begin anew.
         let is_before = |r: &Reset<'_>| {
             r.loops == found.loops
                 && r.choices == found.choices

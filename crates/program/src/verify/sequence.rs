@@ -7,7 +7,7 @@
 //! is:
 //!
 //! 1. No two statements give one value of a part for one execution. (That a single statement does
-//!    not is asked of its loops, in `instances`.)
+//!    not is checked for its loops, in `instances`.)
 //! 2. There are no dependent executions `x` and `y` such that `x` comes first in the kernel, and
 //!    `y` in the text. That holds without a query where the loops around both statements count the
 //!    same inames as the loops around both parts, in the same order, and the statements stand as
@@ -298,7 +298,7 @@ impl<'p> Sequence<'p> {
         }
         let parts = (&both.model.parts[p], &both.model.parts[q]);
         let aligned = self.is_aligned(both.model, parts, (a, b));
-        // What lanes do at one time is asked of a part itself.
+        // What lanes do at one time is checked for the part itself.
         if aligned && (p != q || parts.0.lanes.is_empty()) {
             return Ok(None);
         }

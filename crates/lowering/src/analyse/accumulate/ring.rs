@@ -13,7 +13,7 @@ use loopwright_kernel_ir::{Aff, Array, Constraint, Diagnostic, Name, Part};
 use super::{Source, is_copy, is_of_block, split, system};
 use crate::analyse::analysis::{Analysis, Guard, PartInfo};
 
-/// The copies that fill the slots of a buffer, each in its case; `None` if it is no such buffer.
+/// The copies that fill the slots of a buffer, each in its case; `None` if it is not such a buffer.
 pub(super) fn sources(
     analysis: &Analysis<'_>,
     update: usize,

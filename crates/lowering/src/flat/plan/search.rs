@@ -29,7 +29,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Errors: a lane's digit is no whole number of bits of all counts.
+    /// Errors: a lane's digit is not a whole number of bits of all counts.
     pub fn new(index: DType, target: &Target) -> Result<Search, Diagnostic> {
         let digit = target.warp_size.trailing_zeros().max(1);
         if COUNT_BITS.iter().any(|bits| bits % digit != 0) {

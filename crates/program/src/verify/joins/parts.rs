@@ -22,7 +22,7 @@ pub(super) enum Content {
     Run {
         from: usize,
         to: usize,
-        /// Whether something is joined that is no neighbour.
+        /// Whether something is joined that is not a neighbour.
         broken: bool,
     },
 }

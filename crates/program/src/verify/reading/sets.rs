@@ -49,7 +49,7 @@ impl Rows {
         for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
             let mut list: Vec<Constraint> = Vec::new();
             for c in a.iter().chain(b) {
-                // What follows from one that is there already is no alternative to it.
+                // What follows from one that is there already is not an alternative to it.
                 if !list.iter().any(|known| follows(known, c)) {
                     list.retain(|known| !follows(c, known));
                     list.push(c.clone());

@@ -148,7 +148,7 @@ fn scalars(nest: &Nest<'_>, program: &Program, lengths: &Lengths) -> Option<BTre
     // As few blocks as there can be, if the range may end with the last point.
     exact.extend(known.iter().cloned());
     let sample = |constraints: &[Constraint]| System::new(constraints).ok()?.sample(&BTreeMap::new()).ok()?;
-    // Ranges that hold no number are no matter where nothing is read from their arrays.
+    // Ranges that hold no number do not matter where nothing is read from their arrays.
     let room = room(nest.kernel, &nest.bounds[0].array);
     let and_room = |constraints: &[Constraint]| sample(&[constraints, &room].concat());
     let mut found = and_room(&exact)

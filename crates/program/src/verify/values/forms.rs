@@ -3,11 +3,11 @@
 //!
 //! Equal forms are one number ([`Form`]), so that comparing costs nothing. Integers are
 //! polynomials modulo two to the width of their type, over inames, coordinates, parameters, and
-//! what is no polynomial: elements, calls, quotients. That is exact, since their arithmetic wraps.
-//! Indices are the exception: a launch checks that arithmetic of the index type on indices does
-//! not leave it ([`crate::index_range`]), so that a wider type has the same number. Operations on
-//! floating-point values stay as they are, in their order and with their types; only constants are
-//! folded, and choices that a constant decides.
+//! what is not a polynomial: elements, calls, quotients. That is exact, since their arithmetic
+//! wraps. Indices are the exception: a launch checks that arithmetic of the index type on indices
+//! does not leave it ([`crate::index_range`]), so that a wider type has the same number. Operations
+//! on floating-point values stay as they are, in their order and with their types; only constants
+//! are folded, and choices that a constant decides.
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +36,7 @@ pub(super) enum Place {
     Carried(Name, usize, u8),
 }
 
-/// An operation that is no polynomial.
+/// An operation that is not a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Op {
     Unary(UnaryOp),
@@ -134,7 +134,7 @@ pub(super) enum Node {
     Sum(DType, Vec<(Vec<Form>, i64)>),
     /// A truth value or a floating-point number, by its bits.
     Constant(DType, u64),
-    /// A scalar argument that is no integer.
+    /// A scalar argument that is not an integer.
     Scalar(DType, Name),
     /// An element, after this number of writes.
     Element(DType, Place, Vec<Form>, Version),
