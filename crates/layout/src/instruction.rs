@@ -148,7 +148,7 @@ pub type Holder = (i64, i64);
 pub type Held = Vec<Vec<Holder>>;
 
 impl TiledInstruction {
-    /// The instruction by itself, without other instructions beside it.
+    /// A tiling that consists of this instruction alone.
     pub fn alone(instruction: Instruction) -> Result<Self> {
         TiledInstruction::new(instruction, &Layout::mode(1, 0), None)
     }
@@ -197,7 +197,7 @@ impl TiledInstruction {
         Ok(shape)
     }
 
-    /// The number of threads that take part: those of all instructions beside each other.
+    /// The number of threads that take part: those of all instructions of the tiling.
     pub fn threads(&self) -> Result<i64> {
         let atoms = known(&self.atoms.size()?)?;
         known(&self.instruction.threads.size()?)?.checked_mul(atoms).ok_or(Error::Overflow)

@@ -75,7 +75,7 @@ use loopwright_realize::{Realized, Wanted, realize};
 /// The target of a program.
 pub use loopwright_target::{Language, Target};
 
-/// What lowering is told beside the kernel: the type of indices, and the target.
+/// The inputs of lowering other than the kernel: the type of indices, and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LowerOptions {
     /// The type of index arithmetic: I32 or I64.

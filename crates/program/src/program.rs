@@ -118,7 +118,7 @@ pub struct Program {
     pub functions: Vec<DeviceFunction>,
     /// Updates by operators of the kernel's own, to which [`crate::Atomic::By`] refers.
     pub updates: Vec<DeclaredUpdate>,
-    /// Hardware instructions of the kernel's own, beside those of the library.
+    /// Hardware instructions of the kernel's own, in addition to those of the library.
     pub atoms: Vec<Arc<Atom>>,
     /// Constraints on the parameters that must hold at launch.
     pub assumptions: Vec<Constraint>,

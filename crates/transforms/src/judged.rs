@@ -52,8 +52,8 @@ fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diag
     refusal
 }
 
-/// The kernel, unless a step has changed the shape or the place of an array whose layout is set so
-/// that it is none of this array.
+/// The kernel; an error if a step has changed the shape or the address space of an array so that
+/// the layout that is set does not fit it.
 pub(crate) fn with_right_layouts(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
     match kernel.temporaries.iter().find_map(Array::layout_fault) {
         Some(wrong) => Err(wrong),

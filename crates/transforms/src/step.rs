@@ -220,7 +220,7 @@ impl Step {
     /// The step with the [patterns](crate::patterns) in its lists replaced by the names that they
     /// stand for in this kernel.
     ///
-    /// Errors: a pattern that matches nothing, or is none.
+    /// Errors: a pattern that matches nothing, or does not parse.
     pub fn expanded(&self, kernel: &LoopKernel) -> Result<Step, Diagnostic> {
         let mut step = self.clone();
         step.expand(kernel)?;

@@ -49,7 +49,7 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
 
 const HELP: &str = "use a file written by `loopwright tune --log FILE`";
 
-/// Refuses a device or a pipe, which may have no end. A file that does not exist is none of them.
+/// Refuses a device or a pipe, which may have no end. A file that does not exist is accepted.
 pub(crate) fn regular(path: &Path) -> std::io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a regular file")),

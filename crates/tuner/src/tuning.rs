@@ -46,7 +46,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The best point; `None` if no point is legal or has a figure.
+    /// The best point; `None` if no point has a figure.
     pub fn best_point(&self) -> Option<&Point> {
         self.best.map(|k| &self.candidates[k].0)
     }

@@ -42,8 +42,8 @@ impl LoopKernel {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
     /// ```
     ///
-    /// Errors: a kernel that steps have changed (`transformed`); a listed name that is neither
-    /// an argument nor a temporary (`unknown-name`); a name of the batch that the kernel has already
+    /// Errors: a kernel that steps have changed (`transformed`); a listed name that is neither an
+    /// argument nor a temporary (`unknown-name`); a name of the batch that the kernel already has
     /// (`duplicate-name`); an array with a layout of its own, or a size of other things, in the
     /// list (`batch-varying`); an array that the kernel writes and that is not listed, since each
     /// problem would overwrite the results of the one before (`batch-shared`); a fact that needs

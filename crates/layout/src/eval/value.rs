@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The value as a tiler; `None` if it is none.
+    /// The value as a tiler; `None` if it cannot be one.
     pub fn tiler(&self) -> Option<Tiler> {
         match self {
             Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),

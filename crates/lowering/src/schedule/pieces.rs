@@ -221,7 +221,7 @@ impl Planner<'_, '_> {
     }
 
     /// The guards of an update that separate the lanes of a vector; `None` if none does or there
-    /// are not vector accesses.
+    /// are no vector accesses.
     fn apart(
         &self,
         info: &PartInfo,

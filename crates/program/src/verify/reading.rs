@@ -4,8 +4,8 @@
 //! The names in constraints are `thread.x` and so on, the program's scalars and host variables,
 //! and one name for each loop (the variable's name and number, which no two loops share). Named
 //! values are replaced by their definitions. An element of an array that no kernel writes is a
-//! function of its subscripts ([`Load`]); any other value read from memory is an integer of which
-//! nothing is known. Conditions that are not affine are left out, which can only enlarge
+//! function of its subscripts ([`Load`]); any other value read from memory is an unknown
+//! integer. Conditions that are not affine are left out, which can only enlarge
 //! the set of executions; [`Scope::exact`] says whether any were.
 //!
 //! With [`Terms::Instances`], named indices and loops are replaced by their meanings

@@ -383,7 +383,7 @@ impl<'p> Lanes<'p, '_> {
                     }
                     Ok(())
                 }
-                // Who decides by a partial result is no part that could be asked whose it is.
+                // A condition on a partial result belongs to no part, so that its owner is unknown.
                 Stmt::For { .. } | Stmt::If { .. } => match self.sources(stmt)?.is_empty() {
                     true => Ok(()),
                     false => Err(Stop::NotFollowed.into()),

@@ -8,7 +8,7 @@
 //! An update may run for more than its instances. For each constraint of the instances that may
 //! fail where the statement runs, one of two things is shown:
 //!
-//! * It is none on reduced inames, and the part that uses the result has it too: what is
+//! * It does not constrain reduced inames, and the part that uses the result has it too: what is
 //!   accumulated there belongs to no result.
 //! * Where it fails, each element that the term reads has been filled, and the term is the neutral
 //!   element: copies that fill are all that writes the buffer. One of them has written the element,
