@@ -1,10 +1,10 @@
 //! Threads that are idle because nests of one launch have blocks of different shapes.
 //!
 //! A launch has one shape of block: along each axis, the threads of the nest that has most of them
-//! there. A nest of 128 threads along x beside one of 32 x 8 makes blocks of 128 x 8; three
-//! quarters of the threads are idle in either nest. Which nests share a launch is decided when the
-//! kernel is lowered; so shapes are looked at then, and the nests with the least work are decided
-//! about again, until the others' shape suits them.
+//! there. A nest of 128 threads along x beside one of 32 x 8 makes blocks of 128 x 8; at least
+//! three quarters of the threads are idle in either nest. Which nests share a launch is decided
+//! when the kernel is lowered; so shapes are looked at then, and the nests with the least work are
+//! decided about again, until the others' shape suits them.
 
 use loopwright_kernel_ir::{HardwareAxis, Instruction, LoopKernel, PerDim};
 

@@ -63,7 +63,7 @@ impl Formula {
         Ok(())
     }
 
-    /// The sum of both, piece by piece; an error if it takes too many pieces.
+    /// The sum of both; an error if it has too many pieces or terms, or if a coefficient overflows.
     pub fn plus(&self, other: &Formula) -> Result<Formula, Refusal> {
         let mut sum = self.clone();
         for piece in &other.pieces {

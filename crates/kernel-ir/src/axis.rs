@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 pub enum Dim {
     /// The dimension in which neighbouring threads are neighbours in a warp.
     X,
-    /// The second dimension: threads of one `y` have all of `x` before the next `y` begins.
+    /// The second dimension in the numbering of threads: it changes after all of `x`.
     Y,
-    /// The third dimension, the slowest in the numbering of threads and blocks.
+    /// The third dimension in the numbering of threads: it changes slowest.
     Z,
 }
 

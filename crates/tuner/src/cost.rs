@@ -47,7 +47,7 @@ use crate::under_way::UnderWay;
 /// What the device can do, in the units of the estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The name of the device; `emulator` for the CPU.
+    /// The name of the device whose figures these are, for messages.
     pub device: String,
     /// Bytes a second that the memory moves.
     pub bandwidth: f64,

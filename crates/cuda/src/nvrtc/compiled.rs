@@ -8,7 +8,7 @@ use crate::arch::Arch;
 pub struct Compiled {
     /// The architecture of the binary.
     pub arch: Arch,
-    /// The binary (a cubin), a complete ELF file.
+    /// The binary (a cubin), an ELF file.
     pub cubin: Vec<u8>,
     /// The PTX that the binary was assembled from, if the compiler provides it.
     pub ptx: Option<String>,

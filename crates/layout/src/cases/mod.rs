@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// Runs all cases of a file, given as JSON; an error if the text is not a list of cases.
+/// Runs all cases of a file, given as JSON; an error if it has no list of cases.
 pub fn run(text: &str) -> Result<Report, Error> {
     let file: Json = serde_json::from_str(text)
         .map_err(|e| Error::Syntax { message: format!("the file is not JSON: {e}"), offset: 0 })?;

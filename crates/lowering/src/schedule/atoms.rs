@@ -378,8 +378,8 @@ impl Planner<'_, '_> {
     /// which becomes the last one, so that their elements follow each other; for fragments that are
     /// held, it has to be the last one already.
     ///
-    /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment `i div
-    /// matrices`: the subscripts of its row in the fragment `i div matrices` places behind.
+    /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment
+    /// `i div matrices`: the subscripts of its row in the fragment that many places behind.
     fn together(
         &self,
         row: Vec<Aff>,
