@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// The crates in the folder `crates`, each with those that its manifest names, also for tests.
@@ -104,4 +104,28 @@ fn comments_are_wrapped_at_100_columns() {
         }
     }
     assert!(found.is_empty(), "wider than 100 columns:\n{}", found.join("\n"));
+}
+
+/// A library whose tests all lie in `tests` says so, and is not built twice. A test that stands in
+/// the sources of such a one would never run.
+#[test]
+fn libraries_that_are_not_tested_in_place_have_no_tests_there() {
+    fn has_tests(folder: &Path) -> bool {
+        fs::read_dir(folder).unwrap().any(|entry| {
+            let path = entry.unwrap().path();
+            let is_source = path.extension().is_some_and(|e| e == "rs");
+            if path.is_dir() {
+                has_tests(&path)
+            } else {
+                is_source && fs::read_to_string(&path).unwrap().contains("#[cfg(test)]")
+            }
+        })
+    }
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates");
+    for entry in fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let is_tested = !manifest.lines().any(|line| line == "test = false");
+        assert_eq!(is_tested, has_tests(&folder.join("src")), "{}", folder.display());
+    }
 }
