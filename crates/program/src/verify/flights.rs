@@ -3,9 +3,9 @@
 //! Commits, waits and barriers are reached by all threads of a block alike (`uniform`), so that all
 //! threads have one sequence of these events, and each access has a place between two of them. A
 //! copy takes effect somewhere between its issue and the first wait that covers it: one that leaves
-//! fewer groups under way than have been committed since the issue. Only after a barrier that follows
-//! that wait is the copy ordered before other accesses, of its own thread too. An access is ordered
-//! before a copy by a barrier between the two.
+//! fewer groups under way than have been committed since the issue. Only after a barrier that
+//! follows that wait is the copy ordered before other accesses, of its own thread too. An access is
+//! ordered before a copy by a barrier between the two.
 //!
 //! The walk follows the text with the *flights*: the accesses of copies, and of what shares memory
 //! with them, that the last barrier has not ordered before what comes next. A flight knows its

@@ -3,8 +3,8 @@
 //! Each buffer gets slots, an axis in front; iteration `k` reads the slot with the number
 //! `(k - lo) mod slots`. The copies for the first iterations stand before the loop, one for each
 //! slot but the last, iteration by iteration; the one in the loop copies for the iteration that is
-//! `slots - 1` later, if there is one. Instructions may also be moved one iteration ahead without slots, after
-//! everything that needs what they overwrite.
+//! `slots - 1` later, if there is one. Instructions may also be moved one iteration ahead
+//! without slots, after everything that needs what they overwrite.
 
 use std::{collections::BTreeMap, sync::Arc};
 
