@@ -45,14 +45,46 @@ pub(crate) fn work(
 /// The least and the greatest value of each iname and of each parameter; inames whose bounds depend
 /// on data are left out.
 pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTreeMap<Name, (f64, f64)> {
-    let mut ranges: BTreeMap<Name, (f64, f64)> =
-        integers.iter().map(|(name, v)| (name.clone(), (*v as f64, *v as f64))).collect();
-    let mut open = kernel.base_inames();
     let bounds = bounds(kernel);
+    let of = |n: i64| (n as f64, n as f64);
+    let mut known: BTreeMap<Name, (f64, f64)> =
+        integers.iter().map(|(name, v)| (name.clone(), of(*v))).collect();
+    let first = completed(kernel, &bounds, known.clone());
+    // A bound of a loop may have been passed over for one of its parts, since another part had no
+    // range yet; their own lengths say less. Bounds by other loops do not count: those inside may
+    // be empty in some iterations.
+    for definition in &kernel.definitions {
+        let parts = kernel.expand(&definition.value).map(|aff| aff.names()).unwrap_or_default();
+        let is_own = |n: &Name| parts.contains(n) || integers.contains_key(n);
+        let own: Vec<Aff> = bounds.iter().filter(|aff| aff.names().iter().all(is_own)).cloned().collect();
+        let mut ranges: BTreeMap<Name, (f64, f64)> =
+            parts.iter().chain(integers.keys()).filter_map(|n| Some((n.clone(), *first.get(n)?))).collect();
+        // Twice: the first ones may need those of the last.
+        for iname in parts.iter().chain(&parts) {
+            let Some((low, high)) = ranges.get(iname).copied() else { continue };
+            if let Some((new_low, new_high)) = range(&own, iname, &ranges) {
+                let low = low.max(new_low);
+                ranges.insert(iname.clone(), (low, high.min(new_high).max(low - 1.0)));
+            }
+        }
+        ranges.retain(|n, range| first.get(n).is_some_and(|before| before != range));
+        known.extend(ranges);
+    }
+    if known.len() == integers.len() { first } else { completed(kernel, &bounds, known) }
+}
+
+/// These ranges, and those that follow from them.
+fn completed(
+    kernel: &LoopKernel,
+    bounds: &[Aff],
+    mut ranges: BTreeMap<Name, (f64, f64)>,
+) -> BTreeMap<Name, (f64, f64)> {
+    let mut open = kernel.base_inames();
+    open.retain(|iname| !ranges.contains_key(iname));
     // An iname may be bounded by one that comes later, as after a change of directions.
     loop {
         let before = open.len();
-        open.retain(|iname| match range(&bounds, iname, &ranges) {
+        open.retain(|iname| match range(bounds, iname, &ranges) {
             Some(range) => {
                 ranges.insert(iname.clone(), range);
                 false
@@ -140,6 +172,20 @@ mod tests {
     fn of(text: &str, n: i64) -> Option<f64> {
         let kernel = LoopKernel::parse(text).expect("a kernel");
         points(&kernel, &BTreeMap::from([(Name::new("n"), n)]))
+    }
+
+    /// Parts of a loop are bounded by the whole, too.
+    #[test]
+    fn parts_of_loops_have_the_ranges_of_the_whole() {
+        let text = "kernel k(c: f32[n], n: i32)\nassume 1 <= n\n\
+                    domain { [i] : 0 <= i < n }\nc[i] = 1.0\n";
+        let kernel = LoopKernel::parse(text).expect("a kernel");
+        let split = "split_iname(i, 8)\nsplit_iname(i_outer, 65535, outer=p, inner=a)";
+        let kernel = loopwright_transforms::Pipeline::parse(split).and_then(|p| p.apply(&kernel));
+        let kernel = kernel.expect("legal steps");
+        let integers = BTreeMap::from([(Name::new("n"), 64)]);
+        let at = |iname: &str| iterations(&kernel, &Name::new(iname), &[], &integers);
+        assert_eq!(["p", "a", "i_inner"].map(at), [Some(1.0), Some(8.0), Some(8.0)]);
     }
 
     #[test]
