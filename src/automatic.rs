@@ -62,11 +62,11 @@ const SMALL: Most = Most { elements: (1 << 20) as f64, points: (1 << 21) as f64,
 const LARGE: Most = Most { elements: (1 << 28) as f64, points: (1u64 << 36) as f64, longest: 1 << 28 };
 
 /// Arguments to count a kernel with where none are given: random arrays within their declared
-/// facts, and equal integers, of which the last doublings are given to one after another, as long
-/// as all assumptions hold, arrays have at most 2^20 elements, and there are at most 2^21 points.
-/// An integer for which an assumption does not hold then gets the nearest power of two for which it
-/// does. Where data decide about the bounds of loops, other loops have a 32nd of that, so that
-/// segments have some elements.
+/// facts, one problem of a batch, and otherwise equal integers, of which the last doublings are
+/// given to one after another, as long as all assumptions hold, arrays have at most 2^20 elements,
+/// and there are at most 2^21 points. An integer for which an assumption does not hold then gets
+/// the nearest power of two for which it does. Where data decide about the bounds of loops, other
+/// loops have a 32nd of that, so that segments have some elements.
 ///
 /// Errors: that there are no such integers; an open type.
 pub fn sample(kernel: &LoopKernel) -> Result<Args, Diagnostic> {
@@ -78,17 +78,21 @@ pub fn sample(kernel: &LoopKernel) -> Result<Args, Diagnostic> {
 ///
 /// Errors: as [`sample`].
 pub fn problem(kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Diagnostic> {
-    Ok(doubled(kernel, small(kernel)?, LARGE))
+    let small = small(kernel)?;
+    let names: Vec<Name> = small.keys().cloned().collect();
+    Ok(doubled(kernel, &names, small, LARGE))
 }
 
 /// The integers of [`sample`].
 fn small(kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Diagnostic> {
     let declared = kernel.declared();
     let names: Vec<Name> = declared.args.iter().filter_map(integer).collect();
+    let (batches, rest): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|n| is_batch(declared, n));
     for usual in (0..=10).rev().map(|k| 1i64 << k) {
         let mut values = BTreeMap::new();
-        if choose(kernel, &names, usual, &mut values) && fits(kernel, &values, SMALL) {
-            let mut values = doubled(kernel, values, SMALL);
+        let chosen = choose(kernel, &batches, 1, &mut values) && choose(kernel, &rest, usual, &mut values);
+        if chosen && fits(kernel, &values, SMALL) {
+            let mut values = doubled(kernel, &rest, values, SMALL);
             if points(declared, &values).is_none() {
                 shorten(kernel, &mut values);
             }
@@ -100,9 +104,30 @@ fn small(kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Diagnostic> {
         .help("search with arguments: `loopwright auto KERNEL --search 16 --set n=1000`"))
 }
 
-/// These integers, doubled in turn until none can be.
-fn doubled(kernel: &LoopKernel, mut values: BTreeMap<Name, i64>, most: Most) -> BTreeMap<Name, i64> {
-    let mut open: Vec<Name> = values.keys().cloned().collect();
+/// Whether an integer is the number of problems that arrays of three axes and more have along their
+/// first: one is enough to count with, and leaves room for whole tiles of the others.
+fn is_batch(declared: &LoopKernel, name: &Name) -> bool {
+    let mut found = false;
+    let alone = declared.args.iter().all(|arg| match arg {
+        Arg::Array(a) => a.axes.iter().enumerate().all(|(k, axis)| {
+            let mentioned = axis.length.names().contains(name);
+            found |= mentioned;
+            !mentioned || (k == 0 && a.axes.len() > 2 && axis.length.names().len() == 1)
+        }),
+        Arg::Scalar(_) => true,
+    });
+    alone && found
+}
+
+/// These integers, of which those with these names are doubled in turn until none can be.
+fn doubled(
+    kernel: &LoopKernel,
+    names: &[Name],
+    mut values: BTreeMap<Name, i64>,
+    most: Most,
+) -> BTreeMap<Name, i64> {
+    let mut open = names.to_vec();
+    open.sort();
     while !open.is_empty() {
         open.retain(|name| {
             let mut tried = values.clone();
