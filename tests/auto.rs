@@ -213,7 +213,8 @@ fn what_steps_of_the_user_leave_open_is_found() {
         (
             scale,
             "split_iname(j, 128)\ntag_inames(j_inner: thread.x)",
-            "tag_inames(j_outer: block.x, i: block.y)\n",
+            "split_iname(i, 65535, outer=i_far, inner=i_near)\n\
+             tag_inames(j_outer: block.x, i_near: block.y, i_far: block.z)\n",
         ),
         // Nothing is left: all is as the user has put it.
         (scale, "split_iname(j, 128)\ntag_inames(i: block.x, j_inner: thread.x)", ""),

@@ -1,5 +1,7 @@
 //! What is known about the bounds of inames and the lengths of axes.
 
+use std::collections::BTreeMap;
+
 use loopwright_kernel_ir::{Aff, Expr, KernelData, Kind, Name};
 use loopwright_poly::{Constraint, System};
 
@@ -50,6 +52,61 @@ pub fn fixed_length(kernel: &KernelData, iname: &str) -> Option<i64> {
         }
     }
     None
+}
+
+/// The number of values of an iname where integers have these values, if they decide about it.
+pub fn length_at(kernel: &KernelData, iname: &str, integers: &BTreeMap<Name, i64>) -> Option<i64> {
+    let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    let (mut low, mut high) = (None::<i64>, None::<i64>);
+    for c in own.flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname)) {
+        // The rest of the bound, where the iname is 0.
+        let value = |n: &Name| if **n == *iname { Some(0) } else { integers.get(n).copied() };
+        let rest = c.aff.eval(&value).filter(|_| c.aff.is_affine())?;
+        let factor = c.aff.coefficient(iname);
+        if c.kind == Kind::Eq || factor == 0 {
+            return None;
+        }
+        let bound = rest.div_euclid(factor.abs());
+        if factor > 0 {
+            low = Some(low.map_or(-bound, |l| l.max(-bound)));
+        } else {
+            high = Some(high.map_or(bound, |h| h.min(bound)));
+        }
+    }
+    Some(high?.checked_sub(low?)?.checked_add(1)?.max(0))
+}
+
+/// Whether an iname has at most so many values in every launch.
+pub fn is_at_most(kernel: &KernelData, iname: &str, most: i64) -> bool {
+    let own = || kernel.domains.iter().flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname));
+    let Ok(assumptions) = System::new(&kernel.assumptions) else { return false };
+    let sides = |factor: i64| own().filter(move |c| c.aff.coefficient(iname) == factor);
+    let mut pairs = sides(1).flat_map(|low| sides(-1).map(move |high| (low, high)));
+    pairs.any(|(low, high)| {
+        let implied = || {
+            let last = low.aff.add(&high.aff).ok().filter(|last| last.is_affine())?;
+            let is_parameter = |n: &Name| !kernel.is_iname(n) && kernel.definition(n).is_none();
+            last.names().iter().all(is_parameter).then_some(())?;
+            let rest = last.neg().ok()?.add_constant(most - 1).ok()?;
+            assumptions.implies(&Constraint::nonneg(rest)).ok()
+        };
+        implied().unwrap_or(false)
+    })
+}
+
+/// The parameter that is the number of values of an iname, which begins at 0.
+pub fn length_parameter(kernel: &KernelData, iname: &str) -> Option<Name> {
+    let own = || kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    let mut above = own().flat_map(|d| &d.constraints).filter(|c| c.aff.coefficient(iname) < 0);
+    let (Some(only), None) = (above.next(), above.next()) else { return None };
+    let others: Vec<Name> = only.aff.names().into_iter().filter(|n| **n != *iname).collect();
+    let [parameter] = others.as_slice() else { return None };
+    let is_length = only.aff.is_affine()
+        && only.aff.coefficient(iname) == -1
+        && only.aff.coefficient(parameter) == 1
+        && only.aff.constant_term() == -1
+        && kernel.args.iter().any(|arg| arg.name() == parameter);
+    (is_length && begin(kernel, iname) == Some(0)).then(|| parameter.clone())
 }
 
 /// The constraints on an iname that mention nothing else, as its least and its greatest value.

@@ -7,12 +7,16 @@ use loopwright_lowering::Target;
 use loopwright_poly::remembering;
 use loopwright_transforms::{Pipeline, Step};
 
-use crate::{Nest, Proposal, RULES, fit, judge::Judge, rules::BEGUN};
+use crate::{
+    Launch, Nest, Proposal, RULES, fit,
+    judge::Judge,
+    rules::{self, BEGUN},
+};
 
 /// What was decided about one nest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The outermost iname of the nest.
+    /// The outermost iname of the nest; empty for what is assumed of all.
     pub nest: Name,
     /// The name of the rule; `None` if no rule has a form that is legal, and the loops stay as they
     /// are.
@@ -27,6 +31,8 @@ pub struct Decision {
     pub better: Vec<String>,
     /// Number of loops of the nest around its statements.
     pub(crate) loops: usize,
+    /// Those of `better` that hold in the launch that is meant, as steps.
+    pub(crate) assumable: Vec<String>,
 }
 
 /// A proposal that was refused, or a step of one that was left out.
@@ -87,6 +93,48 @@ impl fmt::Display for Found {
 pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
     let judge = Rc::new(Judge::new(target, false));
     auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
+}
+
+/// As [`auto`], for one launch, whose sizes say which form is the best: a row of 16 elements wants
+/// a few lanes, one of 16 million many blocks. Where its rows consist of whole vectors, the
+/// pipeline begins by assuming so; other launches for which that is wrong are refused then.
+///
+/// ```
+/// use loopwright_auto::{Launch, Target, auto_for};
+/// use loopwright_kernel_ir::LoopKernel;
+///
+/// let kernel = LoopKernel::parse("\
+/// kernel row_sum(x: f32[m, n], out: f32[m], m: i32, n: i32)
+/// assume 0 <= m and 0 <= n
+/// domain { [r] : 0 <= r < m }
+/// domain { [i] : 0 <= i < n }
+/// out[r] = sum(i, x[r, i]) {id=total}
+/// ")?;
+/// let launch = Launch::of([("m", 1 << 24), ("n", 16)]);
+/// assert_eq!(auto_for(&kernel, &Target::default(), &launch).pipeline.to_string(), "\
+/// assume(n mod 4 = 0)
+/// split_iname(r, 128)
+/// split_iname(r_inner, 32, outer=r_part, inner=r_row)
+/// split_iname(i, 16)
+/// split_iname(i_inner, 4, outer=i_lane, inner=i_vec)
+/// tag_inames(r_outer: block.x, r_row: thread.y, r_part: ilp, i_lane: thread.x, i_vec: vec)
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found {
+    let found_for = |kernel: &LoopKernel| {
+        let judge = Rc::new(Judge::new(target, false).meant_for(launch));
+        auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
+    };
+    let plain = found_for(kernel);
+    let texts: BTreeSet<&String> = plain.decisions.iter().flat_map(|d| &d.assumable).collect();
+    let assumed = Found::assuming(kernel, texts);
+    if assumed.decisions.is_empty() {
+        return plain;
+    }
+    let rest = found_for(&assumed.kernel);
+    // Nothing is assumed that no step makes use of.
+    if rest.pipeline == plain.pipeline { plain } else { assumed.then(rest) }
 }
 
 /// As [`auto`], and the refusals of illegal steps show executions for which they are wrong, which
@@ -182,6 +230,36 @@ impl Found {
         Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() }
     }
 
+    /// These assumptions alone.
+    fn assuming<'t>(kernel: &LoopKernel, texts: impl IntoIterator<Item = &'t String>) -> Found {
+        let mut found = Found::nothing(kernel);
+        for text in texts {
+            let step = Step::parse(text).and_then(|step| Ok((step.proved(&found.kernel)?, step)));
+            let Ok((kernel, step)) = step else { continue };
+            found.kernel = kernel;
+            found.pipeline = found.pipeline.step(step.clone());
+            found.decisions.push(Decision {
+                nest: Name::new(""),
+                rule: Some("launch"),
+                reason: "rows consist of whole vectors in the launch that is meant".to_string(),
+                steps: vec![step],
+                refused: Vec::new(),
+                better: Vec::new(),
+                loops: 0,
+                assumable: Vec::new(),
+            });
+        }
+        found
+    }
+
+    /// What was found after it.
+    fn then(mut self, rest: Found) -> Found {
+        self.pipeline = self.pipeline.then(&rest.pipeline);
+        self.kernel = rest.kernel;
+        self.decisions.extend(rest.decisions);
+        self
+    }
+
     /// Decides about all nests; false if one has fewer proposals than are to be passed over.
     fn extend(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
         let mut seen = BTreeSet::new();
@@ -199,8 +277,13 @@ impl Found {
             let is_open = |nest: &Nest<'_>| {
                 nest.held().is_empty() || nest.instructions.iter().all(|i| begun.contains(&i.id))
             };
-            let next = all.into_iter().find(|nest| !seen.contains(&nest.key()) && is_open(nest));
-            let Some(nest) = next else { return true };
+            let mut next: Vec<Nest<'_>> =
+                all.into_iter().filter(|nest| !seen.contains(&nest.key()) && is_open(nest)).collect();
+            let tiles = if next.len() > 1 { next.iter().position(rules::has_tiles) } else { None };
+            if next.is_empty() {
+                return true;
+            }
+            let nest = next.swap_remove(tiles.unwrap_or(0));
             seen.insert(nest.key());
             if !nest.held().is_empty() {
                 begun.retain(|id| nest.instructions.iter().all(|i| i.id != *id));
@@ -230,6 +313,7 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
         refused,
         better: nest.wishes(),
         loops: nest.band.len() + nest.inner.len(),
+        assumable: nest.assumable(),
     };
     let rules = if nest.held().is_empty() { RULES } else { BEGUN };
     for rule in rules {

@@ -10,7 +10,9 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, PerDim};
 use loopwright_lowering::{LowerOptions, Target, lower, program::DeviceKernel};
 use loopwright_transforms::{Step, Transform};
 
-/// A kernel after a step, or the refusal of the step.
+use crate::Launch;
+
+/// A kernel after a step, or why there is none.
 type Outcome = Result<(LoopKernel, Step), Diagnostic>;
 
 /// The threads of a block along x, y and z, for each device kernel; none if types are open.
@@ -19,6 +21,8 @@ pub(crate) type Blocks = Vec<PerDim<i64>>;
 /// Applies steps and lowers kernels, each once.
 pub(crate) struct Judge {
     pub target: Target,
+    /// The launch that is meant.
+    pub launch: Launch,
     /// Whether refusals show executions for which a step is wrong. This takes longer, and changes
     /// nothing else.
     pub witnesses: bool,
@@ -28,7 +32,18 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub fn new(target: &Target, witnesses: bool) -> Judge {
-        Judge { target: *target, witnesses, steps: RefCell::default(), lowered: RefCell::default() }
+        Judge {
+            target: *target,
+            launch: Launch::default(),
+            witnesses,
+            steps: RefCell::default(),
+            lowered: RefCell::default(),
+        }
+    }
+
+    /// For this launch.
+    pub fn meant_for(self, launch: &Launch) -> Judge {
+        Judge { launch: launch.clone(), ..self }
     }
 
     /// The kernel after a step, and the step.

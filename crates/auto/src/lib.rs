@@ -50,7 +50,9 @@
 mod bounds;
 mod fit;
 mod found;
+mod grid;
 mod judge;
+mod launch;
 mod nest;
 mod rule;
 mod rules;
@@ -60,7 +62,8 @@ mod sizes;
 mod step;
 mod text;
 
-pub use found::{Decision, Found, Refused, auto, auto_with_witnesses};
+pub use found::{Decision, Found, Refused, auto, auto_for, auto_with_witnesses};
+pub use launch::Launch;
 pub use loopwright_lowering::Target;
 pub use nest::Nest;
 pub use rule::{Proposal, Rule};

@@ -7,18 +7,15 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Dim, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
 use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
 use crate::{
-    bounds,
+    Launch, bounds,
     judge::Judge,
     site::{self, Site, Stride},
 };
-
-/// The most blocks along the axes y and z of a grid.
-pub(crate) const MOST_BLOCKS: i64 = 65535;
 
 /// A loop of the tree with all that it contains, which does not run both on blocks and on threads
 /// yet. Loops that a user's steps have made parallel are in none of its lists.
@@ -40,6 +37,7 @@ pub struct Nest<'k> {
     judge: Rc<Judge>,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
     wishes: RefCell<BTreeSet<String>>,
+    assumable: RefCell<BTreeSet<String>>,
 }
 
 impl<'k> Nest<'k> {
@@ -105,12 +103,18 @@ impl<'k> Nest<'k> {
             judge: judge.clone(),
             verdicts: RefCell::default(),
             wishes: RefCell::default(),
+            assumable: RefCell::default(),
         })
     }
 
     /// What the user could declare for better forms, as far as it has been met.
     pub(crate) fn wishes(&self) -> Vec<String> {
         self.wishes.borrow().iter().cloned().collect()
+    }
+
+    /// Those of the wishes that hold in the launch that is meant, as steps.
+    pub(crate) fn assumable(&self) -> Vec<String> {
+        self.assumable.borrow().iter().cloned().collect()
     }
 
     /// What distinguishes it from other nests of the same kernel and of those after more steps.
@@ -223,16 +227,25 @@ impl<'k> Nest<'k> {
         self.instructions.iter().all(|i| i.reductions().is_empty())
     }
 
+    fn is_used(&self, name: &str) -> bool {
+        let kernel = self.kernel;
+        kernel.is_iname(name)
+            || kernel.definition(name).is_some()
+            || kernel.array(name).is_some()
+            || kernel.instruction(name).is_some()
+            || kernel.args.iter().any(|arg| **arg.name() == *name)
+    }
+
     /// A name for a new iname, one of `w`, `wave` and `front`.
     pub(crate) fn fresh(&self) -> Option<&'static str> {
-        let kernel = self.kernel;
-        let is_used = |name: &str| {
-            kernel.is_iname(name)
-                || kernel.definition(name).is_some()
-                || kernel.array(name).is_some()
-                || kernel.args.iter().any(|arg| **arg.name() == *name)
-        };
-        ["w", "wave", "front"].into_iter().find(|name| !is_used(name))
+        ["w", "wave", "front"].into_iter().find(|name| !self.is_used(name))
+    }
+
+    /// The name that a step gives to a new iname which it would call so.
+    pub(crate) fn next_name(&self, name: &str) -> String {
+        let more = (2..).map(|k| format!("{name}_{k}"));
+        let mut names = std::iter::once(name.to_string()).chain(more);
+        names.find(|name| !self.is_used(name)).unwrap_or_default()
     }
 
     /// How well accesses are spread over memory if the neighbouring threads have neighbouring
@@ -269,18 +282,14 @@ impl<'k> Nest<'k> {
         (unit, unit + apart)
     }
 
-    /// The elements of a vector along an iname, of the widest access: 1 unless every access along
-    /// it is shown to consist of whole, aligned vectors.
+    /// The elements of a vector along an iname, the widest for which every access along it is shown
+    /// to consist of whole, aligned vectors; 1 if there is none.
     pub fn vector(&self, iname: &str, widest: usize) -> i64 {
         let along: Vec<&Site> = self.sites.iter().filter(|s| s.stride(iname) == Stride::Unit).collect();
         let Some(bytes) = along.iter().map(|s| s.bytes).max() else { return 1 };
-        let width = i64::try_from(widest / bytes.max(1)).unwrap_or(1);
-        let begins = bounds::begin(self.kernel, iname).is_some_and(|b| b % width == 0);
-        if width <= 1 || !begins {
-            return 1;
-        }
-        // The lengths of rows that are not known to be multiples.
-        let mut open: Vec<String> = Vec::new();
+        let Some(begin) = bounds::begin(self.kernel, iname) else { return 1 };
+        // The lengths of rows, which have to consist of whole vectors.
+        let mut lengths: Vec<&Expr> = Vec::new();
         for site in &along {
             let (Some(axis), Some(array)) = (site.dense, self.kernel.array(&site.array)) else { return 1 };
             let exact = site.index[axis].as_ref().and_then(|aff| aff.as_var()).is_some_and(|n| **n == *iname);
@@ -288,43 +297,88 @@ impl<'k> Nest<'k> {
             if !exact || !plain {
                 return 1;
             }
-            let length = &array.axes[axis].length;
-            if !bounds::is_multiple(self.kernel, length, width) {
-                if length.names().is_empty() {
-                    return 1;
-                }
-                let text = match length.names().len() {
-                    1 if length.to_aff().is_some_and(|aff| aff.as_var().is_some()) => length.to_string(),
-                    _ => format!("({length})"),
-                };
-                if !open.contains(&text) {
-                    open.push(text);
-                }
+            if !lengths.contains(&&array.axes[axis].length) {
+                lengths.push(&array.axes[axis].length);
             }
         }
-        if open.is_empty() {
+        let widest = i64::try_from(widest / bytes.max(1)).unwrap_or(1);
+        let widths = || std::iter::successors(Some(widest), |w| Some(w / 2)).take_while(|w| *w > 1);
+        let is_known = |length: &Expr, width: i64| bounds::is_multiple(self.kernel, length, width);
+        let is_whole = |width: &i64| begin % width == 0 && lengths.iter().all(|l| is_known(l, *width));
+        if let Some(width) = widths().find(is_whole) {
             return width;
         }
         if !bounds::is_free(self.kernel, iname) {
             return 1;
         }
-        let open: Vec<String> = open.iter().map(|length| format!("{length} % {width} = 0")).collect();
-        let wish =
-            format!("`assume({})` would allow whole vectors of {width} along `{iname}`", open.join(" and "));
+        // The widest that the launch has, or else the widest of all, could be assumed.
+        let launch = &self.judge.launch;
+        let at = |length: &Expr| length.to_aff()?.eval(&|n| launch.integers.get(n).copied());
+        let at: Option<Vec<i64>> = lengths.iter().map(|length| at(length)).collect();
+        let wanted = match &at {
+            Some(lengths) => widths().find(|w| begin % w == 0 && lengths.iter().all(|l| l % w == 0)),
+            None => Some(widest).filter(|w| *w > 1 && begin % w == 0),
+        };
+        let Some(width) = wanted else { return 1 };
+        let mut open: Vec<String> = Vec::new();
+        for length in lengths.into_iter().filter(|length| !is_known(length, width)) {
+            let text = match length.names().len() {
+                0 => return 1,
+                1 if length.to_aff().is_some_and(|aff| aff.as_var().is_some()) => length.to_string(),
+                _ => format!("({length})"),
+            };
+            open.push(format!("{text} % {width} = 0"));
+        }
+        let assumed = format!("assume({})", open.join(" and "));
+        let wish = format!("`{assumed}` would allow whole vectors of {width} along `{iname}`");
         self.wishes.borrow_mut().insert(wish);
+        if at.is_some() {
+            self.assumable.borrow_mut().insert(assumed);
+        }
         1
     }
 
-    /// The length of the longest of these inames' ranges, if all are numbers in every launch.
+    /// The number of values of an iname, if that is known: the same in every launch, or that of the
+    /// launch that is meant.
+    pub(crate) fn extent(&self, iname: &Name) -> Option<i64> {
+        let fixed = || bounds::fixed_length(self.kernel, iname);
+        bounds::length_at(self.kernel, iname, &self.judge.launch.integers).or_else(fixed)
+    }
+
+    /// The length of the longest of these inames' ranges, if all are known.
     pub(crate) fn longest(&self, of: &[Name]) -> Option<i64> {
-        let lengths: Option<Vec<i64>> = of.iter().map(|n| bounds::fixed_length(self.kernel, n)).collect();
+        let lengths: Option<Vec<i64>> = of.iter().map(|n| self.extent(n)).collect();
         lengths?.into_iter().max()
     }
 
-    /// Whether an axis of the grid other than x has room for this loop in every launch, with so
-    /// many iterations a block, as far as lengths are known.
+    /// The number of iterations of these loops together, if that is known.
+    pub(crate) fn count(&self, of: &[Name]) -> Option<i64> {
+        of.iter().try_fold(1i64, |product, n| Some(product.saturating_mul(self.extent(n)?)))
+    }
+
+    /// The launch that is meant.
+    pub(crate) fn launch(&self) -> &Launch {
+        &self.judge.launch
+    }
+
+    /// The most blocks along the axes y and z of a grid.
+    pub(crate) fn most_blocks(&self) -> i64 {
+        self.judge.target.most_blocks.into()
+    }
+
+    /// Whether an axis of the grid other than x has room for this loop in every launch, or in the
+    /// one that is meant, with so many iterations a block, as far as lengths are known.
     pub(crate) fn fits_grid(&self, iname: &Name, of_block: i64) -> bool {
-        self.longest(std::slice::from_ref(iname)).is_some_and(|n| n <= MOST_BLOCKS * of_block)
+        let most = self.most_blocks().saturating_mul(of_block);
+        match self.extent(iname) {
+            Some(length) => length <= most,
+            None => bounds::is_at_most(self.kernel, iname, most),
+        }
+    }
+
+    /// Whether such an axis is known to have no room for it.
+    pub(crate) fn is_too_long(&self, iname: &Name, of_block: i64) -> bool {
+        self.extent(iname).is_some_and(|length| length > self.most_blocks().saturating_mul(of_block))
     }
 
     /// For each reduction, and each instruction in loops below the band, the iname that should be

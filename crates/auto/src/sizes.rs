@@ -68,7 +68,8 @@ impl Found {
     /// assert_eq!(sizes.pipeline.to_string(), "\
     /// split_iname(j, $j_inner)
     /// split_iname(i, $i_inner)
-    /// tag_inames(j_outer: block.x, j_inner: thread.x, i_outer: block.y, i_inner: thread.y)
+    /// split_iname(i_outer, 65535, outer=i_far, inner=i_near)
+    /// tag_inames(j_outer: block.x, i_near: block.y, i_far: block.z, j_inner: thread.x, i_inner: thread.y)
     /// ");
     /// assert_eq!(sizes.to_string(), "\
     /// j_inner in [8, 16, 32, 64, 128]
@@ -155,7 +156,8 @@ fn open(
 /// Whether the length of a loop that a split has made is a choice.
 fn is_choice(kernel: &LoopKernel, name: &Name, all: &[&SplitIname]) -> bool {
     let is_split = all.iter().any(|other| other.iname == *name);
-    let fixed = matches!(kernel.tag(name), Tag::Vec | Tag::Lane);
+    // The axes of the grid have as many blocks as they have.
+    let fixed = matches!(kernel.tag(name), Tag::Vec | Tag::Lane) || kernel.tag(name).is_over_blocks();
     // What another step has divided is the box of an instruction.
     is_split || (kernel.is_iname(name) && !fixed)
 }

@@ -8,10 +8,11 @@ use loopwright::{
 };
 
 use crate::arguments::Arguments;
-use crate::input::{Failure, Form};
+use crate::input::{self, Failure, Form};
 use crate::report;
 
-/// The options of `loopwright auto`.
+/// The options of `loopwright auto`. Sizes of the arguments, if they are given, say for which
+/// launch steps are found.
 #[derive(ClapArgs)]
 pub struct Auto {
     #[command(flatten)]
@@ -32,7 +33,9 @@ impl Auto {
     /// Runs the command `loopwright auto`.
     pub fn auto(&self) -> Result<(), Failure> {
         if self.search.is_none() && !self.refused {
-            let (given, found) = self.form.found()?;
+            let args = self.arguments.args(&self.form.declared()?, false)?;
+            let launch = input::launch(&self.form.declared()?, &args, None);
+            let (given, found) = Form { launch, ..self.form.clone() }.found()?;
             return report::say(&format!("{given}{found}"));
         }
         // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args as ClapArgs;
-use loopwright::auto::{Found, Sizes, auto};
+use loopwright::auto::{Found, Launch, Sizes, auto_for};
 use loopwright::ir::Place;
 use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
@@ -55,6 +55,9 @@ pub struct Form {
     /// pipeline.
     #[arg(long)]
     pub auto: bool,
+    /// The launch that steps are found for, where they are not those of a record or of -p.
+    #[arg(skip)]
+    pub launch: Launch,
 }
 
 /// The properties of a kernel that are open until it is lowered.
@@ -66,6 +69,18 @@ pub struct Binding {
     /// The type of indices: i32 or i64.
     #[arg(long, value_name = "TYPE")]
     pub index: Option<String>,
+}
+
+/// What is known of a launch with these arguments on a device; without a description of it, or of
+/// the sizes, the usual.
+pub fn launch(kernel: &LoopKernel, args: &Args, device: Option<&Device>) -> Launch {
+    let integers = loopwright::runtime::known(kernel, args).map(|known| known.integers).unwrap_or_default();
+    let mut launch = Launch { integers, ..Launch::default() };
+    if let Some(limits) = device.filter(|device| device.is_gpu()).map(Device::limits) {
+        launch.multiprocessors = limits.multiprocessors.max(1);
+        launch.resident_threads = limits.max_threads_per_multiprocessor.max(1);
+    }
+    launch
 }
 
 impl Form {
@@ -172,7 +187,10 @@ impl Form {
             let form = Form { auto: false, parameters: parameters.cloned().collect(), ..self.clone() };
             own = form.bound_pipeline(find)?;
         }
-        let automatic = Automatic::of(&declared, own)?;
+        // Values for sizes are meant for the steps that every launch gets.
+        let given_sizes = self.record.is_some() || given.iter().any(|(n, _)| !is_own(n));
+        let launch = if given_sizes { Launch::default() } else { self.launch.clone() };
+        let automatic = Automatic::of(&declared, own, &launch)?;
         let mut values = automatic.sizes.usual();
         if let (Some(record), Some(find)) = (record, find) {
             let records = TunedRecords::load(record)?;
@@ -269,10 +287,10 @@ pub struct Automatic {
 }
 
 impl Automatic {
-    /// What is found after these steps.
-    pub fn of(declared: &LoopKernel, own: Pipeline) -> Result<Automatic, Failure> {
+    /// What is found behind these steps, for this launch.
+    pub fn of(declared: &LoopKernel, own: Pipeline, launch: &Launch) -> Result<Automatic, Failure> {
         let begun = own.apply(declared)?;
-        let found = auto(&begun, &Target::default());
+        let found = auto_for(&begun, &Target::default(), launch);
         let sizes = found.sizes(&Target::default());
         Ok(Automatic { own, begun, found, sizes })
     }

@@ -56,8 +56,9 @@ impl Run {
         let tolerance_asked = self.verify.as_deref().map(tolerance).transpose()?;
         let declared = self.form.declared()?;
         let device = input::device(&self.device)?;
-        let pipeline =
-            self.with_steps(&declared).pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
+        let pipeline = self
+            .with_steps(&declared, &device)
+            .pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
         let phase = report::Phase::begin("proving");
         let kernel = pipeline.apply(&declared)?;
         drop(phase);
@@ -141,7 +142,7 @@ impl Run {
 
 impl Run {
     /// The form, with steps to be found where it has no pipeline and loops are left to them.
-    fn with_steps(&self, declared: &LoopKernel) -> Form {
+    fn with_steps(&self, declared: &LoopKernel, device: &Device) -> Form {
         let is_open = || !loopwright::auto::Nest::all(declared).is_empty();
         let is_automatic = self.form.pipeline.is_none() && !self.form.auto && !self.as_declared && is_open();
         if is_automatic {
@@ -150,7 +151,11 @@ impl Run {
                  `--as-declared` runs its loops in their order, on one thread",
             );
         }
-        Form { auto: self.form.auto || is_automatic, ..self.form.clone() }
+        let auto = self.form.auto || is_automatic;
+        // What is wrong with arguments is said when they are bound.
+        let args = auto.then(|| self.arguments.args(declared, false).ok()).flatten();
+        let launch = args.map(|args| input::launch(declared, &args, Some(device))).unwrap_or_default();
+        Form { auto, launch, ..self.form.clone() }
     }
 }
 

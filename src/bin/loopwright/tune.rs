@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
+use loopwright::auto::Launch;
 use loopwright::prelude::*;
 use loopwright::runtime::{check_facts, expected_arrays};
 use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
@@ -303,7 +304,7 @@ impl Tune {
 /// The pipeline that is found for a kernel after a user's steps, and the space of its sizes.
 fn automatic(kernel: &LoopKernel, pipeline: Option<&str>) -> Result<(Pipeline, Space), Failure> {
     let own = pipeline.map_or_else(|| Ok(Pipeline::new()), input::read_pipeline)?;
-    let automatic = input::Automatic::of(kernel, own)?;
+    let automatic = input::Automatic::of(kernel, own, &Launch::default())?;
     let open = automatic.open();
     let reasons = automatic.found.decisions.iter().flat_map(|d| d.lines());
     let reasons: String = reasons.map(|line| format!("# {line}\n")).collect();

@@ -31,6 +31,7 @@ use loopwright_lowering::Target;
 use super::rows;
 use crate::{
     Nest, Proposal, Rule,
+    grid::{Along, on_axes},
     text::{names, split, split_as, tag},
 };
 
@@ -80,11 +81,11 @@ fn around_threads(nest: &Nest<'_>, parallel: &[Name]) -> Vec<Proposal> {
         return Vec::new();
     }
     let axes = nest.free_blocks();
-    let tags: Vec<(String, &'static str)> =
-        parallel.iter().rev().zip(axes).map(|(n, axis)| (n.to_string(), axis)).collect();
     let reason =
         format!("threads are given by the steps before; iterations of {} are independent", names(parallel));
-    vec![Proposal::new(reason).step(tag(&tags))]
+    let loops = parallel.iter().rev().map(Along::whole).collect();
+    let (proposal, tags) = on_axes(nest, Proposal::new(reason), loops, &axes);
+    vec![proposal.step(tag(&tags))]
 }
 
 /// Threads along a loop inside blocks.
@@ -115,8 +116,10 @@ fn spread(nest: &Nest<'_>, x: &Name, parallel: &[Name]) -> Proposal {
     let (unit, moving) = nest.neighbours(x);
     let reason =
         format!("neighbours of `{x}` are neighbours in memory for {unit} of {moving} accesses along it");
-    let mut tags = vec![(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")];
-    let others = parallel.iter().rev().filter(|n| *n != x);
-    tags.extend(others.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
-    Proposal::new(reason).step(split(x, THREADS)).step(tag(&tags))
+    let others = parallel.iter().rev().filter(|n| *n != x).map(Along::whole);
+    let loops = std::iter::once(Along::outer(x, THREADS)).chain(others).collect();
+    let proposal = Proposal::new(reason).step(split(x, THREADS));
+    let (proposal, mut tags) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+    tags.push((format!("{x}_inner"), "thread.x"));
+    proposal.step(tag(&tags))
 }

@@ -19,7 +19,8 @@
 //! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
 //! split_iname(j, 32)
 //! split_iname(i, 8)
-//! tag_inames(j_outer: block.x, j_inner: thread.x, i_outer: block.y, i_inner: thread.y)
+//! split_iname(i_outer, 65535, outer=i_far, inner=i_near)
+//! tag_inames(j_outer: block.x, i_near: block.y, i_far: block.z, j_inner: thread.x, i_inner: thread.y)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -29,7 +30,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
-    nest::MOST_BLOCKS,
+    grid::{Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -58,7 +59,7 @@ impl Rule for Map {
         match others.as_slice() {
             [] => one(nest, &x, &coalesced, target),
             [y] => {
-                let form = boxed(nest, &x, &[(y, 8, "block.y", Some("thread.y"))], &coalesced, target);
+                let form = boxed(nest, &x, &[(y, 8, Some("thread.y"))], &coalesced, target);
                 let copied = read_around(nest);
                 let mut tiled = copied.iter().fold(form.clone(), |form, array| {
                     form.step(format!("add_prefetch({array}, [{y}_inner, {x}_inner])"))
@@ -71,14 +72,8 @@ impl Rule for Map {
                 if copied.is_empty() { vec![form] } else { vec![form, tiled] }
             }
             [y, z, ..] => vec![
-                boxed(
-                    nest,
-                    &x,
-                    &[(y, 4, "block.y", Some("thread.y")), (z, 4, "block.z", None)],
-                    &coalesced,
-                    target,
-                ),
-                boxed(nest, &x, &[(y, 8, "block.y", Some("thread.y"))], &coalesced, target),
+                boxed(nest, &x, &[(y, 4, Some("thread.y")), (z, 4, None)], &coalesced, target),
+                boxed(nest, &x, &[(y, 8, Some("thread.y"))], &coalesced, target),
             ],
         }
     }
@@ -141,44 +136,28 @@ fn one(nest: &Nest<'_>, x: &Name, coalesced: &str, target: &Target) -> Vec<Propo
     proposals
 }
 
-/// Boxes of a warp's width along `x`, and of these lengths along others, each with the axes of its
-/// parts.
+/// Boxes of a warp's width along `x`, and of these lengths along others, each with the axis of its
+/// inner part.
 fn boxed(
     nest: &Nest<'_>,
     x: &Name,
-    others: &[(&Name, i64, &'static str, Option<&'static str>)],
+    others: &[(&Name, i64, Option<&'static str>)],
     coalesced: &str,
     target: &Target,
 ) -> Proposal {
     let warp = i64::from(target.warp_size);
     let shape: Vec<String> =
-        others.iter().rev().map(|(_, n, ..)| n.to_string()).chain([warp.to_string()]).collect();
-    let mut reason = format!("{coalesced}; a block takes a box of {}", shape.join(" x "));
-    // Only x has room for whatever length. Neighbouring blocks had better be neighbours in memory,
-    // unless there are few of them anyway.
-    let long = others.first().filter(|(y, of_block, ..)| !nest.fits_grid(y, *of_block));
-    let turned = long.filter(|_| nest.fits_grid(x, warp)).map(|(y, _, axis, _)| (*y, *axis));
-    let room = others
-        .iter()
-        .filter(|(n, of_block, ..)| !nest.fits_grid(n, *of_block) && turned.is_none_or(|(y, _)| y != *n));
-    let room: Vec<String> =
-        room.map(|(n, of_block, ..)| format!("{} `{n}`", MOST_BLOCKS * of_block)).collect();
-    if let Some((y, _)) = turned {
-        reason += &format!(", and blocks along `{y}`, of which there may be many, are on the axis with room");
-    }
-    if !room.is_empty() {
-        reason += &format!("; the grid has room for {}", room.join(" and "));
-    }
+        others.iter().rev().map(|(_, n, _)| n.to_string()).chain([warp.to_string()]).collect();
+    let reason = format!("{coalesced}; a block takes a box of {}", shape.join(" x "));
     let mut proposal = Proposal::new(reason).step(split(x, warp));
-    let own = turned.map_or("block.x", |(_, axis)| axis);
-    let mut tags = vec![(format!("{x}_outer"), own), (format!("{x}_inner"), "thread.x")];
-    for (other, length, outer, inner) in others {
+    let mut loops = vec![Along::outer(x, warp)];
+    let mut inner = vec![(format!("{x}_inner"), "thread.x")];
+    for (other, length, axis) in others {
         proposal = proposal.step(split(other, *length));
-        let outer = if turned.is_some_and(|(y, _)| y == *other) { &"block.x" } else { outer };
-        tags.push((format!("{other}_outer"), *outer));
-        if let Some(inner) = *inner {
-            tags.push((format!("{other}_inner"), inner));
-        }
+        loops.push(Along::outer(other, *length));
+        inner.extend(axis.map(|axis| (format!("{other}_inner"), axis)));
     }
+    let (proposal, mut tags) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+    tags.extend(inner);
     proposal.step(tag(&tags))
 }

@@ -16,7 +16,13 @@ mod total;
 mod transpose;
 mod wavefront;
 
-use crate::Rule;
+use crate::{Nest, Rule};
+
+/// Whether the threads of a nest's blocks copy tiles. They are all that a kernel's blocks have at
+/// that time, so that such nests are decided about before others, whose blocks have other shapes.
+pub(crate) fn has_tiles(nest: &Nest<'_>) -> bool {
+    product::Product::is(nest)
+}
 
 /// The rules, in the order in which they are asked. The first ones are those for more special
 /// nests.

@@ -6,7 +6,8 @@
 //! factors' tiles are copied to shared memory, and each thread has several results along both
 //! loops in registers, so that an element is read there once for several updates. Tiles are as long
 //! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
-//! an instruction fits.
+//! an instruction fits. Other reductions of the same statement, such as what a row is divided by,
+//! may stand beside it, if what they read belongs to a row or a column of the tile.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -31,22 +32,33 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, Site, Stride,
+    grid::{Along, on_axes},
     text::{split, split_as, tag},
 };
 
 pub struct Product;
+
+impl Product {
+    /// Whether a nest is one.
+    pub fn is(nest: &Nest<'_>) -> bool {
+        shape(nest).is_some()
+    }
+}
 
 /// Threads of a block along each side of its tile.
 const SIDE: i64 = 16;
 
 /// A contraction: `x` and `y` are the loops around the sum over `k` whose tiles a block takes.
 struct Shape<'n> {
+    nest: &'n Nest<'n>,
     x: Name,
     y: Name,
     k: Name,
     batch: Option<Name>,
     /// The factors: what the sum reads that does not depend on one of the two.
     factors: Vec<&'n Site>,
+    /// What other reductions of the instruction read, each of one side alone, with their loops.
+    beside: Vec<(Name, &'n Site)>,
     instruction: Name,
 }
 
@@ -59,7 +71,7 @@ impl Rule for Product {
         let Some(shape) = shape(nest) else { return Vec::new() };
         let mut proposals = Vec::new();
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
-        if shape.factors.iter().all(|s| s.bytes == 2) {
+        if shape.factors.iter().all(|s| s.bytes == 2) && shape.beside.is_empty() {
             proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
         }
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
@@ -68,14 +80,21 @@ impl Rule for Product {
     }
 }
 
-fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
-    let parallel = nest.parallel();
+fn shape<'n>(nest: &'n Nest<'n>) -> Option<Shape<'n>> {
     let reductions = nest.reductions();
-    let [(instruction, reduce)] = reductions.as_slice() else { return None };
-    let [k] = reduce.inames.as_slice() else { return None };
-    if nest.instructions.len() != 1 || !nest.inner.is_empty() {
+    if nest.instructions.len() != 1 || !nest.inner.is_empty() || nest.band.len() < 2 || reductions.is_empty()
+    {
         return None;
     }
+    let loops: Option<Vec<&Name>> = reductions.iter().map(|(_, r)| r.inames.first()).collect();
+    let loops = loops.filter(|_| reductions.iter().all(|(_, r)| r.inames.len() == 1))?;
+    let parallel = nest.parallel();
+    loops.iter().find_map(|k| around(nest, &parallel, k, &loops))
+}
+
+/// The contraction over `k`, with the other reductions of its instruction beside it.
+fn around<'n>(nest: &'n Nest<'n>, parallel: &[Name], k: &Name, loops: &[&Name]) -> Option<Shape<'n>> {
+    let instruction = nest.instructions.first()?;
     let inside: Vec<&Site> =
         nest.sites.iter().filter(|s| s.inames.contains(k) && s.stride(k) != Stride::Same).collect();
     let lacks = |n: &Name| inside.iter().any(|s| s.stride(n) == Stride::Same);
@@ -88,9 +107,9 @@ fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
     let x = shared.iter().rev().find(|n| target.stride(n) == Stride::Unit).or(shared.last())?;
     let y = shared.iter().rev().find(|n| *n != x && serves(n, x) && serves(x, n))?;
     let batch = parallel.iter().rev().find(|n| n != x && n != y).cloned();
-    let one_side = |s: &&&Site| (s.stride(x) == Stride::Same) != (s.stride(y) == Stride::Same);
+    let one_side = |s: &&Site| (s.stride(x) == Stride::Same) != (s.stride(y) == Stride::Same);
     let mut factors: Vec<&Site> = Vec::new();
-    for s in inside.iter().filter(one_side) {
+    for s in inside.iter().copied().filter(one_side) {
         if !factors.iter().any(|f| f.array == s.array && f.text == s.text) {
             factors.push(s);
         }
@@ -103,12 +122,21 @@ fn shape<'n>(nest: &'n Nest<'_>) -> Option<Shape<'n>> {
     if !factors.iter().all(is_box) {
         return None;
     }
+    let others = loops.iter().filter(|n| **n != k);
+    let beside: Vec<(Name, &Site)> = others
+        .flat_map(|n| nest.sites.iter().filter(|s| s.inames.contains(n)).map(|s| ((*n).clone(), s)))
+        .collect();
+    if !beside.iter().all(|(_, s)| one_side(s) && is_box(s)) {
+        return None;
+    }
     Some(Shape {
+        nest,
         x: (*x).clone(),
         y: (*y).clone(),
         k: k.clone(),
         batch,
         factors,
+        beside,
         instruction: instruction.id.clone(),
     })
 }
@@ -122,9 +150,9 @@ impl Shape<'_> {
     /// A copy of a factor's tile, swept over these inames, and the name of the tile.
     fn prefetch(&self, factor: &Site, sweep: &[String], options: &str) -> (String, String) {
         let array = &factor.array;
-        let same: Vec<&&Site> = self.factors.iter().filter(|f| f.array == *array).collect();
+        let same = self.factors.iter().chain(self.beside.iter().map(|(_, s)| s));
         let sweep = sweep.join(", ");
-        if same.len() == 1 {
+        if same.filter(|f| f.array == *array).count() == 1 {
             return (format!("add_prefetch({array}, [{sweep}]{options})"), format!("{array}_tile"));
         }
         // Each read has a tile of its own.
@@ -134,8 +162,37 @@ impl Shape<'_> {
         (format!("add_prefetch({array}, [{sweep}], name={tile}, accesses=[{access}]{options})"), tile)
     }
 
-    fn batch_tag(&self) -> Option<(String, &'static str)> {
-        self.batch.as_ref().map(|n| (n.to_string(), "block.z"))
+    /// With tiles for what the other reductions read, so many terms at a time; a side of a tile
+    /// consists of these parts.
+    fn copied_beside(&self, mut proposal: Proposal, depth: i64, parts: &[&str]) -> Proposal {
+        let mut split_before: Vec<&Name> = Vec::new();
+        for (k, site) in &self.beside {
+            if !split_before.contains(&k) {
+                proposal = proposal.optional(split(k, depth));
+                split_before.push(k);
+            }
+            let side = self.side(site);
+            let sweep = parts.iter().map(|part| format!("{side}_{part}"));
+            let sweep: Vec<String> = sweep.chain([format!("{k}_inner")]).collect();
+            let text: Vec<String> = site.text.iter().map(Expr::to_string).collect();
+            proposal = proposal.optional(format!(
+                "add_prefetch({0}, [{1}], name={0}_{k}, accesses=[{0}[{2}]], pad=1)",
+                site.array,
+                sweep.join(", "),
+                text.join(", ")
+            ));
+        }
+        proposal
+    }
+
+    /// The blocks of tiles of this length on the grid. A second axis for the loop along y, where
+    /// millions of results fit on one, is only taken if they are known to be more.
+    fn grid(&self, proposal: Proposal, tile: i64) -> (Proposal, Vec<(String, &'static str)>) {
+        let sides = [&self.x, &self.y].map(|n| Along::outer(n, tile));
+        let loops: Vec<Along> = sides.into_iter().chain(self.batch.as_ref().map(Along::whole)).collect();
+        let axes = ["block.x", "block.y", "block.z"];
+        let taken = if self.nest.is_too_long(&self.y, tile) { axes.len() } else { loops.len() };
+        on_axes(self.nest, proposal, loops, &axes[..taken])
     }
 }
 
@@ -159,14 +216,9 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
         let (thread, vec) = (format!("{n}_thread"), format!("{n}_vec"));
         proposal = proposal.step(split_as(format!("{n}_quarter"), width, thread, vec));
     }
-    let mut tags = vec![
-        (format!("{y}_outer"), "block.y"),
-        (format!("{x}_outer"), "block.x"),
-        (format!("{y}_thread"), "thread.y"),
-        (format!("{x}_thread"), "thread.x"),
-    ];
-    tags.extend(shape.batch_tag());
-    proposal = proposal.step(tag(&tags)).step(tag(&[
+    let (begun, mut tags) = shape.grid(proposal, 2 * half);
+    tags.extend([(format!("{y}_thread"), "thread.y"), (format!("{x}_thread"), "thread.x")]);
+    proposal = begun.step(tag(&tags)).step(tag(&[
         (format!("{y}_half"), "ilp"),
         (format!("{x}_half"), "ilp"),
         (format!("{y}_vec"), "vec"),
@@ -187,7 +239,7 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
                 .optional(format!("pad_array_axis({tile}, 0, {width})"));
         }
     }
-    proposal.step(format!("unroll({k}_inner)"))
+    shape.copied_beside(proposal.step(format!("unroll({k}_inner)")), depth, &["half", "thread", "vec"])
 }
 
 /// Tiles with a result for each thread.
@@ -197,20 +249,15 @@ fn tiles(shape: &Shape<'_>) -> Proposal {
         "each element of the factors serves many results: a block takes {SIDE} x {SIDE} of them, and {SIDE} \
          terms of the sum at a time through shared memory"
     );
-    let mut tags = vec![
-        (format!("{y}_outer"), "block.y"),
-        (format!("{x}_outer"), "block.x"),
-        (format!("{y}_inner"), "thread.y"),
-        (format!("{x}_inner"), "thread.x"),
-    ];
-    tags.extend(shape.batch_tag());
-    let mut proposal =
-        Proposal::new(reason).step(split(y, SIDE)).step(split(x, SIDE)).step(split(k, SIDE)).step(tag(&tags));
+    let proposal = Proposal::new(reason).step(split(y, SIDE)).step(split(x, SIDE)).step(split(k, SIDE));
+    let (proposal, mut tags) = shape.grid(proposal, SIDE);
+    tags.extend([(format!("{y}_inner"), "thread.y"), (format!("{x}_inner"), "thread.x")]);
+    let mut proposal = proposal.step(tag(&tags));
     for factor in &shape.factors {
         let sweep = [format!("{}_inner", shape.side(factor)), format!("{k}_inner")];
         proposal = proposal.optional(shape.prefetch(factor, &sweep, "").0);
     }
-    proposal
+    shape.copied_beside(proposal, SIDE, &["inner"])
 }
 
 /// Tiles whose updates tensor-core instructions do, with copies under way or plain ones.
@@ -230,22 +277,21 @@ fn fragments(shape: &Shape<'_>, is_async: bool) -> Proposal {
         let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
         proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
     }
-    let mut tags = vec![
-        (format!("{y}_outer"), "block.y"),
-        (format!("{x}_outer"), "block.x"),
+    let (begun, mut tags) = shape.grid(proposal, 128);
+    tags.extend([
         (format!("{y}_warp"), "thread.z"),
         (format!("{x}_warp"), "thread.y"),
         (format!("{y}_mma"), "ilp"),
         (format!("{x}_mma"), "ilp"),
-    ];
-    tags.extend(shape.batch_tag());
-    proposal = proposal.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
+    ]);
+    proposal = begun.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
     let mut tiles = Vec::new();
+    let lane = shape.nest.next_name("lane");
     for factor in &shape.factors {
         let side = shape.side(factor);
         let sweep: Vec<String> =
             ["warp", "mma", "box_reg"].iter().map(|part| format!("{side}_{part}")).collect();
-        let rest = ["lane".to_string(), format!("{k}_mma"), format!("{k}_box")];
+        let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
         let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
         let via = if is_async { ", vec=8, via=cp_async" } else { ", vec=8" };
         let (copy, tile) = shape.prefetch(factor, &sweep, via);

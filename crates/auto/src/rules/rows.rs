@@ -4,8 +4,9 @@
 //! A block works on a row together, with its threads along the row: neighbours in memory are then
 //! neighbouring threads, and partial results are joined in the block. If the row is a single
 //! reduction, each thread takes four elements at a time, as a vector where all accesses are shown
-//! to be whole and aligned. Rows that are known to be short get a warp, or a few
-//! lanes of one, each; those that are known to be long are divided among blocks.
+//! to be whole and aligned. Rows that are known to be short get a warp, or a few lanes of one,
+//! each. Rows that are known to be long are divided among blocks if they are not known to be many:
+//! fewer than blocks of all sizes fill the device with.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -19,33 +20,80 @@
 //! out[r] = max(i, x[r, i]) {id=largest}
 //! ")?;
 //! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
-//! split_iname(r, 8)
+//! split_iname(r, 16)
+//! split_iname(r_inner, 8, outer=r_part, inner=r_row)
 //! split_iname(i, 32)
-//! tag_inames(r_outer: block.x, r_inner: warp, i_inner: lane)
+//! split_iname(i_inner, 2, outer=i_lane, inner=i_vec)
+//! tag_inames(r_outer: block.x, r_row: thread.y, r_part: ilp, i_lane: thread.x, i_vec: vec)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+mod chunks;
+mod lanes;
+mod staged;
 
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
+    grid::{Along, on_axes},
     text::{names, split, split_as, tag},
 };
 
 pub struct Rows;
 
-/// Rows of so many elements and more are divided among blocks.
+/// Rows of so many elements and more are divided among blocks, if their number is not known.
 const LONG: i64 = 1 << 18;
-/// Points of such a row that a block takes.
-const CHUNK: i64 = 16384;
-/// Threads of each block.
+/// Threads of a block, where the length of rows is not known.
 const THREADS: i64 = 256;
-/// Elements of a thread that are loaded before the first is used.
+/// The fewest threads of a block that has a row.
+const LEAST: i64 = 64;
+/// Elements, or vectors, of a thread that are loaded before the first is used.
 const IN_FLIGHT: i64 = 4;
 /// Warps of a block whose warps work on rows of their own.
 const WARPS: i64 = 8;
+
+/// Rows of a single reduction whose length is known.
+struct Row<'n> {
+    r: &'n Name,
+    length: i64,
+    /// Elements of a load.
+    width: i64,
+    /// Bytes of an element.
+    bytes: i64,
+    /// Elements of a line of the cache.
+    line: i64,
+    warp: i64,
+}
+
+impl Row<'_> {
+    /// The loads of a row.
+    fn loads(&self) -> i64 {
+        self.length / self.width + i64::from(self.length % self.width != 0)
+    }
+
+    /// The proposal with rows divided into so many threads, a load each, and all tags.
+    fn threads(
+        &self,
+        proposal: Proposal,
+        of: &Name,
+        threads: i64,
+        mut tags: Vec<(String, &'static str)>,
+    ) -> Proposal {
+        let inner = format!("{of}_inner");
+        let mut proposal = proposal.step(split(of, threads * self.width));
+        if self.width > 1 {
+            let (lane, vec) = (format!("{of}_lane"), format!("{of}_vec"));
+            proposal = proposal.step(split_as(inner, self.width, &lane, &vec));
+            tags.extend([(lane, "thread.x"), (vec, "vec")]);
+        } else {
+            tags.push((inner, "thread.x"));
+        }
+        proposal.step(tag(&tags))
+    }
+}
 
 impl Rule for Rows {
     fn name(&self) -> &'static str {
@@ -64,26 +112,123 @@ impl Rule for Rows {
         if let (Some(length), [r]) = (longest, rows.as_slice())
             && nest.inner.is_empty()
         {
-            let width = nest.vector(r, target.widest_access as usize);
-            if (2..=warp * width).contains(&length) {
-                proposals.push(by_lanes(&parallel, last, r, length, width));
-            } else if length >= LONG {
-                proposals.push(by_chunks(&parallel, r, width));
-            }
+            proposals.extend(of_length(nest, &parallel, last, r, length, target));
         }
         if longest.is_some_and(|n| n <= 16 * warp) {
-            proposals.push(by_warps(last, &parallel, &rows, warp));
+            proposals.push(by_warps(nest, last, &parallel, &rows, warp));
         }
         proposals.extend(by_blocks(nest, &parallel, &rows, target));
-        proposals.push(by_warps(last, &parallel, &rows, warp));
+        proposals.push(by_warps(nest, last, &parallel, &rows, warp));
         proposals
     }
 }
 
-/// Tags that put the loops around rows on the grid, the last one along x.
-fn grid(parallel: &[Name]) -> Vec<(String, &'static str)> {
-    let axes = ["block.x", "block.y", "block.z"];
-    parallel.iter().rev().zip(axes).map(|(n, axis)| (n.to_string(), axis)).collect()
+/// The forms of rows of a known length.
+fn of_length(
+    nest: &Nest<'_>,
+    parallel: &[Name],
+    last: &Name,
+    r: &Name,
+    length: i64,
+    target: &Target,
+) -> Vec<Proposal> {
+    let along = nest.sites.iter().filter(|s| s.stride(r) == crate::Stride::Unit);
+    let bytes = along.map(|s| i64::try_from(s.bytes).unwrap_or(4)).max().unwrap_or(4).max(1);
+    let width = nest.vector(r, target.widest_access as usize);
+    let line = i64::from(target.line) / bytes;
+    let row = Row { r, length, width, bytes, line, warp: target.warp_size.into() };
+    // The same rows by the widest loads, which begin before a row that is not aligned.
+    let wide = Row { width: (i64::from(target.widest_access) / bytes).max(1), ..row };
+    let misaligned = width == 1 && wide.width > 1;
+    // Blocks of the fewest threads have as much in flight as a row of this length.
+    let long = 3 * LEAST * IN_FLIGHT / 4;
+    let mut proposals = Vec::new();
+    if length < 2 {
+        return proposals;
+    }
+    if row.loads() < long || (misaligned && wide.loads() < long) {
+        if misaligned && length >= line / 8 && length <= 2 * line {
+            proposals.extend(staged::proposal(nest, &row, parallel, last));
+        }
+        if misaligned && length > 4 * line {
+            proposals.push(lanes::misaligned(nest, &wide, parallel, last));
+        }
+        proposals.push(lanes::proposal(nest, &row, parallel, last));
+        return proposals;
+    }
+    let places = nest.launch().places();
+    let count = nest.count(parallel);
+    let power = |n: i64| i64::try_from(n.max(1).unsigned_abs().next_power_of_two()).unwrap_or(i64::MAX);
+    let of = if misaligned { &wide } else { &row };
+    // Two rounds of what a thread has in flight, or more.
+    let usual = power(of.loads() / (2 * IN_FLIGHT)).clamp(LEAST, 2 * THREADS);
+    let few = count.is_some_and(|count| count.saturating_mul(THREADS) < places);
+    let mut threads = usual;
+    if let Some(count) = count.filter(|_| few) {
+        // As many as fill the device together, as far as a row has work for them.
+        let all = (places / count.max(1)).min(target.most_threads.into());
+        threads = (power(all + 1) / 2).clamp(LEAST, power(of.loads()));
+        let idle = 20 * count.saturating_mul(threads) < 19 * places;
+        if idle && length >= 2 * chunks::CHUNKS[0] {
+            proposals.push(chunks::proposal(nest, &row, parallel, Some(count)));
+        }
+    } else if count.is_none() && length >= LONG {
+        proposals.push(chunks::proposal(nest, &row, parallel, None));
+    }
+    let parts = if misaligned || few { 1 } else { (4 * THREADS / threads).min(IN_FLIGHT) };
+    proposals.push(of_block(nest, of, parallel, threads, parts, misaligned));
+    proposals
+}
+
+/// A block of so many threads for each row, with so many loads in flight.
+fn of_block(
+    nest: &Nest<'_>,
+    row: &Row<'_>,
+    parallel: &[Name],
+    threads: i64,
+    parts: i64,
+    misaligned: bool,
+) -> Proposal {
+    let Row { r, length, width, .. } = *row;
+    let vectors = match (width, misaligned) {
+        (1, _) => String::new(),
+        (_, true) => format!(" in vectors of {width} from before its beginning,"),
+        (_, false) => format!(" in whole vectors of {width},"),
+    };
+    let reason = format!(
+        "a block of {threads} threads for each row of {length},{vectors} {parts} at a time in flight for a \
+         thread"
+    );
+    let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
+    let mut rest = format!("{r}_inner");
+    proposal = proposal.step(split(r, threads * parts * width));
+    if parts > 1 {
+        let (part, round) = (format!("{r}_part"), format!("{r}_round"));
+        proposal = proposal.step(split_as(rest, threads * width, &part, &round));
+        tags.push((part, "ilp"));
+        rest = round;
+    }
+    if width > 1 {
+        let (thread, vec) = (format!("{r}_thread"), format!("{r}_vec"));
+        proposal = proposal.step(split_as(rest, width, &thread, &vec));
+        tags.extend([(thread, "thread.x"), (vec, "vec")]);
+    } else {
+        tags.push((rest, "thread.x"));
+    }
+    proposal.step(tag(&tags))
+}
+
+/// The axes of the grid.
+const AXES: [&str; 3] = ["block.x", "block.y", "block.z"];
+
+/// The loops around rows on axes of the grid, the last one on the first.
+fn grid(
+    nest: &Nest<'_>,
+    proposal: Proposal,
+    parallel: &[Name],
+    axes: &[&'static str],
+) -> (Proposal, Vec<(String, &'static str)>) {
+    on_axes(nest, proposal, parallel.iter().rev().map(Along::whole).collect(), axes)
 }
 
 pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], target: &Target) -> Vec<Proposal> {
@@ -93,7 +238,7 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
     let mut proposals = Vec::new();
     if width > 1 {
         let reason = format!("a block for each row, along {along}, in whole vectors of {width}");
-        let (mut proposal, mut tags) = (Proposal::new(reason), grid(parallel));
+        let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
         for r in rows {
             proposal = proposal.step(split(r, THREADS * width)).step(split_as(
                 format!("{r}_inner"),
@@ -110,7 +255,7 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
             "a block for each row, along {along}; {IN_FLIGHT} elements a thread are in flight at a \
              time, since rows are not known to consist of whole vectors"
         );
-        let (mut proposal, mut tags) = (Proposal::new(reason), grid(parallel));
+        let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
         for r in rows {
             proposal = proposal.step(split(r, THREADS * IN_FLIGHT)).step(split_as(
                 format!("{r}_inner"),
@@ -122,8 +267,8 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
         }
         proposals.push(proposal.step(tag(&tags)));
     }
-    let (mut proposal, mut tags) =
-        (Proposal::new(format!("a block for each row, along {along}")), grid(parallel));
+    let reason = format!("a block for each row, along {along}");
+    let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
     for r in rows {
         proposal = proposal.step(split(r, THREADS));
         tags.push((format!("{r}_inner"), "thread.x"));
@@ -132,83 +277,11 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
     proposals
 }
 
-/// Lanes for each row, as many as its elements can use.
-fn by_lanes(parallel: &[Name], last: &Name, r: &Name, length: i64, width: i64) -> Proposal {
-    let width = if length % width == 0 { width } else { 1 };
-    let elements = |lanes: i64| length.div_euclid(lanes * width) + i64::from(length % (lanes * width) > 0);
-    let taken = |lanes: &i64| elements(*lanes) * lanes * width;
-    // Fewer than 8 neighbouring elements are not a whole sector. More lanes have more loads in
-    // flight, if at least three quarters of them have an element.
-    let all = || [32, 16, 8, 4, 2].into_iter().filter(|lanes| lanes * width >= 8);
-    let full = all().find(|lanes| 3 * taken(lanes) <= 4 * length);
-    let lanes = full.or_else(|| all().min_by_key(taken)).unwrap_or(2);
-    let rows = THREADS / lanes;
-    let reason = format!(
-        "rows of {length} are short: {lanes} lanes for each, {}{} rows a block",
-        if width > 1 { format!("in whole vectors of {width}, ") } else { String::new() },
-        rows * IN_FLIGHT
-    );
-    let mut tags = vec![
-        (format!("{last}_outer"), "block.x"),
-        (format!("{last}_row"), "thread.y"),
-        (format!("{last}_part"), "ilp"),
-    ];
-    let rest = parallel.iter().rev().skip(1);
-    tags.extend(rest.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
-    let mut proposal = Proposal::new(reason)
-        .step(split(last, rows * IN_FLIGHT))
-        .step(split_as(format!("{last}_inner"), rows, format!("{last}_part"), format!("{last}_row")))
-        .step(split(r, lanes * width));
-    if width > 1 {
-        let (lane, vec) = (format!("{r}_lane"), format!("{r}_vec"));
-        proposal = proposal.step(split_as(format!("{r}_inner"), width, &lane, &vec));
-        tags.extend([(lane, "thread.x"), (vec, "vec")]);
-    } else {
-        tags.push((format!("{r}_inner"), "thread.x"));
-    }
-    proposal.step(tag(&tags))
-}
-
-/// Several blocks for each row, whose partial results are joined.
-fn by_chunks(parallel: &[Name], r: &Name, width: i64) -> Proposal {
-    let reason = format!(
-        "rows are long: blocks take {CHUNK} points of `{r}` each, and their partial results are joined"
-    );
-    let mut tags = grid(parallel);
-    // The grid's axis y has room for few chunks only; a third loop around the row stays in the
-    // block.
-    tags.retain(|(_, axis)| *axis != "block.z");
-    for (_, axis) in tags.iter_mut().skip(1) {
-        *axis = "block.z";
-    }
-    tags.extend([(format!("{r}_chunk"), "block.y"), (format!("{r}_thread"), "thread.x")]);
-    let mut proposal =
-        Proposal::new(reason).step(split_as(r, CHUNK, format!("{r}_chunk"), format!("{r}_rest")));
-    if width > 1 {
-        tags.push((format!("{r}_vec"), "vec"));
-        proposal = proposal
-            .step(split_as(format!("{r}_rest"), THREADS * width, format!("{r}_step"), format!("{r}_round")))
-            .step(split_as(format!("{r}_round"), width, format!("{r}_thread"), format!("{r}_vec")));
-    } else {
-        tags.push((format!("{r}_part"), "ilp"));
-        proposal = proposal
-            .step(split_as(
-                format!("{r}_rest"),
-                THREADS * IN_FLIGHT,
-                format!("{r}_step"),
-                format!("{r}_round"),
-            ))
-            .step(split_as(format!("{r}_round"), THREADS, format!("{r}_part"), format!("{r}_thread")));
-    }
-    proposal.step(tag(&tags))
-}
-
-fn by_warps(last: &Name, parallel: &[Name], rows: &[Name], warp: i64) -> Proposal {
+fn by_warps(nest: &Nest<'_>, last: &Name, parallel: &[Name], rows: &[Name], warp: i64) -> Proposal {
     let reason = format!("a warp for each row, along {}: {WARPS} rows a block", names(rows));
-    let mut proposal = Proposal::new(reason).step(split(last, WARPS));
-    let mut tags = vec![(format!("{last}_outer"), "block.x"), (format!("{last}_inner"), "warp")];
-    let rest = parallel.iter().rev().skip(1);
-    tags.extend(rest.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
+    let proposal = Proposal::new(reason).step(split(last, WARPS));
+    let (mut proposal, mut tags) = lanes::around(nest, proposal, parallel, last, WARPS);
+    tags.push((format!("{last}_inner"), "warp"));
     for r in rows {
         proposal = proposal.step(split(r, warp));
         tags.push((format!("{r}_inner"), "lane"));

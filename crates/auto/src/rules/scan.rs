@@ -32,6 +32,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, bounds,
+    grid::{Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -43,6 +44,8 @@ const THREADS: i64 = 256;
 const WARPS: i64 = 8;
 /// Threads along a column.
 const ALONG: i64 = 16;
+/// The axes of the grid.
+const AXES: [&str; 3] = ["block.x", "block.y", "block.z"];
 
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
@@ -68,13 +71,15 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Targ
             proposal = proposal.step(format!("reorder({}, {i})", inside.join(", ")));
         }
         proposal = proposal.step(format!("realize_scan({i}, {j})")).step(split(&x, warp));
-        let mut tags = vec![(format!("{x}_outer"), "block.x"), (format!("{x}_inner"), "thread.x")];
+        let mut inner = vec![(format!("{x}_inner"), "thread.x")];
         if let Some(threads) = along {
             proposal = proposal.step(split(i, threads));
-            tags.push((format!("{i}_inner"), "thread.y"));
+            inner.push((format!("{i}_inner"), "thread.y"));
         }
-        let rest = others.iter().rev().filter(|n| ***n != x);
-        tags.extend(rest.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
+        let rest = others.iter().rev().filter(|n| ***n != x).map(|n| Along::whole(n));
+        let loops = std::iter::once(Along::outer(&x, warp)).chain(rest).collect();
+        let (proposal, mut tags) = on_axes(nest, proposal, loops, &AXES);
+        tags.extend(inner);
         proposal.step(tag(&tags))
     };
     vec![form(Some(ALONG)), form(None)]
@@ -94,17 +99,19 @@ impl Rule for Scan {
         let mut proposals = Vec::new();
         for i in scanned {
             let reason = format!("each `{i}` reduces what the one before it does and one point more");
-            let begun = || Proposal::new(reason.clone()).step(format!("realize_scan({i}, {j})"));
-            let axes = ["block.x", "block.y", "block.z"];
-            let around = parallel.iter().rev().filter(|n| *n != i).zip(axes);
-            let grid: Vec<(String, &'static str)> = around.map(|(n, axis)| (n.to_string(), axis)).collect();
+            let realized = |reason: &str| Proposal::new(reason).step(format!("realize_scan({i}, {j})"));
+            // A block for each row.
+            let begun = || {
+                let around = parallel.iter().rev().filter(|n| *n != i).map(Along::whole).collect();
+                on_axes(nest, realized(&reason), around, &AXES)
+            };
             proposals.extend(columns(nest, &parallel, i, j, target));
             let width = nest.vector(i, target.widest_access as usize);
             if width > 1 {
-                let mut tags = grid.clone();
+                let (proposal, mut tags) = begun();
                 tags.extend([(format!("{i}_thread"), "thread.x"), (format!("{i}_vec"), "vec")]);
                 proposals.push(
-                    begun()
+                    proposal
                         .step(split(i, THREADS * width))
                         .step(split_as(
                             format!("{i}_inner"),
@@ -118,25 +125,18 @@ impl Rule for Scan {
             // A block ends its loads at the barriers of each round; a warp has none.
             let mut around = parallel.iter().rev().filter(|n| *n != i);
             if let Some(last) = around.next() {
-                let mut tags = vec![
-                    (format!("{last}_outer"), "block.x"),
-                    (format!("{last}_inner"), "thread.y"),
-                    (format!("{i}_inner"), "thread.x"),
-                ];
-                tags.extend(around.zip(["block.y", "block.z"]).map(|(n, axis)| (n.to_string(), axis)));
                 let reason =
                     format!("{reason}; a warp for each row, which meets no barriers: {WARPS} rows a block");
-                proposals.push(
-                    Proposal::new(reason)
-                        .step(format!("realize_scan({i}, {j})"))
-                        .step(split(i, i64::from(target.warp_size)))
-                        .step(split(last, WARPS))
-                        .step(tag(&tags)),
-                );
+                let proposal =
+                    realized(&reason).step(split(i, i64::from(target.warp_size))).step(split(last, WARPS));
+                let loops = std::iter::once(Along::outer(last, WARPS)).chain(around.map(Along::whole));
+                let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
+                tags.extend([(format!("{last}_inner"), "thread.y"), (format!("{i}_inner"), "thread.x")]);
+                proposals.push(proposal.step(tag(&tags)));
             }
-            let mut tags = grid.clone();
+            let (proposal, mut tags) = begun();
             tags.push((format!("{i}_inner"), "thread.x"));
-            proposals.push(begun().step(split(i, THREADS)).step(tag(&tags)));
+            proposals.push(proposal.step(split(i, THREADS)).step(tag(&tags)));
         }
         proposals
     }

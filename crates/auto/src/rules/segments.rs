@@ -27,10 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule, bounds,
+    Nest, Proposal, Rule, Stride, bounds,
     text::{split, tag},
 };
 
@@ -38,6 +39,28 @@ pub struct Segments;
 
 /// Warps of each block.
 const WARPS: i64 = 4;
+
+/// Threads of a block of flattened segments, and points of a thread in a tile.
+const THREADS: i64 = 128;
+const ITEMS: i64 = 16;
+/// The most tiles of a chunk: more would save nothing.
+const MOST_TILES: i64 = 512;
+
+/// The number of all points, if the launch tells: the length of what is read point by point.
+fn points(nest: &Nest<'_>, i: &Name) -> Option<i64> {
+    let along = nest.sites.iter().find(|s| s.stride(i) == Stride::Unit)?;
+    let length = &nest.kernel.array(&along.array)?.axes.get(along.dense?)?.length;
+    length.to_aff()?.eval(&|n| nest.launch().integers.get(n).copied())
+}
+
+/// Tiles of a chunk. Each chunk begins and ends inside of segments, whose partial results are
+/// joined: so they are few, one for each warp that the device holds.
+fn tiles(points: i64, places: i64, target: &Target) -> i64 {
+    let warp = i64::from(target.warp_size);
+    let warps = (places / warp).max(1);
+    let each = warps.saturating_mul(warp * ITEMS);
+    (points / each + i64::from(points % each != 0)).clamp(1, MOST_TILES)
+}
 
 impl Rule for Segments {
     fn name(&self) -> &'static str {
@@ -51,10 +74,16 @@ impl Rule for Segments {
         let unequal = format!("data decide how many `{i}` each `{s}` has");
         let mut proposals = Vec::new();
         if rows.len() == 1 {
-            proposals.push(
-                Proposal::new(format!("{unequal}: equal chunks of all points are equal work"))
-                    .step(format!("flatten_ragged({s}, {i})")),
-            );
+            let even = format!("{unequal}: equal chunks of all points are equal work");
+            let (reason, sizes) = match points(nest, i) {
+                Some(points) => {
+                    let tiles = tiles(points, nest.launch().places(), target);
+                    let sizes = format!(", threads={THREADS}, items={ITEMS}, tiles={tiles}");
+                    (format!("{even}, one for each warp that the device holds"), sizes)
+                }
+                None => (even, String::new()),
+            };
+            proposals.push(Proposal::new(reason).step(format!("flatten_ragged({s}, {i}{sizes})")));
         }
         let mut warps = Proposal::new(format!("{unequal}: a warp for each")).step(split(&s, WARPS));
         let mut tags = vec![(format!("{s}_outer"), "block.x"), (format!("{s}_inner"), "warp")];

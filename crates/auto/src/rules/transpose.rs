@@ -18,7 +18,8 @@
 //! split_iname(i, 32)
 //! split_iname(j, 32)
 //! split_iname(j_inner, 8, outer=j_part, inner=j_thread)
-//! tag_inames(i_outer: block.x, j_outer: block.y, j_thread: thread.y, i_inner: thread.x, j_part: ilp)
+//! split_iname(j_outer, 65535, outer=j_far, inner=j_near)
+//! tag_inames(i_outer: block.x, j_near: block.y, j_far: block.z, j_thread: thread.y, i_inner: thread.x, j_part: ilp)
 //! add_prefetch(a, [i_inner, j_part, j_thread], pad=1)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -28,6 +29,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, Stride,
+    grid::{Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -59,20 +61,27 @@ impl Rule for Transpose {
             "`{array}` is contiguous along `{y}`, what is written along `{x}`: a tile of {warp} x {warp} in \
              shared memory serves both"
         );
-        let mut tags = vec![
-            (format!("{x}_outer"), "block.x"),
-            (format!("{y}_outer"), "block.y"),
+        let batch = parallel.iter().rev().find(|n| **n != x && *n != y);
+        let loops = [Along::outer(&x, warp), Along::outer(y, warp)].into_iter();
+        let proposal = Proposal::new(reason).step(split(&x, warp)).step(split(y, warp)).step(split_as(
+            format!("{y}_inner"),
+            rows,
+            format!("{y}_part"),
+            format!("{y}_thread"),
+        ));
+        let (proposal, mut tags) = on_axes(
+            nest,
+            proposal,
+            loops.chain(batch.map(Along::whole)).collect(),
+            &["block.x", "block.y", "block.z"],
+        );
+        tags.extend([
             (format!("{y}_thread"), "thread.y"),
             (format!("{x}_inner"), "thread.x"),
             (format!("{y}_part"), "ilp"),
-        ];
-        let batch = parallel.iter().rev().find(|n| **n != x && *n != y);
-        tags.extend(batch.map(|n| (n.to_string(), "block.z")));
+        ]);
         vec![
-            Proposal::new(reason)
-                .step(split(&x, warp))
-                .step(split(y, warp))
-                .step(split_as(format!("{y}_inner"), rows, format!("{y}_part"), format!("{y}_thread")))
+            proposal
                 .step(tag(&tags))
                 .step(format!("add_prefetch({array}, [{x}_inner, {y}_part, {y}_thread], pad=1)")),
         ]

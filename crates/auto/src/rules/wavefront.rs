@@ -20,7 +20,7 @@
 //! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
 //! map_domain([i, j] -> [w, i], w = i + j)
 //! split_iname(i, 128)
-//! tag_inames(w: host, i_outer: block.x, i_inner: thread.x)
+//! tag_inames(w: host, i_inner: thread.x, i_outer: block.x)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -29,6 +29,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
+    grid::{Along, on_axes},
     text::{names, split, tag},
 };
 
@@ -68,12 +69,15 @@ impl Rule for Wavefront {
         );
         let mut proposal = Proposal::new(reason).step(format!("map_domain([{old}] -> [{new}], {w} = {sum})"));
         let mut tags = vec![(w.to_string(), "host")];
-        let axes = [(128, "block.x", "thread.x"), (4, "block.y", "thread.y")];
         let lengths = if kept.len() == 1 { [128, 1] } else { [64, 4] };
-        for ((n, (_, outer, inner)), length) in kept.iter().rev().zip(axes).zip(lengths) {
+        let mut loops = Vec::new();
+        for ((n, axis), length) in kept.iter().rev().zip(["thread.x", "thread.y"]).zip(lengths) {
             proposal = proposal.step(split(n, length));
-            tags.extend([(format!("{n}_outer"), outer), (format!("{n}_inner"), inner)]);
+            loops.push(Along::outer(n, length));
+            tags.push((format!("{n}_inner"), axis));
         }
+        let (proposal, grid) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+        tags.extend(grid);
         vec![proposal.step(tag(&tags))]
     }
 }

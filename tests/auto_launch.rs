@@ -1,0 +1,273 @@
+//! `auto_for`: what the sizes of a launch decide; and grids that have room for every size.
+
+use loopwright::{
+    auto::{Found, Launch, auto, auto_for},
+    prelude::*,
+};
+
+fn parsed(text: &str) -> LoopKernel {
+    LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// What is found for a launch: the same each time, and what its text says.
+fn found(kernel: &LoopKernel, launch: &Launch) -> Found {
+    let found = auto_for(kernel, &Target::default(), launch);
+    assert_eq!(found, auto_for(kernel, &Target::default(), launch), "another pipeline the second time");
+    let read = Pipeline::parse(&found.to_string()).unwrap_or_else(|d| panic!("{d}\n{found}"));
+    assert_eq!(read.apply(kernel).as_ref(), Ok(&found.kernel), "{found}");
+    found
+}
+
+/// The numbers -8 to 8 without a pattern; sums of them are exact.
+fn numbers(shape: &[usize]) -> Tensor {
+    let mut state = 9u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 40) % 17) as f64 - 8.0
+    };
+    let all = (0..shape.iter().product::<usize>()).map(|_| next()).collect();
+    Tensor::from_vec(shape, all).expect("a tensor").cast(DType::F32)
+}
+
+fn ran(found: &Found, args: &Args) -> Outputs {
+    let compiled = Device::emulator().compile(&found.kernel).unwrap_or_else(|d| panic!("{d}\n{found}"));
+    compiled.run(args).unwrap_or_else(|d| panic!("{d}\n{found}"))
+}
+
+const SCALE: &str = "kernel scale(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+                     assume 0 <= m and 0 <= n\n\
+                     domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+                     y[i, j] = 2.0*x[i, j] {id=scale}\n";
+
+fn check_scale(found: &Found, m: usize, n: usize) {
+    let x = numbers(&[m, n]);
+    let twice: Vec<f64> = x.to_f64().iter().map(|v| 2.0 * v).collect();
+    let outputs = ran(found, &Args::new().tensor("x", &x));
+    assert_eq!(outputs.get("y").expect("an output").to_f64(), twice, "{m} x {n}\n{found}");
+}
+
+/// The axis y of a grid has 65535 blocks, here of eight rows each.
+#[test]
+fn maps_of_any_height_can_be_launched() {
+    let kernel = parsed(SCALE);
+    let found = found(&kernel, &Launch::default());
+    assert_eq!(found.pipeline, auto(&kernel, &Target::default()).pipeline);
+    for m in [1, 8 * 65535, 8 * 65535 + 1, 600_000] {
+        check_scale(&found, m, 2);
+    }
+}
+
+/// A launch that says how many they are needs no second axis: rows go where there is room.
+#[test]
+fn heights_that_are_known_are_on_the_axis_with_room() {
+    let kernel = parsed(SCALE);
+    for (m, n, tags) in [
+        (8 * 65535, 8, "j_outer: block.x, i_outer: block.y"),
+        (8 * 65535 + 1, 8, "i_outer: block.x, j_outer: block.y"),
+        (8 * 65535 + 1, 32 * 65535 + 1, "j_outer: block.x, i_near: block.y, i_far: block.z"),
+    ] {
+        let found = found(&kernel, &Launch::of([("m", m), ("n", n)]));
+        assert!(found.to_string().contains(tags), "{m} x {n}\n{found}");
+    }
+    check_scale(&found(&kernel, &Launch::of([("m", 600_000), ("n", 2)])), 600_000, 2);
+    // The kernel's own assumptions say it as well.
+    let bounded = parsed(&SCALE.replace("0 <= m and", "0 <= m and m <= 524280 and"));
+    assert!(auto(&bounded, &Target::default()).to_string().contains("i_outer: block.y"));
+    let bounded = parsed(&SCALE.replace("0 <= m and", "0 <= m and m <= 524281 and"));
+    assert!(auto(&bounded, &Target::default()).to_string().contains("i_near: block.y"));
+}
+
+/// The same of loops around rows, of transposes, and of products of many rows.
+#[test]
+fn other_forms_of_any_height_can_be_launched() {
+    let batches = "kernel sums(x: f32[b, m, n], out: f32[b, m], b: i32, m: i32, n: i32)\n\
+                   assume 0 <= b and 0 <= m and 0 <= n\n\
+                   domain { [a, r] : 0 <= a < b and 0 <= r < m }\n\
+                   domain { [i] : 0 <= i < n }\n\
+                   out[a, r] = sum(i, x[a, r, i])\n";
+    let of_batches = found(&parsed(batches), &Launch::default());
+    assert!(of_batches.to_string().contains("a_near: block.y, a_far: block.z"), "{of_batches}");
+    for b in [65535usize, 65536] {
+        let x = numbers(&[b, 1, 2]);
+        let sums: Vec<f64> = x.to_f64().chunks(2).map(|row| row[0] + row[1]).collect();
+        assert_eq!(ran(&of_batches, &Args::new().tensor("x", &x)).get("out").expect("sums").to_f64(), sums);
+    }
+    let turn = "kernel turn(a: f32[m, n], b: f32[n, m], m: i32, n: i32)\n\
+                assume 0 <= m and 0 <= n\n\
+                domain { [j, i] : 0 <= j < n and 0 <= i < m }\n\
+                b[j, i] = a[i, j]\n";
+    let turned = found(&parsed(turn), &Launch::default());
+    let n = 32 * 65535 + 1;
+    let x = numbers(&[1, n]);
+    assert_eq!(ran(&turned, &Args::new().tensor("a", &x)).get("b").expect("turned").to_f64(), x.to_f64());
+    let product = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
+                   assume 0 <= m and 0 <= n and 0 <= l\n\
+                   domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+                   domain { [k] : 0 <= k < l }\n\
+                   c[i, j] = sum(k, a[i, k]*b[k, j])\n";
+    let plain = found(&parsed(product), &Launch::default()).to_string();
+    assert!(
+        plain.contains("the grid has room for 8388480 `i`") && plain.contains("i_outer: block.y"),
+        "{plain}"
+    );
+    let tall = found(&parsed(product), &Launch::of([("m", 1 << 24), ("n", 16), ("l", 16)]));
+    assert!(tall.to_string().contains("i_outer: block.x"), "{tall}");
+}
+
+const SUMS: &str = "kernel sums(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)\n\
+                    assume 0 <= nseg and 0 <= len\n\
+                    domain { [s] : 0 <= s < nseg }\n\
+                    domain { [i] : 0 <= i < len }\n\
+                    out[s] = sum(i, x[s, i]) {id=total}\n";
+
+fn check_sums(found: &Found, rows: usize, length: usize) {
+    let x = numbers(&[rows, length]);
+    let sums: Vec<f64> = x.to_f64().chunks(length).map(|row| row.iter().sum()).collect();
+    let outputs = ran(found, &Args::new().tensor("x", &x));
+    assert_eq!(outputs.get("out").expect("an output").to_f64(), sums, "{rows} rows of {length}\n{found}");
+}
+
+/// Rows of every kind of length, aligned and not, known by the launch alone and in every launch.
+#[test]
+fn rows_of_all_lengths_are_summed_as_declared() {
+    let kernel = parsed(SUMS);
+    for length in
+        [1, 2, 3, 5, 8, 16, 17, 33, 36, 50, 64, 65, 100, 131, 225, 512, 601, 766, 1000, 1001, 2048, 4097]
+    {
+        let rows = (20_000 / length).clamp(3, 700);
+        for count in [rows, 1 << 20] {
+            let launch = Launch::of([("nseg", count as i64), ("len", length as i64)]);
+            check_sums(&found(&kernel, &launch), rows, length);
+            let assumed = Pipeline::parse(&format!("assume(len = {length})")).and_then(|p| p.apply(&kernel));
+            check_sums(&found(&assumed.expect("an assumption"), &launch), rows, length);
+        }
+    }
+}
+
+/// What is assumed of a launch is what vectors need, and nothing where there are none.
+#[test]
+fn launches_of_whole_vectors_assume_so() {
+    let kernel = parsed(SUMS);
+    let first = |length: i64| {
+        let found = found(&kernel, &Launch::of([("nseg", 1 << 20), ("len", length)]));
+        found.pipeline.steps()[0].to_string()
+    };
+    assert_eq!(first(64), "assume(len mod 4 = 0)");
+    assert_eq!(first(66), "assume(len mod 2 = 0)");
+    assert!(first(67).starts_with("split_iname"), "{}", first(67));
+    // Unless the launch is known, no length is.
+    let unknown = found(&kernel, &Launch::default());
+    assert!(unknown.decisions[0].better[0].contains("assume(len % 4 = 0)"), "{unknown}");
+    // A launch of whole vectors runs the pipeline of another one, and others are refused.
+    let found = found(&kernel, &Launch::of([("nseg", 1 << 20), ("len", 64)]));
+    check_sums(&found, 5, 128);
+    let refused = Device::emulator()
+        .compile(&found.kernel)
+        .and_then(|compiled| compiled.run(&Args::new().tensor("x", &numbers(&[5, 63]))));
+    assert!(refused.is_err_and(|d| d.to_string().contains("len mod 4 = 0")));
+}
+
+/// Fewer rows than fill the device with a block each are divided among more blocks; where larger
+/// blocks fill it, they do.
+#[test]
+fn few_long_rows_are_divided() {
+    let kernel = parsed(SUMS);
+    let of = |rows: i64, length: i64| found(&kernel, &Launch::of([("nseg", rows), ("len", length)]));
+    let reason = |found: &Found| found.decisions.last().map(|d| d.reason.clone()).unwrap_or_default();
+    let few = of(64, 1 << 22);
+    assert!(
+        reason(&few).starts_with("rows are long, and too few for the device, 64: blocks take 16384 points"),
+        "{few}"
+    );
+    // With fewer points in all, chunks are smaller, so that all multiprocessors have blocks.
+    let less = of(64, 1 << 16);
+    assert!(reason(&less).contains("blocks take 4096 points"), "{less}");
+    check_sums(&less, 3, (1 << 15) + 4);
+    // Longer rows than an axis of the grid has room for in chunks of this size.
+    let longest = of(1, 16384 * 65535);
+    assert!(reason(&longest).contains("blocks take 16384 points"), "{longest}");
+    let longest = of(1, 16384 * 65535 + 4);
+    assert!(reason(&longest).contains("blocks take 32768 points"), "{longest}");
+    let longest = of(1, 1 << 31);
+    assert!(reason(&longest).contains("blocks take 65536 points"), "{longest}");
+    for (rows, threads) in [(100_000, 512), (1024, 256), (512, 512), (256, 1024)] {
+        let block = of(rows, 1 << 18);
+        assert!(reason(&block).starts_with(&format!("a block of {threads} threads for each row")), "{block}");
+    }
+    // A device of fewer multiprocessors is filled by fewer rows.
+    let small = Launch { multiprocessors: 8, ..Launch::of([("nseg", 64), ("len", 1 << 22)]) };
+    let small = found(&kernel, &small);
+    assert!(reason(&small).starts_with("a block of 512 threads for each row"), "{small}");
+    // Short rows are not worth a second launch, however few.
+    let short = of(8, 4096);
+    assert!(reason(&short).starts_with("a block of 1024 threads for each row"), "{short}");
+    check_sums(&short, 8, 4096);
+}
+
+/// Chunks of segments whose number of points the launch tells are as many as the device holds
+/// warps.
+#[test]
+fn chunks_of_segments_follow_the_launch() {
+    let kernel = parsed(
+        "kernel ragged(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)\n\
+         assume 0 <= n and 0 <= nseg\n\
+         fact monotone(offsets)\n\
+         fact 0 <= offsets <= n\n\
+         domain { [s] : 0 <= s < nseg }\n\
+         domain { [i] : lo <= i < hi }\n\
+         temp lo: i32 private\n\
+         temp hi: i32 private\n\
+         lo = offsets[s] {id=load_lo}\n\
+         hi = offsets[s + 1] {id=load_hi}\n\
+         out[s] = sum(i, x[i]) {id=total}\n",
+    );
+    // 132 * 2048 / 32 warps, of which a tile takes 32 * 16 points each.
+    for (n, tiles) in [(1i64 << 28, 63), (8448 * 512, 1), (8448 * 512 + 1, 2), (1000, 1)] {
+        let found = found(&kernel, &Launch::of([("n", n), ("nseg", 1 << 20)]));
+        assert_eq!(
+            found.pipeline.to_string(),
+            format!("flatten_ragged(s, i, threads=128, items=16, tiles={tiles})\n")
+        );
+    }
+}
+
+/// Attention in two statements: the second divides what is a product by what belongs to its row.
+#[test]
+fn statements_of_attention_are_products() {
+    let kernel = parsed(
+        "kernel s(q: f32[n, d], k: f32[m, d], v: f32[m, d], o: f32[n, d], n: i32, m: i32, d: i32)\n\
+         assume d >= 0 and m >= 1\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [j] : 0 <= j < m }\n\
+         domain { [e] : 0 <= e < d }\n\
+         domain { [j2] : 0 <= j2 < m }\n\
+         domain { [j3] : 0 <= j3 < m }\n\
+         domain { [e2] : 0 <= e2 < d }\n\
+         temp s: f32[n, m] global\n\
+         s[i, j] = sum(e, q[i, e]*k[j, e])\n\
+         o[i, e2] = sum(j2, exp(s[i, j2])*v[j2, e2])/sum(j3, exp(s[i, j3]))\n",
+    );
+    let found = found(&kernel, &Launch::default());
+    let rules: Vec<Option<&str>> = found.decisions.iter().map(|d| d.rule).collect();
+    assert_eq!(rules, [Some("apart"), Some("product"), Some("product")], "{found}");
+    // What both sums read of `s` is copied, each by itself.
+    let tiles = found.kernel.temporaries.iter().filter(|t| t.name.starts_with("s_")).count();
+    assert!(tiles >= 2, "{found}\n{}", found.kernel);
+    let (n, m, d) = (70usize, 45usize, 37usize);
+    let small = |shape: &[usize], seed: u64| Tensor::random(shape, DType::F32, seed).expect("a tensor");
+    let (q, k, v) = (small(&[n, d], 1), small(&[m, d], 2), small(&[m, d], 3));
+    let outputs = ran(&found, &Args::new().tensor("q", &q).tensor("k", &k).tensor("v", &v));
+    let got = outputs.get("o").expect("an output").to_f64();
+    let (q, k, v) = (q.to_f64(), k.to_f64(), v.to_f64());
+    for i in 0..n {
+        let dot = |j: usize| (0..d).map(|e| q[i * d + e] * k[j * d + e]).sum::<f64>().exp();
+        let weights: Vec<f64> = (0..m).map(dot).collect();
+        let total: f64 = weights.iter().sum();
+        for e in 0..d {
+            let expected = weights.iter().enumerate().map(|(j, w)| w * v[j * d + e]).sum::<f64>() / total;
+            assert!((got[i * d + e] - expected).abs() < 1e-4, "{i}, {e}: {} and {expected}", got[i * d + e]);
+        }
+    }
+}
