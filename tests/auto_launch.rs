@@ -200,10 +200,17 @@ fn few_long_rows_are_divided() {
     let small = Launch { multiprocessors: 8, ..Launch::of([("nseg", 64), ("len", 1 << 22)]) };
     let small = found(&kernel, &small);
     assert!(reason(&small).starts_with("a block of 512 threads for each row"), "{small}");
-    // Short rows are not worth a second launch, however few.
+    // Short rows are not worth a second launch, however few; longer ones are not if nearly all of
+    // the device has a block.
     let short = of(8, 4096);
     assert!(reason(&short).starts_with("a block of 1024 threads for each row"), "{short}");
     check_sums(&short, 8, 4096);
+    for (rows, longest) in [(16, 1 << 15), (64, 1 << 15), (132, 1 << 15), (200, 1 << 17)] {
+        let (block, chunks) = (of(rows, longest), of(rows, 2 * longest));
+        assert!(reason(&block).starts_with("a block of 1024 threads"), "{block}");
+        assert!(reason(&chunks).contains("too few for the device"), "{chunks}");
+        assert!(block.to_string().contains("assume(len mod 4 = 0)"), "{block}");
+    }
 }
 
 /// Chunks of segments whose number of points the launch tells are as many as the device holds

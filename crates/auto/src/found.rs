@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, rc::Rc};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
 use loopwright_lowering::Target;
 use loopwright_poly::remembering;
 use loopwright_transforms::{Pipeline, Step};
@@ -133,8 +133,10 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
         return plain;
     }
     let rest = found_for(&assumed.kernel);
-    // Nothing is assumed that no step makes use of.
-    if rest.pipeline == plain.pipeline { plain } else { assumed.then(rest) }
+    // Nothing is assumed that no step makes use of: the same steps may be about vectors that are
+    // aligned then.
+    let makes_use = rest.kernel.tags.values().any(|tag| *tag == Tag::Vec);
+    if makes_use { assumed.then(rest) } else { plain }
 }
 
 /// As [`auto`], and the refusals of illegal steps show executions for which they are wrong, which

@@ -168,8 +168,10 @@ fn of_length(
         // As many as fill the device together, as far as a row has work for them.
         let all = (places / count.max(1)).min(target.most_threads.into());
         threads = (power(all + 1) / 2).clamp(LEAST, power(of.loads()));
-        let idle = 20 * count.saturating_mul(threads) < 19 * places;
-        if idle && length >= 2 * chunks::CHUNKS[0] {
+        // A second launch costs what a block takes for two chunks. It is worth that if the places
+        // that are left would have had as much to do.
+        let idle = places.saturating_sub(count.saturating_mul(threads)).max(0);
+        if length.saturating_mul(idle) >= places.saturating_mul(2 * chunks::CHUNKS[0]) {
             proposals.push(chunks::proposal(nest, &row, parallel, Some(count)));
         }
     } else if count.is_none() && length >= LONG {
