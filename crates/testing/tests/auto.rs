@@ -20,8 +20,8 @@ const CASES: u64 = 200;
 /// Sizes of the runs; tiles are much larger, so that all of them are partial.
 const SIZES: [(i64, i64); 4] = [(0, 2), (4, 1), (3, 5), (5, 6)];
 
-/// The launch that a kernel's pipeline is found for: none for half of them, else one of few or many,
-/// short or long loops. It decides about forms alone; runs are at the sizes above.
+/// The launch that a kernel's pipeline is found for: none for half of them, else one of few or
+/// many, short or long loops. It decides about forms alone; runs are at the sizes above.
 fn launch(seed: u64) -> Launch {
     match seed % 8 {
         1 => Launch::of([("n", 5), ("m", 6)]),

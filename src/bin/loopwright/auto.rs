@@ -33,8 +33,10 @@ impl Auto {
     /// Runs the command `loopwright auto`.
     pub fn auto(&self) -> Result<(), Failure> {
         if self.search.is_none() && !self.refused {
-            let args = self.arguments.args(&self.form.declared()?, false)?;
-            let launch = input::launch(&self.form.declared()?, &args, None);
+            let declared = self.form.declared()?;
+            // What is wrong with arguments is said; those that are missing are not known.
+            let _ = self.arguments.args(&declared, false)?;
+            let launch = input::launch(&declared, &self.arguments, None);
             let (given, found) = Form { launch, ..self.form.clone() }.found()?;
             return report::say(&format!("{given}{found}"));
         }

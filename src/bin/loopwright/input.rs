@@ -13,6 +13,8 @@ use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
 use loopwright::tuner::TunedRecord;
 
+use crate::arguments::Arguments;
+
 /// The failure of a command.
 pub enum Failure {
     /// The input is wrong, as these diagnostics say.
@@ -71,10 +73,15 @@ pub struct Binding {
     pub index: Option<String>,
 }
 
-/// What is known of a launch with these arguments on a device; without a description of it, or of
-/// the sizes, the usual.
-pub fn launch(kernel: &LoopKernel, args: &Args, device: Option<&Device>) -> Launch {
-    let integers = loopwright::runtime::known(kernel, args).map(|known| known.integers).unwrap_or_default();
+/// What is known of a launch with these arguments on a device; without a description of it, the
+/// usual. Scalars that are given tell something even if others are missing.
+pub fn launch(kernel: &LoopKernel, arguments: &Arguments, device: Option<&Device>) -> Launch {
+    let args = arguments.args(kernel, false).ok();
+    let known = args.and_then(|args| loopwright::runtime::known(kernel, &args).ok());
+    let integers = known.map(|known| known.integers).unwrap_or_else(|| {
+        let given = arguments.set.iter().filter_map(|set| pair(set).ok());
+        given.filter_map(|(name, value)| Some((Name::new(name), value.parse().ok()?))).collect()
+    });
     let mut launch = Launch { integers, ..Launch::default() };
     if let Some(limits) = device.filter(|device| device.is_gpu()).map(Device::limits) {
         launch.multiprocessors = limits.multiprocessors.max(1);
@@ -547,4 +554,34 @@ pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
             .into());
     }
     Ok(if path == "-" { STDIN.get_or_init(|| bytes).clone() } else { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One size says something of rows, whether or not their number is given.
+    #[test]
+    fn sizes_that_are_given_are_known_without_the_others() {
+        let kernel = LoopKernel::parse(
+            "kernel sums(x: f32[m, n], out: f32[m], m: i32, n: i32, a: f32)\n\
+             assume 0 <= m and 0 <= n\n\
+             domain { [r] : 0 <= r < m }\n\
+             domain { [i] : 0 <= i < n }\n\
+             out[r] = sum(i, a*x[r, i])\n",
+        );
+        let kernel = kernel.expect("a kernel");
+        let of = |set: &[&str]| {
+            let set = set.iter().map(ToString::to_string).collect();
+            let (inputs, random, zeros, types) = Default::default();
+            let given = Arguments { set, inputs, random, zeros, seed: 0, types };
+            launch(&kernel, &given, None).integers.into_iter().map(|(n, v)| (n.to_string(), v)).collect()
+        };
+        let none: Vec<(String, i64)> = of(&[]);
+        assert_eq!(none, []);
+        let some: Vec<(String, i64)> = of(&["n=64", "a=0.5"]);
+        assert_eq!(some, [("n".to_string(), 64)]);
+        let all: Vec<(String, i64)> = of(&["n=64", "m=3", "a=0.5"]);
+        assert_eq!(all, [("m".to_string(), 3), ("n".to_string(), 64)]);
+    }
 }

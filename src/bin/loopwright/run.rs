@@ -153,8 +153,8 @@ impl Run {
         }
         let auto = self.form.auto || is_automatic;
         // What is wrong with arguments is said when they are bound.
-        let args = auto.then(|| self.arguments.args(declared, false).ok()).flatten();
-        let launch = args.map(|args| input::launch(declared, &args, Some(device))).unwrap_or_default();
+        let launch = auto.then(|| input::launch(declared, &self.arguments, Some(device)));
+        let launch = launch.unwrap_or_default();
         Form { auto, launch, ..self.form.clone() }
     }
 }
