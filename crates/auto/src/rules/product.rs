@@ -76,6 +76,10 @@ impl Rule for Product {
         }
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
         proposals.extend([registers(&shape, width), tiles(&shape)]);
+        if !shape.beside.is_empty() {
+            // A result has an accumulator for each reduction, of which a thread has room for few.
+            proposals.reverse();
+        }
         proposals
     }
 }
