@@ -189,13 +189,15 @@ impl Shape<'_> {
         proposal
     }
 
-    /// The blocks of tiles of this length on the grid. A second axis for the loop along y, where
-    /// millions of results fit on one, is only taken if they are known to be more.
+    /// The blocks of tiles of this length on the grid. Where millions of results along y fit on one
+    /// axis, a second one is only taken if they are known to be more.
     fn grid(&self, proposal: Proposal, tile: i64) -> (Proposal, Vec<(String, &'static str)>) {
         let sides = [&self.x, &self.y].map(|n| Along::outer(n, tile));
         let loops: Vec<Along> = sides.into_iter().chain(self.batch.as_ref().map(Along::whole)).collect();
         let axes = ["block.x", "block.y", "block.z"];
-        let taken = if self.nest.is_too_long(&self.y, tile) { axes.len() } else { loops.len() };
+        let have_room = self.nest.most_blocks().saturating_mul(tile) >= 1 << 22;
+        let is_long = !have_room || self.nest.is_too_long(&self.y, tile);
+        let taken = if is_long { axes.len() } else { loops.len() };
         on_axes(self.nest, proposal, loops, &axes[..taken])
     }
 }
