@@ -252,3 +252,20 @@ fn plain_elimination_and_isl_agree_on_coupled_unknowns() {
     assert!(s.is_empty().unwrap());
     assert!(loopwright_poly::with_isl_only(|| s.is_empty().unwrap()));
 }
+
+/// An equality says less than one with another constant, whose terms are the same.
+#[test]
+fn an_equality_implies_no_other() {
+    // No coefficient is a unit, by which the equality would be substituted.
+    let difference = v("x").scale(2).unwrap().sub(&v("y").scale(3).unwrap()).unwrap();
+    let checked = || {
+        let s = system(&[&[Constraint::zero(difference.clone())]]);
+        for more in -2..=2 {
+            let other = difference.add_constant(more).unwrap();
+            assert_eq!(s.implies(&Constraint::zero(other.clone())).unwrap(), more == 0, "{other} = 0");
+            assert_eq!(s.implies(&Constraint::nonneg(other.clone())).unwrap(), more >= 0, "{other} >= 0");
+        }
+    };
+    checked();
+    loopwright_poly::with_isl_only(checked);
+}
