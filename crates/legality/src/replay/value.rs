@@ -299,4 +299,22 @@ mod tests {
         let shifted = |x: Value| (0..4).fold(x, |x, _| operation(BinaryOp::Mul, DType::I64, x, factor));
         assert_eq!(data().map(shifted).collect::<BTreeSet<_>>().len(), 1000);
     }
+
+    /// Each operand of `and`, `or` and the bitwise ones counts, unless they are one value; their
+    /// order does not.
+    #[test]
+    fn operands_that_may_be_exchanged_both_count() {
+        let [a, b, c] = ["a", "b", "c"].map(|name| Value::Hash(hash_of(("element", name))));
+        for (op, dtype) in [
+            (BinaryOp::And, DType::Bool),
+            (BinaryOp::Or, DType::Bool),
+            (BinaryOp::BitAnd, DType::I32),
+            (BinaryOp::BitOr, DType::I32),
+        ] {
+            let of = |a: Value, b: Value| operation(op, dtype, a, b);
+            assert_eq!(of(a, a), a);
+            assert_eq!(of(a, b), of(b, a));
+            assert_eq!(BTreeSet::from([a, b, c, of(a, b), of(b, c), of(c, a)]).len(), 6, "{op:?}");
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! What reads see, where the order of conflicting pairs is not preserved: the depth of nests, the
+//! conditions of writes and reads, ranges that are read from data. Each accepted case is next to a
+//! similar illegal one.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Basis, Verdict, agrees, judge};
+
+const HEAD: &str = "\
+kernel k(x: f32[n, n, n], c: f32[n], p: i32[n], y: f32[n, n, n], z: f32[n], n: i32)
+assume 2 <= n
+fact 0 <= p < n
+domain { [i] : 0 <= i < n }
+";
+
+/// The verdict on a kernel whose tree is another. A refutation is replayed once more.
+fn verdict(body: &str, was: &str, is: &str) -> String {
+    let kernel = |tree: &str| format!("{HEAD}{body}tree {{\n{tree}}}\n");
+    let text = format!("{}declared {{\n{}}}\n", kernel(is), kernel(was));
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
+        Verdict::Proved { .. } => "flow".into(),
+        Verdict::Refuted(witness) => {
+            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
+            "refuted".into()
+        }
+        Verdict::Unknown { .. } => "unknown".into(),
+    }
+}
+
+/// A value is kept from one leaf to the next, which all loops around have in common. Another value
+/// that is not kept changes place with it.
+#[test]
+fn leaves_of_the_deepest_nest_have_an_order() {
+    let body = "\
+domain { [j, k] : 0 <= j < n and 0 <= k < n }
+temp t: f32 private
+t = 0.0 {id=clear, inames=i:j:k}
+t = x[i, j, k] {id=put, inames=i:j:k}
+y[i, j, k] = t {id=take, inames=i:j:k}
+";
+    for loops in [["i", "j", "k"], ["k", "i", "j"]] {
+        let [a, b, c] = loops;
+        let tree = |leaves: &str| format!("for {a} {{\nfor {b} {{\nfor {c} {{\n{leaves}}}\n}}\n}}\n");
+        let was = tree("clear\nput\ntake\n");
+        assert_eq!(verdict(body, &was, &tree("clear\nput\ntake\n")), "order");
+        for wrong in ["clear\ntake\nput\n", "put\nclear\ntake\n", "take\nclear\nput\n"] {
+            assert_eq!(verdict(body, &was, &tree(wrong)), "refuted", "{wrong}");
+        }
+    }
+}
+
+/// Statements that write one value, which they read where nothing is written, stand for each other.
+#[test]
+fn values_that_are_read_are_those_of_any_writer() {
+    let seen = |first: &str, second: &str| {
+        let body = format!(
+            "temp t: f32 private\n\
+             t = {first} {{id=first, inames=i}}\n\
+             t = {second} {{id=second, inames=i}}\n\
+             z[i] = t {{id=take, inames=i}}\n"
+        );
+        let tree = |leaves: &str| format!("for i {{\n{leaves}}}\n");
+        verdict(&body, &tree("first\nsecond\ntake\n"), &tree("first\ntake\nsecond\n"))
+    };
+    assert_eq!(seen("x[i, 0, 0] + c[i]", "x[i, 0, 0] + c[i]"), "flow");
+    assert_eq!(seen("x[i, 0, 0] + c[i]", "x[i, 0, 1] + c[i]"), "refuted");
+    assert_eq!(seen("x[i, 0, 0] + c[i]", "x[i, 0, 0] + c[0]"), "refuted");
+}
+
+/// A write under a condition has run where a read is under the same one for the same values of
+/// inames; then it hides what stands before, which may come later.
+#[test]
+fn conditions_are_those_of_one_instance() {
+    let seen = |subscript: &str, condition: &str| {
+        let body = format!(
+            "domain {{ [h] : 0 <= h < n }}\n\
+             temp t: f32[n] global\n\
+             t[h] = 0.0 {{id=clear, inames=h}}\n\
+             t[i] = x[i, 0, 0] if {condition} {{id=put, inames=i}}\n\
+             z[i] = t[{subscript}] if {condition} {{id=take, inames=i}}\n"
+        );
+        let (clear, both) = ("for h {\nclear\n}\n", "for i {\nput\ntake\n}\n");
+        verdict(&body, &[clear, both].concat(), &[both, clear].concat())
+    };
+    for condition in ["c[i] > 0.0", "c[i] > 0.0 and i > 0", "c[i] > 0.0 and c[0] < 2.0"] {
+        assert_eq!(seen("i", condition), "flow", "{condition}");
+        assert_ne!(seen("i // 2", condition), "flow", "{condition}");
+    }
+    // Without an iname in the condition, it is one for all instances.
+    assert_eq!(seen("i // 2", "c[0] > 0.0"), "flow");
+}
+
+/// All that a condition reads has to be what it was: each element of an array that is written.
+#[test]
+fn conditions_on_several_elements_need_them_all() {
+    let seen = |condition: &str, leaves: &str| {
+        let body = format!(
+            "domain {{ [j] : 0 <= j < 2 }}\n\
+             temp t: f32 private\n\
+             temp m: f32[2] private\n\
+             m[0] = x[i, 0, 0] {{id=first, inames=i}}\n\
+             m[1] = x[i, j, 0] {{id=mark, inames=i:j}}\n\
+             t = 0.0 {{id=clear, inames=i}}\n\
+             t = x[i, j, 1] if {condition} {{id=put, inames=i:j}}\n\
+             z[i] = t if {condition} {{id=take, inames=i}}\n"
+        );
+        let tree = |leaves: &str, [last, least]: [&str; 2]| {
+            format!("for i {{\n{least}\nfirst\nfor j {{\n{leaves}}}\ntake\n{last}\n}}\n")
+        };
+        let was = tree(leaves, ["", "clear"]);
+        verdict(&body, &was, &tree(leaves, ["clear", ""]))
+    };
+    let (before, behind) = ("mark\nput\n", "put\nmark\n");
+    for condition in ["m[1] > 0.0", "m[1] > 0.0 and m[1] < 4.0"] {
+        assert_eq!(seen(condition, before), "flow", "{condition}");
+        assert_ne!(seen(condition, behind), "flow", "{condition}");
+    }
+    assert_ne!(seen("m[0] > 0.0 and m[1] > 0.0", behind), "flow");
+}
+
+/// A range that is read from what is written has to be read behind it.
+#[test]
+fn ranges_are_read_where_they_were() {
+    let body = "\
+domain { [j] : 0 <= j < end }
+temp end: i32 private
+end = p[i] {id=load, inames=i}
+y[i, j, 0] = x[i, j, 0] {id=put, inames=i:j}
+";
+    let (load, put) = ("load\n", "for j {\nput\n}\n");
+    let tree = |a: &str, b: &str| format!("for i {{\n{a}{b}}}\n");
+    let was = tree(load, put);
+    assert_eq!(verdict(body, &was, &was), "order");
+    let found = verdict(body, &was, &tree(put, load));
+    assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
+}
