@@ -4,7 +4,7 @@
 mod common;
 
 use common::{each_is_noticed, instruction, realized, reduction};
-use loopwright_kernel_ir::{Access, Aff, BinaryOp, Expr, Name};
+use loopwright_kernel_ir::{Access, AddressSpace, Aff, BinaryOp, Expr, Name};
 
 /// Sums of the elements between two positions in each row.
 const PARTS: &str = "\
@@ -68,6 +68,15 @@ fn the_number_that_is_taken_off_is_one_for_each_result() {
                     let Expr::Binary(op, _, most) = find.value.clone() else { panic!() };
                     let read = Access { array: Name::new("y"), index: vec![Expr::name("s")] };
                     find.value = Expr::Binary(op, Expr::Subscript(read).into(), most);
+                },
+                reason,
+            ),
+            (
+                "all threads of a block write their number to one place",
+                &|data| {
+                    let name = instruction(data, "find_misalign_i").targets[0].array.clone();
+                    let number = data.temporaries.iter_mut().find(|t| t.name == name).unwrap();
+                    number.space = AddressSpace::Shared;
                 },
                 reason,
             ),
