@@ -275,6 +275,52 @@ fn functions_of_names_are_functions_again() {
     }
 }
 
+/// A truth value decides `and` and `or`, or leaves them to the other operand.
+#[test]
+fn truth_values_decide_or_leave_the_other() {
+    let mut forms = Forms::new(DType::I32);
+    let [x, y] = [2, 3].map(|k| E::Element(k).form(&mut forms));
+    let other = forms.binary(Operation::Lt, DType::I32, x, y);
+    for truth in [false, true] {
+        let one = forms.number(Number::Bool(truth));
+        for (a, b) in [(one, other), (other, one)] {
+            let [and, or] = [Operation::And, Operation::Or].map(|op| forms.binary(op, DType::Bool, a, b));
+            assert_eq!((and, or), if truth { (other, one) } else { (one, other) }, "{truth}");
+        }
+    }
+}
+
+/// There is no remainder by zero to compute, so that nothing is equal to it.
+#[test]
+fn a_remainder_by_zero_is_not_its_dividend() {
+    let mut forms = Forms::new(DType::I32);
+    for dtype in TYPES {
+        let x = E::Element(ELEMENTS.iter().position(|(own, _)| *own == dtype).unwrap()).form(&mut forms);
+        let zero = forms.int(dtype, 0);
+        assert_ne!(forms.binary(Operation::FloorMod, dtype, x, zero), x, "{dtype}");
+    }
+}
+
+/// A quotient of data is no index in the type of indices either: `(c // 2) * 4` wraps for the
+/// greatest `c`, and `i // 2 * 4` is checked.
+#[test]
+fn quotients_of_data_are_no_indices() {
+    let mut forms = Forms::new(DType::I32);
+    let data = E::Element(2).form(&mut forms);
+    let name = forms.of_aff(&Aff::var("i"), DType::I32, &mut |_, _| None);
+    for (of, checked) in [(data, false), (name, true)] {
+        let (two, four) = (forms.int(DType::I32, 2), forms.int(DType::I32, 4));
+        let half = forms.binary(Operation::FloorDiv, DType::I32, of, two);
+        assert_eq!(forms.is_index(half), checked);
+        let product = forms.binary(Operation::Mul, DType::I32, half, four);
+        let widened_late = forms.cast(DType::I64, product, &|_, _| true);
+        let widened = forms.cast(DType::I64, half, &|_, _| true);
+        let four = forms.int(DType::I64, 4);
+        let widened_first = forms.binary(Operation::Mul, DType::I64, widened, four);
+        assert_eq!(widened_late == widened_first, checked);
+    }
+}
+
 #[test]
 fn a_type_keeps_the_values_of_those_that_it_contains() {
     let ends = |t: DType| match t {
