@@ -284,6 +284,32 @@ fn vector_copies_are_one_request() {
     assert_eq!((t.global_stores.requests, t.global_stores.sectors), (1, 16));
 }
 
+/// The traffic of global memory is that of the arrays: a cache of its own serves constant tables.
+#[test]
+fn constant_tables_are_no_global_traffic() {
+    let body = vec![store(at(Y, tid(0)), add(load(F, at(X, tid(0))), load(F, at(X, int(2)))), 0)];
+    let k = kernel([int(1), int(1), int(1)], [32, 1, 1], body);
+    let numbers: Vec<f32> = (0..32).map(|i| i as f32).collect();
+    for is_table in [false, true] {
+        let mut x = global("x", F, vec![int(32)]);
+        x.written = false;
+        if is_table {
+            x.owner = Owner::Program(Table(numbers.iter().map(|v| Number::F32(*v)).collect()));
+        }
+        let p = program(vec![x, global("y", F, vec![int(32)])], &[], k.clone());
+        let mut args = Arguments::new().output("y", Buffer::zeros(F, 32));
+        if !is_table {
+            args = args.array("x", Buffer::from_slice(&numbers));
+        }
+        let t = run(&p, &mut args, &Options::default()).unwrap().total;
+        let expected: Vec<f32> = numbers.iter().map(|v| v + 2.0).collect();
+        assert_eq!(args.buffer("y").unwrap().to_vec::<f32>().unwrap(), expected);
+        let loads = (t.global_loads.requests, t.global_loads.sectors, t.global_loads.bytes);
+        assert_eq!(loads, if is_table { (0, 0, 0) } else { (2, 5, 256) });
+        assert_eq!((t.global_stores.requests, t.global_stores.sectors), (1, 4));
+    }
+}
+
 #[test]
 fn closures_stand_for_device_functions() {
     let body = vec![store(at(X, tid(0)), call(F, "twice", vec![load(F, at(X, tid(0)))]), 0)];
