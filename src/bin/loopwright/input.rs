@@ -294,7 +294,7 @@ pub struct Automatic {
 }
 
 impl Automatic {
-    /// What is found behind these steps, for this launch.
+    /// What is found after these steps, for this launch.
     pub fn of(declared: &LoopKernel, own: Pipeline, launch: &Launch) -> Result<Automatic, Failure> {
         let begun = own.apply(declared)?;
         let found = auto_for(&begun, &Target::default(), launch);
