@@ -1,22 +1,23 @@
-//! Subscripts that are not affine and read no data, for the sizes of a launch.
+//! Subscripts that are not affine and read nothing but constant tables, for the sizes of a launch.
 //!
 //! Validation can only try such a subscript on small numbers ([`super::irregular`]). Once the
 //! scalars are known, what it can be follows: first from the ranges of its inames, operation by
 //! operation; where that leaves the axis, from each of its points, up to a limit. A point counts if
 //! it is in the domains and no condition around it is false there. A condition whose numbers leave
-//! 31 bits, and so might wrap, is taken to hold. What has no value in the integers (a quotient by
-//! zero, what is computed in floating point) is left to the emulator.
+//! 31 bits, and so might wrap, is taken to hold. A divisor of zero is refused like a subscript
+//! outside. What is computed in floating point is left to the emulator; `check` warns of it
+//! (`unbounded-data`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_poly::{Result, System};
 
 use super::{
-    irregular::{Outside, value},
+    irregular::{Outside, is_followed, value},
     scope::Scope,
 };
 use crate::{
-    Aff, Constraint, DType, Expr, Lookup, Name, Type, UnaryOp,
+    Aff, BinaryOp, Constraint, DType, Expr, Fact, Lookup, Name, Type, UnaryOp,
     interval::{self, Interval},
     typed::end_of_range,
 };
@@ -30,6 +31,8 @@ const FARTHEST: i128 = 1 << 62;
 pub(super) enum Found {
     Inside,
     Outside(Outside),
+    /// The subscript divides by zero at this point.
+    Undefined(BTreeMap<Name, i64>),
     /// There are too many points to look at each.
     TooMany,
 }
@@ -57,7 +60,8 @@ pub(super) fn at_sizes(
                 ranges.insert(iname.clone(), (low.into(), high.into()));
             }
         }
-        if let (Some((low, high)), Some((shortest, _))) = (range(index, &ranges), range(length, &ranges))
+        let of = |e: &Expr| range(lookup, e, &ranges);
+        if let (Some((low, high)), Some((shortest, _))) = (of(index), of(length))
             && low >= 0
             && high < shortest
         {
@@ -65,6 +69,8 @@ pub(super) fn at_sizes(
         }
         let names: BTreeSet<Name> = index.names().into_iter().chain(length.names()).collect();
         let mut walk = Walk {
+            lookup,
+            is_followed: is_followed(lookup, index) && is_followed(lookup, length),
             inames: scope.inames.iter().filter(|i| names.contains(*i)).collect(),
             conditions: &scope.conditions,
             exprs: [index, length],
@@ -80,7 +86,10 @@ pub(super) fn at_sizes(
 }
 
 /// A walk through the points of a subscript.
-struct Walk<'a> {
+struct Walk<'a, 'k> {
+    lookup: &'a Lookup<'k>,
+    /// Whether the subscript has a value wherever it does not divide by zero.
+    is_followed: bool,
     /// The inames that it mentions.
     inames: Vec<&'a Name>,
     /// The conditions around it of which nothing follows, and whether they hold.
@@ -92,7 +101,7 @@ struct Walk<'a> {
     left: u64,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     fn from(&mut self, system: &System, depth: usize) -> Result<Found> {
         let Some(iname) = self.inames.get(depth).copied() else { return self.here(system) };
         let (Some(low), Some(high)) = system.constant_range(&Aff::var(iname))? else {
@@ -106,7 +115,7 @@ impl Walk<'_> {
             self.left -= 1;
             self.point.insert(iname.clone(), at);
             // Most points are inside of the axis, whether or not they are in the domain.
-            if last && self.outside().is_none() {
+            if last && self.is_inside() {
                 continue;
             }
             let inside = system.fix(&BTreeMap::from([(iname.clone(), at)]))?;
@@ -119,37 +128,59 @@ impl Walk<'_> {
         Ok(Found::Inside)
     }
 
-    /// The subscript and the length here, if it is outside of the axis.
-    fn outside(&self) -> Option<(i128, i128)> {
-        let [index, length] = self.exprs.map(|e| value(e, &self.point));
-        let (index, length) = (index?, length?);
-        (index < 0 || index >= length).then_some((index, length))
+    fn values(&self) -> [Option<i128>; 2] {
+        self.exprs.map(|e| value(self.lookup, e, &self.point))
+    }
+
+    /// Whether nothing is wrong with the subscript here, in the domain or not.
+    fn is_inside(&self) -> bool {
+        match self.values() {
+            [Some(index), Some(length)] => (0..length).contains(&index),
+            _ => !self.is_followed || !self.divides_by_zero(),
+        }
+    }
+
+    fn divides_by_zero(&self) -> bool {
+        let mut found = false;
+        for e in self.exprs {
+            e.visit(&mut |e| {
+                if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, _, divisor) = e {
+                    found |= value(self.lookup, divisor, &self.point) == Some(0);
+                }
+            });
+        }
+        found
     }
 
     fn here(&mut self, system: &System) -> Result<Found> {
-        let Some((subscript, length)) = self.outside() else { return Ok(Found::Inside) };
+        if self.is_inside() {
+            return Ok(Found::Inside);
+        }
+        let of = |e: &Expr| value(self.lookup, e, &self.point);
         let prevented = self.conditions.iter().any(|(c, holds)| {
-            stays_small(c, &self.point) && value(c, &self.point).is_some_and(|v| (v != 0) != *holds)
+            stays_small(self.lookup, c, &self.point) && of(c).is_some_and(|v| (v != 0) != *holds)
         });
-        Ok(match prevented || system.is_empty()? {
-            true => Found::Inside,
-            false => Found::Outside(Outside { point: self.point.clone(), subscript, length }),
+        let point = self.point.clone();
+        Ok(match (prevented || system.is_empty()?, self.values()) {
+            (true, _) => Found::Inside,
+            (false, [Some(subscript), Some(length)]) => Found::Outside(Outside { point, subscript, length }),
+            (false, _) => Found::Undefined(point),
         })
     }
 }
 
 /// Whether no part of an expression leaves the numbers that all types of 32 bits and more have.
-fn stays_small(e: &Expr, point: &BTreeMap<Name, i64>) -> bool {
-    let small = value(e, point).is_some_and(|v| (0..=i128::from(i32::MAX)).contains(&v));
-    small && e.children().into_iter().all(|child| stays_small(child, point))
+fn stays_small(lookup: &Lookup<'_>, e: &Expr, point: &BTreeMap<Name, i64>) -> bool {
+    let small = value(lookup, e, point).is_some_and(|v| (0..=i128::from(i32::MAX)).contains(&v));
+    small && e.children().into_iter().all(|child| stays_small(lookup, child, point))
 }
 
 /// The least and the greatest value of names.
 type Ranges = BTreeMap<Name, Interval>;
 
 /// Between which numbers an integer expression is. `None` if nothing is known.
-fn range(e: &Expr, ranges: &Ranges) -> Option<Interval> {
-    let of = |e: &Expr| range(e, ranges);
+fn range(lookup: &Lookup<'_>, e: &Expr, ranges: &Ranges) -> Option<Interval> {
+    let of = |e: &Expr| range(lookup, e, ranges);
     let found = match e {
         Expr::Int(v) => ((*v).into(), (*v).into()),
         Expr::Name(name) => *ranges.get(name)?,
@@ -175,6 +206,16 @@ fn range(e: &Expr, ranges: &Ranges) -> Option<Interval> {
             }
             _ => return None,
         },
+        // The range of a constant table is a fact about it, with numbers for bounds.
+        Expr::Subscript(read) => {
+            let table = lookup.kernel().constants.iter().find(|c| c.array.name == read.array)?;
+            table.facts().iter().find_map(|fact| match fact {
+                Fact::Range { lower: Some(Expr::Int(lower)), upper: Some(Expr::Int(upper)), .. } => {
+                    Some((i128::from(*lower), i128::from(*upper) - 1))
+                }
+                _ => None,
+            })?
+        }
         _ => return None,
     };
     (found.0 >= -FARTHEST && found.1 <= FARTHEST).then_some(found)

@@ -22,7 +22,7 @@ use crate::{
         Check,
         at_sizes::{Found, at_sizes},
         domains::is_integer,
-        irregular::{at, in_range, outside},
+        irregular::{at, in_range, is_followed, outside, unknown_data},
         scalars,
         scope::{Scope, data_of, integer},
     },
@@ -57,11 +57,12 @@ pub(super) fn by_data(check: &mut Check<'_>) -> Vec<ByData> {
     found
 }
 
-/// Whether a subscript is neither affine nor reads data.
+/// Whether a subscript is not affine, and reads nothing but constant tables.
 pub(super) fn has_irregular_subscripts(lookup: &Lookup<'_>) -> bool {
     let mut found = false;
     let mut ask = |access: &Access| {
-        found |= access.index.iter().any(|e| integer(lookup, e).is_none() && data_of(lookup, e).is_empty());
+        found |=
+            access.index.iter().any(|e| integer(lookup, e).is_none() && unknown_data(lookup, e).is_empty());
         let lengths = lookup.array(&access.array).into_iter().flat_map(|array| &array.axes);
         found |= lengths.into_iter().any(|axis| axis.length.to_aff().is_none());
     };
@@ -79,7 +80,8 @@ pub(super) fn has_irregular_subscripts(lookup: &Lookup<'_>) -> bool {
     found
 }
 
-/// The subscripts that are not affine and read no data, for these values of the integer scalars.
+/// The subscripts that are not affine and read nothing but constant tables, for these values of the
+/// integer scalars.
 pub(crate) fn check_at(check: &mut Check<'_>, scalars: &BTreeMap<Name, i64>) {
     let context = context(check.lookup);
     accesses(check, context, Some(scalars), None);
@@ -267,7 +269,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 break;
             }
             if let Some(by_data) = asked.by_data.as_deref_mut()
-                && !data_of(lookup, subscript).is_empty()
+                && (!data_of(lookup, subscript).is_empty() || !is_followed(lookup, subscript))
                 && !in_range(lookup, &asked.context, scope, subscript, length)
             {
                 let (access, guarded) = (access.clone(), scope.opaque);
@@ -364,7 +366,12 @@ fn wrong_at(
 ) -> Option<Diagnostic> {
     let array = lookup.array(&access.array)?;
     let (index, length) = (&access.index[axis], &array.axes[axis].length);
-    if scope.opaque || !data_of(lookup, index).is_empty() || !data_of(lookup, length).is_empty() {
+    if scope.opaque || !unknown_data(lookup, index).is_empty() || !unknown_data(lookup, length).is_empty() {
+        return None;
+    }
+    // What facts about a table prove is not asked again; what they leave open may be right.
+    let reads_table = !data_of(lookup, index).is_empty();
+    if reads_table && in_range(lookup, &asked.context, scope, index, length) {
         return None;
     }
     match at_sizes(lookup, &asked.context, scalars, scope, [index, length]) {
@@ -374,6 +381,12 @@ fn wrong_at(
                 .witness(found.text())
                 .help("correct the subscript, the domain or the shape; the sizes of the launch show it"),
         ),
+        Ok(Found::Undefined(point)) => Some(
+            out_of_bounds(access, axis, array.axes.len())
+                .witness(format!("{}: the subscript divides by 0", at(&point)))
+                .help("correct the divisor, or pass another number; the sizes of the launch show it"),
+        ),
+        Ok(Found::TooMany) if reads_table => None,
         Ok(Found::TooMany) => Some(
             Diagnostic::new(
                 "unchecked-subscript",

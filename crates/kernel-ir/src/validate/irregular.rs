@@ -3,23 +3,31 @@
 //!
 //! A value read from an array is a name of its own, with the facts about the array as constraints;
 //! what is affine in such names is proved like any other subscript ([`in_range`]). A subscript that
-//! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`) is evaluated at
-//! the points of its domain for a few small values of the parameters ([`outside`]): a point at
-//! which it leaves the axis refutes the access. That none is found proves nothing: a launch asks
-//! again, for its sizes ([`super::at_sizes`]).
+//! reads no data and is not affine (`j*j`, `max(j, 9)`, `j ^ 15`, `cast(u8, j)`), or that reads
+//! nothing but constant tables, is evaluated at the points of its domain for a few small values of
+//! the parameters ([`outside`]): equal ones, unequal ones, and negative ones where the kernel
+//! allows them. A point at which it leaves the axis refutes the access. That none is found proves
+//! nothing: a launch asks again, for its sizes ([`super::at_sizes`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_poly::{Result, System};
 
 use crate::{
-    Aff, BinaryOp, Constraint, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
+    Access, Aff, Arg, BinaryOp, Constraint, Expr, Fact, Lookup, Name, Number, Type, UnaryOp,
     loaded::within,
     validate::scope::{Scope, data_of, integer},
 };
 
 /// What each parameter is at least, in turn; the others are as near to zero as can be.
 const LEAST: [i64; 6] = [0, 1, 2, 5, 11, 40];
+/// What one parameter is in turn where the others are at least [`OTHERS`].
+const ODD_ONE: [i64; 6] = [1, 2, 3, -1, -3, 0];
+/// What the others are at least, by whether the one is less than they are or more ([`LARGE`]).
+const OTHERS: [i64; 2] = [5, 2];
+const LARGE: i64 = 11;
+/// The most parameters that are each tried apart from the others.
+const APART: usize = 8;
 /// The most iterations of all loops that are tried for one choice of parameters.
 const POINTS: usize = 600;
 
@@ -233,6 +241,12 @@ pub(super) fn at(point: &BTreeMap<Name, i64>) -> String {
     if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) }
 }
 
+/// The arrays and scalars that a subscript reads, apart from constant tables.
+pub(super) fn unknown_data(lookup: &Lookup<'_>, e: &Expr) -> BTreeSet<Name> {
+    let is_table = |name: &Name| lookup.kernel().constants.iter().any(|c| c.array.name == *name);
+    data_of(lookup, e).into_iter().filter(|name| !is_table(name)).collect()
+}
+
 /// A point, among a few, at which a subscript that reads no data leaves its axis.
 pub(super) fn outside(
     lookup: &Lookup<'_>,
@@ -245,18 +259,22 @@ pub(super) fn outside(
     let rows = scope.guards.iter().chain(scope.alternatives.iter().flatten().flatten());
     let of_scalars = rows.flat_map(Constraint::names).any(|n| lookup.temporary(&n).is_some());
     let is_known = !scope.opaque && !of_scalars && scope.unclear.is_empty() && scope.wrapping.is_empty();
-    if !is_known || !data_of(lookup, index).is_empty() || !data_of(lookup, length).is_empty() {
+    if !is_known || !unknown_data(lookup, index).is_empty() || !unknown_data(lookup, length).is_empty() {
         return None;
     }
     let mut rows = context.to_vec();
-    rows.extend(lookup.instances(&scope.inames));
+    let instances = lookup.instances(&scope.inames);
+    let mut named: BTreeSet<Name> = index.names().into_iter().chain(length.names()).collect();
+    named.extend(instances.iter().flat_map(Constraint::names));
+    let named: Vec<&Name> = parameters.iter().filter(|name| named.contains(*name)).collect();
+    rows.extend(instances);
     rows.extend(scope.guards.iter().cloned());
     for case in scope.cases() {
         let system = System::new(&[rows.as_slice(), &case].concat()).ok()?;
-        let trials = std::iter::once(None).chain(LEAST.into_iter().map(Some));
-        for least in trials {
-            let found = tried(&system, least, parameters, &scope.inames, [index, length]);
-            if let Ok(Some(found)) = found {
+        for trial in trials(parameters, &named) {
+            let exprs = [index, length];
+            let tried = Tried { lookup, parameters, inames: &scope.inames, exprs };
+            if let Ok(Some(found)) = tried.at(&system, &trial.ok()?) {
                 return Some(found);
             }
         }
@@ -264,65 +282,127 @@ pub(super) fn outside(
     None
 }
 
-fn tried(
-    system: &System,
-    least: Option<i64>,
-    parameters: &[Name],
-    inames: &[Name],
-    exprs: [&Expr; 2],
-) -> Result<Option<Outside>> {
-    let mut rows = Vec::new();
-    for (least, name) in least.iter().flat_map(|least| parameters.iter().map(move |name| (least, name))) {
-        rows.push(Constraint::le(&Aff::constant(*least), &Aff::var(name))?);
+/// What is required of the parameters, in turn: nothing; all of them large; one unlike the others.
+fn trials(parameters: &[Name], named: &[&Name]) -> Vec<Result<Vec<Constraint>>> {
+    let at_least = |least: i64, name: &Name| Constraint::le(&Aff::constant(least), &Aff::var(name));
+    let mut trials = vec![Ok(Vec::new())];
+    trials.extend(LEAST.map(|least| parameters.iter().map(|name| at_least(least, name)).collect()));
+    for one in named.iter().take(APART) {
+        let with_others = |own: Result<Constraint>, least: i64| {
+            let others = named.iter().filter(|name| *name != one).map(|name| at_least(least, name));
+            std::iter::once(own).chain(others).collect::<Result<Vec<Constraint>>>()
+        };
+        trials.extend(
+            ODD_ONE.map(|value| {
+                with_others(Constraint::equal(&Aff::var(*one), &Aff::constant(value)), OTHERS[0])
+            }),
+        );
+        trials.push(with_others(at_least(LARGE, one), OTHERS[1]));
     }
-    let system = system.with(&rows)?;
-    let Some(sample) = system.sample_in_order(&BTreeMap::new(), parameters)? else { return Ok(None) };
-    let mut point: BTreeMap<Name, i64> =
-        parameters.iter().map(|name| (name.clone(), sample.get(name).copied().unwrap_or(0))).collect();
-    let mut budget = POINTS;
-    walk(&system.fix(&point)?, inames, &mut point, &mut budget, exprs)
+    trials
 }
 
-fn walk(
-    system: &System,
-    inames: &[Name],
-    point: &mut BTreeMap<Name, i64>,
-    budget: &mut usize,
-    exprs: [&Expr; 2],
-) -> Result<Option<Outside>> {
-    let Some((first, rest)) = inames.split_first() else {
-        if system.is_empty()? {
+/// A subscript that is tried.
+struct Tried<'a, 'k> {
+    lookup: &'a Lookup<'k>,
+    parameters: &'a [Name],
+    inames: &'a [Name],
+    /// The subscript, and the length of its axis.
+    exprs: [&'a Expr; 2],
+}
+
+impl Tried<'_, '_> {
+    /// A point that is outside, for the least values of the parameters that satisfy these rows.
+    fn at(&self, system: &System, rows: &[Constraint]) -> Result<Option<Outside>> {
+        let system = system.with(rows)?;
+        let Some(sample) = system.sample_in_order(&BTreeMap::new(), self.parameters)? else {
+            return Ok(None);
+        };
+        let mut point: BTreeMap<Name, i64> = self
+            .parameters
+            .iter()
+            .map(|name| (name.clone(), sample.get(name).copied().unwrap_or(0)))
+            .collect();
+        if !self.has_arrays(&point) {
             return Ok(None);
         }
-        let [index, length] = exprs.map(|e| value(e, point));
-        return Ok(match (index, length) {
-            (Some(subscript), Some(length)) if subscript < 0 || subscript >= length => {
-                Some(Outside { point: point.clone(), subscript, length })
-            }
-            _ => None,
-        });
-    };
-    let (Some(low), Some(high)) = system.constant_range(&Aff::var(first))? else { return Ok(None) };
-    for at in low..=high {
-        // Loops without iterations count too: there may be very many.
-        if *budget == 0 {
-            break;
-        }
-        *budget -= 1;
-        point.insert(first.clone(), at);
-        let inside = system.fix(&BTreeMap::from([(first.clone(), at)]))?;
-        let found = walk(&inside, rest, point, budget, exprs)?;
-        if found.is_some() {
-            return Ok(found);
-        }
+        let mut budget = POINTS;
+        self.walk(&system.fix(&point)?, self.inames, &mut point, &mut budget)
     }
-    point.remove(first);
-    Ok(None)
+
+    /// Whether no length is negative, where it has a value. Affine ones are in the context.
+    fn has_arrays(&self, point: &BTreeMap<Name, i64>) -> bool {
+        self.lookup.kernel().args.iter().all(|arg| match arg {
+            Arg::Array(array) => array
+                .axes
+                .iter()
+                .all(|axis| value(self.lookup, &axis.length, point).is_some_and(|length| length >= 0)),
+            Arg::Scalar(_) => true,
+        })
+    }
+
+    fn walk(
+        &self,
+        system: &System,
+        inames: &[Name],
+        point: &mut BTreeMap<Name, i64>,
+        budget: &mut usize,
+    ) -> Result<Option<Outside>> {
+        let Some((first, rest)) = inames.split_first() else {
+            let [index, length] = self.exprs.map(|e| value(self.lookup, e, point));
+            return Ok(match (index, length) {
+                (Some(subscript), Some(length))
+                    if (subscript < 0 || subscript >= length) && !system.fix(point)?.is_empty()? =>
+                {
+                    Some(Outside { point: point.clone(), subscript, length })
+                }
+                _ => None,
+            });
+        };
+        let (Some(low), Some(high)) = system.constant_range(&Aff::var(first))? else { return Ok(None) };
+        for at in low..=high {
+            // Loops without iterations count too: there may be very many.
+            if *budget == 0 {
+                break;
+            }
+            *budget -= 1;
+            point.insert(first.clone(), at);
+            let found = match rest.is_empty() {
+                true => self.walk(system, rest, point, budget)?,
+                false => {
+                    let inside = system.fix(&BTreeMap::from([(first.clone(), at)]))?;
+                    self.walk(&inside, rest, point, budget)?
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        point.remove(first);
+        Ok(None)
+    }
+}
+
+/// Whether [`value`] follows each operation of an expression, at points where it has a value.
+pub(super) fn is_followed(lookup: &Lookup<'_>, e: &Expr) -> bool {
+    let itself = match e {
+        Expr::Float(_) | Expr::Reduce(_) | Expr::Binary(BinaryOp::Div, ..) => false,
+        Expr::Cast(to, _) => matches!(to, Type::Known(to) if to.is_integer()),
+        Expr::Name(name) => {
+            let scalar = lookup.scalar(name);
+            scalar.is_none_or(|s| s.dtype.known().is_some_and(|t| t.is_integer()))
+        }
+        Expr::Call { function, args, .. } => {
+            matches!((&**function, args.len()), ("min" | "max", 2) | ("abs", 1))
+        }
+        _ => true,
+    };
+    itself && e.children().into_iter().all(|child| is_followed(lookup, child))
 }
 
 /// An integer expression at a point, of unlimited size; `None` where it is not known.
-pub(super) fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
-    let of = |e: &Expr| value(e, point);
+pub(super) fn value(lookup: &Lookup<'_>, e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
+    let of = |e: &Expr| value(lookup, e, point);
     Some(match e {
         Expr::Int(v) => (*v).into(),
         Expr::Bool(v) => (*v).into(),
@@ -341,8 +421,8 @@ pub(super) fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
                 BinaryOp::Add => a.checked_add(b)?,
                 BinaryOp::Sub => a.checked_sub(b)?,
                 BinaryOp::Mul => a.checked_mul(b)?,
-                BinaryOp::FloorDiv if b > 0 => a.div_euclid(b),
-                BinaryOp::Mod if b > 0 => a.rem_euclid(b),
+                BinaryOp::FloorDiv if b != 0 => floor_div(a, b)?,
+                BinaryOp::Mod if b != 0 => a.checked_sub(floor_div(a, b)?.checked_mul(b)?)?,
                 BinaryOp::Lt => (a < b).into(),
                 BinaryOp::Le => (a <= b).into(),
                 BinaryOp::Gt => (a > b).into(),
@@ -372,6 +452,26 @@ pub(super) fn value(e: &Expr, point: &BTreeMap<Name, i64>) -> Option<i128> {
             ("abs", [a]) => of(a)?.checked_abs()?,
             _ => return None,
         },
-        Expr::Float(_) | Expr::Cast(..) | Expr::Subscript(_) | Expr::Reduce(_) => return None,
+        Expr::Subscript(read) => in_table(lookup, read, point)?,
+        Expr::Float(_) | Expr::Cast(..) | Expr::Reduce(_) => return None,
     })
+}
+
+/// Rounded down, for divisors of either sign.
+fn floor_div(a: i128, b: i128) -> Option<i128> {
+    let (quotient, remainder) = (a.checked_div(b)?, a.checked_rem(b)?);
+    Some(if remainder != 0 && (remainder < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+/// An element of a constant table of integers.
+fn in_table(lookup: &Lookup<'_>, read: &Access, point: &BTreeMap<Name, i64>) -> Option<i128> {
+    let table = lookup.kernel().constants.iter().find(|c| c.array.name == read.array)?;
+    let shape = table.shape()?;
+    let mut at: u64 = 0;
+    for (index, length) in read.index.iter().zip(&shape) {
+        let index = u64::try_from(value(lookup, index, point)?).ok().filter(|index| index < length)?;
+        at = at.checked_mul(*length)?.checked_add(index)?;
+    }
+    let element = table.values.get(usize::try_from(at).ok()?)?;
+    crate::constant::literal(element, table.array.dtype.known()?)?.as_i128()
 }

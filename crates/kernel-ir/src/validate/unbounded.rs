@@ -13,7 +13,8 @@ impl LoopKernel {
     /// facts nor a condition on data keep them inside of their array: one warning
     /// (`unbounded-data`) for each access, in the order of the text, with places in the printed
     /// form. Arrays that the kernel itself computes are not reported; scalars are, that are
-    /// assigned more than once, under a condition, or in a type in which they may wrap.
+    /// assigned more than once, under a condition, or in a type in which they may wrap, and
+    /// subscripts that are computed in floating point.
     pub fn unbounded_subscripts(&self) -> Vec<Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);
@@ -44,8 +45,17 @@ impl LoopKernel {
             let Some(array) = array else {
                 let index = &found.access.index[found.axis];
                 let names = index.names();
-                let scalar = names.iter().find(|n| lookup.temporary(n).is_some());
-                let scalar = scalar.map_or_else(|| index.to_string(), Name::to_string);
+                let Some(scalar) = names.iter().find(|n| lookup.temporary(n).is_some()) else {
+                    let message = format!(
+                        "`{text}` may leave its array: `{index}` is not followed through floating point"
+                    );
+                    notes.push(
+                        Diagnostic::new("unbounded-data", message).at(place).help(format!(
+                            "keep `{index}` at least 0 and below {length}, by `min` and `max`"
+                        )),
+                    );
+                    continue;
+                };
                 let message = format!("`{text}` may leave its array: what `{scalar}` holds is not followed");
                 notes.push(Diagnostic::new("unbounded-data", message).at(place).help(format!(
                     "assign `{scalar}` once, unconditionally, from sums and multiples of inames and \
@@ -53,13 +63,20 @@ impl LoopKernel {
                 )));
                 continue;
             };
+            let is_table = declared.constants.iter().any(|c| c.array.name == *array);
             let why = match has_range(array) {
+                _ if is_table => format!("the values of the constant table `{array}` do not keep it inside"),
                 true => format!("the declared range of `{array}` does not keep it inside"),
                 false => format!("nothing bounds the elements of `{array}`"),
             };
             let message = format!("`{text}` may leave its array: {why}");
             let is_integer = lookup.array(array).is_some_and(|a| is_integer(&a.dtype));
             let help = match (is_integer, has_range(array)) {
+                _ if is_table => format!(
+                    "correct the values, the shape or the assumptions: `{}` has to be at least 0 and below \
+                     {length}",
+                    found.access.index[found.axis]
+                ),
                 (true, false) => {
                     format!("declare their range, which is then checked: `fact 0 <= {array} < {length}`")
                 }
