@@ -185,6 +185,10 @@ pub struct Cost {
     /// Instructions of warps that divide floating-point values or apply functions to them.
     #[serde(default)]
     pub special: f64,
+    /// Instructions of warps by which accurate functions are longer than one each. Only known where
+    /// the kernel's expressions are looked at, as by lints.
+    #[serde(skip)]
+    pub of_functions: f64,
     /// Instructions of warps that convert values.
     #[serde(default)]
     pub conversions: f64,
@@ -320,7 +324,8 @@ impl Cost {
     fn units(&self, of: &Throughput, lanes: f64) -> [(Unit, f64); 5] {
         let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
         let accesses = self.global_requests + self.shared_requests;
-        let begun = arithmetic + self.compared + self.conversions + accesses + self.shuffles;
+        let begun =
+            arithmetic + self.compared + self.conversions + accesses + self.shuffles + self.of_functions;
         [
             (Unit::Issue, begun / 4.0),
             (Unit::Arithmetic, lanes * arithmetic / of.f32),

@@ -212,10 +212,68 @@ y[i] = x[i, 0]
     let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
     assert_eq!(repair.steps, ["split_iname(i, 32)"]);
     let narrow = lint.tried.iter().find(|t| t.what == "split `i` by 16 instead of 64").expect("it was tried");
-    assert_eq!(narrow.why, "its blocks would have 16 threads, fewer than the 32 of a warp");
+    assert_eq!(narrow.why, "its blocks have 16 threads, fewer than the 32 of a warp");
 }
 
-/// Five hundred exponentials for eight bytes take longer than the memory does.
+/// Blocks below a warp are not made smaller, nor larger where that leaves multiprocessors without
+/// one; and no block of one thread is proposed.
+#[test]
+fn no_repair_has_less_than_a_warp_and_none_contradicts_another() {
+    let copy = "
+kernel copy(x: f32[n, 1], y: f32[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = x[i, 0]
+";
+    let steps =
+        |length: i64| format!("split_iname(i, {length})\ntag_inames(i_outer: block.x, i_inner: thread.x)");
+    let repairs = |found: &[Lint]| -> Vec<(&'static str, Vec<String>)> {
+        found.iter().filter_map(|l| Some((l.code, l.repair.as_ref()?.steps.clone()))).collect()
+    };
+    // 125 blocks of half a warp for 132 multiprocessors; 63 of a whole one.
+    for length in [16, 24] {
+        let found = lints(copy, &steps(length), "x", [2000, 1]);
+        for code in ["few-blocks", "idle-lanes"] {
+            let lint = of(&found, code).unwrap_or_else(|| panic!("{}", text(&found)));
+            assert!(lint.repair.is_none(), "{lint}");
+        }
+        let idle = of(&found, "idle-lanes").expect("it is there").to_string();
+        assert!(idle.contains("split `i` by 32 instead of") && idle.contains("`few-blocks` from"), "{idle}");
+    }
+    // With blocks enough, whole warps are what helps, and the smallest blocks of them.
+    let found = lints(copy, &steps(16), "x", [8000, 1]);
+    assert!(
+        repairs(&found).contains(&("idle-lanes", vec!["split_iname(i, 32)".to_owned()])),
+        "{}",
+        text(&found)
+    );
+    let found = lints(copy, "", "x", [4096, 1]);
+    for (code, steps) in repairs(&found) {
+        assert!(!steps.iter().any(|s| s.contains("block.")), "{code}: {steps:?}");
+    }
+}
+
+/// An accurate power is eighty machine instructions, a fast one is few.
+#[test]
+fn accurate_functions_take_their_instructions() {
+    let kernel = |function: &str| {
+        let powers: Vec<String> = (0..6).map(|k| format!("{function}(x[i, 0] + {k}.0, 0.3)")).collect();
+        format!(
+            "kernel powers(x: f32[n, 1], y: f32[n], n: i32)\nassume 0 <= n\n\
+             domain {{ [i] : 0 <= i < n }}\ny[i] = {}\n",
+            powers.join(" + ")
+        )
+    };
+    let steps = "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
+    let found = lints(&kernel("pow"), steps, "x", [524288, 1]);
+    let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert!(lint.message.starts_with("issuing instructions take"), "{lint}");
+    let found = lints(&kernel("fast.pow"), steps, "x", [524288, 1]);
+    assert!(of(&found, "instruction-limit").is_none(), "{}", text(&found));
+}
+
+/// Five hundred fast exponentials, of one special instruction each, for eight bytes take longer
+/// than the memory does.
 #[test]
 fn special_functions_that_take_longer_than_the_memory() {
     let kernel = |value: &str| {
@@ -226,7 +284,7 @@ fn special_functions_that_take_longer_than_the_memory() {
         )
     };
     let rows = "tag_inames(i: block.x, j: thread.x)\n";
-    let found = lints(&kernel("sum(k, exp(v*k))"), rows, "x", [768, 64]);
+    let found = lints(&kernel("sum(k, fast.exp(v*k))"), rows, "x", [768, 64]);
     let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.number > 1.0 && lint.message.starts_with("special functions take"), "{lint}");
     // A copy is limited by memory.

@@ -63,6 +63,26 @@ impl Kind {
         }
     }
 
+    /// What a number is of, where it is that of blocks.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Kind::IdleLanes => "% idle lanes",
+            _ => "multiprocessors without a block",
+        }
+    }
+
+    /// Whichever of the findings about the sizes of blocks, other than this one, is made worse by
+    /// another form, with its number in both: a block that is larger leaves fewer of them.
+    pub fn worsened(&self, before: &Measured, after: &Measured) -> Option<(Kind, f64, f64)> {
+        let others = [(Kind::IdleLanes, 100.0 * IDLE), (Kind::FewBlocks, 0.0)];
+        let others = others.into_iter().filter(|(kind, _)| kind.lint_code() != self.lint_code());
+        let numbers = others.map(|(kind, least)| {
+            let (from, to) = (kind.number(before), kind.number(after));
+            (to > 1.05 * from.max(least)).then_some((kind, from, to))
+        });
+        numbers.flatten().next()
+    }
+
     /// The severity: lower is better, 0 if there is no finding.
     pub fn number(&self, m: &Measured) -> f64 {
         match self {
@@ -208,7 +228,7 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             kind: Kind::IdleLanes,
             message: format!("{:.0} % of the lanes of its warps are idle", 100.0 * part),
             place: of_kernel(name),
-            unit: "% idle lanes",
+            unit: Kind::IdleLanes.unit(),
         });
     }
     if let Some((k, missing, has)) = missing_bytes(m) {
@@ -237,7 +257,7 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
                 m.machine.device
             ),
             place: of_kernel(name),
-            unit: "multiprocessors without a block",
+            unit: Kind::FewBlocks.unit(),
         });
     }
     if let Some((unit, times)) = m.instructions() {

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Expr, LoopKernel, Name, Precision, Type, math_function};
 use loopwright_program::{Place, Program};
 use loopwright_runtime::{
     Arch, Args, CompileOptions, Device, Known, known, nvrtc::KernelResources, print_for,
@@ -56,7 +56,10 @@ impl Measured {
         let under_way = under_way.collect();
         let known = known(&kernel, args)?;
         let counted = Counted::whole(&program, &report, necessary_bytes, &known.integers);
-        let cost = Cost::of(&counted, machine, device.limits());
+        let mut cost = Cost::of(&counted, machine, device.limits());
+        let functions = report.total.issued.functions as f64;
+        cost.of_functions = functions * (function_length(&kernel) - 1.0).max(0.0);
+        cost.estimate(machine, device.limits());
         Ok(Measured {
             under_way,
             resources: Vec::new(),
@@ -106,12 +109,10 @@ impl Measured {
         self.judge.wrong(&other.results, None).ok().flatten()
     }
 
-    /// The threads of another form's blocks, if they do not fill a warp and those of this form do.
-    pub fn breaks_warps(&self, other: &Measured) -> Option<u32> {
-        let fewest = |m: &Measured| m.program.kernels.iter().map(|k| k.threads()).min();
-        let (before, after) = fewest(self).zip(fewest(other))?;
-        let warp = self.program.target.warp_size;
-        (after < warp && before >= warp).then_some(after)
+    /// The threads of the smallest block, if they do not fill a warp.
+    pub fn less_than_a_warp(&self) -> Option<u32> {
+        let fewest = self.program.kernels.iter().map(|k| k.threads()).min()?;
+        (fewest < self.program.target.warp_size).then_some(fewest)
     }
 
     /// Total sectors of global memory.
@@ -134,5 +135,69 @@ impl Measured {
     /// Guards in the text that are due to partial tiles.
     pub fn guards(&self) -> usize {
         self.program.explain().entries.iter().filter(|e| e.place == Place::Guard).count()
+    }
+}
+
+/// The mean number of machine instructions of the functions that a kernel calls, each as often as
+/// its text has it.
+fn function_length(kernel: &LoopKernel) -> f64 {
+    let (mut calls, mut length) = (0.0, 0.0);
+    for instruction in &kernel.instructions {
+        instruction.value.visit(&mut |e| {
+            let Expr::Call { function, precision, args } = e else { return };
+            if matches!(function.as_str(), "min" | "max" | "abs" | "fma" | "lowest" | "highest") {
+                return;
+            }
+            calls += 1.0;
+            let is_fast = precision.unwrap_or(kernel.options.precision) == Precision::Fast;
+            if is_fast && math_function(function).is_some_and(|f| f.fast) {
+                length += 1.0;
+                return;
+            }
+            length += f64::from(instructions_of(function, args.iter().any(|a| is_double(kernel, a))));
+        });
+    }
+    if calls > 0.0 { length / calls } else { 1.0 }
+}
+
+/// Whether an expression reads or converts to f64.
+fn is_double(kernel: &LoopKernel, e: &Expr) -> bool {
+    let of = |name: &Name| kernel.array(name).is_some_and(|a| a.dtype.known() == Some(DType::F64));
+    let mut found = false;
+    e.visit(&mut |e| {
+        found |= match e {
+            Expr::Subscript(read) => of(&read.array),
+            Expr::Name(name) => of(name),
+            Expr::Cast(to, _) => *to == Type::Known(DType::F64),
+            _ => false,
+        }
+    });
+    found
+}
+
+/// The instructions that a call executes where its operand is an ordinary number: the machine code
+/// of NVRTC 13.0 for compute capability 9.0, without the branches for very large or small ones. One
+/// for those that are one instruction, and for those of which nothing is known.
+fn instructions_of(function: &str, is_double: bool) -> u32 {
+    match (function, is_double) {
+        ("exp" | "exp10", false) => 10,
+        ("exp2", false) => 4,
+        ("expm1", false) => 29,
+        ("log" | "log2" | "log10" | "log1p", false) => 28,
+        ("sin" | "cos" | "tan", false) => 25,
+        ("asin" | "acos" | "sinh", false) => 25,
+        ("atan" | "cosh" | "tanh" | "cbrt", false) => 17,
+        ("sqrt", false) => 8,
+        ("rsqrt", false) => 4,
+        ("erf", false) => 28,
+        ("erfc", false) => 48,
+        ("pow", false) => 80,
+        ("atan2" | "hypot", false) => 30,
+        ("exp" | "exp2" | "exp10" | "cosh" | "cbrt", true) => 60,
+        ("expm1" | "log" | "log2" | "log10" | "atan", true) => 80,
+        ("sin" | "cos" | "tan" | "tanh" | "asin" | "acos" | "erf", true) => 100,
+        ("log1p" | "sinh" | "pow" | "atan2" | "erfc", true) => 200,
+        ("sqrt" | "rsqrt" | "hypot", true) => 20,
+        _ => 1,
     }
 }

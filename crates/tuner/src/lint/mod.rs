@@ -168,9 +168,9 @@ pub fn lint(
     let measured = Measured::of(kernel, pipeline, args, machine)?.compiled(args);
     let found = findings::all(&measured);
     Ok(found
-        .into_par_iter()
+        .par_iter()
         .map(|finding| {
-            let proposals = repairs::proposals(&finding, pipeline, &measured);
+            let proposals = repairs::proposals(finding, pipeline, &measured);
             try_repairs(kernel, args, machine, &measured, finding, proposals)
         })
         // Only a repair shows that a guard or a copy is not needed.
@@ -193,7 +193,7 @@ fn try_repairs(
     args: &Args,
     machine: &Machine,
     before: &Measured,
-    finding: Finding,
+    finding: &Finding,
     proposals: Vec<Proposal>,
 ) -> Lint {
     let mut best: Option<(f64, f64, Repair)> = None;
@@ -209,13 +209,10 @@ fn try_repairs(
             if let Some(wrong) = before.differs(&after) {
                 return Err(format!("the result differs: {wrong}"));
             }
-            // A smaller block has less to do, and leaves lanes without a thread, which no count
-            // shows.
-            if let Some(threads) = before.breaks_warps(&after) {
+            // What lanes without a thread cost is shown by no count.
+            if let Some(threads) = after.less_than_a_warp() {
                 let warp = before.program.target.warp_size;
-                return Err(format!(
-                    "its blocks would have {threads} threads, fewer than the {warp} of a warp"
-                ));
+                return Err(format!("its blocks have {threads} threads, fewer than the {warp} of a warp"));
             }
             if number > HELPS * finding.number {
                 let (from, to) = (figure(finding.number), figure(number));
@@ -226,6 +223,12 @@ fn try_repairs(
             if after.sectors() > most * before.sectors() {
                 let (from, to) = (figure(before.sectors()), figure(after.sectors()));
                 return Err(format!("all accesses together move {to} sectors instead of {from}"));
+            }
+            // What repairs one finding must not be what another one warns of.
+            let kept = finding.kind.worsened(before, &after);
+            if let Some((other, from, to)) = kept {
+                let (from, to) = (figure(from), figure(to));
+                return Err(format!("`{}` from {from} to {to} {}", other.lint_code(), other.unit()));
             }
             Ok((number, after.burden()))
         });
@@ -250,8 +253,8 @@ fn try_repairs(
     }
     Lint {
         code: finding.kind.lint_code(),
-        message: finding.message,
-        place: finding.place,
+        message: finding.message.clone(),
+        place: finding.place.clone(),
         number: finding.number,
         unit: finding.unit,
         repair: best.map(|(_, _, repair)| repair),

@@ -218,8 +218,12 @@ fn other_lengths(
         if !m.kernel.is_iname(&name) || !wanted(m.kernel.tag(&name)) {
             continue;
         }
+        // The nearest first: among equally good ones it changes least.
         let halving = std::iter::successors(Some(1024i64), |n| (*n > 1).then_some(n / 2));
-        for other in halving.filter(|n| *n != length && (side == Side::Inner || *n < length)) {
+        let mut lengths: Vec<i64> =
+            halving.filter(|n| *n != length && (side == Side::Inner || *n < length)).collect();
+        lengths.sort_by_key(|n| (*n).max(length) / (*n).min(length).max(1));
+        for other in lengths {
             let mut steps = pipeline.steps().to_vec();
             steps[k] = Step::SplitIname(SplitIname { length: Number::Known(other), ..split.clone() });
             let what = format!("split `{}` by {other} instead of {length}", split.iname);
