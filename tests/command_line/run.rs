@@ -283,6 +283,43 @@ fn a_search_is_cheaper_than_the_rules_alone() {
     assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
 }
 
+/// An interrupted search prints the best that it has found so far.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_prints_the_best_so_far() {
+    let kernel = example("polybench/mvt.lw");
+    // An interrupt that comes before the search has begun ends the process at once.
+    for wait in [500, 2000, 8000] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_loopwright"));
+        command.args(["auto", &kernel, "--search", "100000", "--set", "n=700"]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        if output.status.code().is_none() {
+            continue;
+        }
+        let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(130), "{text}{said}");
+        assert!(said.contains("interrupted: the best so far follows"), "{said}");
+        assert!(text.contains(" of 100000, as far as the search came"), "{text}");
+        assert!(text.contains("\ntag_inames("), "{text}");
+        return;
+    }
+    panic!("the search never began");
+}
+
+/// A number with an exponent is none of the integers.
+#[test]
+fn a_whole_number_in_floating_point_is_shown_as_it_is() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let given = ["run", &kernel, "--set", "nseg=1e3", "--set", "len=4", "--random", "x"];
+    let refused = refusal(&call(&given));
+    assert!(refused.contains("`nseg` is i32, but 1000.0 was given"), "{refused}");
+}
+
 /// Without a pipeline steps are found, and the user is told how to get the loops as they are.
 #[test]
 fn without_a_pipeline_steps_are_found() {

@@ -96,7 +96,7 @@ pub use estimate::estimate;
 pub use key::{Key, Record};
 pub use limits::{Best, LimitReport, Reached, Series};
 pub use lint::{Attempt, CODES as LINT_CODES, Lint, LintPlace, Repair, lint};
-pub use log::{Log, Recalled};
+pub use log::{Log, Recalled, best_in_log};
 pub use machine::Rates;
 pub use outcome::{Outcome, Times};
 pub use point::Point;

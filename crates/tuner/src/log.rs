@@ -47,6 +47,20 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
     Ok(records)
 }
 
+/// The best point of a log of one search, with its milliseconds: of the timed ones, if any is. None
+/// if the log has outcomes of several kernels, pipelines or problems, which are not compared.
+pub fn best_in_log(path: &Path) -> Option<(Point, f64)> {
+    let records = records(path).ok()?;
+    let key = &records.first()?.key;
+    if records.iter().any(|record| record.key != *key) {
+        return None;
+    }
+    let timed = records.iter().any(|record| record.outcome.times().is_some());
+    let of = records.iter().filter(|record| !timed || record.outcome.times().is_some());
+    let figures = of.filter_map(|record| Some((record.point.clone(), record.outcome.milliseconds()?)));
+    figures.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 const HELP: &str = "use a file written by `loopwright tune --log FILE`";
 
 /// Refuses a device or a pipe, which may have no end. A file that does not exist is accepted.

@@ -1,15 +1,17 @@
 //! `auto`
 
+use std::sync::atomic::Ordering;
+
 use clap::Args as ClapArgs;
 use loopwright::{
-    auto::{auto, auto_with_witnesses, search},
+    auto::{auto, auto_with_witnesses, search_while},
     prelude::*,
     tuner::{Machine, estimate},
 };
 
 use crate::arguments::Arguments;
 use crate::input::{self, Failure, Form};
-use crate::report;
+use crate::{interrupt, report};
 
 /// The options of `loopwright auto`. Sizes of the arguments, if they are given, say for which
 /// launch steps are found.
@@ -44,37 +46,50 @@ impl Auto {
         // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         let begun = given.apply(&self.form.declared()?)?;
-        let (found, note) = match self.search {
-            None => (auto_with_witnesses(&begun, &Target::default()), String::new()),
+        let (found, note, cut) = match self.search {
+            None => (auto_with_witnesses(&begun, &Target::default()), String::new(), false),
             Some(most) => self.searched(&begun, most)?,
         };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };
         report::say(&format!("{given}{note}{text}"))?;
+        if cut {
+            interrupt::end();
+        }
         Ok(())
     }
 
-    /// The cheapest of at most `most` pipelines, and a comment that says what it costs.
+    /// The cheapest of at most `most` pipelines, a comment that says what it costs, and whether an
+    /// interrupt has ended the search.
     fn searched(
         &self,
         begun: &LoopKernel,
         most: usize,
-    ) -> Result<(loopwright::auto::Found, String), Failure> {
+    ) -> Result<(loopwright::auto::Found, String, bool), Failure> {
         let args = self.arguments.args(begun, true)?;
         let machine = Machine::h200();
         // What cannot be run for these arguments at all is not a candidate, and says why.
         estimate(&auto(begun, &Target::default()).kernel, &args, &machine)?;
         let phase = report::Phase::begin("searching");
+        let interrupted = interrupt::ends(
+            "interrupted: the best so far follows when the pipeline that is counted now is done; another \
+             interrupt ends at once",
+        );
+        let is_over = || interrupted.load(Ordering::SeqCst);
         let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
-        let searched = search(begun, &Target::default(), most, &mut cost);
+        let searched = search_while(begun, &Target::default(), most, &mut || !is_over(), &mut cost);
         drop(phase);
         let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{:.1} us", 1e3 * ms));
         let note = format!(
-            "# estimated for {}: {}, by the rules alone {}; pipelines counted: {}\n",
+            "# estimated for {}: {}, by the rules alone {}; pipelines counted: {}{}\n",
             machine.device,
             ms(searched.cost),
             ms(searched.by_rules),
-            searched.candidates
+            searched.candidates,
+            match searched.is_cut_short {
+                true => format!(" of {most}, as far as the search came; the same command begins again"),
+                false => String::new(),
+            }
         );
-        Ok((searched.found, note))
+        Ok((searched.found, note, searched.is_cut_short))
     }
 }

@@ -191,6 +191,14 @@ impl Tune {
         let Some(kernel) = &self.kernel else { return Err(missing()) };
         self.check_files()?;
         let kernel = input::kernel(kernel)?;
+        // A large space takes its time, too.
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(report::TICK);
+        let state = interrupt::tell(&bar, self.log.as_deref());
+        bar.set_message("space");
         let (pipeline, space) = match (&self.pipeline, &self.space) {
             (pipeline, _) if self.auto => automatic(&kernel, pipeline.as_deref())?,
             (Some(pipeline), Some(space)) => {
@@ -206,12 +214,7 @@ impl Tune {
         // Without a GPU nothing runs on the problem itself, whose arrays may be large: only its
         // shapes are needed.
         let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
-        let bar = ProgressBar::new(points as u64);
-        if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(report::TICK);
-        let state = interrupt::tell(&bar, self.log.as_deref());
+        bar.set_length(points as u64);
         bar.set_message("arguments");
         let args = self.arguments.args(&kernel, fill)?;
         // Candidates rely on the declared facts, and may read anywhere if one does not hold.

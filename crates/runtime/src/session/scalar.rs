@@ -79,7 +79,12 @@ impl ScalarValue {
             Value::Number(v) => v.as_i128(),
         };
         let wrong = || {
-            Diagnostic::new("scalar-type", format!("`{name}` is {dtype}, but {self} was given"))
+            // A whole number of a floating-point type is no integer, and is not shown as one.
+            let given = match self.0 {
+                Value::Number(v) if v.dtype().is_float() => format!("{:?}", v.as_f64()),
+                _ => self.to_string(),
+            };
+            Diagnostic::new("scalar-type", format!("`{name}` is {dtype}, but {given} was given"))
                 .help(format!("pass a value of {dtype}"))
         };
         match (self.0, dtype) {
