@@ -145,6 +145,7 @@ LEFT_OUT = (
     "softmax, layer norm and log-sum-exp of rows: benches/gpu/rows.sh; other shapes of sparse rows: benches/gpu/csr.sh",
     "products of tf32, s8 and f64, convolutions: benches/gpu/tensor.sh; other forms of f32: benches/gpu/sgemm.sh",
     "tuned points of segmented sums, other types: benches/peers/segments.py; PolyBench: benches/gpu/auto.sh",
+    "Triton with a persistent grid, torch.compile: for softmax and layer norm by benches/gpu/rows.sh; not for the sums of rows here",
     "cutlass, FlashAttention's own package, libcudf, Thrust: not tried",
 )
 

@@ -95,6 +95,17 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(found["ratio_90"], 3.6)
 
 
+class Forms(unittest.TestCase):
+    def test_a_form_that_loads_evict_first_stands_beside_one_that_does_not(self):
+        streams = row("f32", 28, "quick, evict-first", clean=state(3.0, 3.0, 3.0))
+        rows = [row("f32", 28, "slow", clean=state(1.0, 1.0, 1.0)), row("f32", 28, "quick", clean=state(2.0, 2.0, 2.0)), streams]
+        lines = [line for line in plots.files({**RESULT, "rows": rows})["table.md"].splitlines() if line.startswith("| f32")]
+        self.assertEqual([line.split(" | ")[1] for line in lines], ["quick, evict-first", "quick"])
+        # Where the best does not, nothing is added.
+        rows = [*rows[:2], row("f32", 28, "late, evict-first", clean=state(0.5, 0.5, 0.5))]
+        self.assertEqual(plots.files({**RESULT, "rows": rows})["table.md"].count("| f32"), 1)
+
+
 class Pictures(unittest.TestCase):
     def setUp(self):
         self.made = plots.files(RESULT)
