@@ -155,3 +155,23 @@ fn pictures_are_drawn_by_the_library() {
     let found = fs::read_dir(&folder).unwrap().count();
     assert_eq!(found, PICTURES.len(), "each picture has a command");
 }
+
+/// The CUDA C that a page starts from is accepted by NVRTC, where there is one.
+#[test]
+fn cuda_of_the_pages_compiles() {
+    use loopwright::runtime::{
+        Arch,
+        nvrtc::{self, CompileError, CompileOptions},
+    };
+
+    let page = fs::read_to_string(source().join("from/cuda.md")).unwrap();
+    let blocks = between(&page, "```c++\n", "```");
+    assert_eq!(blocks.len(), 1);
+    for block in blocks {
+        match nvrtc::compile(block, &CompileOptions::new(Arch::SM_90A)) {
+            Ok(compiled) => assert_eq!(compiled.warnings().count(), 0, "{}", compiled.log),
+            Err(CompileError::NotFound(_)) => {}
+            Err(e) => panic!("{block}\n{e}"),
+        }
+    }
+}
