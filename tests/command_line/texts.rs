@@ -332,6 +332,12 @@ fn steps_are_listed_and_have_pages() {
     assert!(unroll.contains("`unroll(i)`: unrolls the loop over `i`"), "{unroll}");
     // A name of loopy's leads to ours; what does not exist at all, to the list.
     assert!(refusal(&call(&["steps", "unroll_iname"])).contains("it is called unroll here"));
+    assert!(refusal(&call(&["steps", "splitt_iname"])).contains("did you mean `split_iname`?"));
+    // Links of the library's own pages lead nowhere here.
+    for name in ["precompute", "tag_inames"] {
+        let page = out(&call(&["steps", name]));
+        assert!(!page.contains("crate::"), "{page}");
+    }
     assert!(refusal(&call(&["steps", "nothing_like_it"])).contains("`loopwright steps` lists all of them"));
 }
 
@@ -341,22 +347,26 @@ fn check_warns_where_nothing_bounds_what_a_subscript_reads() {
     let folder = Folder::new("unbounded");
     let checked = |facts: &str, value: &str| {
         let text = format!(
-            "kernel gather(x: f32[m], idx: i32[n], y: f32[n], m: i32, n: i32)\n\
+            "# The place is in this text.\n\
+             kernel gather(x: f32[m], idx: i32[n], y: f32[n], m: i32, n: i32)\n\
              assume 1 <= m and 0 <= n\n{facts}domain {{ [i] : 0 <= i < n }}\ny[i] = {value}\n"
         );
         out(&call(&["check", &folder.file("gather.lw", text)]))
     };
-    let expected = "\
+    let place = format!("{}:5:8", folder.path("gather.lw"));
+    let expected = format!(
+        "\
 warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the elements of `idx`
- --> <kernel>:4:8
+ --> {place}
   |
-4 | y[i] = x[idx[i]] {id=set_y}
+5 | y[i] = x[idx[i]]
   |        ^^^^^^^^^
   |
   = help: declare their range, which is then checked: `fact 0 <= idx < m`
-";
+"
+    );
     let text = checked("", "x[idx[i]]");
-    assert!(text.contains(expected), "{text}");
+    assert!(text.contains(&expected), "{text}");
     assert!(!checked("fact 0 <= idx < m\n", "x[idx[i]]").contains("warning"));
     assert!(!checked("", "x[idx[i] % m]").contains("warning"));
     assert!(!checked("", "x[min(max(idx[i], 0), m - 1)]").contains("warning"));

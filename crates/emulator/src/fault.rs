@@ -79,8 +79,8 @@ impl FaultKind {
                  uses its CUDA C"
             }
             FaultKind::OutOfBounds => {
-                "correct the data that the subscript comes from; `check_facts` finds data that \
-                 violate a declared fact"
+                "correct the subscript, or the data that it comes from; `check_facts` finds data \
+                 that violate a declared fact"
             }
             FaultKind::Uninitialised => "give the array values, or write the element before it is read",
             FaultKind::DivisionByZero => "guard the division by a condition",

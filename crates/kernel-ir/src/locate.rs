@@ -38,6 +38,28 @@ impl LoopKernel {
     }
 }
 
+impl LoopKernel {
+    /// A note on an instruction with its place in the text that this kernel was read from, called
+    /// `origin`, instead of the one in the printed form: the same words, or the whole instruction
+    /// where the text spells them otherwise.
+    pub fn note_in(&self, origin: &str, text: &str, mut note: Diagnostic) -> Diagnostic {
+        let Some(place) = note.place.as_ref().filter(|place| &*place.origin == PRINTED) else { return note };
+        let words = place.text.get(place.span.clone()).unwrap_or_default();
+        let holds = |whole: &Place| whole.span.start <= place.span.start && place.span.end <= whole.span.end;
+        let in_text = || {
+            let printed = map_of_print(self)?;
+            let own =
+                |k: &usize| printed.locate(&Item::Instruction(*k), "").is_some_and(|whole| holds(&whole));
+            let k = (0..self.instructions.len()).find(own)?;
+            map_of_text(origin, text)?.locate(&Item::Instruction(k), words)
+        };
+        if let Some(found) = in_text() {
+            note.place = Some(found);
+        }
+        note
+    }
+}
+
 /// The name of the text that a kernel prints itself as.
 pub(crate) const PRINTED: &str = "<kernel>";
 

@@ -108,3 +108,27 @@ fn a_launch_decides_quotients_and_tables() {
     let outside = "for d = 45, h = 0, n = 1700, t = 0, w = 0: the subscript 2032, of an axis of length 1700";
     assert_eq!(found("z[k] = v[far[t] + d*d]", 45), Err(outside.into()));
 }
+
+#[test]
+fn data_that_nothing_bounds_are_warned_of() {
+    let kernel = LoopKernel::parse(
+        "kernel gather(x: f32[m], idx: i32[n], y: f32[n], m: i32, n: i32)
+assume 1 <= m and 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = x[idx[i]]
+",
+    )
+    .unwrap();
+    let notes: Vec<String> = kernel.unbounded_subscripts().iter().map(|d| d.render_warning()).collect();
+    assert_eq!(
+        notes,
+        ["\
+warning[unbounded-data]: `x[idx[i]]` may leave its array: nothing bounds the elements of `idx`
+ --> <kernel>:4:8
+  |
+4 | y[i] = x[idx[i]] {id=set_y}
+  |        ^^^^^^^^^
+  |
+  = help: declare their range, which is then checked: `fact 0 <= idx < m`"]
+    );
+}

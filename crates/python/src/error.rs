@@ -60,6 +60,7 @@ impl From<Failure> for PyErr {
 
 /// The exception for all errors of a text: its text shows them all, its attributes the first.
 fn exception(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyResult<PyErr> {
+    let diagnostics: Vec<Diagnostic> = diagnostics.iter().cloned().map(in_python).collect();
     let alone = diagnostics.iter().map(|d| single(py, d, &d.render())).collect::<PyResult<Vec<_>>>()?;
     let text = diagnostics.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n\n");
     let all = match diagnostics.first() {
@@ -68,6 +69,17 @@ fn exception(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyResult<PyErr> {
     };
     all.value(py).setattr("errors", alone.iter().map(|e| e.value(py)).collect::<Vec<_>>())?;
     Ok(all)
+}
+
+/// With the remedy as it is written in Python.
+fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
+    if diagnostic.code == "open-parameter"
+        && let Some((_, rest)) = diagnostic.message.split_once("the parameter `$")
+        && let Some((name, _)) = rest.split_once('`')
+    {
+        diagnostic.help = Some(format!("give it a value: `kernel.apply(pipeline, {name}=128)`"));
+    }
+    diagnostic
 }
 
 fn single(py: Python<'_>, diagnostic: &Diagnostic, text: &str) -> PyResult<PyErr> {

@@ -232,7 +232,7 @@ class Refusals(unittest.TestCase):
         k = loopwright.Kernel(TWICE)
         self.refused("unknown-parameter", lambda: k.apply(BLOCKS, block=2))
         error = self.refused("open-parameter", lambda: k.apply(BLOCKS))
-        self.assertIn("threads", str(error))
+        self.assertIn("help: give it a value: `kernel.apply(pipeline, threads=128)`", str(error))
 
 
 class Texts(unittest.TestCase):

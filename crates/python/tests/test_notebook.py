@@ -62,16 +62,21 @@ class Searches(unittest.TestCase):
         self.assertIn(found.best["threads"], [32, 64])
 
     def test_refusals(self):
-        def code(*arguments, **options):
+        def refused(*arguments, **options):
             with self.assertRaises(loopwright.Error) as caught:
                 loopwright.tune(self.kernel, *arguments, **options)
-            return caught.exception.code
+            return caught.exception
+
+        def code(*arguments, **options):
+            return refused(*arguments, **options).code
 
         space = {"threads": [32]}
         self.assertEqual(code(BLOCKS, space, self.arguments, strategy="best"), "strategy")
         self.assertEqual(code(BLOCKS, space, self.arguments, points=3), "strategy")
         self.assertEqual(code(BLOCKS, {}, self.arguments), "open-parameter")
-        self.assertEqual(code(BLOCKS, {"threads": [0]}, self.arguments), "no-point")
+        none = refused(BLOCKS, {"threads": [0]}, self.arguments)
+        self.assertEqual(none.code, "no-point")
+        self.assertEqual(str(none).count("no point is legal"), 1)
 
 
 if __name__ == "__main__":

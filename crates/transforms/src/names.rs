@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names and for names from other tools.
 
-pub(crate) use loopwright_kernel_ir::nearest;
+pub use loopwright_kernel_ir::nearest;
 
 /// Names of steps in loopy and other tools, with their names here.
 pub const FOREIGN_STEPS: &[(&str, &str)] = &[

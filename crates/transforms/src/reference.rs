@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(pages.iter().map(|p| p.name).collect::<Vec<_>>(), Step::NAMES);
         for page in pages {
             assert!(page.text.contains("# Legality"), "{}", page.name);
-            assert!(!page.text.contains("](crate::"), "{}: a link to an item of Rust", page.name);
+            assert!(!page.text.contains("crate::"), "{}: a link to an item of Rust", page.name);
             assert!(page.text.contains("# Before and after"), "{}", page.name);
             let summary = page.summary();
             assert!(summary.len() > 20 && !summary.contains("`: "), "{}: {summary}", page.name);

@@ -10,7 +10,7 @@ impl Tuning {
     pub fn table(&self) -> String {
         let mut text = String::new();
         let order = best_first(&self.candidates);
-        let figure = if order.iter().any(|k| self.times_of(*k)) { "time ms" } else { "estimate" };
+        let figure = if order.iter().any(|k| self.times_of(*k)) { "time ms" } else { "est. ms" };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,

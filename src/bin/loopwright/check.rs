@@ -65,10 +65,12 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
         );
     }
     let declared = kernel.declared();
-    for note in declared.single_in_double().into_iter().chain(declared.last_values()) {
-        let _ = writeln!(text, "{}", note.render_warning());
-    }
-    for note in declared.unbounded_subscripts() {
+    let notes = declared.single_in_double().into_iter().chain(declared.last_values());
+    let written = form.declared_text();
+    for mut note in notes.chain(declared.unbounded_subscripts()) {
+        if let (Some((origin, written)), Ok(read)) = (&written, form.declared()) {
+            note = read.note_in(origin, written, note);
+        }
         let _ = writeln!(text, "{}", note.render_warning());
     }
     if schedule {

@@ -251,6 +251,12 @@ impl Form {
         kernel_to_show(&self.kernel)
     }
 
+    /// The text of the kernel, with its name in diagnostics, if it can be read again.
+    pub fn declared_text(&self) -> Option<(String, String)> {
+        let text = String::from_utf8(read(&self.kernel).ok()?).ok()?;
+        Some((origin(&self.kernel), text))
+    }
+
     /// The kernel that the pipeline makes.
     pub fn transformed(&self) -> Result<LoopKernel, Failure> {
         let declared = self.declared()?;

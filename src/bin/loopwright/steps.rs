@@ -53,8 +53,10 @@ fn unknown(name: &str, pages: &[Page]) -> loopwright::prelude::Diagnostic {
     }
     let similar: Vec<&str> =
         pages.iter().map(|p| p.name).filter(|n| n.contains(name) || name.contains(n)).collect();
-    match similar.as_slice() {
-        [] => refusal.help("`loopwright steps` lists all of them"),
-        similar => refusal.help(format!("perhaps {}", similar.join(", "))),
+    let near = loopwright::transforms::nearest(name, pages.iter().map(|p| p.name));
+    match (similar.as_slice(), near) {
+        ([], Some(near)) => refusal.help(format!("did you mean `{near}`?")),
+        ([], None) => refusal.help("`loopwright steps` lists all of them"),
+        (similar, _) => refusal.help(format!("perhaps {}", similar.join(", "))),
     }
 }

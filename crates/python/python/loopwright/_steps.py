@@ -339,7 +339,8 @@ class Steps:
         Meaning
         -------
 
-        The footprint of all reads of `t` under the sweep is a box, as for `add_prefetch`.
+        The footprint of all reads of `t` under the sweep is a box, as for
+        `add_prefetch`.
         The instruction that computes `t` is replaced by one that computes the box into `t_tile`
         where it is read; values that several blocks need are computed by each of them. The map of
         the new instruction relates it to the declared instances. Where several instructions write

@@ -107,7 +107,9 @@ def tune(
         options,
     )
     if found["best"] is None:
-        raise refused("no-point", found["why_none"] + "\n\n" + found["table"])
+        # The table ends with the same sentence.
+        table = found["table"].rstrip().removesuffix(found["why_none"]).rstrip()
+        raise refused("no-point", found["why_none"] + "\n\n" + table)
     return Tuning(
         kernel=kernel.apply(pipeline, **found["best"]),
         best=found["best"],

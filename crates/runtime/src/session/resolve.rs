@@ -48,7 +48,7 @@ pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved
             return Err(Diagnostic::new(
                 "argument-rank",
                 format!(
-                    "`{}` has {}, but {} was given",
+                    "`{}` has {}, but an array of {} was given",
                     array.name,
                     axes(array.axes.len()),
                     axes(given.shape().len())

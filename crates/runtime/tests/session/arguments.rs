@@ -62,7 +62,7 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     )?;
     refused(
         bind(Args::new().tensor("x", &ok(x().reshape(&[12]))?)),
-        "error[argument-rank]: `x` has 2 axes, but 1 axis was given\n  help: its declared shape \
+        "error[argument-rank]: `x` has 2 axes, but an array of 1 axis was given\n  help: its declared shape \
          is f32[nseg, len]",
     )?;
     refused(

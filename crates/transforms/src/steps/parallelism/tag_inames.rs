@@ -16,7 +16,7 @@ use crate::{
 
 step! {
     /// `tag_inames(i_outer: block.x, i_inner: thread.x)`: determines where inames run. The page
-    /// [`crate::tags`] lists all tags.
+    /// [`tags`](crate::tags) lists all tags.
     ///
     /// # Meaning
     ///
