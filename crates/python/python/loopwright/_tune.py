@@ -107,9 +107,9 @@ def tune(
         options,
     )
     if found["best"] is None:
-        # The table ends with the same sentence.
-        table = found["table"].rstrip().removesuffix(found["why_none"]).rstrip()
-        raise refused("no-point", found["why_none"] + "\n\n" + table)
+        # The table has the same sentence, in a line of its own.
+        table = [line for line in found["table"].splitlines() if line != found["why_none"]]
+        raise refused("no-point", "\n".join([found["why_none"], "", *table]))
     return Tuning(
         kernel=kernel.apply(pipeline, **found["best"]),
         best=found["best"],
