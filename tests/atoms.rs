@@ -77,11 +77,13 @@ split_iname(k, {k}, outer=k_outer, inner=k_box)
 tag_inames(i_block: block.y, j_block: block.x, j_warp: thread.y)
 tensorize(product, {atom}, m=i_box, n=j_box, k=k_box)
 add_prefetch(a, [{}lane, k_box])
-add_prefetch(b, [j_warp, j_box_reg, lane, k_box])
+add_prefetch(b, [j_warp, j_box_reg, {}lane, k_box])
 ",
         2 * n,
         // Eight rows are as many as the lanes have.
-        if m == 8 { "" } else { "i_box_reg, " }
+        if m == 8 { "" } else { "i_box_reg, " },
+        // Of sixteen columns, registers have the lowest digit and the third one.
+        if n == 8 { "" } else { "j_box_reg_2, " }
     );
     (kernel, pipeline)
 }

@@ -149,7 +149,7 @@ fn matrices_are_transposed_where_factors_lie_so() {
 
 /// A form, its program's text before and after one change, and a part of the refusal. A run shows
 /// each of them, too.
-const SPOILT: [(&str, &str, &str, &str); 20] = [
+const SPOILT: [(&str, &str, &str, &str); 21] = [
     // Rows of matrices that are loaded: other ones, other columns of them, fewer, the other axis.
     ("product_nn", "i_mma.1 * 16 + lane rem 16, k_mma", "i_mma.1 * 16 + lane rem 8, k_mma", "as `a`"),
     ("product_nn", "k_mma * 16 + lane quo 16 * 8]", "k_mma * 16 + lane quo 8 rem 2 * 8]", "as `a`"),
@@ -210,6 +210,13 @@ const SPOILT: [(&str, &str, &str, &str); 20] = [
         "b: u8 ((4,8),(4,2)):((32,1),(8,128))",
         "b: u8 ((4,8),(4,2)):((64,1),(8,32))",
         "as `b`",
+    ),
+    // One of the two copies of a factor: the lanes that hold the other have the right rows.
+    (
+        "product_quad_pairs",
+        "copy 2 a_frag[0] = a_tile[k_outer rem 2, i_warp * 16 + lane quo 4 * 4",
+        "copy 2 a_frag[0] = a_tile[k_outer rem 2, i_warp * 16 + (lane quo 8 + 1) rem 2 * 8 + lane quo 4 * 4",
+        "as `a`",
     ),
     ("product_own_atom", "matrices 4 of 16 a_frag", "matrices 4 a_frag", "whose rows have not 16 bytes"),
     ("product_own_atom", "a: i8 ((4,8),", "a: u8 ((4,8),", "takes elements of other types"),

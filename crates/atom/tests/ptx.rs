@@ -98,6 +98,50 @@ fn large_boxes_of_f64() {
     }
 }
 
+/// The instruction is run by quad pairs: the manual's formulas are those of one of them, and each
+/// has a quadrant of the tile of a warp.
+#[test]
+fn quad_pairs_have_quadrants() {
+    let atom = library("mma_m16n16k4_f16").unwrap();
+    assert_eq!(Operand::ALL.map(|o| atom.operand(o).elements()), [4, 4, 8]);
+    assert_eq!(Operand::ALL.map(|o| atom.operand(o).copies()), [2, 2, 1]);
+    for lane in 0..32 {
+        let pair = lane / 4 % 4;
+        let (below, right) = (8 * (pair % 2), 8 * (pair / 2));
+        // a.row: row = lane % 4, + 4 from lane 16 on; col = i. b.col: the same of its columns.
+        let of_factor = lane % 4 + if lane < 16 { 0 } else { 4 };
+        for i in 0..4 {
+            assert_eq!(atom.position(Operand::A, lane, i), (of_factor + below, i), "a, lane {lane}");
+            assert_eq!(atom.position(Operand::B, lane, i), (of_factor + right, i), "b, lane {lane}");
+        }
+        // Both halves of a row of quadrants have a copy of `a`, which the columns number.
+        assert_eq!(atom.operand(Operand::A).copy(lane), right / 8);
+        assert_eq!(atom.operand(Operand::B).copy(lane), below / 8);
+        for i in 0..8i64 {
+            let row = (lane & 1) + (i & 2) + if lane < 16 { 0 } else { 4 };
+            let column = (i & 4) + (lane & 2) + (i & 1);
+            let found = atom.position(Operand::D, lane, i);
+            assert_eq!(found, (row + below, column + right), "d, lane {lane}, element {i}");
+            assert_eq!(atom.holder(Operand::D, found), Some((lane, i)));
+        }
+    }
+}
+
+/// Copies are of factors, and each is whole.
+#[test]
+fn copies_that_are_not_whole_are_refused() {
+    let text = library("mma_m16n16k4_f16").unwrap().to_string();
+    let with = |from: &str, to: &str| parse_atoms(&text.replacen(from, to, 1)).unwrap_err().to_string();
+    // Lanes of one copy that hold the same rows.
+    let twice = with("a: f16 ((4,2,2,2),4):((1,8,0,4),16)", "a: f16 ((4,2,2,2),4):((1,4,0,4),16)");
+    assert!(twice.contains("(4, 0) has 2 holders, not one"), "{twice}");
+    let of_result = with("((1,32,8,128,4),(16,2,64))", "((1,32,0,128,4),(16,2,64))");
+    assert!(of_result.contains("has no digits"), "{of_result}");
+    let of_element =
+        with("a: f16 ((4,2,2,2),4):((1,8,0,4),16)", "a: f16 ((4,2,2,2),(4,2)):((1,8,0,4),(16,0))");
+    assert!(of_element.contains("has no digits"), "{of_element}");
+}
+
 #[test]
 fn every_atom_is_held_to_a_formula() {
     let tested = [
@@ -119,6 +163,7 @@ fn every_atom_is_held_to_a_formula() {
         "mma_m16n8k16_f64",
         "mma_m16n8k8_f64",
         "mma_m16n8k4_f64",
+        "mma_m16n16k4_f16",
     ];
     assert_eq!(all().iter().map(|atom| atom.name().as_str()).collect::<Vec<_>>(), tested);
 }

@@ -164,7 +164,7 @@ pub(crate) fn definition(atom: &Atom, dialect: &Dialect) -> String {
              : {}\n        \
              : {},\n          {});\n\
          {unpack}}}",
-        results.join(", "),
+        results.chunks(4).map(|some| some.join(", ")).collect::<Vec<_>>().join(&format!(",\n{indent}")),
         fragment("a", a.dtype, a.elements()),
         fragment("b", b.dtype, b.elements()),
         views[0],

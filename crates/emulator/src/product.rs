@@ -2,7 +2,8 @@
 //!
 //! All lanes take part, and each has to hold its elements. The tiles are gathered by the placements
 //! of the atom, multiplied by its meaning, `d[m, n] += a[m, k] * b[n, k]` with `k` ascending, and
-//! each lane's elements of `d` are written back. Floating-point products are added in the type of
+//! each lane's elements of `d` are written back; of several copies of a factor each lane uses its
+//! own. Floating-point products are added in the type of
 //! the accumulator, one after another.
 
 use loopwright_atom::Operand;
@@ -182,7 +183,13 @@ impl<const W: usize> Block<'_, W> {
             None => number,
         };
         let [m, n, k] = atom.shape().map(|extent| extent as usize);
-        let mut tiles = [vec![S::default(); m * k], vec![S::default(); n * k]];
+        let copies = [Operand::A, Operand::B].map(|operand| atom.operand(operand).copies() as usize);
+        // Where the copy of a factor begins that a lane holds and uses.
+        let copy = |operand: Operand, lane: i64| {
+            let rows = if operand == Operand::A { m } else { n };
+            atom.operand(operand).copy(lane) as usize * rows * k
+        };
+        let mut tiles = [vec![S::default(); m * k * copies[0]], vec![S::default(); n * k * copies[1]]];
         for ((operand, access), tile) in
             [(Operand::A, product.a), (Operand::B, product.b)].into_iter().zip(&mut tiles)
         {
@@ -190,7 +197,8 @@ impl<const W: usize> Block<'_, W> {
                 let numbers = self.elements(warp, access, element)?;
                 for (lane, number) in (0..).zip(numbers) {
                     let (row, column) = atom.position(operand, lane, element);
-                    tile[row as usize * k + column as usize] = S::of(converted(number));
+                    let at = copy(operand, lane) + row as usize * k + column as usize;
+                    tile[at] = S::of(converted(number));
                 }
             }
         }
@@ -199,7 +207,8 @@ impl<const W: usize> Block<'_, W> {
             let mut sums = [S::default(); W];
             for ((lane, number), sum) in (0..).zip(self.elements(warp, *access, 0)?).zip(&mut sums) {
                 let (row, column) = atom.position(Operand::D, lane, element);
-                let (row, column) = (row as usize * k, column as usize * k);
+                let row = copy(Operand::A, lane) + row as usize * k;
+                let column = copy(Operand::B, lane) + column as usize * k;
                 let factors = a[row..row + k].iter().zip(&b[column..column + k]);
                 *sum = factors.fold(S::of(number), |sum, (a, b)| sum.add_product(*a, *b));
             }

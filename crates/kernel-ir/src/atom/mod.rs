@@ -11,6 +11,11 @@
 //! Invariants: a placement holds each position of its tile exactly once, so that each value of the
 //! result has one owner; the numbers of a placement are digits: on one axis, each is a multiple of
 //! the product of those below it; the types are ones that the emulator adds and the printer passes.
+//!
+//! Of a factor, groups of lanes may hold a copy each: digits of the lane's number whose stride is 0
+//! number the copies, and each copy is whole. A lane's results are made of the copy that has its
+//! own number. So four instructions of eight lanes each, which the lanes of a warp run side by
+//! side (`mma.m8n8k4` of f16), are one atom with factors that two of them share.
 
 mod parse;
 
@@ -64,7 +69,8 @@ pub struct Digit {
     pub extent: i64,
     /// The axis, as an index into [`Atom::shape`].
     pub axis: usize,
-    /// By how much the coordinate grows when the digit grows by one.
+    /// By how much the coordinate grows when the digit grows by one; 0 of a digit that numbers
+    /// copies of a factor.
     pub weight: i64,
 }
 
@@ -86,6 +92,25 @@ impl Placement {
     /// The number of elements that a lane holds.
     pub fn elements(&self) -> i64 {
         self.element.iter().map(|d| d.extent).product()
+    }
+
+    /// The number of copies of the tile, each held by lanes of its own; 1 of an accumulator.
+    pub fn copies(&self) -> i64 {
+        self.lane.iter().filter(|d| d.weight == 0).map(|d| d.extent).product()
+    }
+
+    /// The number of the copy that a lane holds a part of, and of which its results are made: its
+    /// digits of weight 0.
+    pub fn copy(&self, lane: i64) -> i64 {
+        let (mut rest, mut copy, mut below) = (lane, 0, 1);
+        for digit in &self.lane {
+            if digit.weight == 0 {
+                copy += rest % digit.extent * below;
+                below *= digit.extent;
+            }
+            rest /= digit.extent;
+        }
+        copy
     }
 }
 
@@ -161,7 +186,8 @@ impl Atom {
         (at[row], at[column])
     }
 
-    /// A lane and an element's number where this row and column of an operand are held.
+    /// A lane and an element's number where this row and column of an operand are held, of several
+    /// copies the first.
     pub fn holder(&self, operand: Operand, at: (i64, i64)) -> Option<(i64, i64)> {
         let elements = self.operand(operand).elements();
         (0..self.lanes())

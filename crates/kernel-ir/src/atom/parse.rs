@@ -226,11 +226,11 @@ fn adds(conversion: Option<&str>, a: DType, b: DType, d: DType) -> bool {
     }
 }
 
-/// The digits of a placement.
+/// The digits of a placement. A lane's number may have digits of weight 0, of factors alone.
 fn placement(operand: Operand, shape: [i64; 3], dtype: DType, layout: &Layout) -> Option<Placement> {
     let [row, column] = operand.axes();
     let rows = shape[row];
-    let digits = |mode: &Layout| -> Option<Vec<Digit>> {
+    let digits = |mode: &Layout, has_copies: bool| -> Option<Vec<Digit>> {
         let mut digits = Vec::new();
         for (extent, stride) in mode.leaves() {
             let (extent, stride) = (extent.as_const()?, stride.as_const()?);
@@ -238,6 +238,7 @@ fn placement(operand: Operand, shape: [i64; 3], dtype: DType, layout: &Layout) -
                 continue;
             }
             digits.push(match stride {
+                0 if has_copies => Digit { extent, axis: row, weight: 0 },
                 s if s > 0 && s % rows == 0 => Digit { extent, axis: column, weight: s / rows },
                 s if s > 0 && s.checked_mul(extent)? <= rows => Digit { extent, axis: row, weight: s },
                 _ => return None,
@@ -246,10 +247,12 @@ fn placement(operand: Operand, shape: [i64; 3], dtype: DType, layout: &Layout) -
         Some(digits)
     };
     let [lane, element] = <[Layout; 2]>::try_from(layout.modes()).ok()?;
-    Some(Placement { dtype, lane: digits(&lane)?, element: digits(&element)?, layout: layout.clone() })
+    let lane = digits(&lane, operand != Operand::D)?;
+    Some(Placement { dtype, lane, element: digits(&element, false)?, layout: layout.clone() })
 }
 
-/// Whether the lanes of a warp hold each position of the tile once, and no other; or why not.
+/// Whether the lanes of a warp hold each position of each copy of the tile once, and no other; or
+/// why not.
 fn holds_its_tile(atom: &Atom, operand: Operand) -> Result<(), String> {
     let placement = atom.operand(operand);
     let lanes = placement.lane.iter().try_fold(1i64, |all, d| all.checked_mul(d.extent));
@@ -264,11 +267,13 @@ fn holds_its_tile(atom: &Atom, operand: Operand) -> Result<(), String> {
     let Some(each) = each.filter(|each| *each <= rows * columns) else {
         return Err(format!("holds more than the {rows} x {columns} elements of its tile"));
     };
-    let mut holders = vec![0u32; usize::try_from(rows * columns).unwrap_or_default()];
+    let size = rows * columns;
+    let mut holders = vec![0u32; usize::try_from(size * placement.copies()).unwrap_or_default()];
     for (lane, element) in (0..warp).flat_map(|lane| (0..each).map(move |element| (lane, element))) {
         let at = atom.position(operand, lane, element);
         let inside = (0..rows).contains(&at.0) && (0..columns).contains(&at.1);
-        let slot = usize::try_from(at.0 * columns + at.1).ok().and_then(|at| holders.get_mut(at));
+        let slot = placement.copy(lane) * size + at.0 * columns + at.1;
+        let slot = usize::try_from(slot).ok().and_then(|at| holders.get_mut(at));
         let Some(slot) = slot.filter(|_| inside) else {
             return Err(format!(
                 "does not hold its tile: lane {lane} has ({}, {}) as element {element}, outside of {rows} x \
@@ -281,7 +286,7 @@ fn holds_its_tile(atom: &Atom, operand: Operand) -> Result<(), String> {
     match holders.iter().position(|count| *count != 1) {
         None => Ok(()),
         Some(at) => {
-            let (at, count) = (at as i64, holders[at]);
+            let (at, count) = (at as i64 % size, holders[at]);
             Err(format!(
                 "does not hold its tile: ({}, {}) has {count} holders, not one",
                 at / columns,

@@ -53,8 +53,8 @@ struct Fragment {
     cells: BTreeMap<i64, (Cell, Source, Name)>,
 }
 
-/// The cell of each element that is held of a factor, by row and column.
-type Held = BTreeMap<(i64, i64), Cell>;
+/// The cell of each element that is held of a factor, by the number of its copy, row and column.
+type Held = BTreeMap<(i64, (i64, i64)), Cell>;
 
 /// What a product takes as a factor.
 enum Taken {
@@ -415,7 +415,7 @@ impl Check<'_, '_> {
                             }
                         }
                         let at = if operand == Operand::A { (m, k) } else { (n, k) };
-                        let found = held.get(&at);
+                        let found = held.get(&(atom.operand(operand).copy(lane), at));
                         if found.is_none_or(|(memory, cell)| *memory != factor.memory || *cell != wanted) {
                             let at = (lane, number, k);
                             return Ok(Some(self.differs(operand, at, &wanted, found, factor.memory)));
@@ -427,8 +427,9 @@ impl Check<'_, '_> {
         Ok(None)
     }
 
-    /// What the holder of each position has loaded, of this one of the rows of a fragment that are
-    /// filled together. A position has one holder: the texts of others are refused.
+    /// What the holder of each position of each copy has loaded, of this one of the rows of a
+    /// fragment that are filled together. A position has one holder in its copy: texts of atoms
+    /// with others are refused.
     fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Held> {
         let atom = self.atom;
         let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
@@ -446,7 +447,7 @@ impl Check<'_, '_> {
                 };
                 let cell: Vec<Aff> = subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
                 let at = atom.position(operand, lane, number - first);
-                held.insert(at, (*memory, cell));
+                held.insert((atom.operand(operand).copy(lane), at), (*memory, cell));
             }
         }
         Ok(held)

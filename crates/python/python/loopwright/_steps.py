@@ -1513,7 +1513,8 @@ class Steps:
         `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
         which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
         `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
-        `mma_m16n8k16_f64`, from sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
+        `mma_m16n8k16_f64`, from sm_90 on; `mma_m16n16k4_f16` (Volta's box of 8 x 8 x 4 for each
+        quad pair), from sm_70 on. A kernel's text may declare others (`atom NAME { ... }`).
 
         Legality
         --------

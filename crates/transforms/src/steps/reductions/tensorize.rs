@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    JoinInames, SplitIname, TagInames, Transform,
+    JoinInames, Reorder, SplitIname, TagInames, Transform,
     arguments::Args,
     names,
     rewrite::{fresh, require_iname, require_untagged, unknown_instruction},
@@ -40,7 +40,8 @@ step! {
     /// `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
     /// which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
     /// `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
-    /// `mma_m16n8k16_f64`, from sm_90 on. A kernel's text may declare others (`atom NAME { ... }`).
+    /// `mma_m16n8k16_f64`, from sm_90 on; `mma_m16n16k4_f16` (Volta's box of 8 x 8 x 4 for each
+    /// quad pair), from sm_70 on. A kernel's text may declare others (`atom NAME { ... }`).
     ///
     /// # Legality
     ///
@@ -188,7 +189,14 @@ fn split_digits(
         }
         let above = if number + 2 == digits.len() { stem(digits[number + 1].1) } else { "rest" };
         let inner = fresh(&kernel, &format!("{iname}_{}", stem(*is_lane)));
-        let outer = fresh(&kernel, &format!("{iname}_{above}"));
+        let mut outer = fresh(&kernel, &format!("{iname}_{above}"));
+        let is_free = |name: &Name| *name != inner && fresh(&kernel, name) == *name;
+        for number in 2.. {
+            if is_free(&outer) {
+                break;
+            }
+            outer = format!("{iname}_{above}_{number}").into();
+        }
         kernel = SplitIname::new(&rest, digit.extent).named(outer.clone(), inner.clone()).apply(&kernel)?;
         names.push(inner);
         rest = outer;
@@ -259,6 +267,10 @@ impl Transform for Tensorize {
         }
         // The slowest digit first.
         let lanes: Vec<Name> = placement.lane.iter().rev().filter_map(|d| name_of(d, true)).collect();
+        // Digits of lanes and of registers, and those of both axes, may alternate.
+        if lanes.len() > 2 {
+            kernel = Reorder::new(lanes.iter().chain(&registers).cloned()).apply(&kernel)?;
+        }
         let lane = fresh(&kernel, "lane");
         kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
         kernel = TagInames { tags: vec![(lane, Tag::Lane)] }.apply(&kernel)?;
