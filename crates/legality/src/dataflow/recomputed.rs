@@ -9,8 +9,8 @@
 //! * { (w, r), (w, r') : r != r', v(w, r) = v(w, r') } is empty: no point is taken twice;
 //! * { (w, q) : (v(w), q) is a declared point } is a subset of { (w, q) : v(w, r) = q }: none is
 //!   left out; and the points that are taken are declared ones;
-//! the initial value comes before the points, and these before what reads the result: no pair of
-//! executions with one w has another order;
+//! * the initial value comes before the points, and these before what reads the result: no pair of
+//!   executions with one w has another order;
 //! * the operator commutes, so that the order of the points does not matter.
 //!
 //! Ranges that are read from data are not followed.
