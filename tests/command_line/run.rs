@@ -328,7 +328,9 @@ fn without_a_pipeline_steps_are_found() {
     let run = |kernel: &str, more: &[&str]| call(&[&["run", kernel, "--verify"], &given[..], more].concat());
     let implied = run(&kernel, &[]);
     assert!(out(&implied).contains("counts: 1 launches, 5 blocks,"));
-    let found = out(&call(&["auto", &kernel]));
+    // They are those for the sizes of this launch.
+    let found = out(&call(&["auto", &kernel, "--set", "nseg=5", "--set", "len=3000"]));
+    assert!(found.contains("for each row of 3000"), "{found}");
     let note = "note: no pipeline is given, so these steps are found for the kernel, as by `--auto`; \
                 `--as-declared` runs its loops in their order, on one thread\n";
     assert_eq!(String::from_utf8_lossy(&implied.stderr), format!("{note}{found}"));
