@@ -10,6 +10,9 @@ use loopwright_kernel_ir::Name;
 
 use crate::{Nest, Proposal, text::split_as};
 
+/// The axes of the grid, the one with room for any length first.
+pub(crate) const AXES: [&str; 3] = ["block.x", "block.y", "block.z"];
+
 /// A loop whose iterations go to blocks.
 pub(crate) struct Along {
     /// The loop of the nest.

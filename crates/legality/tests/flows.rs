@@ -2,8 +2,9 @@
 //! conditions of writes and reads, ranges that are read from data. Each accepted case is next to a
 //! similar illegal one.
 
-use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Basis, Verdict, agrees, judge};
+mod common;
+
+use common::judged;
 
 const HEAD: &str = "\
 kernel k(x: f32[n, n, n], c: f32[n], p: i32[n], y: f32[n, n, n], z: f32[n], n: i32)
@@ -12,20 +13,10 @@ fact 0 <= p < n
 domain { [i] : 0 <= i < n }
 ";
 
-/// The verdict on a kernel whose tree is another. A refutation is replayed once more.
+/// The verdict on a kernel whose tree is another.
 fn verdict(body: &str, was: &str, is: &str) -> String {
     let kernel = |tree: &str| format!("{HEAD}{body}tree {{\n{tree}}}\n");
-    let text = format!("{}declared {{\n{}}}\n", kernel(is), kernel(was));
-    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
-    match judge(kernel.declared(), &kernel) {
-        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
-        Verdict::Proved { .. } => "flow".into(),
-        Verdict::Refuted(witness) => {
-            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
-            "refuted".into()
-        }
-        Verdict::Unknown { .. } => "unknown".into(),
-    }
+    judged(&kernel(is), &kernel(was))
 }
 
 /// A value is kept from one leaf to the next, which all loops around have in common. Another value

@@ -1,7 +1,10 @@
 //! Writes that leave one value may change places; those that may leave two may not.
 
+mod common;
+
+use common::judged;
 use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Basis, Verdict, agrees, judge};
+use loopwright_legality::{Verdict, judge};
 
 const HEAD: &str = "\
 kernel k(x: f32[n + m], p: i32[n], y: f32[n + m], z: f32[n], n: i32, m: i32, s: f32)
@@ -12,21 +15,6 @@ fact 0 <= p < n
 /// The verdict on a kernel whose loops run otherwise.
 fn verdict(body: &str, was: &str, is: &str) -> String {
     judged(&format!("{HEAD}{body}tree {{\n{is}}}\n"), &format!("{HEAD}{body}tree {{\n{was}}}\n"))
-}
-
-/// A refutation is replayed once more.
-fn judged(transformed: &str, declared: &str) -> String {
-    let text = format!("{transformed}declared {{\n{declared}}}\n");
-    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
-    match judge(kernel.declared(), &kernel) {
-        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
-        Verdict::Proved { .. } => "flow".into(),
-        Verdict::Refuted(witness) => {
-            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
-            "refuted".into()
-        }
-        Verdict::Unknown { .. } => "unknown".into(),
-    }
 }
 
 fn is_proved(verdict: &str) -> bool {

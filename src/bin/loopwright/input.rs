@@ -76,7 +76,9 @@ pub struct Binding {
 /// What is known of a launch with these arguments on a device; without a description of it, the
 /// usual. Scalars that are given tell something even if others are missing.
 pub fn launch(kernel: &LoopKernel, arguments: &Arguments, device: Option<&Device>) -> Launch {
-    let args = arguments.args(kernel, false).ok();
+    // Arrays that are made here have the shapes that the others say.
+    let given = Arguments { random: Vec::new(), zeros: Vec::new(), ..arguments.clone() };
+    let args = given.args(kernel, false).ok();
     let known = args.and_then(|args| loopwright::runtime::known(kernel, &args).ok());
     let integers = known.map(|known| known.integers).unwrap_or_else(|| {
         let given = arguments.set.iter().filter_map(|set| pair(set).ok());

@@ -31,7 +31,7 @@ use loopwright_lowering::Target;
 use super::rows;
 use crate::{
     Nest, Proposal, Rule,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{names, split, split_as, tag},
 };
 
@@ -119,7 +119,7 @@ fn spread(nest: &Nest<'_>, x: &Name, parallel: &[Name]) -> Proposal {
     let others = parallel.iter().rev().filter(|n| *n != x).map(Along::whole);
     let loops = std::iter::once(Along::outer(x, THREADS)).chain(others).collect();
     let proposal = Proposal::new(reason).step(split(x, THREADS));
-    let (proposal, mut tags) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+    let (proposal, mut tags) = on_axes(nest, proposal, loops, &AXES);
     tags.push((format!("{x}_inner"), "thread.x"));
     proposal.step(tag(&tags))
 }

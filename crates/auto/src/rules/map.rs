@@ -30,7 +30,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -157,7 +157,7 @@ fn boxed(
         loops.push(Along::outer(other, *length));
         inner.extend(axis.map(|axis| (format!("{other}_inner"), axis)));
     }
-    let (proposal, mut tags) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+    let (proposal, mut tags) = on_axes(nest, proposal, loops, &AXES);
     tags.extend(inner);
     proposal.step(tag(&tags))
 }

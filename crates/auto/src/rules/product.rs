@@ -32,7 +32,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, Site, Stride,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -194,11 +194,10 @@ impl Shape<'_> {
     fn grid(&self, proposal: Proposal, tile: i64) -> (Proposal, Vec<(String, &'static str)>) {
         let sides = [&self.x, &self.y].map(|n| Along::outer(n, tile));
         let loops: Vec<Along> = sides.into_iter().chain(self.batch.as_ref().map(Along::whole)).collect();
-        let axes = ["block.x", "block.y", "block.z"];
         let have_room = self.nest.most_blocks().saturating_mul(tile) >= 1 << 22;
         let is_long = !have_room || self.nest.is_too_long(&self.y, tile);
-        let taken = if is_long { axes.len() } else { loops.len() };
-        on_axes(self.nest, proposal, loops, &axes[..taken])
+        let taken = if is_long { AXES.len() } else { loops.len() };
+        on_axes(self.nest, proposal, loops, &AXES[..taken])
     }
 }
 

@@ -38,7 +38,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{names, split, split_as, tag},
 };
 
@@ -75,19 +75,24 @@ impl Row<'_> {
     }
 
     /// The proposal with rows divided into so many threads, a load each, and all tags.
-    fn threads(
+    fn threads(&self, proposal: Proposal, threads: i64, tags: Vec<(String, &'static str)>) -> Proposal {
+        let proposal = proposal.step(split(self.r, threads * self.width));
+        self.across(proposal, format!("{}_inner", self.r), "lane", tags)
+    }
+
+    /// A loop of the row over neighbouring threads, each with an element or, as `{r}_{thread}`,
+    /// with a vector; then all tags.
+    fn across(
         &self,
-        proposal: Proposal,
-        of: &Name,
-        threads: i64,
+        mut proposal: Proposal,
+        inner: String,
+        thread: &str,
         mut tags: Vec<(String, &'static str)>,
     ) -> Proposal {
-        let inner = format!("{of}_inner");
-        let mut proposal = proposal.step(split(of, threads * self.width));
         if self.width > 1 {
-            let (lane, vec) = (format!("{of}_lane"), format!("{of}_vec"));
-            proposal = proposal.step(split_as(inner, self.width, &lane, &vec));
-            tags.extend([(lane, "thread.x"), (vec, "vec")]);
+            let (thread, vec) = (format!("{}_{thread}", self.r), format!("{}_vec", self.r));
+            proposal = proposal.step(split_as(inner, self.width, &thread, &vec));
+            tags.extend([(thread, "thread.x"), (vec, "vec")]);
         } else {
             tags.push((inner, "thread.x"));
         }
@@ -210,18 +215,8 @@ fn of_block(
         tags.push((part, "ilp"));
         rest = round;
     }
-    if width > 1 {
-        let (thread, vec) = (format!("{r}_thread"), format!("{r}_vec"));
-        proposal = proposal.step(split_as(rest, width, &thread, &vec));
-        tags.extend([(thread, "thread.x"), (vec, "vec")]);
-    } else {
-        tags.push((rest, "thread.x"));
-    }
-    proposal.step(tag(&tags))
+    row.across(proposal, rest, "thread", tags)
 }
-
-/// The axes of the grid.
-const AXES: [&str; 3] = ["block.x", "block.y", "block.z"];
 
 /// The loops around rows on axes of the grid, the last one on the first.
 fn grid(

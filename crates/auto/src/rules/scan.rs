@@ -32,7 +32,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, bounds,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -44,9 +44,6 @@ const THREADS: i64 = 256;
 const WARPS: i64 = 8;
 /// Threads along a column.
 const ALONG: i64 = 16;
-/// The axes of the grid.
-const AXES: [&str; 3] = ["block.x", "block.y", "block.z"];
-
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
 fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {

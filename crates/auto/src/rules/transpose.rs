@@ -29,7 +29,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, Stride,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
 
@@ -69,12 +69,8 @@ impl Rule for Transpose {
             format!("{y}_part"),
             format!("{y}_thread"),
         ));
-        let (proposal, mut tags) = on_axes(
-            nest,
-            proposal,
-            loops.chain(batch.map(Along::whole)).collect(),
-            &["block.x", "block.y", "block.z"],
-        );
+        let (proposal, mut tags) =
+            on_axes(nest, proposal, loops.chain(batch.map(Along::whole)).collect(), &AXES);
         tags.extend([
             (format!("{y}_thread"), "thread.y"),
             (format!("{x}_inner"), "thread.x"),

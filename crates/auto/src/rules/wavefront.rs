@@ -29,7 +29,7 @@ use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{names, split, tag},
 };
 
@@ -76,7 +76,7 @@ impl Rule for Wavefront {
             loops.push(Along::outer(n, length));
             tags.push((format!("{n}_inner"), axis));
         }
-        let (proposal, grid) = on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"]);
+        let (proposal, grid) = on_axes(nest, proposal, loops, &AXES);
         tags.extend(grid);
         vec![proposal.step(tag(&tags))]
     }

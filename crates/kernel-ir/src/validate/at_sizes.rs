@@ -208,7 +208,7 @@ fn range(lookup: &Lookup<'_>, e: &Expr, ranges: &Ranges) -> Option<Interval> {
         },
         // The range of a constant table is a fact about it, with numbers for bounds.
         Expr::Subscript(read) => {
-            let table = lookup.kernel().constants.iter().find(|c| c.array.name == read.array)?;
+            let table = lookup.kernel().constant(&read.array)?;
             table.facts().iter().find_map(|fact| match fact {
                 Fact::Range { lower: Some(Expr::Int(lower)), upper: Some(Expr::Int(upper)), .. } => {
                     Some((i128::from(*lower), i128::from(*upper) - 1))

@@ -243,8 +243,7 @@ pub(super) fn at(point: &BTreeMap<Name, i64>) -> String {
 
 /// The arrays and scalars that a subscript reads, apart from constant tables.
 pub(super) fn unknown_data(lookup: &Lookup<'_>, e: &Expr) -> BTreeSet<Name> {
-    let is_table = |name: &Name| lookup.kernel().constants.iter().any(|c| c.array.name == *name);
-    data_of(lookup, e).into_iter().filter(|name| !is_table(name)).collect()
+    data_of(lookup, e).into_iter().filter(|name| lookup.kernel().constant(name).is_none()).collect()
 }
 
 /// A point, among a few, at which a subscript that reads no data leaves its axis.
@@ -465,7 +464,7 @@ fn floor_div(a: i128, b: i128) -> Option<i128> {
 
 /// An element of a constant table of integers.
 fn in_table(lookup: &Lookup<'_>, read: &Access, point: &BTreeMap<Name, i64>) -> Option<i128> {
-    let table = lookup.kernel().constants.iter().find(|c| c.array.name == read.array)?;
+    let table = lookup.kernel().constant(&read.array)?;
     let shape = table.shape()?;
     let mut at: u64 = 0;
     for (index, length) in read.index.iter().zip(&shape) {

@@ -63,7 +63,7 @@ impl LoopKernel {
                 )));
                 continue;
             };
-            let is_table = declared.constants.iter().any(|c| c.array.name == *array);
+            let is_table = declared.constant(array).is_some();
             let why = match has_range(array) {
                 _ if is_table => format!("the values of the constant table `{array}` do not keep it inside"),
                 true => format!("the declared range of `{array}` does not keep it inside"),

@@ -26,8 +26,14 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
 /// underscores are dropped: most languages reserve names with two of them (`i__new`, or `i__2` for
 /// an iname `i_`).
 pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
+    fresh_beside(data, name, &[])
+}
+
+/// As [`fresh`], for a name beside these, which the kernel is going to have.
+pub(crate) fn fresh_beside(data: &KernelData, name: &str, others: &[Name]) -> Name {
     let taken = |n: &Name| {
         is_taken(data, n)
+            || others.contains(n)
             || data.instruction(n).is_some()
             || n.contains("__")
             || check_name(n, "the new value").is_err()

@@ -38,22 +38,14 @@ pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], count:
     let mut proposal = proposal.step(split_as(r, chunk, format!("{r}_chunk"), format!("{r}_rest")));
     let rest = format!("{r}_rest");
     let (step, round) = (format!("{r}_step"), format!("{r}_round"));
-    if width > 1 {
-        tags.push((format!("{r}_vec"), "vec"));
-        proposal = proposal.step(split_as(rest, THREADS * width, step, &round)).step(split_as(
-            round,
-            width,
-            format!("{r}_thread"),
-            format!("{r}_vec"),
-        ));
-    } else {
-        tags.push((format!("{r}_part"), "ilp"));
-        proposal = proposal.step(split_as(rest, THREADS * IN_FLIGHT, step, &round)).step(split_as(
-            round,
-            THREADS,
-            format!("{r}_part"),
-            format!("{r}_thread"),
-        ));
-    }
+    // A thread has a vector of a round, or single elements, as far apart as there are threads.
+    let (own, kind, each) = if width > 1 { ("vec", "vec", width) } else { ("part", "ilp", IN_FLIGHT) };
+    let (thread, own) = (format!("{r}_thread"), format!("{r}_{own}"));
+    tags.push((own.clone(), kind));
+    proposal = proposal.step(split_as(rest, THREADS * each, step, &round));
+    proposal = proposal.step(match width > 1 {
+        true => split_as(round, width, thread, own),
+        false => split_as(round, THREADS, own, thread),
+    });
     proposal.step(tag(&tags))
 }

@@ -5,7 +5,7 @@ use loopwright_kernel_ir::Name;
 use super::Row;
 use crate::{
     Nest, Proposal,
-    grid::{Along, on_axes},
+    grid::{AXES, Along, on_axes},
     text::{split, split_as},
 };
 
@@ -33,7 +33,7 @@ fn lanes(loads: i64, line: i64, warp: i64) -> i64 {
 
 /// The form for rows of this length.
 pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], last: &Name) -> Proposal {
-    let Row { r, length, width, .. } = *row;
+    let Row { length, width, .. } = *row;
     let loads = row.loads();
     let lanes = lanes(loads, (row.line / width).max(2), row.warp);
     // Rows whose elements are loaded at once have others beside them in flight.
@@ -52,12 +52,12 @@ pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], last: 
     ));
     let (proposal, mut tags) = around(nest, proposal, parallel, last, rows * parts);
     tags.extend([(format!("{last}_row"), "thread.y"), (format!("{last}_part"), "ilp")]);
-    row.threads(proposal, r, lanes, tags)
+    row.threads(proposal, lanes, tags)
 }
 
 /// The form for rows that are not aligned, in vectors that are counted from before their beginning.
 pub(super) fn misaligned(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], last: &Name) -> Proposal {
-    let Row { r, length, width, .. } = *row;
+    let Row { length, width, .. } = *row;
     let lanes = (row.line / width).clamp(2, row.warp);
     let rows = THREADS / lanes;
     let reason = format!(
@@ -67,7 +67,7 @@ pub(super) fn misaligned(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], last
     let proposal = Proposal::new(reason).step(split(last, rows));
     let (proposal, mut tags) = around(nest, proposal, parallel, last, rows);
     tags.push((format!("{last}_inner"), "thread.y"));
-    row.threads(proposal, r, lanes, tags)
+    row.threads(proposal, lanes, tags)
 }
 
 /// The blocks of rows, with the loops around them.
@@ -80,7 +80,7 @@ pub(super) fn around(
 ) -> (Proposal, Vec<(String, &'static str)>) {
     let rest = parallel.iter().rev().filter(|n| *n != last).map(Along::whole);
     let loops = std::iter::once(Along::outer(last, of_block)).chain(rest).collect();
-    on_axes(nest, proposal, loops, &["block.x", "block.y", "block.z"])
+    on_axes(nest, proposal, loops, &AXES)
 }
 
 #[cfg(test)]

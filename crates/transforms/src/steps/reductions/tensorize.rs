@@ -9,7 +9,7 @@ use crate::{
     JoinInames, Reorder, SplitIname, TagInames, Transform,
     arguments::Args,
     names,
-    rewrite::{fresh, require_iname, require_untagged, unknown_instruction},
+    rewrite::{fresh, fresh_beside, require_iname, require_untagged, unknown_instruction},
     step::TextForm,
 };
 
@@ -189,14 +189,7 @@ fn split_digits(
         }
         let above = if number + 2 == digits.len() { stem(digits[number + 1].1) } else { "rest" };
         let inner = fresh(&kernel, &format!("{iname}_{}", stem(*is_lane)));
-        let mut outer = fresh(&kernel, &format!("{iname}_{above}"));
-        let is_free = |name: &Name| *name != inner && fresh(&kernel, name) == *name;
-        for number in 2.. {
-            if is_free(&outer) {
-                break;
-            }
-            outer = format!("{iname}_{above}_{number}").into();
-        }
+        let outer = fresh_beside(&kernel, &format!("{iname}_{above}"), std::slice::from_ref(&inner));
         kernel = SplitIname::new(&rest, digit.extent).named(outer.clone(), inner.clone()).apply(&kernel)?;
         names.push(inner);
         rest = outer;
