@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, DType, Dim, Expr, Fact, Name, PerDim};
 use loopwright_program::{
-    DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, VarId,
+    DeviceKernel, HostStmt, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp, Value,
+    ValueKind, VarId,
 };
 
 use self::simplest::simplest;
@@ -322,6 +323,10 @@ impl<'a> Walk<'a> {
                     self.value(cond, if note.is_predicate() { Use::Data } else { Use::Index });
                     self.body(body, assigned);
                     self.body(otherwise, assigned);
+                    let copies = self.kernel.and_then(|kernel| PredicatedCopies::of(kernel, stmt));
+                    for copy in copies.iter().flat_map(PredicatedCopies::copies) {
+                        self.index(&copy.from.offset);
+                    }
                 }
                 _ => {
                     stmt.each_operand(&mut |value| {

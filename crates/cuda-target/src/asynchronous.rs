@@ -13,6 +13,8 @@ pub(crate) enum Function {
     Copy(usize),
     /// A copy of this number of bytes, or zeros.
     CopyOrZero(usize),
+    /// A copy of this number of bytes, or nothing.
+    CopyIf(usize),
     /// The end of a group, which contains the copies since the last one.
     Commit,
     /// A wait until at most a number of groups are under way.
@@ -23,8 +25,9 @@ impl Function {
     /// The text of its definition, which stands before the kernels.
     pub(crate) fn definition(self) -> String {
         match self {
-            Function::Copy(bytes) => copy(bytes, false),
-            Function::CopyOrZero(bytes) => copy(bytes, true),
+            Function::Copy(bytes) => copy(bytes),
+            Function::CopyOrZero(bytes) => copy_or_zero(bytes),
+            Function::CopyIf(bytes) => copy_if(bytes),
             Function::Commit => r#"// The copies since the last commit are a group.
 __device__ __forceinline__ void commit_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -46,47 +49,75 @@ __device__ __forceinline__ void wait_copies() {
     }
 }
 
-/// The definition of a copy. What 16 bytes copy stays out of the first-level cache.
-fn copy(bytes: usize, or_zero: bool) -> String {
-    let cache = if bytes == 16 { "cg" } else { "ca" };
-    let word = match bytes {
-        16 => "int4",
-        8 => "int2",
-        _ => "int",
+/// The instruction for a copy of this number of bytes, and the type that has them. What 16 bytes
+/// copy stays out of the first-level cache.
+fn instruction(bytes: usize) -> (String, &'static str) {
+    let (cache, word) = match bytes {
+        16 => ("cg", "int4"),
+        8 => ("ca", "int2"),
+        _ => ("ca", "int"),
     };
-    let (name, comment, parameter, size, operand, value) = match or_zero {
-        false => (
-            format!("copy_async_{bytes}"),
-            format!("// Copies {bytes} bytes to shared memory, while the thread goes on."),
-            "",
-            "",
-            String::new(),
-            "*static_cast<const WORD *>(from)".to_string(),
-        ),
-        true => (
-            format!("copy_async_{bytes}_or_zero"),
-            format!(
-                "// Copies {bytes} bytes to shared memory, while the thread goes on; zeros where the \
-                 condition\n// does not hold: then nothing is read."
-            ),
-            ", const bool holds",
-            ", %2",
-            format!(", \"r\"(holds ? {bytes} : 0)"),
-            "holds ? *static_cast<const WORD *>(from) : WORD()".to_string(),
-        ),
-    };
-    let value = value.replace("WORD", word);
+    (format!("cp.async.{cache}.shared.global [%0], [%1], {bytes}"), word)
+}
+
+fn copy(bytes: usize) -> String {
+    let (instruction, word) = instruction(bytes);
     format!(
-        r#"{comment}
-__device__ __forceinline__ void {name}(void *to, const void *from{parameter}) {{
+        r#"// Copies {bytes} bytes to shared memory, while the thread goes on.
+__device__ __forceinline__ void copy_async_{bytes}(void *to, const void *from) {{
 #if __CUDA_ARCH__ >= 800
     const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.{cache}.shared.global [%0], [%1], {bytes}{size};"
+    asm volatile("{instruction};"
                  :
-                 : "r"(address), "l"(from){operand}
+                 : "r"(address), "l"(from)
                  : "memory");
 #else
-    *static_cast<{word} *>(to) = {value};
+    *static_cast<{word} *>(to) = *static_cast<const {word} *>(from);
+#endif
+}}"#
+    )
+}
+
+fn copy_or_zero(bytes: usize) -> String {
+    let (instruction, word) = instruction(bytes);
+    format!(
+        r#"// Copies {bytes} bytes to shared memory, while the thread goes on; zeros where the condition
+// does not hold: then nothing is read.
+__device__ __forceinline__ void copy_async_{bytes}_or_zero(void *to, const void *from, const bool holds) {{
+#if __CUDA_ARCH__ >= 800
+    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+    asm volatile("{instruction}, %2;"
+                 :
+                 : "r"(address), "l"(from), "r"(holds ? {bytes} : 0)
+                 : "memory");
+#else
+    *static_cast<{word} *>(to) = holds ? *static_cast<const {word} *>(from) : {word}();
+#endif
+}}"#
+    )
+}
+
+/// The condition is a predicate of the instruction, so that addresses are computed without control
+/// flow around them.
+fn copy_if(bytes: usize) -> String {
+    let (instruction, word) = instruction(bytes);
+    format!(
+        r#"// Copies {bytes} bytes to shared memory where the condition holds, while the thread goes on.
+__device__ __forceinline__ void copy_async_{bytes}_if(void *to, const void *from, const bool holds) {{
+#if __CUDA_ARCH__ >= 800
+    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+    asm volatile("{{\n\t"
+                 ".reg .pred holds;\n\t"
+                 "setp.ne.b32 holds, %2, 0;\n\t"
+                 "@holds {instruction};\n\t"
+                 "}}"
+                 :
+                 : "r"(address), "l"(from), "r"(static_cast<int>(holds))
+                 : "memory");
+#else
+    if (holds) {{
+        *static_cast<{word} *>(to) = *static_cast<const {word} *>(from);
+    }}
 #endif
 }}"#
     )
@@ -119,26 +150,21 @@ impl Context<'_> {
     }
 
     fn async_copy(&self, copy: &AsyncCopy) -> String {
-        let AsyncCopy { to, from, lanes, when, .. } = copy;
-        let (_, dtype) = self.array(to.memory);
-        let bytes = dtype.bytes() * usize::from(*lanes);
-        let is_possible = matches!((to.memory, from.memory), (Memory::Shared(_), Memory::Global(_)))
-            && dtype == self.array(from.memory).1
-            && AsyncCopy::BYTES.contains(&bytes);
-        if !is_possible {
-            let message = format!("no asynchronous copy moves {lanes} elements of {dtype} here");
-            return self.needs.refuse("malformed-program", message);
-        }
-        let (target, source) = (self.element(to), self.element(from));
+        let Some(bytes) = self.copied_bytes(copy) else { return String::new() };
+        let (target, source) = (self.element(&copy.to), self.element(&copy.from));
         let mut needed = self.needs.async_copies.borrow_mut();
-        match when {
-            None => {
+        match (&copy.when, &*self.predicate.borrow()) {
+            (None, None) => {
                 needed.insert(Function::Copy(bytes));
                 format!("copy_async_{bytes}(&{target}, &{source});")
             }
-            Some(when) => {
+            (None, Some(holds)) => {
+                needed.insert(Function::CopyIf(bytes));
+                format!("copy_async_{bytes}_if(&{target}, &{source}, {holds});")
+            }
+            (Some(when), _) => {
                 needed.insert(Function::CopyOrZero(bytes));
-                let (array, _) = self.array(from.memory);
+                let (array, _) = self.array(copy.from.memory);
                 // The address of an element that does not exist is not computed.
                 let cond = self.condition(when);
                 let holds = cond.within(crate::printed::prec::TERNARY);
@@ -148,6 +174,21 @@ impl Context<'_> {
                 )
             }
         }
+    }
+
+    /// The bytes that a copy moves; refuses what no instruction moves, or the language does not have.
+    fn copied_bytes(&self, copy: &AsyncCopy) -> Option<usize> {
+        let AsyncCopy { to, from, lanes, .. } = copy;
+        let (_, dtype) = self.array(to.memory);
+        let bytes = dtype.bytes() * usize::from(*lanes);
+        let is_possible = matches!((to.memory, from.memory), (Memory::Shared(_), Memory::Global(_)))
+            && dtype == self.array(from.memory).1
+            && AsyncCopy::BYTES.contains(&bytes);
+        if !is_possible {
+            let message = format!("no asynchronous copy moves {lanes} elements of {dtype} here");
+            self.needs.refuse("malformed-program", message);
+        }
+        is_possible.then_some(bytes)
     }
 }
 

@@ -167,6 +167,11 @@ pub(crate) struct Context<'a> {
     lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
+    /// The counters of loops around the statement being printed that run back and forth: who decides
+    /// the direction, and the last value.
+    pub turning: RefCell<BTreeMap<VarId, (VarId, i64)>>,
+    /// The condition of the copies being printed, where it is an argument of each.
+    pub predicate: RefCell<Option<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -225,7 +230,18 @@ impl<'a> Context<'a> {
                 }
             });
         }
-        Context { program, kernel, needs, constants: RefCell::default(), of_data, data, lengths, taken }
+        Context {
+            program,
+            kernel,
+            needs,
+            constants: RefCell::default(),
+            of_data,
+            data,
+            lengths,
+            taken,
+            turning: RefCell::default(),
+            predicate: RefCell::default(),
+        }
     }
 
     /// The state of printing an update that the program declares, which computes data only.
@@ -243,6 +259,8 @@ impl<'a> Context<'a> {
             data: (0..kernel.vars.len()).map(VarId).collect(),
             lengths: BTreeSet::new(),
             taken: kernel.vars.iter().map(|v| &*v.name).collect(),
+            turning: RefCell::default(),
+            predicate: RefCell::default(),
         }
     }
 
@@ -326,6 +344,11 @@ impl<'a> Context<'a> {
             .entry(free.clone())
             .or_insert_with(|| format!("const {c_type} {free} = {value};"));
         free
+    }
+
+    /// A name like this one that nothing in the kernel has.
+    pub(crate) fn free_name(&self, like: &str) -> String {
+        self.program.target.language.legal_like(like, |name| self.taken.contains(name))
     }
 
     /// The mask of the calling warp's threads, if the language needs one; `None` if all of its

@@ -33,6 +33,7 @@ mod kernel;
 mod literal;
 mod math;
 mod printed;
+mod serpentine;
 mod stmt;
 mod table;
 mod types;

@@ -2,14 +2,15 @@
 
 use loopwright_kernel_ir::{DType, Role, Waves};
 use loopwright_program::{
-    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind,
-    VarId,
+    Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, PredicatedCopies, Scope, Step, Stmt,
+    Value, ValueKind, VarId,
 };
 
 use crate::{
     binary::operator,
     context::{Context, is_taken},
     helpers::WAVES,
+    serpentine::Serpentine,
     types::is_small,
     wrap::{WIDTH, comment, wrap},
 };
@@ -168,7 +169,15 @@ impl Context<'_> {
     fn for_loop(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
         let Stmt::For { var, lower, upper, step, unroll, body, note } = stmt else { return };
         let leaf = self.only_leaf(body);
-        let name = self.var(*var);
+        let serpentine = Serpentine::of(self.kernel, stmt);
+        let decides = serpentine.as_ref().is_some_and(|found| found.by == *var);
+        if let Some(found) = serpentine {
+            let turning = found.turning.iter().map(|(var, last)| (*var, (found.by, *last)));
+            self.turning.borrow_mut().extend(turning);
+        }
+        let turn = self.turning.borrow().get(var).copied();
+        let value = self.var(*var);
+        let name = if turn.is_some() { self.free_name(&format!("{value}_turn")) } else { value.clone() };
         let advance = match step {
             Step::Add(1) => format!("++{name}"),
             Step::Add(by) => format!("{name} += {by}"),
@@ -182,6 +191,10 @@ impl Context<'_> {
         let bound =
             if bound.is_unsigned() && upper.dtype == DType::I32 { bound.typed(DType::I32) } else { bound };
         out.comment(&note.text, indent, leaf);
+        if decides {
+            let why = "what is inside goes back and forth: one operand stays where the other changes";
+            out.comment(why, indent, leaf);
+        }
         if *unroll {
             out.push("#pragma unroll", indent, leaf);
         }
@@ -191,11 +204,19 @@ impl Context<'_> {
             bound.within(crate::printed::prec::SHIFT)
         );
         out.push(&head, indent, leaf);
+        if let Some((by, last)) = turn {
+            let by = self.var(by);
+            let direction = format!("{by} % 2 == 0 ? {name} : {last} - {name}");
+            out.push(&format!("const {} {value} = {direction};", self.var_type(*var)), indent + 4, leaf);
+        }
         self.body(body, indent + 4, out);
         out.push("}", indent, leaf);
     }
 
     fn guard(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
+        if let Some(copies) = PredicatedCopies::of(self.kernel, stmt) {
+            return self.predicated_copies(copies, indent, out);
+        }
         let mut stmt = stmt;
         let mut before = "";
         while let Stmt::If { cond, body, otherwise, note } = stmt {
@@ -225,6 +246,24 @@ impl Context<'_> {
                 }
             }
         }
+    }
+
+    /// Copies whose condition is an argument of each. The names of indices between them have a scope
+    /// of their own.
+    fn predicated_copies(&self, copies: PredicatedCopies<'_>, indent: usize, out: &mut Lines) {
+        let PredicatedCopies { cond, body, note } = copies;
+        let leaf = self.only_leaf(body);
+        out.comment(&note.text, indent, leaf);
+        let holds = self.condition(cond).text;
+        let around = self.predicate.replace(Some(holds));
+        if body.iter().any(|stmt| matches!(stmt, Stmt::Let { .. })) {
+            out.push("{", indent, leaf);
+            self.body(body, indent + 4, out);
+            out.push("}", indent, leaf);
+        } else {
+            self.body(body, indent, out);
+        }
+        self.predicate.replace(around);
     }
 
     /// `target = value;`, or `target op= operand;` if the value is `target op operand`.

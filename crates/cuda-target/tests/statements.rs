@@ -222,3 +222,112 @@ fn elements_of_a_byte_are_stored_without_hints() {
     assert_eq!(stored("u8", "waves(64, 4)", "7u8"), "x[1] = 7;");
     assert_eq!(stored("u16", "waves(64, 4)", "7u16"), "store_in_waves(&x[1], 7, 1, 8, 64, 4);");
 }
+
+/// A kernel whose copies are to a tile of shared memory.
+fn copied(statements: &str) -> Vec<String> {
+    let text = format!(
+        "program k(x, n: i32) index i32\nglobal x: f32[n] read\nhost {{\n launch k\n}}\nkernel k(x, n: i32) {{\n \
+         grid(1, 1, 1)\n block(32, 1, 1)\n shared s: f32[2, 64]\n var i: i32\n var v: i32\n var m: i32 mutable\n\n \
+         {statements}\n commit\n wait 0\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    cuda_source(&program).unwrap().text.lines().map(|line| line.trim().to_string()).collect()
+}
+
+#[test]
+fn the_condition_of_a_copy_is_its_predicate() {
+    let found = copied("if 0 < n \"why\" {\n copy_async 1 s[0, thread.x] = x[thread.x]\n }");
+    assert!(has(&found, &["// why", "copy_async_4_if(&s[0][threadIdx.x], &x[threadIdx.x], 0 < n);"]));
+    assert!(has(&found, &["\"@holds cp.async.ca.shared.global [%0], [%1], 4;\\n\\t\""]), "{found:#?}");
+    // Names of indices are in a scope of their own, of each iteration.
+    let found = copied(
+        "if 0 < n {\n for i: i32 = 0 to 2 unroll {\n let v: i32 = thread.x + 32*i\n copy_async 1 s[i, v] = \
+         x[v]\n }\n let v: i32 = 8*thread.x rem 64\n copy_async 4 s[1, v] = x[v]\n }",
+    );
+    let wanted = [
+        "{",
+        "#pragma unroll",
+        "for (int i = 0; i < 2; ++i) {",
+        "const int v = threadIdx.x + 32 * i;",
+        "copy_async_4_if(&s[i][v], &x[v], 0 < n);",
+        "}",
+        "const int v = (8 * threadIdx.x) % 64;",
+        "copy_async_16_if(&s[1][v], &x[v], 0 < n);",
+        "}",
+    ];
+    assert!(has(&found, &wanted), "{found:#?}");
+}
+
+/// Where an address is no element without the condition, or more than a copy depends on it, the
+/// condition stays around.
+#[test]
+fn a_condition_that_addresses_need_stays_around_them() {
+    for (statements, copy) in [
+        // One more than the tile has.
+        ("if n < 2 {\n copy_async 1 s[n, 0] = x[0]\n }", "copy_async_4(&s[n][0], &x[0]);"),
+        (
+            "if thread.x < 4 {\n copy_async 1 s[0, 16*thread.x] = x[0]\n }",
+            "copy_async_4(&s[0][16 * threadIdx.x], &x[0]);",
+        ),
+        // Nothing may be divided by zero, and a variable need not have a value.
+        ("if 0 < n {\n copy_async 1 s[0, 0] = x[8 quo n]\n }", "copy_async_4(&s[0][0], &x[8 / n]);"),
+        ("declare m\n if 0 < n {\n copy_async 1 s[0, 0] = x[m]\n }", "copy_async_4(&s[0][0], &x[m]);"),
+        // Not every copy, or not only copies.
+        (
+            "if 0 < n {\n copy_async 1 s[0, 0] = x[0]\n } else {\n commit\n }",
+            "copy_async_4(&s[0][0], &x[0]);",
+        ),
+        ("if 0 < n {\n copy_async 1 s[0, 0] = x[0]\n commit\n }", "copy_async_4(&s[0][0], &x[0]);"),
+        (
+            "if 0 < n {\n for i: i32 = 0 to n {\n copy_async 1 s[0, 0] = x[i]\n }\n }",
+            "copy_async_4(&s[0][0], &x[i]);",
+        ),
+    ] {
+        let found = copied(statements);
+        assert!(found.iter().any(|line| line == copy), "{statements}: {found:#?}");
+        assert!(!found.iter().any(|line| line.contains("_if")), "{statements}: {found:#?}");
+        assert!(found.iter().any(|line| line.starts_with("if (")), "{statements}: {found:#?}");
+    }
+}
+
+/// The lines of the loops of a nest that ends with this statement.
+fn nest(loops: &[(&str, u32)], statement: &str) -> Vec<String> {
+    let vars: String = loops.iter().map(|(name, _)| format!(" var {name}: i32\n")).collect();
+    let heads: String =
+        loops.iter().map(|(name, end)| format!("for {name}: i32 = 0 to {end} unroll {{\n")).collect();
+    let arrays = " private acc: f32[4, 8]\n private a: f32[4]\n private b: f32[8]\n shared s: f32[8]\n";
+    let closing = "}\n".repeat(loops.len());
+    lines("1, 1, 1", &format!("{arrays}{vars}"), &format!("{heads}{statement}\n{closing}")).unwrap()
+}
+
+#[test]
+fn products_of_registers_go_back_and_forth() {
+    let found = nest(&[("j", 4), ("i", 8)], "store acc[j, i] = acc[j, i] + a[j]*b[i]");
+    let wanted = [
+        "for (int j = 0; j < 4; ++j) {",
+        "#pragma unroll",
+        "for (int i_turn = 0; i_turn < 8; ++i_turn) {",
+        "const int i = j % 2 == 0 ? i_turn : 7 - i_turn;",
+        "acc[j][i] += a[j] * b[i];",
+    ];
+    assert!(has(&found, &wanted), "{found:#?}");
+}
+
+/// Nothing turns where no operand would stay, and where the order of iterations might matter.
+#[test]
+fn loops_of_which_nothing_stays_go_one_way() {
+    let turns =
+        |statement: &str| nest(&[("j", 4), ("i", 8)], statement).iter().any(|line| line.contains("_turn"));
+    assert!(turns("store acc[j, i] = a[j] - b[i]"));
+    for statement in [
+        "store acc[j, i] = acc[j, i] + b[i]",
+        "store acc[j, i] = acc[j, i] + a[j]",
+        // One element for all i, another one of the array that is written, shared memory.
+        "store acc[j, 0] = acc[j, 0] + a[j]*b[i]",
+        "store acc[j, i] = acc[0, i] + a[j]*b[i]",
+        "store acc[j, i] = acc[j, i] + a[j]*s[i]",
+        "store s[i] = a[j]*b[i]",
+    ] {
+        assert!(!turns(statement), "{statement}");
+    }
+}

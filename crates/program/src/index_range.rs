@@ -10,12 +10,13 @@
 //! values wrap by definition, but signed arithmetic on indices is printed without wrapping, so
 //! launches in which it would wrap use a program with wider indices, with conversions between
 //! indices and values. An offset needs no separate check: every access is within its array, so the
-//! offset and its partial sums are below the storage size, which is checked. Values read from
-//! memory have the range of a declared fact, otherwise that of their type; in 64-bit code,
-//! arithmetic on such values is assumed to fit, since subscripts made of them are within their
-//! arrays.
+//! offset and its partial sums are below the storage size, which is checked. Only the offsets of
+//! what [`PredicatedCopies`] read are checked by themselves, since they are computed where nothing
+//! is copied, too. Values read from memory have the range of a declared fact, otherwise that of
+//! their type; in 64-bit code, arithmetic on such values is assumed to fit, since subscripts made
+//! of them are within their arrays.
 
-mod range;
+pub(crate) mod range;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +26,8 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name,
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
-    DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var, VarId,
+    DeviceKernel, HostStmt, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp, Value,
+    ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -368,6 +370,11 @@ impl<'a> Checker<'a> {
                     }
                     self.body(body);
                     self.body(otherwise);
+                    let copies = self.kernel.and_then(|kernel| PredicatedCopies::of(kernel, stmt));
+                    for copy in copies.iter().flat_map(PredicatedCopies::copies) {
+                        let name = self.array_name(copy.from.memory);
+                        self.index(&copy.from.offset, &format!("the offset of an element of `{name}`"));
+                    }
                 }
                 _ => {
                     stmt.each_operand(&mut |value| {

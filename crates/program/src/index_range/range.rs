@@ -13,7 +13,7 @@ const FARTHEST: i128 = FAR * 4;
 
 /// The range of an integer expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     pub low: i128,
     pub high: i128,
     /// Whether a value read from memory is among its operands.
@@ -60,7 +60,7 @@ impl Range {
 }
 
 /// The range of an integer type; a bool is 0 or 1.
-pub(super) fn limits(dtype: DType) -> Option<(i128, i128)> {
+pub(crate) fn limits(dtype: DType) -> Option<(i128, i128)> {
     Some(match dtype {
         DType::Bool => (0, 1),
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),
@@ -76,12 +76,12 @@ pub(super) fn limits(dtype: DType) -> Option<(i128, i128)> {
 }
 
 /// The range of a counter from `low` up to `high`, exclusive.
-pub(super) fn counter(low: Option<Range>, high: Option<Range>) -> Option<Range> {
+pub(crate) fn counter(low: Option<Range>, high: Option<Range>) -> Option<Range> {
     let (low, high) = (low?, high?);
     Some(Range::new(low.low, (high.high - 1).max(low.low)).from(&[low, high]))
 }
 
-pub(super) fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Range> {
+pub(crate) fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Range> {
     let ends = |r: Range| (r.low, r.high);
     let of = |op| interval::binary(op, ends(a), ends(b));
     let known = match op {

@@ -648,3 +648,24 @@ fn a_refusal_says_whether_an_index_is_too_wide_or_a_scalar_too_great() {
     let beyond = 1i128 << 63;
     assert_eq!(message((0, beyond), DType::I64), "it can reach 0 to 9223372036854775808, which leaves i64");
 }
+
+/// A copy under a condition that is its predicate has an address where it copies nothing, too.
+#[test]
+fn offsets_of_predicated_copies_fit_without_their_condition() {
+    let farthest = |statement: &str| {
+        let text = format!(
+            "program k(x, n: i32) index i32\nglobal x: f32[n, n] read\nhost {{\n launch k\n}}\nkernel k(x, n: \
+             i32) {{\n grid(1, 1, 1)\n block(32, 1, 1)\n shared s: f32[32]\n var i: i32\n\n for i: i32 = 0 \
+             to n {{\n if i < n - 1 {{\n {statement}\n }}\n }}\n commit\n wait 0\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        check(&program, &|_: &Name| Some(46_000)).map_err(|found| (found.place, found.range))
+    };
+    // 46,000 rows of as many elements fit, a row behind the last one does not.
+    let offset = "the offset of an element of `x` in kernel `k`".to_string();
+    assert_eq!(farthest("copy_async 1 s[thread.x] = x[i, thread.x]"), Ok(()));
+    let copy = "copy_async 1 s[thread.x] = x[i + 750, thread.x]";
+    assert_eq!(farthest(copy), Err((offset, (750 * 46_000, (45_999 + 750) * 46_000))));
+    // Control flow stays around what may be outside of its tile.
+    assert_eq!(farthest("copy_async 1 s[i] = x[i + 750, thread.x]"), Ok(()));
+}
