@@ -4,7 +4,7 @@
 # make bench   the benchmarks
 # make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
 # make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
-# make auto-cost  what `auto` finds beside the pipelines written by hand: estimated times on an H200; AUTO_KERNEL=NAME for one, AUTO_SEGMENTS=LENGTH
+# make auto-cost  what `auto` finds beside the pipelines written by hand: estimated times on an H200; AUTO_KERNEL=NAME for one
 # make machine-code  instructions in the inner loops of the examples' products, registers and spills; ARGS="ARCH KERNEL/PIPELINE..."
 # make wheel  the Python package: dist/loopwright-*.whl
 # make book   the book, with the reference of all steps: target/book/index.html
@@ -53,7 +53,7 @@ sweep: setup
 	$(CARGO) run -p loopwright-testing --example sweep -- $(if $(ARGS),$(ARGS),200 0 540)
 
 auto-cost: setup
-	$(CARGO) test --test auto_cost --test auto_segments -- --ignored --nocapture
+	$(CARGO) test --test auto_cost -- --ignored --nocapture
 
 machine-code: setup
 	@scripts/machine_code.py $(ARGS)

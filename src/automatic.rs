@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_auto::Cost;
+use loopwright_auto::{Cost, Launch};
 use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name};
-use loopwright_runtime::{Args, Tensor, expected_arrays, fact_range};
+use loopwright_runtime::{Args, Tensor, cuda::DeviceInfo, expected_arrays, fact_range};
 use loopwright_transforms::Registry;
 use loopwright_tuner::{Machine, estimate_at, points};
 
@@ -38,6 +38,18 @@ pub fn registry() -> Registry {
 /// so too.
 pub fn registry_telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Registry {
     crate::auto::registry_with(static_cost, tell)
+}
+
+/// A launch of unknown sizes on a device with these figures and limits, which need not be present.
+pub fn launch_on(machine: &Machine, limits: &DeviceInfo) -> Launch {
+    Launch {
+        multiprocessors: machine.multiprocessors.max(1),
+        resident_threads: limits.max_threads_per_multiprocessor.max(1),
+        in_flight: (machine.bandwidth * machine.latency) as u64,
+        cache: machine.l2_bytes as u64,
+        shared: limits.shared_per_multiprocessor.into(),
+        ..Launch::default()
+    }
 }
 
 /// The estimated time on an H200 for a large problem, from counts at the sizes of [`sample`].

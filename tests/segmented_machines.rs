@@ -6,23 +6,24 @@ mod machines;
 
 use loopwright::prelude::*;
 use loopwright::runtime::cuda::DeviceInfo;
-use loopwright::segmented::{Operator, SegmentedReduce, Shape};
+use loopwright::segmented::{Chosen, Operator, SegmentedReduce, Shape};
 use loopwright::tuner::Machine;
 
 /// The total number of elements, 2^28.
 const ALL: usize = 1 << 28;
 
-fn form(shape: &Shape, (machine, limits): (&Machine, &DeviceInfo)) -> String {
+fn chosen(shape: &Shape, (machine, limits): (&Machine, &DeviceInfo)) -> Chosen {
     let reduce = SegmentedReduce::new(Operator::Sum, DType::F32);
-    reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}")).form
+    reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}"))
 }
 
-/// The value of a parameter in a form, such as `rows` in
-/// `a few lanes a row (width=64 rows=8 block_rows=32)`.
-fn parameter(form: &str, name: &str) -> usize {
-    let words = form.split(['(', ')', ' ']);
-    let value = words.filter_map(|w| w.split_once('=')).find(|(n, _)| *n == name).map(|(_, v)| v);
-    value.unwrap_or_else(|| panic!("no `{name}` in {form}")).parse().expect("a number")
+/// The length in the step that splits an iname.
+fn split(chosen: &Chosen, iname: &str) -> usize {
+    let steps = chosen.pipeline.steps().iter().map(ToString::to_string);
+    let rest =
+        steps.into_iter().find_map(|s| Some(s.strip_prefix(&format!("split_iname({iname}, "))?.to_owned()));
+    let rest = rest.unwrap_or_else(|| panic!("`{iname}` is not split\n{}", chosen.pipeline));
+    rest.split([',', ')']).next().unwrap_or_default().parse().expect("a number")
 }
 
 /// By Little's law, saturating memory takes bandwidth * latency bytes in flight: per multiprocessor
@@ -44,8 +45,8 @@ fn the_faster_memory_takes_more_rows_a_thread() {
     for length in [40, 44, 48] {
         let shape = Shape::rows(ALL / length, length);
         let rows_a_thread = |on: (&Machine, &DeviceInfo)| {
-            let form = form(&shape, on);
-            parameter(&form, "block_rows") / parameter(&form, "rows")
+            let chosen = chosen(&shape, on);
+            split(&chosen, "s") / split(&chosen, "s_inner")
         };
         let taken =
             [(&h200, &limits), (&fast, &of_a100), (&a100, &of_a100), (&slow, &limits)].map(rows_a_thread);
@@ -68,9 +69,8 @@ fn rows_that_fill_a_round_of_blocks_are_not_cut() {
         // Rows of whole vectors.
         let count = count as usize;
         let shape = Shape::rows(count, ALL / count / 4 * 4);
-        let (full, rest) = (form(&shape, whole), form(&shape, cut));
-        assert!(full.starts_with("a block a row"), "{shape} on {}: {full}", whole.0.device);
-        assert_eq!(parameter(&full, "step"), 4 * 1024, "{full}");
-        assert!(rest.starts_with("blocks for chunks of a row"), "{shape} on {}: {rest}", cut.0.device);
+        let (full, rest) = (chosen(&shape, whole).form, chosen(&shape, cut).form);
+        assert!(full.starts_with("a block of 1024 threads"), "{shape} on {}: {full}", whole.0.device);
+        assert!(rest.contains("blocks take 8192 points"), "{shape} on {}: {rest}", cut.0.device);
     }
 }

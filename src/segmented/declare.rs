@@ -2,8 +2,8 @@
 
 use super::{Operator, SegmentedReduce, Shape};
 use crate::ir::{
-    Arg, DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, TypeTable, UPDATES, ValueType,
-    computing_type, has_update, parse_expression,
+    DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, TypeTable, UPDATES, ValueType, computing_type,
+    has_update, parse_expression,
 };
 
 /// The first of several refusals: the texts here are short, and the rest follows from it.
@@ -66,17 +66,6 @@ fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
     (accumulated, output)
 }
 
-/// The size of a partial result in bytes: its value and, if requested, its index in the widest
-/// index type.
-pub(super) fn state_bytes(reduce: &SegmentedReduce) -> Result<usize, Diagnostic> {
-    let value = types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes();
-    let place = match reduce.operator {
-        Operator::Argmin | Operator::Argmax => DType::I64.bytes(),
-        _ => 0,
-    };
-    Ok(value + place)
-}
-
 fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {
     let refuse = |message: String, help: &str| Err(Diagnostic::new("segment-type", message).help(help));
     if reduce.dtype == DType::Bool {
@@ -133,17 +122,6 @@ fn counter(number: usize) -> DType {
 /// The text of the value, converted if its type differs.
 fn converted(value: &Expr, from: DType, to: DType) -> String {
     if from == to || computing_type(from) == to { value.to_string() } else { format!("cast({to}, {value})") }
-}
-
-/// The arrays of results, and the bytes per segment in each.
-pub(super) fn results(kernel: &LoopKernel) -> Vec<(Name, usize)> {
-    let written =
-        |name: &Name| kernel.instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *name));
-    let arrays = kernel.args.iter().filter_map(|arg| match arg {
-        Arg::Array(array) => Some((array.name.clone(), array.dtype.known()?.bytes())),
-        Arg::Scalar(_) => None,
-    });
-    arrays.filter(|(name, _)| written(name)).collect()
 }
 
 pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKernel, Diagnostic> {

@@ -10,8 +10,9 @@
 //! assert_eq!(sums.values.to_vec::<f32>()?, [10.0, 26.0, 42.0]);
 //!
 //! // Offsets: segment s is x[offsets[s]] up to, without, x[offsets[s + 1]]; the second is empty.
-//! let largest = segmented_reduce(&device, Operator::Argmax, &x, Segments::Offsets(&[0, 5, 5, 12]))?;
-//! assert_eq!(largest.indices.expect("argmax has indices").to_vec::<i32>()?, [4, i32::MAX, 6]);
+//! let largest = segmented_reduce(&device, Operator::Argmax, &x, Segments::Offsets(&[0, 5, 5,
+//! 12]))?; assert_eq!(largest.indices.expect("argmax has indices").to_vec::<i32>()?, [4, i32::MAX,
+//! 6]);
 //!
 //! // For many launches: compiled once, bound to arrays, then launched without lookups.
 //! let squares = SegmentedReduce::new(Operator::Sum, DType::F32).map("x * x")?;
@@ -25,10 +26,9 @@
 //! The stages, in order, and where to take over:
 //!
 //! 1. [`SegmentedReduce::kernel`] declares what is computed, as text that can be printed.
-//! 2. [`SegmentedReduce::choose`] lists the forms that fit the shape (`forms`: a few lanes per row,
-//!    a block per row, chunks of a row, flattened segments), each with a few values for its open
-//!    parameters, and takes the best by the static cost ([`tuner::choose`](crate::tuner::choose)),
-//!    for the limits of a device that need not be present. Nothing is timed.
+//! 2. [`SegmentedReduce::choose`] asks the rules of [`auto`](crate::auto) for a pipeline, given the
+//!    sizes and a device that need not be present: a few lanes per row, a block per row, chunks of
+//!    a row, or flattened segments. Nothing is timed; the cost is estimated from counts.
 //! 3. [`SegmentedReduce::compile`] compiles that for a device; binaries are cached on disk. The
 //!    sizes stay arguments: a compiled reduction also works for other sizes that satisfy the
 //!    assumptions of its pipeline (rows of whole vectors), although it was chosen for the first.
@@ -42,13 +42,10 @@
 //! your own.
 
 mod compiled;
-mod cut;
 mod declare;
-mod forms;
-mod lanes;
 mod reduce;
+mod sample;
 mod shape;
-mod waves;
 
 pub use compiled::{CompiledReduce, Reduced, segmented_reduce};
 pub use reduce::{Chosen, Operator, SegmentedReduce};

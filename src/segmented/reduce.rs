@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use super::forms::{self, Form};
-use super::{CompiledReduce, Shape, declare};
+use super::{CompiledReduce, Shape, declare, sample};
+use crate::auto::{Launch, auto_for};
+use crate::automatic::launch_on;
 use crate::ir::{DType, Diagnostic, Expr, LoopKernel, parse_expression};
+use crate::lowering::Target;
 use crate::runtime::Device;
 use crate::runtime::cuda::DeviceInfo;
 use crate::transforms::Pipeline;
-use crate::tuner::{Choice, Cost, Machine, choose};
+use crate::tuner::{Cost, Machine, Space, choose};
 
 /// The reduction operator applied to each segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,8 +96,8 @@ pub struct Chosen {
     pub kernel: LoopKernel,
     /// The pipeline, with all parameters bound.
     pub pipeline: Pipeline,
-    /// The name of the form and its parameters:
-    /// `a few lanes a row (width=64 rows=16 block_rows=64)`.
+    /// The form with its sizes, and the reason for it: `rows of 64 are short: 8 lanes for each, in
+    /// whole vectors of 4, 32 rows a block; results are stored in waves`.
     pub form: String,
     /// Its cost by static counts, for the sizes given.
     pub cost: Cost,
@@ -106,6 +108,12 @@ pub struct Chosen {
 fn chosen_before() -> MutexGuard<'static, HashMap<String, Chosen>> {
     static CHOSEN: LazyLock<Mutex<HashMap<String, Chosen>>> = LazyLock::new(Mutex::default);
     CHOSEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether several blocks share a row, and their partial results are joined.
+fn is_shared(kernel: &LoopKernel) -> bool {
+    let reductions = kernel.instructions.iter().flat_map(|i| i.reductions());
+    reductions.into_iter().flat_map(|r| r.inames.clone()).any(|n| kernel.tag(&n).is_over_blocks())
 }
 
 impl SegmentedReduce {
@@ -171,9 +179,11 @@ impl SegmentedReduce {
         declare::kernel(self, shape)
     }
 
-    /// The form with the lowest static cost for a machine and the limits of its device, neither of
-    /// which has to be present. Counting takes a fraction of a second for each new shape; the
-    /// process caches its choices.
+    /// The form that the rules of [`auto_for`] find for these sizes on a machine with the limits of
+    /// its device, neither of which has to be present, and its static cost. Counting takes a
+    /// fraction of a second for each new shape; the process caches its choices.
+    ///
+    /// Errors: those of [`SegmentedReduce::kernel`]; a form that the limits of the device refuse.
     pub fn choose(
         &self,
         shape: &Shape,
@@ -185,32 +195,18 @@ impl SegmentedReduce {
         if let Some(known) = chosen_before().get(&key) {
             return Ok(known.clone());
         }
-        let state = declare::state_bytes(self)?;
-        let results = declare::results(&kernel);
-        let mut forms = forms::of(self.dtype, state, &results, shape, machine, limits)?;
-        for form in forms.iter_mut().filter(|f| self.atomic && f.shared) {
-            form.reduce_atomically()?;
+        let on = launch_on(machine, limits);
+        let launch = Launch { integers: sample::integers(shape), longest: sample::longest(shape), ..on };
+        let found = auto_for(&kernel, &Target::cuda(), &launch);
+        let own = found.decisions.iter().filter(|d| !d.nest.is_empty());
+        let mut form = own.map(|d| d.reason.as_str()).collect::<Vec<_>>().join("; ");
+        let mut pipeline = found.pipeline;
+        if self.atomic && is_shared(&found.kernel) {
+            pipeline = pipeline.then(&Pipeline::parse("reduce_atomically(reduce)")?);
+            form += " by atomic updates";
         }
-        let sample = forms::sample(self.dtype, shape)?;
-        let sizes = forms::sizes(shape);
-        let best_of = |wide: bool| -> Result<(String, Choice), Diagnostic> {
-            let fit: Vec<&Form> = forms.iter().filter(|f| f.wide.is_some() == wide).collect();
-            let candidates: Vec<_> = fit.iter().map(|f| (f.pipeline.clone(), f.space.clone())).collect();
-            let choice = choose(&kernel, &candidates, &sizes, &sample, machine, limits)?;
-            Ok((format!("{} ({})", fit[choice.form].name, choice.point), choice))
-        };
-        let mut best = best_of(false)?;
-        // Among close estimates, the form with fewer loads is taken: half as many, or nearly so if
-        // a vector has at most two elements.
-        let fewer = (14.0 / self.dtype.bytes() as f64).min(2.0);
-        if let Some(near) = forms.iter().find_map(|f| f.wide)
-            && let Ok(wide) = best_of(true)
-            && wide.1.cost.estimate_ms < near * best.1.cost.estimate_ms
-            && fewer * wide.1.cost.global_requests < best.1.cost.global_requests
-        {
-            best = wide;
-        }
-        let (form, choice) = best;
+        let (sizes, sample) = (sample::sizes(shape), sample::sample(self.dtype, shape)?);
+        let choice = choose(&kernel, &[(pipeline, Space::new())], &sizes, &sample, machine, limits)?;
         let chosen = Chosen { kernel, pipeline: choice.pipeline, form, cost: choice.cost };
         chosen_before().insert(key, chosen.clone());
         Ok(chosen)

@@ -113,6 +113,7 @@ pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
 /// let launch = Launch::of([("m", 1 << 24), ("n", 16)]);
 /// assert_eq!(auto_for(&kernel, &Target::default(), &launch).pipeline.to_string(), "\
 /// assume(n mod 4 = 0)
+/// cache_waves(out, window=297600, windows=8)
 /// split_iname(r, 128)
 /// split_iname(r_inner, 32, outer=r_part, inner=r_row)
 /// split_iname(i, 16)

@@ -61,6 +61,7 @@ mod site;
 mod sizes;
 mod step;
 mod text;
+mod traffic;
 
 pub use found::{Decision, Found, Refused, auto, auto_for, auto_with_witnesses};
 pub use launch::Launch;

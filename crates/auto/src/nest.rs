@@ -7,7 +7,9 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree};
+use loopwright_kernel_ir::{
+    AddressSpace, DType, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree, TypeTable,
+};
 use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
@@ -220,6 +222,23 @@ impl<'k> Nest<'k> {
     /// The reductions, each with its instruction.
     pub fn reductions(&self) -> Vec<(&'k Instruction, std::sync::Arc<Reduce>)> {
         self.instructions.iter().flat_map(|i| i.reductions().into_iter().map(move |r| (*i, r))).collect()
+    }
+
+    /// The values of the largest partial result of a reduction, and their bytes together; a word if
+    /// types are open.
+    pub(crate) fn state_bytes(&self) -> (usize, usize) {
+        let table = TypeTable::new(self.kernel);
+        let of = |i: &&Instruction| {
+            let wanted: Vec<DType> =
+                i.targets.iter().filter_map(|t| table.element(&t.array)?.known()).collect();
+            let types = table.reduction_types(&i.value, &wanted).ok()?;
+            types
+                .iter()
+                .map(|t| (t.state.len(), t.state.iter().map(|s| s.bytes()).sum::<usize>()))
+                .max_by_key(|(_, bytes)| *bytes)
+        };
+        let all = self.instructions.iter().filter_map(of);
+        all.max_by_key(|(_, bytes)| *bytes).unwrap_or((1, 4))
     }
 
     /// Whether there is no reduction.

@@ -38,4 +38,13 @@ impl Proposal {
         self.steps.push((text.into(), true));
         self
     }
+
+    /// Hints that come before the other steps, with what they are for; each is left out if it is
+    /// refused.
+    pub(crate) fn hinted(mut self, hints: impl IntoIterator<Item = String>, why: &str) -> Proposal {
+        let hints = hints.into_iter().map(|text| (text, true));
+        self.steps.splice(..0, hints);
+        self.reason += &format!("; {why}");
+        self
+    }
 }

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use clap::Args as ClapArgs;
 use loopwright::auto::{Found, Launch, Sizes, auto_for};
+use loopwright::automatic::launch_on;
 use loopwright::ir::Place;
 use loopwright::prelude::*;
 use loopwright::transforms::held_to_declared;
-use loopwright::tuner::TunedRecord;
+use loopwright::tuner::{Machine, TunedRecord};
 
 use crate::arguments::Arguments;
 
@@ -84,12 +85,11 @@ pub fn launch(kernel: &LoopKernel, arguments: &Arguments, device: Option<&Device
         let given = arguments.set.iter().filter_map(|set| pair(set).ok());
         given.filter_map(|(name, value)| Some((Name::new(name), value.parse().ok()?))).collect()
     });
-    let mut launch = Launch { integers, ..Launch::default() };
-    if let Some(limits) = device.filter(|device| device.is_gpu()).map(Device::limits) {
-        launch.multiprocessors = limits.multiprocessors.max(1);
-        launch.resident_threads = limits.max_threads_per_multiprocessor.max(1);
-    }
-    launch
+    let on = match device.filter(|device| device.is_gpu()).map(Device::limits) {
+        Some(limits) => launch_on(&Machine::described(limits), limits),
+        None => Launch::default(),
+    };
+    Launch { integers, ..on }
 }
 
 impl Form {

@@ -4,31 +4,33 @@
 //! A block works on a row together, with its threads along the row: neighbours in memory are then
 //! neighbouring threads, and partial results are joined in the block. If the row is a single
 //! reduction, each thread takes four elements at a time, as a vector where all accesses are shown
-//! to be whole and aligned. Rows that are known to be short get a warp, or a few lanes of one,
-//! each. Rows that are known to be long are divided among blocks if they are not known to be many:
-//! fewer than blocks of all sizes fill the device with.
+//! to be whole and aligned. Rows that are known to be short get a few lanes of a warp each, or a
+//! thread by way of shared memory if they are not aligned. Rows that are known to be long are
+//! divided among blocks if they are not known to be many: fewer than blocks of all sizes fill the
+//! device with. How much is in flight, and hints to the cache, follow from the launch's device.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
 //! use loopwright_kernel_ir::LoopKernel;
 //!
 //! let kernel = LoopKernel::parse("\
-//! kernel row_max(x: f32[m, 50], out: f32[m], m: i32)
+//! kernel row_max(x: f32[m, 52], out: f32[m], m: i32)
 //! assume 0 <= m
 //! domain { [r] : 0 <= r < m }
-//! domain { [i] : 0 <= i < 50 }
+//! domain { [i] : 0 <= i < 52 }
 //! out[r] = max(i, x[r, i]) {id=largest}
 //! ")?;
 //! assert_eq!(auto(&kernel, &Target::default()).pipeline.to_string(), "\
-//! split_iname(r, 16)
+//! split_iname(r, 32)
 //! split_iname(r_inner, 8, outer=r_part, inner=r_row)
-//! split_iname(i, 32)
-//! split_iname(i_inner, 2, outer=i_lane, inner=i_vec)
+//! split_iname(i, 64)
+//! split_iname(i_inner, 4, outer=i_lane, inner=i_vec)
 //! tag_inames(r_outer: block.x, r_row: thread.y, r_part: ilp, i_lane: thread.x, i_vec: vec)
 //! ");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod block;
 mod chunks;
 mod lanes;
 mod staged;
@@ -36,10 +38,13 @@ mod staged;
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
+use block::Block;
+
 use crate::{
     Nest, Proposal, Rule,
     grid::{AXES, Along, on_axes},
     text::{names, split, split_as, tag},
+    traffic::Traffic,
 };
 
 pub struct Rows;
@@ -52,6 +57,10 @@ const THREADS: i64 = 256;
 const LEAST: i64 = 64;
 /// Elements, or vectors, of a thread that are loaded before the first is used.
 const IN_FLIGHT: i64 = 4;
+/// Bytes that a block reads in the time of a launch: four loads of 16 bytes for each of 1024
+/// threads in the latency of a load, of which three microseconds have four. Blocks that have a
+/// single load of a thread in flight read a quarter.
+const SECOND_LAUNCH: i64 = 1 << 18;
 /// Warps of a block whose warps work on rows of their own.
 const WARPS: i64 = 8;
 
@@ -66,9 +75,25 @@ struct Row<'n> {
     /// Elements of a line of the cache.
     line: i64,
     warp: i64,
+    /// Arrays that are read along it, each by loads of its own.
+    reads: i64,
+    /// Bytes of a partial result.
+    state: i64,
+    /// Whether no access of a thread is wider than its loads.
+    is_widest: bool,
 }
 
 impl Row<'_> {
+    /// Whether a partial result is a word, or an element.
+    fn is_cheap(&self) -> bool {
+        self.state <= self.bytes.max(4)
+    }
+
+    /// Bytes that a thread loads at a time, of all arrays.
+    fn bytes_at_a_time(&self) -> i64 {
+        self.width * self.bytes * self.reads
+    }
+
     /// The loads of a row.
     fn loads(&self) -> i64 {
         self.length / self.width + i64::from(self.length % self.width != 0)
@@ -137,85 +162,88 @@ fn of_length(
     length: i64,
     target: &Target,
 ) -> Vec<Proposal> {
-    let along = nest.sites.iter().filter(|s| s.stride(r) == crate::Stride::Unit);
-    let bytes = along.map(|s| i64::try_from(s.bytes).unwrap_or(4)).max().unwrap_or(4).max(1);
+    if length < 1 {
+        return Vec::new();
+    }
+    let along = || nest.sites.iter().filter(|s| s.stride(r) == crate::Stride::Unit);
+    let bytes = along().map(|s| i64::try_from(s.bytes).unwrap_or(4)).max().unwrap_or(4).max(1);
     let width = nest.vector(r, target.widest_access as usize);
     let line = i64::from(target.line) / bytes;
-    let row = Row { r, length, width, bytes, line, warp: target.warp_size.into() };
+    let widest = (i64::from(target.widest_access) / bytes).max(1);
+    let is_aligned = width == widest;
+    let warp = i64::from(target.warp_size);
+    let state = i64::try_from(nest.state_bytes().1).unwrap_or(i64::MAX);
+    let mut read: Vec<&Name> = along().filter(|s| !s.is_write).map(|s| &s.array).collect();
+    read.sort();
+    read.dedup();
+    let reads = i64::try_from(read.len()).unwrap_or(1).max(1);
+    let row = Row { r, length, width, bytes, line, warp, reads, state, is_widest: is_aligned };
     // The same rows by the widest loads, which begin before a row that is not aligned.
-    let wide = Row { width: (i64::from(target.widest_access) / bytes).max(1), ..row };
-    let misaligned = width == 1 && wide.width > 1;
+    let wide = Row { width: widest, is_widest: true, ..row };
+    // That is worth it if single elements would be several rounds for a warp, or if loads would be
+    // several times as many for a block.
+    let misaligned = match width {
+        1 => wide.width > 1 && wide.loads() > row.warp,
+        _ => wide.width > 2 * width && wide.loads() >= 4 * row.warp,
+    };
+    let traffic = Traffic::of(nest, parallel, r);
+    let waves =
+        traffic.as_ref().and_then(|t| t.waves(is_aligned && lanes::suit_waves(row.loads(), row.warp)));
+    let streaming = traffic.as_ref().map(|t| t.streaming(row.state)).unwrap_or_default();
+    let hinted = |proposal: Proposal| match &waves {
+        Some(waves) => proposal.hinted([waves.clone()], "results are stored in waves"),
+        None => proposal,
+    };
+    let of_short = |proposal: Proposal| match waves.is_none() && !streaming.is_empty() {
+        true => proposal.hinted(streaming.clone(), "elements are evicted before results"),
+        false => hinted(proposal),
+    };
     // Blocks of the fewest threads have as much in flight as a row of this length.
     let long = 3 * LEAST * IN_FLIGHT / 4;
     let mut proposals = Vec::new();
-    if length < 2 {
-        return proposals;
+    if !is_aligned && staged::suits(&row) {
+        proposals.extend(staged::proposal(nest, &row, parallel, last).map(of_short));
+    }
+    if misaligned && wide.loads() <= 8 * row.warp {
+        proposals.push(of_short(lanes::misaligned(nest, &wide, parallel, last)));
     }
     if row.loads() < long || (misaligned && wide.loads() < long) {
-        if misaligned && length >= line / 8 && length <= 2 * line {
-            proposals.extend(staged::proposal(nest, &row, parallel, last));
-        }
-        if misaligned && length > 4 * line {
-            proposals.push(lanes::misaligned(nest, &wide, parallel, last));
-        }
-        proposals.push(lanes::proposal(nest, &row, parallel, last));
+        proposals.push(of_short(lanes::proposal(nest, &row, parallel, last, waves.is_some())));
         return proposals;
     }
     let places = nest.launch().places();
     let count = nest.count(parallel);
-    let power = |n: i64| i64::try_from(n.max(1).unsigned_abs().next_power_of_two()).unwrap_or(i64::MAX);
     let of = if misaligned { &wide } else { &row };
-    // Two rounds of what a thread has in flight, or more.
-    let usual = power(of.loads() / (2 * IN_FLIGHT)).clamp(LEAST, 2 * THREADS);
-    let few = count.is_some_and(|count| count.saturating_mul(THREADS) < places);
-    let mut threads = usual;
-    if let Some(count) = count.filter(|_| few) {
-        // As many as fill the device together, as far as a row has work for them.
-        let all = (places / count.max(1)).min(target.most_threads.into());
-        threads = (power(all + 1) / 2).clamp(LEAST, power(of.loads()));
-        // A second launch costs what a block takes for two chunks. It is worth that if the places
-        // that are left would have had as much to do.
-        let idle = places.saturating_sub(count.saturating_mul(threads)).max(0);
-        if length.saturating_mul(idle) >= places.saturating_mul(2 * chunks::CHUNKS[0]) {
-            proposals.push(chunks::proposal(nest, &row, parallel, Some(count)));
+    let few = count.filter(|count| count.saturating_mul(THREADS) < places);
+    let mut block = match misaligned {
+        true => Block::misaligned(of.loads(), of, target.most_threads.into()),
+        false => Block::of_many(of, nest.launch()),
+    };
+    if let Some(count) = few {
+        let filling = Block::of_few(count, of, nest.launch(), target.most_threads.into());
+        // A second launch takes as long as a block takes for some bytes. It is worth that if the
+        // places that are left would have had as much to do. Larger partial results take registers,
+        // which leave places empty whatever the threads of a block.
+        let launch = if misaligned { SECOND_LAUNCH / IN_FLIGHT } else { SECOND_LAUNCH };
+        let idle = places.saturating_sub(count.saturating_mul(filling.threads)).max(0);
+        let is_worth = length.saturating_mul(bytes).saturating_mul(idle) >= places.saturating_mul(launch);
+        let is_dear = !row.is_cheap() && of.loads() >= 2 * THREADS * IN_FLIGHT;
+        if is_worth || (is_dear && traffic.as_ref().is_some_and(Traffic::exceeds)) {
+            proposals.push(chunks::proposal(nest, of, parallel, Some(count)));
+        }
+        if !misaligned {
+            block = filling;
         }
     } else if count.is_none() && length >= LONG {
-        proposals.push(chunks::proposal(nest, &row, parallel, None));
+        proposals.push(chunks::proposal(nest, of, parallel, None));
     }
-    let parts = if misaligned || few { 1 } else { (4 * THREADS / threads).min(IN_FLIGHT) };
-    proposals.push(of_block(nest, of, parallel, threads, parts, misaligned));
+    proposals.push(hinted(block::proposal(nest, of, parallel, block, misaligned)));
     proposals
 }
 
-/// A block of so many threads for each row, with so many loads in flight.
-fn of_block(
-    nest: &Nest<'_>,
-    row: &Row<'_>,
-    parallel: &[Name],
-    threads: i64,
-    parts: i64,
-    misaligned: bool,
-) -> Proposal {
-    let Row { r, length, width, .. } = *row;
-    let vectors = match (width, misaligned) {
-        (1, _) => String::new(),
-        (_, true) => format!(" in vectors of {width} from before its beginning,"),
-        (_, false) => format!(" in whole vectors of {width},"),
-    };
-    let reason = format!(
-        "a block of {threads} threads for each row of {length},{vectors} {parts} at a time in flight for a \
-         thread"
-    );
-    let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
-    let mut rest = format!("{r}_inner");
-    proposal = proposal.step(split(r, threads * parts * width));
-    if parts > 1 {
-        let (part, round) = (format!("{r}_part"), format!("{r}_round"));
-        proposal = proposal.step(split_as(rest, threads * width, &part, &round));
-        tags.push((part, "ilp"));
-        rest = round;
-    }
-    row.across(proposal, rest, "thread", tags)
+/// The least power of two that is at least so much.
+fn power(n: i64) -> i64 {
+    i64::try_from(n.max(1).unsigned_abs().next_power_of_two()).unwrap_or(i64::MAX)
 }
 
 /// The loops around rows on axes of the grid, the last one on the first.

@@ -27,39 +27,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{DType, Flat, Name, Reduce, TypeTable};
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule, Stride, bounds,
-    text::{split, tag},
+    Nest, Proposal, Rule, Site, Stride, bounds,
+    text::{split, split_as, tag},
 };
+
+mod cut;
+
+use cut::Cut;
 
 pub struct Segments;
 
 /// Warps of each block.
 const WARPS: i64 = 4;
 
-/// Threads of a block of flattened segments, and points of a thread in a tile.
-const THREADS: i64 = 128;
-const ITEMS: i64 = 16;
-/// The most tiles of a chunk: more would save nothing.
-const MOST_TILES: i64 = 512;
-
 /// The number of all points, if the launch tells: the length of what is read point by point.
 fn points(nest: &Nest<'_>, i: &Name) -> Option<i64> {
     let along = nest.sites.iter().find(|s| s.stride(i) == Stride::Unit)?;
     let length = &nest.kernel.array(&along.array)?.axes.get(along.dense?)?.length;
     length.to_aff()?.eval(&|n| nest.launch().integers.get(n).copied())
-}
-
-/// Tiles of a chunk. Each chunk begins and ends inside of segments, whose partial results are
-/// joined: so they are few, one for each warp that the device holds.
-fn tiles(points: i64, places: i64, target: &Target) -> i64 {
-    let warp = i64::from(target.warp_size);
-    let warps = (places / warp).max(1);
-    let each = warps.saturating_mul(warp * ITEMS);
-    (points / each + i64::from(points % each != 0)).clamp(1, MOST_TILES)
 }
 
 impl Rule for Segments {
@@ -74,16 +63,7 @@ impl Rule for Segments {
         let unequal = format!("data decide how many `{i}` each `{s}` has");
         let mut proposals = Vec::new();
         if rows.len() == 1 {
-            let even = format!("{unequal}: equal chunks of all points are equal work");
-            let (reason, sizes) = match points(nest, i) {
-                Some(points) => {
-                    let tiles = tiles(points, nest.launch().places(), target);
-                    let sizes = format!(", threads={THREADS}, items={ITEMS}, tiles={tiles}");
-                    (format!("{even}, one for each warp that the device holds"), sizes)
-                }
-                None => (even, String::new()),
-            };
-            proposals.push(Proposal::new(reason).step(format!("flatten_ragged({s}, {i}{sizes})")));
+            proposals.extend(of_points(nest, &s, i, &unequal, target));
         }
         let mut warps = Proposal::new(format!("{unequal}: a warp for each")).step(split(&s, WARPS));
         let mut tags = vec![(format!("{s}_outer"), "block.x"), (format!("{s}_inner"), "warp")];
@@ -94,4 +74,135 @@ impl Rule for Segments {
         proposals.push(warps.step(tag(&tags)));
         proposals
     }
+}
+
+/// Bytes that are loaded of a point, apart from what other data lead to.
+fn loaded(nest: &Nest<'_>, i: &Name) -> usize {
+    let mut sites: Vec<&Site> = Vec::new();
+    for site in nest.sites.iter().filter(|s| !s.is_write && s.inames.contains(i)) {
+        let is_direct = site.index.iter().all(Option::is_some);
+        if is_direct && sites.iter().all(|s| s.array != site.array || s.index != site.index) {
+            sites.push(site);
+        }
+    }
+    sites.iter().map(|s| s.bytes).sum()
+}
+
+/// Bytes of the value of a point: of what is reduced, and made of data.
+fn value(nest: &Nest<'_>) -> usize {
+    let table = TypeTable::new(nest.kernel);
+    let of = |reduce: &Reduce| {
+        let read = reduce.args.iter().filter(|arg| !arg.accesses().is_empty());
+        read.map(|arg| table.alone(arg).map_or(4, DType::bytes)).sum::<usize>()
+    };
+    nest.reductions().iter().map(|(_, reduce)| of(reduce)).max().unwrap_or(4)
+}
+
+/// Bytes of a partial result; each of several values is aligned for the widest index.
+fn state(nest: &Nest<'_>) -> usize {
+    match nest.state_bytes() {
+        (1, bytes) => bytes,
+        (values, bytes) => bytes.max(values * DType::I64.bytes()),
+    }
+}
+
+/// Equal chunks of all points; or segments of similar lengths one by one, where chunks would not
+/// fill the device.
+fn of_points(nest: &Nest<'_>, s: &Name, i: &Name, unequal: &str, target: &Target) -> Vec<Proposal> {
+    let even = format!("{unequal}: equal chunks of all points are equal work");
+    let launch = nest.launch();
+    let along = || nest.sites.iter().find(|site| site.stride(i) == Stride::Unit);
+    let known = || {
+        Some(cut::Segments {
+            points: points(nest, i)?,
+            count: nest.extent(s)?,
+            longest: launch.longest.get(i).copied(),
+            bytes: loaded(nest, i),
+            value: value(nest),
+            state: state(nest),
+        })
+    };
+    let Some(segments) = known() else {
+        return vec![Proposal::new(even).step(format!("flatten_ragged({s}, {i})"))];
+    };
+    let cut = Cut::of(&segments, launch, target);
+    let Flat { items, tiles, tail, .. } = cut.flat;
+    let mut reason = format!("{even}, {tiles} tiles of {items} points a thread each");
+    if let Some(tail) = tail {
+        reason += &format!(
+            "; those of the first round leave some for small ones of {} at the end, which warps take that are \
+             done early",
+            tail.tiles
+        );
+    }
+    // Other arrays may be read again, at places that data lead to.
+    let is_all = |array: &Name| {
+        nest.sites.iter().filter(|s| !s.is_write && s.inames.contains(i)).all(|s| s.array == *array)
+    };
+    let streaming = along().map(|site| &site.array).filter(|array| cut.streaming && is_all(array));
+    let mut proposal = Proposal::new(reason).step(format!("flatten_ragged({s}, {i}, {})", cut.arguments()));
+    if let Some(array) = streaming {
+        let hint = format!("cache_streaming({array})");
+        proposal = proposal.hinted([hint], "points are read once, and are evicted before results");
+    }
+    let mut proposals = vec![proposal];
+    if let Some(similar) = similar(nest, (s, i), unequal, &segments, &cut, target) {
+        proposals.insert(0, similar);
+    }
+    proposals
+}
+
+/// The most points of a segment that has a warp, and the fewest of one, on average, that has a
+/// block.
+const LONGEST_OF_WARP: i64 = 4096;
+const SHORTEST_OF_BLOCK: i64 = 512;
+/// How many times as long as the others one segment may be.
+const SIMILAR: i64 = 8;
+/// Points of a thread that are in flight.
+const IN_FLIGHT: i64 = 4;
+/// Threads of a segment that has a block.
+const THREADS: i64 = 128;
+
+/// A warp or a block for each segment, if it is not known that chunks of all points fill the
+/// device, and lengths are known to be similar.
+///
+/// A segment that is much longer than the others keeps its block or warp busy after the others are
+/// done: the total work of a multiprocessor has to be many times that.
+fn similar(
+    nest: &Nest<'_>,
+    (s, i): (&Name, &Name),
+    unequal: &str,
+    segments: &cut::Segments,
+    cut: &Cut,
+    target: &Target,
+) -> Option<Proposal> {
+    let (mean, warp) = (segments.mean(), i64::from(target.warp_size));
+    let longest = segments.longest.filter(|_| !cut.is_known)?;
+    let work = longest.saturating_mul(4 * i64::from(nest.launch().multiprocessors));
+    if longest > SIMILAR * mean || work > segments.points || mean < 2 * warp {
+        return None;
+    }
+    let lengths = format!("{unequal}, {mean} on average and {longest} at most");
+    let (part, inner) = (format!("{i}_part"), format!("{i}_inner"));
+    if longest <= LONGEST_OF_WARP {
+        let parts = if mean >= IN_FLIGHT * warp { IN_FLIGHT } else { IN_FLIGHT / 2 };
+        let lane = format!("{i}_lane");
+        let proposal = Proposal::new(format!("{lengths}: a warp for each"))
+            .step(split(s, WARPS))
+            .step(split(i, parts * warp))
+            .step(split_as(inner, warp, &part, &lane));
+        return Some(proposal.step(tag(&[
+            (format!("{s}_outer"), "block.x"),
+            (format!("{s}_inner"), "warp"),
+            (lane, "lane"),
+            (part, "ilp"),
+        ])));
+    }
+    (mean >= SHORTEST_OF_BLOCK).then(|| {
+        let thread = format!("{i}_thread");
+        let proposal = Proposal::new(format!("{lengths}: a block for each"))
+            .step(split(i, IN_FLIGHT * THREADS))
+            .step(split_as(inner, THREADS, &part, &thread));
+        proposal.step(tag(&[(s.to_string(), "block.x"), (thread, "thread.x"), (part, "ilp")]))
+    })
 }

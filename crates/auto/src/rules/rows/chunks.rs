@@ -3,21 +3,28 @@
 use loopwright_kernel_ir::Name;
 
 use super::{IN_FLIGHT, Row, THREADS, grid};
-use crate::{
-    Nest, Proposal,
-    text::{split_as, tag},
-};
+use crate::{Nest, Proposal, text::split_as};
 
-/// Points of a row that a block takes, at most and at least.
-pub(super) const CHUNKS: [i64; 3] = [16384, 8192, 4096];
+/// Rounds of what its threads have in flight that a block takes: more would leave the last blocks
+/// of a launch at work when the others are done.
+const ROUNDS: i64 = 2;
+/// The same, with half as much in flight, where a partial result is more than a word: each thread
+/// begins one and joins it.
+const DEAR_ROUNDS: i64 = 16;
 
 /// The form for long rows, `count` of them if that is known.
 pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], count: Option<i64>) -> Proposal {
     let Row { r, length, width, .. } = *row;
-    // As large as leaves a block for each place of the device; few enough for an axis of the grid.
-    let wanted = nest.launch().places() / THREADS;
-    let enough = |chunk: &i64| count.is_none_or(|count| count.saturating_mul(length) / chunk >= wanted);
-    let mut chunk = CHUNKS.into_iter().find(enough).unwrap_or(CHUNKS[2]);
+    let parts = if row.is_cheap() { IN_FLIGHT } else { IN_FLIGHT / 2 };
+    let loads = THREADS * parts;
+    // As many blocks as have in flight what the memory needs; few enough for an axis of the grid.
+    let wanted = nest.launch().loads_of_each(loads, row.bytes_at_a_time(), 1);
+    let enough = |rounds: &i64| {
+        count.is_none_or(|count| count.saturating_mul(length) / (rounds * loads * width) >= wanted)
+    };
+    let dear = (!row.is_cheap()).then_some(DEAR_ROUNDS);
+    let rounds = dear.into_iter().chain([ROUNDS]).find(enough).unwrap_or(1);
+    let mut chunk = rounds * loads * width;
     while (length - 1) / chunk >= nest.most_blocks() {
         chunk *= 2;
     }
@@ -34,18 +41,14 @@ pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], count:
         &parallel[parallel.len().saturating_sub(2)..],
         &["block.x", "block.z"],
     );
-    tags.extend([(format!("{r}_chunk"), "block.y"), (format!("{r}_thread"), "thread.x")]);
-    let mut proposal = proposal.step(split_as(r, chunk, format!("{r}_chunk"), format!("{r}_rest")));
-    let rest = format!("{r}_rest");
-    let (step, round) = (format!("{r}_step"), format!("{r}_round"));
-    // A thread has a vector of a round, or single elements, as far apart as there are threads.
-    let (own, kind, each) = if width > 1 { ("vec", "vec", width) } else { ("part", "ilp", IN_FLIGHT) };
-    let (thread, own) = (format!("{r}_thread"), format!("{r}_{own}"));
-    tags.push((own.clone(), kind));
-    proposal = proposal.step(split_as(rest, THREADS * each, step, &round));
-    proposal = proposal.step(match width > 1 {
-        true => split_as(round, width, thread, own),
-        false => split_as(round, THREADS, own, thread),
-    });
-    proposal.step(tag(&tags))
+    tags.push((format!("{r}_chunk"), "block.y"));
+    let (chunks, rest) = (format!("{r}_chunk"), format!("{r}_rest"));
+    let (tile, inside) = (format!("{r}_tile"), format!("{r}_in_tile"));
+    let (part, round) = (format!("{r}_part"), format!("{r}_round"));
+    tags.push((part.clone(), "ilp"));
+    let proposal = proposal
+        .step(split_as(r, chunk, chunks, &rest))
+        .step(split_as(rest, loads * width, tile, &inside))
+        .step(split_as(inside, THREADS * width, part, &round));
+    row.across(proposal, round, "thread", tags)
 }
