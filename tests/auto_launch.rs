@@ -215,6 +215,37 @@ fn few_long_rows_are_divided() {
     }
 }
 
+/// Results that are small beside what is read are stored in waves, whatever the kernel computes, if
+/// the cache has to give something up and there are enough of them.
+#[test]
+fn results_of_short_rows_are_stored_in_waves() {
+    let hints = |text: &str, launch: &Launch| {
+        let found = found(&parsed(text), launch);
+        let steps = found.pipeline.steps().iter().map(ToString::to_string);
+        steps.filter(|s| s.starts_with("cache_")).collect::<Vec<String>>()
+    };
+    let products = "kernel products(a: f32[m, n], w: f32[n], y: f32[m], m: i32, n: i32)\n\
+                    assume 0 <= m and 0 <= n\n\
+                    domain { [r] : 0 <= r < m }\n\
+                    domain { [k] : 0 <= k < n }\n\
+                    y[r] = sum(k, a[r, k]*w[k])\n";
+    let launch = |m: i64, n: i64| Launch::of([("m", m), ("n", n)]);
+    // A sixth of 50 MB are seven windows of 297,619 f32, in lines of 128.
+    assert_eq!(hints(products, &launch(1 << 24, 16)), ["cache_waves(y, window=297600, windows=8)"]);
+    // Three waves and a half of 2^22 results.
+    assert_eq!(hints(products, &launch(1 << 22, 64)), ["cache_waves(y, window=149760, windows=8)"]);
+    let large = Launch { cache: 2 << 30, ..launch(1 << 24, 16) };
+    assert!(hints(products, &large).is_empty(), "the cache holds everything");
+    assert!(hints(products, &launch(1 << 16, 4096)).is_empty(), "results are few");
+    assert!(hints(products, &launch(1 << 27, 1)).is_empty(), "results are as large as what is read");
+    // Two results of a row: the elements go first, if the cache holds the results.
+    let both = products
+        .replace("y: f32[m]", "y: f32[m], z: f32[m]")
+        .replace("y[r] = sum(k, a[r, k]*w[k])", "y[r], z[r] = argmax(k, a[r, k], cast(f32, k))");
+    assert_eq!(hints(&both, &launch(1 << 20, 256)), ["cache_streaming(a)"]);
+    assert!(hints(&both, &launch(1 << 23, 32)).is_empty());
+}
+
 /// Chunks of segments whose number of points the launch tells are as many as the device holds
 /// warps.
 #[test]

@@ -72,3 +72,20 @@ impl Launch {
         i64::try_from(each).unwrap_or(i64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3.08 MB over 270 336 threads are 11.4 bytes for each, 0.71 of 16.
+    #[test]
+    fn loads_in_flight_follow_from_littles_law() {
+        let launch = Launch::default();
+        let of = |idle| launch.loads_of_each(launch.places(), 16, idle);
+        assert_eq!([of(1), of(2), of(4)], [1, 2, 4]);
+        assert_eq!(launch.loads_of_each(launch.places(), 8, 2), 4);
+        assert_eq!(launch.in_flight_of_each(), 23_333);
+        let slow = Launch { in_flight: launch.in_flight / 2, ..launch.clone() };
+        assert_eq!(slow.loads_of_each(slow.places(), 16, 4), 2);
+    }
+}

@@ -97,3 +97,61 @@ pub(super) fn proposal(
     }
     row.across(proposal, rest, "thread", tags)
 }
+
+#[cfg(test)]
+mod tests {
+    use loopwright_kernel_ir::Name;
+
+    use super::*;
+
+    /// Rows of so many vectors of 16 bytes, of elements of so many bytes.
+    fn with_row<T>(loads: i64, bytes: i64, look: impl FnOnce(&Row<'_>) -> T) -> T {
+        let (r, width) = (Name::new("i"), 16 / bytes);
+        let length = loads * width;
+        let (line, warp, state) = (128 / bytes, 32, 4);
+        look(&Row { r: &r, length, width, bytes, line, warp, reads: 1, state, is_widest: true })
+    }
+
+    fn many(loads: i64, launch: &Launch) -> (i64, i64) {
+        let Block { threads, parts } = with_row(loads, 4, |row| Block::of_many(row, launch));
+        (threads, parts)
+    }
+
+    /// As measured at rows of 1000 f32 and at powers of two from 1024 on.
+    #[test]
+    fn blocks_of_many_rows_have_what_a_multiprocessor_needs_in_flight() {
+        let launch = Launch::default();
+        let all = [250, 256, 512, 1024, 2048, 4096, 1 << 15].map(|loads| many(loads, &launch));
+        assert_eq!(all, [(64, 4), (64, 4), (128, 4), (128, 4), (256, 4), (512, 2), (512, 2)]);
+        // With half the bandwidth, half as much has to be in flight.
+        let slow = Launch { in_flight: launch.in_flight / 2, ..launch };
+        assert_eq!([1024, 2048, 4096].map(|loads| many(loads, &slow)), [(128, 4), (256, 2), (512, 1)]);
+    }
+
+    /// As measured at 2^28 f32 in all.
+    #[test]
+    fn few_rows_fill_the_device_together() {
+        let launch = Launch::default();
+        let few = |count: i64, loads: i64, bytes: i64| {
+            let Block { threads, parts } =
+                with_row(loads, bytes, |row| Block::of_few(count, row, &launch, 1024));
+            (threads, parts)
+        };
+        assert_eq!([few(1024, 1 << 16, 4), few(512, 1 << 17, 4)], [(256, 1), (512, 1)]);
+        assert_eq!(few(256, 1 << 18, 4), (1024, 1));
+        // Too few to have enough in flight; short enough to be loaded at once; converted elements.
+        assert_eq!(few(64, 1 << 14, 4), (1024, 4));
+        assert_eq!([few(1000, 512, 4), few(8, 1024, 4)], [(256, 2), (1024, 1)]);
+        assert_eq!(few(512, 1 << 17, 2), (256, 4));
+    }
+
+    #[test]
+    fn threads_of_misaligned_rows_grow_with_the_root_of_their_length() {
+        let of = |loads| {
+            let Block { threads, parts } = with_row(loads, 4, |row| Block::misaligned(loads, row, 1024));
+            (threads, parts)
+        };
+        assert_eq!([257, 511, 512, 1025, 4095].map(of), [(32, 4), (32, 4), (128, 1), (256, 1), (256, 1)]);
+        assert_eq!([4097, 16383, 16384, 25001].map(of), [(512, 1), (512, 1), (768, 1), (768, 1)]);
+    }
+}
