@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, DType, Dim, Expr, Fact, Name, PerDim};
 use loopwright_program::{
-    DeviceKernel, HostStmt, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp, Value,
-    ValueKind, VarId,
+    DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp,
+    Value, ValueKind, VarId,
 };
 
 use self::simplest::simplest;
@@ -310,6 +310,12 @@ impl<'a> Walk<'a> {
                     self.element(to);
                     self.value(value, Use::Data);
                     self.store(to.memory, None);
+                }
+                Stmt::LookBack(LookBack { total, before, word, .. }) => {
+                    self.element(word);
+                    self.value(total, Use::Data);
+                    self.store(word.memory, None);
+                    self.assign(*before, None, assigned);
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     let (low, high) = (self.index(lower), self.index(upper));

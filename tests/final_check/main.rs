@@ -10,6 +10,7 @@ mod spoilt;
 mod by_hand;
 mod examples;
 mod filling;
+mod look_back;
 mod order;
 mod segments;
 mod tables;

@@ -532,7 +532,7 @@ y[i, k] = sum(j, x[i, j]) {id=sums}
 }
 
 /// What the check says of a program in whose text something is replaced.
-fn replaced(kernel: &str, pipeline: &str, changes: &[(&str, &str)]) -> String {
+pub(super) fn replaced(kernel: &str, pipeline: &str, changes: &[(&str, &str)]) -> String {
     let kernel = Pipeline::parse(pipeline).unwrap().apply(&LoopKernel::parse(kernel).unwrap()).unwrap();
     let mut text = lower(&kernel, LowerOptions::default()).unwrap().to_text();
     let right = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));

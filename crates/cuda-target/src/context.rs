@@ -41,6 +41,8 @@ pub(crate) struct Needs {
     pub functions: RefCell<BTreeSet<String>>,
     /// The numbers of the updates that the program declares and that are called.
     pub updates: RefCell<BTreeSet<usize>>,
+    /// The numbers of the look-backs that the program declares and that are called.
+    pub look_backs: RefCell<BTreeSet<usize>>,
     /// Functions for asynchronous copies.
     pub async_copies: RefCell<BTreeSet<Function>>,
     /// Whether a warp has a barrier.
@@ -67,6 +69,7 @@ impl Needs {
             async_copies: RefCell::default(),
             functions: RefCell::default(),
             updates: RefCell::default(),
+            look_backs: RefCell::default(),
             warp_barrier: Cell::default(),
             warp_functions: Cell::default(),
             tables: RefCell::default(),
@@ -210,6 +213,7 @@ impl<'a> Context<'a> {
             Stmt::Set { var, .. } | Stmt::Let { var, .. } if is_index(var) => {}
             Stmt::Set { var, .. } | Stmt::Let { var, leaf: Some(_), .. } => drop(data.insert(*var)),
             Stmt::Let { var, value, leaf: None } if is_taken(value) => drop(data.insert(*var)),
+            Stmt::LookBack(look_back) => drop(data.insert(look_back.before)),
             _ => {}
         });
         let of_data = Cell::new(false);
@@ -333,12 +337,18 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The name of a constant that the start of the kernel declares as `type name = value;`.
-    pub(crate) fn constant(&self, c_type: &str, name: &str, value: &str) -> String {
-        let mut free = name.to_string();
+    /// A name like this one that the kernel does not use.
+    pub(crate) fn free_name(&self, like: &str) -> String {
+        let mut free = like.to_string();
         while self.taken.contains(&*free) {
             free.push('_');
         }
+        free
+    }
+
+    /// The name of a constant that the start of the kernel declares as `type name = value;`.
+    pub(crate) fn constant(&self, c_type: &str, name: &str, value: &str) -> String {
+        let free = self.free_name(name);
         self.constants
             .borrow_mut()
             .entry(free.clone())

@@ -36,23 +36,24 @@ fn word(dtype: DType) -> Option<Word> {
     })
 }
 
-/// The variables of an update, as those of a kernel without parameters, with these names.
-fn variables(update: &DeclaredUpdate, names: [&str; 2]) -> DeviceKernel {
+/// Two variables of a type, of a function of this name, as those of a kernel without parameters.
+pub(crate) fn variables(function: &Name, dtype: DType, names: [&str; 2]) -> DeviceKernel {
     let of = |name: &str| Var {
         name: Name::new(name),
-        dtype: update.dtype,
+        dtype,
         mutable: false,
         meaning: None,
         within: None,
         index: false,
     };
     DeviceKernel {
-        name: update.name.clone(),
+        name: function.clone(),
         params: Vec::new(),
         grid: PerDim::all(Value::int(DType::I32, 1)),
         block: PerDim::all(1),
         min_blocks_per_multiprocessor: None,
         early: false,
+        in_order: None,
         vars: names.map(of).into(),
         shared: Vec::new(),
         private: Vec::new(),
@@ -70,7 +71,7 @@ pub(crate) fn definition(program: &Program, update: &DeclaredUpdate, needs: &Nee
     };
     let [at, value, held, element, found, next, bits, whole] =
         ["at", "value", "held", "element", "found", "next", "bits", "combined"].map(free);
-    let kernel = variables(update, [&held, &value]);
+    let kernel = variables(&update.name, update.dtype, [&held, &value]);
     let context = Context::of_update(program, &kernel, needs);
     let combined = context.converted(&update.combined);
     let t = c_type(update.dtype);

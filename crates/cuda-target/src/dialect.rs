@@ -33,6 +33,8 @@ pub struct Dialect {
     pub hints: bool,
     /// Whether it has inline PTX, by which atoms are printed.
     pub ptx: bool,
+    /// Whether blocks may wait for blocks that have started before them.
+    pub look_backs: bool,
     /// Whether it has copies from global to shared memory that continue while their thread runs.
     pub async_copies: bool,
 }
@@ -52,6 +54,7 @@ impl Dialect {
         warp_barrier_definition: "",
         hints: true,
         ptx: true,
+        look_backs: true,
         async_copies: true,
     };
 }

@@ -44,9 +44,7 @@ impl Context<'_> {
             ValueKind::Bool(v) => Printed::primary(if *v { "true" } else { "false" }),
             ValueKind::Var(id) => Printed::primary(self.var(*id)),
             ValueKind::Param(name) => Printed::primary(name.as_str()),
-            ValueKind::BlockIdx(dim) => {
-                Printed::primary(format!("blockIdx.{dim}")).with(Rep::Unsigned { exact: true })
-            }
+            ValueKind::BlockIdx(dim) => self.block_index(*dim),
             ValueKind::ThreadIdx(dim) => {
                 Printed::primary(format!("threadIdx.{dim}")).with(Rep::Unsigned { exact: true })
             }

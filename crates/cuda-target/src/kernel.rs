@@ -34,6 +34,7 @@ impl Context<'_> {
         if self.kernel.early && self.needs.dialect.hints {
             out.push(&format!("{WAIT}();"), 4, None);
         }
+        self.number_block(out);
         out.0.append(&mut body.0);
         out.push("}", 0, None);
     }

@@ -31,6 +31,7 @@ mod expr;
 mod helpers;
 mod kernel;
 mod literal;
+mod look_back;
 mod math;
 mod printed;
 mod serpentine;
@@ -130,6 +131,13 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         let mut definition = Lines::default();
         if let Some(update) = program.updates.get(*number) {
             declared_update::definition(program, update, &needs, &mut definition);
+        }
+        updates.push(definition);
+    }
+    for number in needs.look_backs.borrow().iter() {
+        let mut definition = Lines::default();
+        if let Some(of) = program.look_backs.get(*number) {
+            look_back::definition(program, of, &needs, &mut definition);
         }
         updates.push(definition);
     }

@@ -155,6 +155,7 @@ impl Context<'_> {
                 out.push(&self.load_matrices(to, from, (*matrices, *row), *transposed), indent, None);
             }
             Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
+            Stmt::LookBack(stmt) => out.push(&self.look_back(stmt), indent, None),
             Stmt::Collective { body, note, .. } => {
                 out.comment(&note.text, indent, None);
                 self.body(body, indent, out);

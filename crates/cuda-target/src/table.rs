@@ -28,7 +28,8 @@ pub(crate) fn taken_name(program: &Program) -> Option<Diagnostic> {
     let kernels = program.kernels.iter().map(|k| &k.name);
     let functions = program.functions.iter().map(|f| &f.name);
     let updates = program.updates.iter().map(|u| &u.name);
-    let taken: BTreeSet<_> = kernels.chain(functions).chain(updates).collect();
+    let look_backs = program.look_backs.iter().map(|of| &of.name);
+    let taken: BTreeSet<_> = kernels.chain(functions).chain(updates).chain(look_backs).collect();
     let table = program.globals.iter().find(|g| g.table().is_some() && taken.contains(&g.name))?;
     let message = format!("the constant table `{}` has the name of a kernel or a function", table.name);
     Some(Diagnostic::new("duplicate-name", message).help("give one of them another name"))
@@ -42,6 +43,7 @@ fn name_of_bits(program: &Program, global: &Global) -> String {
             || program.scalars().any(|s| named(&s.name))
             || program.functions.iter().any(|f| named(&f.name) || f.source.contains(name))
             || program.updates.iter().any(|u| named(&u.name))
+            || program.look_backs.iter().any(|of| named(&of.name))
             || program.kernels.iter().any(|k| {
                 named(&k.name)
                     || k.shared.iter().chain(&k.private).any(|a| named(&a.name))

@@ -15,6 +15,7 @@ use crate::{
     fault::{Act, Fault, FaultKind, Instance},
     flights::UnderWay,
     lanes,
+    look_back::Board,
     memory::GlobalArray,
     options::{DeviceClosure, Options},
     shadow::{MOST_SYNCS, Stamp, Who},
@@ -40,6 +41,8 @@ pub(crate) struct Launch<'a> {
     pub pieces: Pieces,
     /// The bits of each preset that is a parameter.
     pub params: Vec<u64>,
+    /// What blocks have published that look back.
+    pub published: Board,
 }
 
 /// A fault, and the cell to watch when the run is repeated to find the other instance.
@@ -77,6 +80,19 @@ pub(crate) struct Block<'a, const W: usize> {
     pub trace: Option<Trace>,
     /// Asynchronous copies that have been issued and have not taken effect yet.
     pub under_way: UnderWay,
+    /// Whether it waits for what another block publishes.
+    pub blocked: bool,
+}
+
+/// How far a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All of its threads have ended.
+    Ended,
+    /// It has published something, and goes on when it is resumed.
+    Published,
+    /// It waits for what another block publishes.
+    Waits,
 }
 
 impl<'a, const W: usize> Block<'a, W> {
@@ -100,6 +116,7 @@ impl<'a, const W: usize> Block<'a, W> {
             steps: 0,
             trace,
             under_way: UnderWay::default(),
+            blocked: false,
         };
         for ((preset, dtype, reg), bits) in code.presets.iter().zip(&launch.params) {
             for warp in 0..block.warps.len() {
@@ -128,8 +145,14 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// Runs the block with this linear index.
+    /// Runs the block with this linear index, of a kernel whose blocks do not look back.
     pub fn run(&mut self, number: u32) -> Outcome<()> {
+        self.start(number)?;
+        self.resume().map(|_| ())
+    }
+
+    /// Begins the block with this linear index.
+    pub fn start(&mut self, number: u32) -> Outcome<()> {
         let PerDim { x, y, .. } = self.launch.grid;
         let n = i64::from(number);
         self.number = number;
@@ -151,6 +174,17 @@ impl<'a, const W: usize> Block<'a, W> {
         self.shared.iter_mut().for_each(SharedArray::restart);
         self.under_way.restart();
         self.counters.blocks += 1;
+        self.is_numbered()
+    }
+
+    /// Runs the block until it ends or looks back.
+    pub fn resume(&mut self) -> Outcome<Progress> {
+        self.blocked = false;
+        for warp in &mut self.warps {
+            if warp.state == State::Looking {
+                warp.state = State::Running;
+            }
+        }
         loop {
             for n in 0..self.warps.len() {
                 if self.warps[n].state == State::Running {
@@ -161,7 +195,10 @@ impl<'a, const W: usize> Block<'a, W> {
                 }
             }
             if self.warps.iter().all(|w| w.state == State::Ended) {
-                return Ok(());
+                return Ok(Progress::Ended);
+            }
+            if self.warps.iter().any(|w| w.state == State::Looking) {
+                return Ok(if self.blocked { Progress::Waits } else { Progress::Published });
             }
             self.meet()?;
         }

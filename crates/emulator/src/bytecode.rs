@@ -358,6 +358,26 @@ pub(crate) enum Inst {
         scope: Scope,
         site: u32,
     },
+    /// Publishes what the tile of the block joins, `looks[look]`.
+    Publish {
+        look: u32,
+        total: Reg,
+    },
+    /// What the next of the tiles before has published, in all lanes; jumps to `end` if there is
+    /// none left. Waits for it where there is nothing yet.
+    Look {
+        look: u32,
+        dst: Reg,
+        end: Pc,
+    },
+    Jump {
+        to: Pc,
+    },
+    /// Publishes what the tile of the block and all before it join.
+    Prefix {
+        look: u32,
+        src: Reg,
+    },
     End,
 }
 
@@ -428,6 +448,21 @@ pub(crate) struct Product {
     pub site: u32,
 }
 
+/// A look-back: the accesses of the block's first word, and its words.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    pub axis: Dim,
+    pub dtype: DType,
+    /// Accesses that read and that write the first word.
+    pub read: u32,
+    pub write: u32,
+    /// The register into which it is read, and one that is not 0.
+    pub found: Reg,
+    pub mark: Reg,
+    pub words: i64,
+    pub site: u32,
+}
+
 /// The initial contents of a register.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Preset {
@@ -463,6 +498,7 @@ pub(crate) struct Code {
     pub accesses: Vec<Access>,
     pub calls: Vec<Call>,
     pub products: Vec<Product>,
+    pub looks: Vec<Look>,
     /// The operations of each choice, by class.
     pub tallies: Vec<Vec<(Class, u64)>>,
     pub sites: Vec<Site>,

@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
-    Async, Atomic, DeclaredUpdate, DeviceKernel, LeafId, Memory, Positions, Program, Scope, Step, Stmt,
-    Value, ValueKind, VarId,
+    Async, Atomic, DeclaredLookBack, DeclaredUpdate, DeviceKernel, LeafId, LookBack, Memory, Positions,
+    Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
-    bytecode::{CLASSES, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
+    bytecode::{CLASSES, Code, DOUBLE, HALVE, InScope, Inst, Look, Preset, Reg, Site, is_wide},
     fault::{Fault, FaultKind},
     options::Options,
     shadow::MOST_DECLARED,
@@ -227,6 +227,12 @@ impl<'a> Compiler<'a> {
                 && let Some(writers) = self.writers.get_mut(var.0)
             {
                 *writers += 1;
+            }
+            // What a look-back gives is joined step by step.
+            if let Stmt::LookBack(LookBack { before, .. }) = s
+                && let Some(writers) = self.writers.get_mut(before.0)
+            {
+                *writers += 2;
             }
             for value in values_of(self.program, s) {
                 value.visit(&mut |v| {
@@ -472,6 +478,7 @@ impl<'a> Compiler<'a> {
                 let site = self.own_site();
                 self.emit(Inst::Sync { scope: *scope, site });
             }
+            Stmt::LookBack(stmt) => self.look_back(stmt)?,
             Stmt::Collective { body, .. } | Stmt::Atom { body, .. } => self.body(body)?,
             Stmt::Mma { atom, d, a, b } => self.mma(atom, d, a, b)?,
             Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
@@ -507,6 +514,48 @@ impl<'a> Compiler<'a> {
         }
         self.emit(Inst::Restore { slot });
         self.leave();
+        Ok(())
+    }
+
+    /// Publishes a total, joins what the tiles before have published, from the nearest one on, and
+    /// publishes what all join.
+    fn look_back(&mut self, stmt: &'a LookBack) -> Result<(), Fault> {
+        let LookBack { by, axis, total, before, word } = stmt;
+        self.speak_of(None, "a look-back")?;
+        let program = self.program;
+        let Some(DeclaredLookBack { dtype, neutral, combined, .. }) = program.look_backs.get(*by) else {
+            return self.invalid(format!("there is no look-back {by}"));
+        };
+        let (place, of_var) = self.place(*before)?;
+        if of_var != *dtype || !matches!(word.memory, Memory::Global(_)) {
+            return self.invalid(format!("a look-back of {dtype} into a variable of {of_var}"));
+        }
+        let site = self.own_site();
+        let own = self.typed(total, *dtype, None)?;
+        let (found, mark) = (self.fresh(DType::U64), self.fresh(DType::U64));
+        let read = self.access(word, DType::U64, false)?;
+        let write = self.access(word, DType::U64, true)?;
+        let look = self.code.looks.len() as u32;
+        let words = LookBack::words(*dtype);
+        let (axis, dtype) = (*axis, *dtype);
+        self.code.looks.push(Look { axis, dtype, read, write, found, mark, words, site });
+        self.emit(Inst::Publish { look, total: own });
+        self.typed(neutral, dtype, Some(place.reg))?;
+        self.settle_uniform(*before, dtype, place.reg);
+        let next = self.fresh(dtype);
+        let head = self.emit(Inst::Look { look, dst: next, end: 0 });
+        let was = self.operands.replace([next, place.reg].map(|reg| (reg, dtype)));
+        let joined = self.typed(combined, dtype, None)?;
+        self.emit(Inst::MoveActive { wide: is_wide(dtype), dst: place.reg, src: joined });
+        self.emit(Inst::Jump { to: head as u32 });
+        let here = self.here();
+        if let Inst::Look { end, .. } = &mut self.code.insts[head] {
+            *end = here;
+        }
+        self.operands = Some([place.reg, own].map(|reg| (reg, dtype)));
+        let prefix = self.typed(combined, dtype, None)?;
+        self.operands = was;
+        self.emit(Inst::Prefix { look, src: prefix });
         Ok(())
     }
 
@@ -546,6 +595,9 @@ fn values_of<'a>(program: &'a Program, stmt: &'a Stmt) -> Vec<&'a Value> {
     stmt.each_value(&mut |value| found.push(value));
     if let Stmt::Update { atomic: Atomic::By(number), .. } = stmt {
         found.extend(program.updates.get(*number).map(|update| &update.combined));
+    }
+    if let Stmt::LookBack(LookBack { by, .. }) = stmt {
+        found.extend(program.look_backs.get(*by).into_iter().flat_map(|of| [&of.neutral, &of.combined]));
     }
     found
 }

@@ -34,6 +34,9 @@ pub enum FaultKind {
     DivergentBarrier(Scope),
     /// A shuffle that some lanes do not reach, or whose source lane is not a thread of the block.
     DivergentShuffle,
+    /// A block that looks back waits for what no block will publish, or finds words or a counter
+    /// that were not 0 when the launch began.
+    LookBack,
     /// An integer division by zero.
     DivisionByZero,
     /// Index arithmetic overflows its type.
@@ -60,6 +63,7 @@ impl FaultKind {
             FaultKind::Uninitialised => "uninitialised-read",
             FaultKind::DivergentBarrier(_) => "divergent-barrier",
             FaultKind::DivergentShuffle => "divergent-shuffle",
+            FaultKind::LookBack => "look-back",
             FaultKind::DivisionByZero => "division-by-zero",
             FaultKind::IndexOverflow => "index-overflow",
             FaultKind::StepLimit => "step-limit",
@@ -97,6 +101,7 @@ impl FaultKind {
             | FaultKind::UnderWay
             | FaultKind::DivergentBarrier(_)
             | FaultKind::DivergentShuffle
+            | FaultKind::LookBack
             | FaultKind::IndexOverflow => return None,
         })
     }
@@ -117,6 +122,7 @@ impl FaultKind {
             FaultKind::DivergentBarrier(Scope::Block) => "divergent barrier of a block",
             FaultKind::DivergentBarrier(Scope::Warp) => "divergent synchronisation of a warp",
             FaultKind::DivergentShuffle => "divergent shuffle",
+            FaultKind::LookBack => "a look-back of blocks",
             FaultKind::DivisionByZero => "division by zero",
             FaultKind::IndexOverflow => "overflow of index arithmetic",
             FaultKind::StepLimit => "too many steps",

@@ -13,6 +13,7 @@ use crate::{
     bytecode::{Class, DOUBLE, HALVE, Inst, MathFn, Reg, is_wide},
     fault::{Act, FaultKind},
     lanes::{self, LaneFault},
+    look_back::Looked,
     quick,
     shadow::MOST_SYNCS,
     warp::{State, Warp},
@@ -293,6 +294,23 @@ impl<const W: usize> Block<'_, W> {
                         }
                     }
                 }
+                Inst::Publish { look, total } => {
+                    self.publish(warp, look, total)?;
+                    warp.state = State::Looking;
+                    break;
+                }
+                Inst::Look { look, dst, end } => match self.look(warp, look, dst) {
+                    Looked::Found => {}
+                    Looked::Done => pc = end as usize,
+                    Looked::Nothing => {
+                        pc -= 1;
+                        warp.state = State::Looking;
+                        self.blocked = true;
+                        break;
+                    }
+                },
+                Inst::Jump { to } => pc = to as usize,
+                Inst::Prefix { look, src } => self.prefix(warp, look, src),
                 Inst::End => {
                     self.ends(warp)?;
                     warp.state = State::Ended;

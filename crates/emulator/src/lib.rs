@@ -3,12 +3,14 @@
 //!
 //! A device kernel is compiled to flat code over registers of a warp's lanes. A warp runs it in
 //! lockstep under a lane mask, with its own program counter, until it waits at a barrier or ends;
-//! then the next warp of the block runs. Blocks are distributed over cores.
+//! then the next warp of the block runs. Blocks are distributed over cores; those of a kernel that
+//! looks back take turns on one.
 //!
 //! ```text
 //! machine   the host's part: arguments, launches, blocks over cores, reruns after a fault
 //!   block     one block: warps between barriers
 //!     interpret the code that a warp runs; exchange: shuffles and ballots of its lanes
+//!     look_back what blocks publish and learn of those before; their order in that case
 //!     product   products of fragments, by the meaning of an atom
 //!     access    loads and stores: bounds, values, races, traffic
 //!     lanes     semantics of the operations; quick: fast paths for the most common ones
@@ -18,9 +20,9 @@
 //!
 //! A [`Fault`] carries the cell and the instances involved. Detected are out-of-bounds accesses,
 //! races in shared and global memory (by happens-before), reads of uninitialised data, divergent
-//! barriers and shuffles, divisions by zero, and overflow of index arithmetic. Every run reports
-//! the same fault. A fault is a value: no input makes the emulator panic, and
-//! [`Options::max_steps`] stops a program that does not terminate.
+//! barriers and shuffles, look-backs that wait for ever, divisions by zero, and overflow of index
+//! arithmetic. Every run reports the same fault. A fault is a value: no input makes the emulator
+//! panic, and [`Options::max_steps`] stops a program that does not terminate.
 //!
 //! Semantics that the lowered form leaves open: conversions are those of
 //! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside `0..bits`
@@ -48,6 +50,7 @@ mod fault;
 mod flights;
 mod interpret;
 mod lanes;
+mod look_back;
 mod machine;
 mod memory;
 mod options;

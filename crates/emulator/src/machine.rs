@@ -26,6 +26,7 @@ use crate::{
     compile::compile,
     counters::{AccessTraffic, CountedAccess, Counters, Report},
     fault::{Fault, FaultKind},
+    look_back::{Board, RESIDENT, in_turns},
     memory::{Cells, GlobalArray},
     options::{DeviceClosure, Options},
     shadow::{GlobalCell, MOST_BLOCKS},
@@ -377,7 +378,10 @@ impl Run<'_> {
         let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < MOST_BLOCKS) else {
             return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^27 - 2").into());
         };
+        let takes_turns = !code.looks.is_empty();
         let workers = match self.manner {
+            // Blocks that wait for others take turns.
+            _ if takes_turns => 1,
             // One worker, so that floating-point sums are the same in every run.
             _ if code
                 .accesses
@@ -392,7 +396,7 @@ impl Run<'_> {
         check_memory(
             kernel,
             self.machine.program.target.warp_size,
-            workers as u64,
+            if takes_turns { RESIDENT as u64 } else { workers as u64 },
             self.machine.options.max_bytes,
         )?;
         self.launches = self.launches.checked_add(1).ok_or_else(|| {
@@ -409,6 +413,7 @@ impl Run<'_> {
             grid,
             pieces: Pieces::of(&self.machine.program.target),
             params: self.params(code)?,
+            published: Board::default(),
         };
         let target = match self.manner {
             Manner::Watching(target) if target.launch == self.launches => Some(target),
@@ -416,6 +421,8 @@ impl Run<'_> {
         };
         let trace = target.map(Trace::new);
         let (counters, accessed) = match self.machine.program.target.warp_size {
+            64 if takes_turns => in_turns::<64>(&launch, blocks, trace)?,
+            _ if takes_turns => in_turns::<32>(&launch, blocks, trace)?,
             64 => run_blocks::<64>(&launch, blocks, workers, trace)?,
             _ => run_blocks::<32>(&launch, blocks, workers, trace)?,
         };
@@ -477,7 +484,7 @@ fn check_memory(kernel: &DeviceKernel, lanes: u32, workers: u64, limit: u64) -> 
 }
 
 /// Adds the traffic of each access to what was counted before.
-fn add_all(total: &mut Vec<AccessTraffic>, more: &[AccessTraffic]) {
+pub(crate) fn add_all(total: &mut Vec<AccessTraffic>, more: &[AccessTraffic]) {
     total.resize(total.len().max(more.len()), AccessTraffic::default());
     for (total, more) in total.iter_mut().zip(more) {
         *total += *more;

@@ -73,6 +73,9 @@ pub struct Options {
     pub max_bytes: u64,
     /// When asynchronous copies take effect.
     pub asynchrony: Asynchrony,
+    /// The seed of the order in which blocks take turns that look back. A right program computes
+    /// the same in each case, up to the rounding of sums.
+    pub turns: u64,
     /// Number of blocks that run in parallel; `None` means one per core.
     pub threads: Option<usize>,
     /// User device functions by name.
@@ -87,6 +90,7 @@ impl Default for Options {
             max_steps: 1 << 34,
             max_bytes: crate::available::share(),
             asynchrony: Asynchrony::default(),
+            turns: 1,
             threads: None,
             functions: BTreeMap::new(),
         }
@@ -101,6 +105,7 @@ impl fmt::Debug for Options {
             .field("max_steps", &self.max_steps)
             .field("max_bytes", &self.max_bytes)
             .field("asynchrony", &self.asynchrony)
+            .field("turns", &self.turns)
             .field("threads", &self.threads)
             .field("functions", &self.functions.keys().collect::<Vec<_>>())
             .finish()

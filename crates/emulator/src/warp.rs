@@ -17,6 +17,8 @@ pub(crate) enum State {
     Running,
     /// It waits at the barrier of this site.
     Waiting(u32),
+    /// It is in a look-back, and lets other blocks run, or waits for them.
+    Looking,
     /// It has reached the end of its code.
     Ended,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Warp<const W: usize> {
     /// For each watched variable, the lanes in which it has a value.
     pub defined: Vec<u64>,
     pub private: Vec<PrivateArray<W>>,
+    /// In a look-back, the next tile to look at.
+    pub looking: i64,
     /// Asynchronous copies of its lanes that are under way.
     pub pending: Vec<Pending>,
     /// For each lane, the number of groups of copies that it has committed.

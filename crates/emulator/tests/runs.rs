@@ -210,6 +210,7 @@ fn shuffle_sum(threads: u32, width: u32) -> Program {
                 axes: vec![(Dim::X, width)],
                 to_all: true,
                 scan: false,
+                tiles: None,
             },
             body: vec![halve(1, vec![set(0, sum)])],
             note: Note::default(),

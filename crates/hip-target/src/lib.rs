@@ -40,6 +40,7 @@ __device__ __forceinline__ void order_warp() {
 }"#,
     hints: false,
     ptx: false,
+    look_backs: false,
     async_copies: false,
 };
 

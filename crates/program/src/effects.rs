@@ -4,7 +4,7 @@
 //! [`Stmt::visit`] visits all of them. A new kind of statement is described here, and passes that
 //! need only these answers pick it up.
 
-use crate::{Async, AsyncCopy, MemRef, Note, Scope, Stmt, Value, ValueKind, VarId};
+use crate::{Async, AsyncCopy, LookBack, MemRef, Memory, Note, Scope, Stmt, Value, ValueKind, VarId};
 
 /// Contiguous elements that a statement touches in one access.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ impl Stmt {
             | Stmt::Sync { .. }
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
+            | Stmt::LookBack(_)
             | Stmt::Async(_) => (None, None),
         };
         first.into_iter().chain(second)
@@ -74,6 +75,7 @@ impl Stmt {
             | Stmt::Sync { .. }
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
+            | Stmt::LookBack(_)
             | Stmt::Async(_) => (None, None),
         };
         first.into_iter().chain(second)
@@ -103,6 +105,7 @@ impl Stmt {
             | Stmt::VectorCopy { .. }
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
+            | Stmt::LookBack(_)
             | Stmt::Async(Async::Copy(_) | Async::Commit) => None,
         }
     }
@@ -127,6 +130,7 @@ impl Stmt {
                 f(from);
             }
             Stmt::Mma { d, a, b, .. } => d.iter().chain([a, b]).for_each(f),
+            Stmt::LookBack(LookBack { word, .. }) => f(word),
             Stmt::Let { .. }
             | Stmt::Set { .. }
             | Stmt::Declare(_)
@@ -169,6 +173,10 @@ impl Stmt {
             Stmt::Mma { d, a, b, .. } => {
                 d.iter_mut().chain([a, b]).for_each(|element| element.each_value_mut(f));
             }
+            Stmt::LookBack(LookBack { word, total, .. }) => {
+                word.each_value_mut(f);
+                f(total);
+            }
             Stmt::For { lower, upper, .. } => {
                 f(lower);
                 f(upper);
@@ -194,6 +202,7 @@ impl Stmt {
                 f(upper);
             }
             Stmt::If { cond, .. } => f(cond),
+            Stmt::LookBack(LookBack { total, .. }) => f(total),
             Stmt::Async(Async::Copy(AsyncCopy { when, .. })) => when.iter().for_each(f),
             Stmt::Declare(_)
             | Stmt::VectorCopy { .. }
@@ -212,7 +221,8 @@ impl Stmt {
     }
 
     /// The elements that the statement writes, if any. Those that [`Stmt::Mma`] writes are said by
-    /// the contract of the atom around it.
+    /// the contract of the atom around it, and the words of blocks that look back by
+    /// [`Stmt::published`].
     pub fn written(&self) -> Option<Accessed<'_>> {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
@@ -231,7 +241,19 @@ impl Stmt {
             | Stmt::Atom { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
+        }
+    }
+
+    /// The array in global memory through which blocks look back, if the statement is a look-back:
+    /// it writes the words of its own block, and reads those of others.
+    pub fn published(&self) -> Option<usize> {
+        match self {
+            Stmt::LookBack(LookBack { word: MemRef { memory: Memory::Global(array), .. }, .. }) => {
+                Some(*array)
+            }
+            _ => None,
         }
     }
 
@@ -254,6 +276,7 @@ impl Stmt {
             | Stmt::Atom { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
         }
     }
@@ -285,6 +308,7 @@ impl Stmt {
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
         }
     }
@@ -319,6 +343,7 @@ impl Stmt {
         let of = |var: &VarId, declared, assigned| Some(Variable { var: *var, declared, assigned });
         match self {
             Stmt::Let { var, .. } | Stmt::For { var, .. } => of(var, true, true),
+            Stmt::LookBack(LookBack { before, .. }) => of(before, true, true),
             Stmt::Declare(var) => of(var, true, false),
             Stmt::Set { var, .. } => of(var, false, true),
             Stmt::Store { .. }
@@ -351,7 +376,7 @@ impl Stmt {
 
     /// Whether the lanes of a warp do the statement together, besides exchanges in its values.
     pub fn joins_lanes(&self) -> bool {
-        matches!(self, Stmt::Mma { .. } | Stmt::LoadMatrices { .. })
+        matches!(self, Stmt::Mma { .. } | Stmt::LoadMatrices { .. } | Stmt::LookBack(_))
     }
 
     /// The scope of the statement as a barrier, if it is one.
@@ -370,6 +395,7 @@ impl Stmt {
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
         }
     }

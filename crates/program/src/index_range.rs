@@ -26,8 +26,8 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name,
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
-    DeviceKernel, HostStmt, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp, Value,
-    ValueKind, Var, VarId,
+    DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp,
+    Value, ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -375,6 +375,12 @@ impl<'a> Checker<'a> {
                         let name = self.array_name(copy.from.memory);
                         self.index(&copy.from.offset, &format!("the offset of an element of `{name}`"));
                     }
+                }
+                Stmt::LookBack(LookBack { total, before, word, .. }) => {
+                    self.element(word);
+                    self.data(total, "a value");
+                    self.hold(word.memory, None);
+                    self.assign(*before, None);
                 }
                 _ => {
                     stmt.each_operand(&mut |value| {

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Aff, DType, Name, PerDim};
 use loopwright_layout::ComposedLayout;
 
-use super::{Note, Stmt, Value};
+use super::{InOrder, Note, Stmt, Value};
 use crate::local_layout::storage_size;
 
 /// The index of a variable in [`DeviceKernel::vars`].
@@ -109,6 +109,9 @@ pub struct DeviceKernel {
     /// threads first wait for that launch; otherwise the launches are ordered anyway. The first
     /// launch of a program must not start early.
     pub early: bool,
+    /// How its blocks get their coordinates in the order in which they start, where they look back;
+    /// `None` if the device places them.
+    pub in_order: Option<InOrder>,
     /// Scalar variables, indexed by [`VarId`].
     pub vars: Vec<Var>,
     /// Arrays in shared memory.

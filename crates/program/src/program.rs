@@ -6,7 +6,7 @@ use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
-use crate::{DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Table, Value};
+use crate::{DeclaredLookBack, DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Table, Value};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +118,8 @@ pub struct Program {
     pub functions: Vec<DeviceFunction>,
     /// Updates by operators of the kernel's own, to which [`crate::Atomic::By`] refers.
     pub updates: Vec<DeclaredUpdate>,
+    /// What blocks join when they look back, to which [`crate::LookBack::by`] refers.
+    pub look_backs: Vec<DeclaredLookBack>,
     /// Hardware instructions of the kernel's own, in addition to those of the library.
     pub atoms: Vec<Arc<Atom>>,
     /// Constraints on the parameters that must hold at launch.

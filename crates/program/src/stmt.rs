@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, UpdateOp};
 use loopwright_legality::Executor;
 
-use crate::{Async, AsyncCopy, DeclaredUpdate, MemRef, Note, Value, VarId};
+use crate::{Async, AsyncCopy, DeclaredUpdate, LookBack, MemRef, Note, Value, VarId};
 
 /// The number of a [`Leaf`] in [`crate::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,6 +154,9 @@ pub struct Join {
     /// joined, in the order of their numbers, after what the group has joined in earlier rounds.
     /// Otherwise the result joins all threads.
     pub scan: bool,
+    /// The axis of the grid along which a scan goes on from block to block, by a [`Stmt::LookBack`]
+    /// in its body: what a thread gets comes after what the blocks before its own have joined.
+    pub tiles: Option<Dim>,
 }
 
 /// A statement that a thread runs.
@@ -295,6 +298,10 @@ pub enum Stmt {
     },
     /// Issues an asynchronous copy, or commits or waits for those that have been issued.
     Async(Async),
+    /// Learns what the blocks before this one join, and lets those after it know. Stands only in
+    /// the body of a [`Stmt::Collective`] that all blocks come to once; the first warp of the block
+    /// runs it, and waits for blocks that have started before.
+    LookBack(LookBack),
     /// A cooperation of threads, with a contract that the body fulfils.
     Collective {
         /// What it computes: which partial results of which threads.
@@ -324,6 +331,7 @@ impl Stmt {
             | Stmt::LoadMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
         }
     }

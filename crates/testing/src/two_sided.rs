@@ -132,11 +132,11 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 
 /// The valid refusals of a kernel with legal steps by lowering: lengths that are not constant,
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
-/// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans along blocks,
-/// misaligned vectors, synchronisation that has no place, boxes of an atom that later steps cut or
-/// spread, factors of its product that are scalars since. Anything else, including failures of the
-/// final check, is an error of the library, not the kernel.
-pub(crate) const LATE: [&str; 27] = [
+/// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans that blocks cannot
+/// pass on, misaligned vectors, synchronisation that has no place, boxes of an atom that later
+/// steps cut or spread, factors of its product that are scalars since. Anything else, including
+/// failures of the final check, is an error of the library, not the kernel.
+pub(crate) const LATE: [&str; 28] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
@@ -152,6 +152,7 @@ pub(crate) const LATE: [&str; 27] = [
     "foreign-value",
     "grid-reduction",
     "lane-length",
+    "look-back",
     "no-bound",
     "no-least-value",
     "not-constant-length",

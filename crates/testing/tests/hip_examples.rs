@@ -47,6 +47,7 @@ fn only_in_cuda(name: &str) -> Option<&'static [&'static str]> {
         "attention/mma" | "matmul_bf16/mma_async" | "matmul_bf16/mma_swizzled" | "matmul_bf16/mma_raster" => {
             Some(&["no-atom", "no-async-copies"])
         }
+        "prefix_sum/look_back" => Some(&["look-back"]),
         "matmul/register_tile_async" => Some(&["no-async-copies"]),
         _ => None,
     }

@@ -580,6 +580,7 @@ inline unsigned int __ballot_sync(const unsigned int mask, const int predicate) 
     return shim::ballot(mask, predicate != 0);
 }
 inline int __any_sync(const unsigned int mask, const int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __ffs(const int value) { return __builtin_ffs(value); }
 inline int __clz(const int value) { return value == 0 ? 32 : __builtin_clz((unsigned int)value); }
 inline int __clzll(const long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
 inline void __syncthreads() { shim::give_way(shim::waits::block, 0); }

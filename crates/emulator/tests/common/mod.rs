@@ -141,6 +141,7 @@ pub fn kernel(
         block: block.into(),
         min_blocks_per_multiprocessor: None,
         early: false,
+        in_order: None,
         vars,
         shared,
         private,
@@ -165,6 +166,7 @@ pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> 
         functions: vec![],
         atoms: vec![],
         updates: vec![],
+        look_backs: vec![],
         assumptions: vec![],
         facts: vec![],
     }

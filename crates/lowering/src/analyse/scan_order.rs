@@ -1,25 +1,29 @@
 //! The order of a scan: of the inames that its iname was split into, the outermost are loops, then
-//! come threads (z, y, x), then one iname of lanes.
+//! come threads (z, y, x), then one iname of lanes. In place of loops there may be one iname on an
+//! axis of the grid: each block then has one tile, and looks back over those before it.
 //!
-//! Any other order, blocks, parts of the instruction in other loops, and loops that do not take the
-//! values of the scan's iname in increasing order are refused, since no realisation exists.
+//! Any other order, parts of the instruction in other loops, and loops that do not take the values
+//! of the scan's iname in increasing order are refused, since no realisation exists.
 
 use loopwright_kernel_ir::{
     Diagnostic, Dim, HardwareAxis, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree,
 };
 use loopwright_legality::{along, in_rounds};
 
-use crate::{Hazards, analyse::analysis::Analysis};
+use crate::{
+    Hazards,
+    analyse::{analysis::Analysis, look_back},
+};
 
-/// The rank of a tag in the order of a scan: loops, then threads, then lanes.
-fn rank(tag: Tag) -> Option<usize> {
+/// The rank of a tag in the order of a scan: loops or blocks, then threads, then lanes.
+fn rank(tag: Tag) -> usize {
     match tag.axis() {
-        Some(HardwareAxis::Grid(_)) => None,
-        Some(HardwareAxis::Block(Dim::Z)) => Some(1),
-        Some(HardwareAxis::Block(Dim::Y)) => Some(2),
-        Some(HardwareAxis::Block(Dim::X)) => Some(3),
-        None if tag.is_jam() => Some(4),
-        None => Some(0),
+        Some(HardwareAxis::Grid(_)) => 0,
+        Some(HardwareAxis::Block(Dim::Z)) => 1,
+        Some(HardwareAxis::Block(Dim::Y)) => 2,
+        Some(HardwareAxis::Block(Dim::X)) => 3,
+        None if tag.is_jam() => 4,
+        None => 0,
     }
 }
 
@@ -45,16 +49,7 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
         let mut last = 0;
         let mut lanes = 0;
         for (iname, _) in &inames {
-            let Some(rank) = rank(kernel.tag(iname)) else {
-                return Err(refuse(
-                    iname,
-                    "and blocks do not wait for one another",
-                    format!(
-                        "leave `{iname}` a loop, which carries the total from tile to tile, or \
-                         scan the totals of the tiles in separate instructions"
-                    ),
-                ));
-            };
+            let rank = rank(kernel.tag(iname));
             lanes += usize::from(kernel.tag(iname).is_jam());
             if rank < last || lanes > 1 {
                 return Err(refuse(
@@ -66,6 +61,9 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
                 ));
             }
             last = rank;
+        }
+        if let Some(tile) = inames.iter().map(|(n, _)| n).find(|n| is_grid(kernel.tag(n))) {
+            look_back::check(kernel, i, tile, &inames)?;
         }
         // Each instance adds one point to the result of those before it.
         let update = PartRef { instruction: i.id.clone(), part: Part::Update(0) };
@@ -127,6 +125,25 @@ pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
     let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {
         return false;
     };
-    let in_rounds = |n: &Name| rank(kernel.tag(n)).is_some_and(|r| r > 0);
-    inames.iter().any(|(n, _)| in_rounds(n)) && !inames.iter().all(|(n, _)| in_rounds(n))
+    let in_rounds = |n: &Name| rank(kernel.tag(n)) > 0;
+    let loops = inames.iter().filter(|(n, _)| !is_grid(kernel.tag(n)));
+    let (mut inside, mut around) = (false, false);
+    for (n, _) in loops {
+        inside |= in_rounds(n);
+        around |= !in_rounds(n);
+    }
+    inside && around
+}
+
+/// The axis of the grid along which a scan goes on from block to block, if it does.
+pub(crate) fn tiles(kernel: &LoopKernel, lookup: &Lookup<'_>, instruction: usize) -> Option<Dim> {
+    let inames = along(kernel, lookup, &kernel.instructions[instruction])?.ok()?;
+    inames.iter().find_map(|(n, _)| match kernel.tag(n).axis() {
+        Some(HardwareAxis::Grid(dim)) => Some(dim),
+        _ => None,
+    })
+}
+
+fn is_grid(tag: Tag) -> bool {
+    matches!(tag.axis(), Some(HardwareAxis::Grid(_)))
 }

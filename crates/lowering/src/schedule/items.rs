@@ -1,6 +1,6 @@
 //! The body of a device kernel as items: loops, parts, joins of partial results, barriers.
 
-use loopwright_kernel_ir::{AxisSet, Name, Part, PartRef, Tree};
+use loopwright_kernel_ir::{AxisSet, Dim, Name, Part, PartRef, Tree};
 use loopwright_legality::{Executor, Presence};
 
 use crate::{
@@ -46,6 +46,8 @@ pub(crate) struct Join {
     pub consumer: usize,
     /// Whether it is a scan: each lane and thread gets the joined value up to it, in order.
     pub scan: bool,
+    /// The axis of the grid along which it is a scan from block to block, if it is one.
+    pub tiles: Option<Dim>,
 }
 
 impl Join {
@@ -168,6 +170,7 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
             to_all,
             consumer: number,
             scan: instruction.scan.is_some(),
+            tiles: scan_order::tiles(analysis.kernel, &analysis.lookup, info.instruction),
         });
     }
     joins

@@ -10,7 +10,10 @@
 use loopwright_kernel_ir::{AxisSet, Diagnostic, Dim, HardwareAxis, PerDim, Tag};
 
 use super::{Node, planner::Planner};
-use crate::{analyse::analysis::reduction, schedule::items::Join};
+use crate::{
+    analyse::{analysis::reduction, look_back},
+    schedule::items::Join,
+};
 
 impl Planner<'_, '_> {
     pub fn join(&self, join: &Join) -> Result<Vec<Node>, Diagnostic> {
@@ -27,6 +30,11 @@ impl Planner<'_, '_> {
             .help(
                 kernel.forgotten_commutes(&operator).unwrap_or_else(|| "leave the iname sequential".into()),
             ));
+        }
+        if let (Some(_), JoinPlan::Scan(units)) = (join.tiles, plan) {
+            let threads = self.block.values().product();
+            let of = (join.instruction, join.reduction);
+            look_back::fits(self.analysis, of, (threads, units.groups, self.target.warp_size))?;
         }
         Ok(vec![Node::Join { join: join.clone(), plan }])
     }

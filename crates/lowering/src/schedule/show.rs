@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce, Tag};
 
 use super::{
     AtomPlan, Body, Counter, FragmentLoads, GridExtent, Held, HostNode, KernelBody, KernelPlan, Load,
@@ -73,6 +73,10 @@ impl Text<'_, '_> {
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, nodes, .. } = body.as_ref();
+                if nodes.iter().any(|node| matches!(node, Node::Join { join, .. } if join.tiles.is_some())) {
+                    let resets = format!("kernel {}_reset: sets to 0 what its blocks publish", plan.name);
+                    self.plain(depth, &resets);
+                }
                 self.plain(depth, &format!("kernel {}: block {block}", plan.name));
                 self.start(plan, depth + 1);
                 for (dim, extent) in grid {
@@ -291,7 +295,11 @@ impl Text<'_, '_> {
         }
         let to = if join.scan || join.to_all { "" } else { ", for the first thread" };
         let does = if join.scan { "scan" } else { "join" };
-        format!("{does} {op} of {} over {}: {how}{to}", self.owner(join), over.join(", "))
+        let tiles = match join.tiles {
+            Some(dim) => format!(", after the tiles before, by a look-back along {}", Tag::Block(dim)),
+            None => String::new(),
+        };
+        format!("{does} {op} of {} over {}: {how}{to}{tiles}", self.owner(join), over.join(", "))
     }
 }
 

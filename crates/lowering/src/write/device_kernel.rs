@@ -8,7 +8,10 @@ use loopwright_target::Language;
 
 use crate::{
     analyse::analysis::Analysis,
-    program::{DeclaredUpdate, DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
+    program::{
+        DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, InOrder, LocalArray, Memory, Param, Stmt,
+        Value, ValueKind, Var,
+    },
     write::{
         conditions::join_conditions,
         declare::{finish, rename},
@@ -22,6 +25,7 @@ pub(crate) struct Draft {
     vars: Vec<Var>,
     shared: Vec<LocalArray>,
     private: Vec<LocalArray>,
+    in_order: Option<InOrder>,
     /// Names that its variables must not get.
     taken: BTreeSet<String>,
     /// The language of their names.
@@ -32,8 +36,8 @@ impl Draft {
     /// A body with the variables and arrays that its emitter has collected.
     pub fn of(emitter: Emitter<'_, '_>, body: Vec<Stmt>) -> Draft {
         let (taken, language) = (emitter.taken_names(), emitter.target().language);
-        let Emitter { vars, shared, private, .. } = emitter;
-        Draft { body, vars, shared, private, taken, language }
+        let Emitter { vars, shared, private, in_order, .. } = emitter;
+        Draft { body, vars, shared, private, in_order, taken, language }
     }
 
     /// Joins neighbours under one condition, and drops what is never read, and variables that are
@@ -56,11 +60,12 @@ impl Draft {
         let options = &analysis.kernel.options;
         DeviceKernel {
             name,
-            params: params(&self.body, globals, analysis, around, exchanged),
+            params: params(&self.body, self.in_order, globals, analysis, around, exchanged),
             grid: grid.into(),
             block: block.into(),
             min_blocks_per_multiprocessor: options.min_blocks_per_multiprocessor.map(NonZeroU32::get),
             early: false,
+            in_order: self.in_order,
             vars: self.vars,
             shared: self.shared,
             private: self.private,
@@ -74,13 +79,15 @@ impl Draft {
 /// calling order.
 fn params(
     body: &[Stmt],
+    in_order: Option<InOrder>,
     globals: &[Global],
     analysis: &Analysis<'_>,
     around: &[Name],
     exchanged: &BTreeSet<Name>,
 ) -> Vec<Param> {
     let read = globals_read(body);
-    let mut written = BTreeSet::new();
+    let mut written: BTreeSet<usize> = in_order.iter().map(|of| of.counter).collect();
+    let mut published = BTreeSet::new();
     let mut scalars = BTreeSet::new();
     let mut named = |v: &Value| {
         v.visit(&mut |v| {
@@ -99,13 +106,15 @@ fn params(
                 named(&array.size);
             }
         }
+        published.extend(s.published());
         s.each_value(&mut named);
     });
+    written.extend(&published);
     let mut params = Vec::new();
     for (global, array) in globals.iter().enumerate() {
         if array.table().is_none() && (read.contains(&global) || written.contains(&global)) {
             let both = read.contains(&global) && written.contains(&global);
-            let exchanged = both && exchanged.contains(&array.name);
+            let exchanged = both && exchanged.contains(&array.name) || published.contains(&global);
             params.push(Param::Global { global, written: written.contains(&global), exchanged });
         }
     }
@@ -128,6 +137,7 @@ fn params(
 pub(crate) fn globals_read(body: &[Stmt]) -> BTreeSet<usize> {
     let mut read = BTreeSet::new();
     Stmt::visit(body, &mut |s| {
+        read.extend(s.published());
         s.each_read(&mut |from| {
             if let Memory::Global(global) = from.element.memory {
                 read.insert(global);
@@ -137,7 +147,11 @@ pub(crate) fn globals_read(body: &[Stmt]) -> BTreeSet<usize> {
     read
 }
 
-pub(crate) fn called_functions(kernels: &[DeviceKernel], updates: &[DeclaredUpdate]) -> BTreeSet<Name> {
+pub(crate) fn called_functions(
+    kernels: &[DeviceKernel],
+    updates: &[DeclaredUpdate],
+    look_backs: &[DeclaredLookBack],
+) -> BTreeSet<Name> {
     let mut called = BTreeSet::new();
     let mut note = |v: &Value| {
         if let ValueKind::Call { function, .. } = &v.kind {
@@ -148,5 +162,6 @@ pub(crate) fn called_functions(kernels: &[DeviceKernel], updates: &[DeclaredUpda
         Stmt::visit(&k.body, &mut |s| s.visit_values(&mut note));
     }
     updates.iter().for_each(|update| update.combined.visit(&mut note));
+    look_backs.iter().for_each(|of| of.combined.visit(&mut note));
     called
 }

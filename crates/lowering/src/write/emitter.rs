@@ -15,8 +15,8 @@ use crate::{
         arrays::{known, storage_order},
     },
     program::{
-        DeclaredUpdate, Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var,
-        VarId,
+        DeclaredLookBack, DeclaredUpdate, Global, InOrder, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose,
+        Value, ValueKind, Var, VarId,
     },
     schedule::storage::Home,
     write::{
@@ -46,6 +46,10 @@ pub(crate) struct Shared {
     pub updates: Vec<(Name, DeclaredUpdate)>,
     /// The names of the functions for them, whether they are needed or not.
     pub update_names: BTreeMap<(Name, DType), Name>,
+    /// What blocks join when they look back, each with its operator.
+    pub look_backs: Vec<(Name, DeclaredLookBack)>,
+    /// The names of the functions for that, whether they are needed or not.
+    pub look_back_names: BTreeMap<(Name, DType), Name>,
     pub index: DType,
     pub target: Target,
 }
@@ -55,6 +59,9 @@ pub(crate) struct Emitter<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     pub shared_state: &'a mut Shared,
     pub block: PerDim<u32>,
+    pub grid: PerDim<Value>,
+    /// How blocks get their coordinates, where some statement looks back.
+    pub in_order: Option<InOrder>,
     pub vars: Vec<Var>,
     pub shared: Vec<LocalArray>,
     pub private: Vec<LocalArray>,
@@ -89,10 +96,14 @@ impl<'a, 'k> Emitter<'a, 'k> {
         names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
         names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
         names.extend(shared_state.update_names.values().map(Name::to_string));
+        names.extend(shared_state.look_back_names.values().map(Name::to_string));
+        let one = Value::int(shared_state.index, 1);
         Emitter {
             analysis,
             shared_state,
             block: block.into(),
+            grid: PerDim::all(one),
+            in_order: None,
             vars: Vec::new(),
             shared: Vec::new(),
             private: Vec::new(),

@@ -151,6 +151,18 @@ impl Emitter<'_, '_> {
         Value::binary(BinOp::TruncDiv, self.thread_sum(&self.thread_terms()), self.index_int(i64::from(d)))
     }
 
+    /// Whether a thread is one of the block's first warp: `threadIdx.y == 0` if a row of threads is
+    /// a warp, otherwise by the linear thread index.
+    pub fn is_first_warp(&self) -> Value {
+        let lanes = self.warp_size();
+        let warp = self.thread_quotient(lanes);
+        if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
+            return Value::binary(BinOp::Eq, warp, self.index_int(0));
+        }
+        let thread = self.thread_sum(&self.thread_terms());
+        Value::binary(BinOp::Lt, thread, self.index_int(i64::from(lanes)))
+    }
+
     fn butterfly(
         &mut self,
         operator: &ReductionOp,
@@ -227,6 +239,7 @@ impl Emitter<'_, '_> {
             axes: dims(join.axes()).map(|dim| (dim, self.block[dim])).collect(),
             to_all: join.scan || join.to_all,
             scan: join.scan,
+            tiles: join.tiles,
         }
     }
 
@@ -253,7 +266,6 @@ impl Emitter<'_, '_> {
                 let warps = group / lanes;
                 body.push(self.butterfly(operator, &cells, lanes, "within each warp", env)?);
                 let slots = self.scratch("partial", &what, operator, &cells, u64::from(warps * groups));
-                let tid = self.thread_sum(&self.thread_terms());
                 let mut stores = Vec::new();
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
                     let warp = self.thread_quotient(lanes);
@@ -289,16 +301,8 @@ impl Emitter<'_, '_> {
                 if join.to_all || groups > 1 {
                     body.extend(rest);
                 } else {
-                    // `threadIdx.y == 0` if a row of threads is a warp, otherwise by the linear
-                    // thread index.
-                    let warp = self.thread_quotient(lanes);
-                    let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
-                        Value::binary(BinOp::Eq, warp, self.index_int(0))
-                    } else {
-                        Value::binary(BinOp::Lt, tid, self.index_int(i64::from(lanes)))
-                    };
                     body.push(Stmt::If {
-                        cond: first_warp,
+                        cond: self.is_first_warp(),
                         body: rest,
                         otherwise: Vec::new(),
                         note: Note::new("the first warp joins the others' results"),

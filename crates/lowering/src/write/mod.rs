@@ -17,6 +17,7 @@ pub(crate) mod fold;
 pub(crate) mod guards;
 pub(crate) mod join;
 pub(crate) mod layout;
+pub(crate) mod look_back;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scope;
@@ -34,8 +35,8 @@ use crate::{
     analyse::{analysis::Analysis, arrays::known},
     flat,
     program::{
-        BinOp, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg,
-        Purpose, ScalarArg, Stmt, Table, Value, ValueKind,
+        BinOp, DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, Owner, Param,
+        Program, ProgramArg, Purpose, ScalarArg, Stmt, Table, Value, ValueKind,
     },
     schedule::{
         Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant,
@@ -61,11 +62,14 @@ pub(crate) fn program(
         leaves: Vec::new(),
         updates: Vec::new(),
         update_names: BTreeMap::new(),
+        look_backs: Vec::new(),
+        look_back_names: BTreeMap::new(),
         index: options.index,
         target: options.target,
     };
     let args = declare_globals(analysis, &mut shared)?;
     shared.update_names = update::names(analysis, &shared);
+    shared.look_back_names = look_back::names(analysis, &shared)?;
     let mut program = Writing { analysis, shared, kernels: Vec::new(), scratch: None };
     for plan in &schedule.kernels {
         program.kernel(plan)?;
@@ -92,11 +96,12 @@ pub(crate) fn program(
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
         Emitter::new(analysis, &mut shared, PerDim::all(1), "").leaf_at(part, BTreeMap::new());
     }
+    let look_backs: Vec<DeclaredLookBack> = shared.look_backs.into_iter().map(|(_, of)| of).collect();
     let updates: Vec<DeclaredUpdate> = shared.updates.into_iter().map(|(_, update)| update).collect();
-    let called = called_functions(&kernels, &updates);
+    let called = called_functions(&kernels, &updates, &look_backs);
     let on_axes = analysis.extents.keys().filter_map(|i| Some((i.clone(), analysis.coordinate_of(i)?)));
     let coordinates = on_axes.collect();
-    Ok(Program {
+    let mut program = Program {
         name: kernel.name.clone(),
         target: options.target,
         index: options.index,
@@ -108,6 +113,7 @@ pub(crate) fn program(
         leaves: shared.leaves,
         functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
         updates,
+        look_backs,
         atoms: kernel
             .atoms
             .iter()
@@ -116,7 +122,9 @@ pub(crate) fn program(
             .collect(),
         assumptions: kernel.assumptions.clone(),
         facts: kernel.facts.clone(),
-    })
+    };
+    Writing::with_resets(&mut program);
+    Ok(program)
 }
 
 /// Withdraws the promise that a kernel that starts early alone accesses what it reads, for arrays
@@ -271,6 +279,7 @@ impl Writing<'_, '_> {
                     blocks[*dim] = self.grid_value(extent, &host)?;
                 }
                 let mut emitter = Emitter::new(analysis, &mut self.shared, *block, &plan.name);
+                emitter.grid = blocks.clone();
                 emitter.relevant = relevant(analysis, &plan.parts);
                 let mut body = emitter.lets(&mut env)?;
                 body.extend(emitter.coordinate_lets(&plan.parts, &mut env)?);

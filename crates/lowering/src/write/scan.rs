@@ -14,6 +14,10 @@
 //! 3. Every accumulator is joined with what precedes it: the carried total, the earlier units, and
 //!    the earlier threads.
 //!
+//! A scan that goes on from block to block has one round in each block, and no total that is
+//! carried: between 2 and 3 the block looks back (`look_back`), and what the tiles before join
+//! precedes all that the block has.
+//!
 //! In each join the earlier value is the left operand, so that operators need not commute. Threads
 //! beyond the last point hold the neutral element.
 
@@ -38,7 +42,7 @@ use crate::{
 const LONGEST_UNROLLED: u32 = 32;
 
 /// An accumulator: one cell per value of the operator's state.
-type Cells = [(Cell, DType)];
+pub(super) type Cells = [(Cell, DType)];
 
 impl Emitter<'_, '_> {
     /// Resets the accumulators of a round to the neutral element.
@@ -138,6 +142,9 @@ impl Emitter<'_, '_> {
         }
         // The joined value before the thread's unit: `None` if there is none.
         let before = match (units.count(), &carry) {
+            _ if let Some(axis) = join.tiles => {
+                Some(self.after_tiles(join, axis, operator, &mine, &of_lane, units, &mut body, env)?)
+            }
             (2.., _) => Some(self.scan_units(
                 join,
                 operator,
@@ -253,6 +260,35 @@ impl Emitter<'_, '_> {
         })
     }
 
+    /// Scans the units of the block and looks back: what the tiles before the block's own and the
+    /// units before the thread's own join.
+    #[allow(clippy::too_many_arguments)]
+    fn after_tiles(
+        &mut self,
+        join: &Join,
+        axis: Dim,
+        operator: &ReductionOp,
+        mine: &Cells,
+        of_lane: &Value,
+        units: Units,
+        body: &mut Vec<Stmt>,
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+        if units.count() == 1 {
+            let last = Value::int(DType::I32, i64::from(units.group - 1));
+            let taken = self.shuffled(mine, ShuffleMode::Index, &last, units.unit);
+            let total = self.named(operator, "tile", taken, body);
+            let earlier = self.look_back(join, axis, operator, (mine, total), of_lane, body)?;
+            return Ok(self.copies(operator, "before", earlier, mine, body));
+        }
+        let neutral = self.neutral_values(operator, mine, env)?;
+        let tile = self.copies(operator, "tile", neutral, mine, body);
+        let before = self.scan_units(join, operator, mine, Some(&tile), of_lane, units, body, env)?;
+        let earlier = self.look_back(join, axis, operator, (mine, values(&tile)), of_lane, body)?;
+        body.extend(self.combine_into(operator, &before, earlier, values(&before), None, env)?);
+        Ok(before)
+    }
+
     /// Scans the units of a group: the joined value before each, and the carried total including
     /// all of them.
     #[allow(clippy::too_many_arguments)]
@@ -307,8 +343,8 @@ impl Emitter<'_, '_> {
             note: Note::new(format!("all {all_units} have stored their partial results of {id}")),
         });
         let first = match carry {
-            Some(carry) => values(carry),
-            None => self.neutral_values(operator, mine, env)?,
+            Some(carry) if join.tiles.is_none() => values(carry),
+            _ => self.neutral_values(operator, mine, env)?,
         };
         let before = self.copies(operator, "before", first, mine, body);
         let var = self.new_var(&format!("other_{a_unit}"), self.index(), false);
@@ -442,7 +478,13 @@ impl Emitter<'_, '_> {
         cells
     }
 
-    fn shuffled(&self, cells: &Cells, mode: ShuffleMode, operand: &Value, width: u32) -> Vec<Value> {
+    pub(super) fn shuffled(
+        &self,
+        cells: &Cells,
+        mode: ShuffleMode,
+        operand: &Value,
+        width: u32,
+    ) -> Vec<Value> {
         cells
             .iter()
             .map(|(cell, dtype)| Value {

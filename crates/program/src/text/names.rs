@@ -8,8 +8,8 @@ use loopwright_target::Target;
 
 use super::layout::Layout;
 use crate::{
-    BinOp, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory, Param, Program,
-    ProgramArg, Value, ValueKind, VarId,
+    BinOp, DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, LocalArray, Memory,
+    Param, Program, ProgramArg, Value, ValueKind, VarId,
 };
 
 /// An array, as far as accesses need it.
@@ -34,6 +34,8 @@ pub(super) struct Names {
     functions: HashMap<Name, DType>,
     /// The names of declared updates, in their order.
     pub updates: Vec<Name>,
+    /// The names of declared look-backs, in their order.
+    pub look_backs: Vec<Name>,
     /// Leaves by the name of their part, in order.
     parts: HashMap<PartRef, Vec<LeafId>>,
 }
@@ -50,6 +52,7 @@ impl Names {
             scalars: HashMap::new(),
             functions: HashMap::new(),
             updates: Vec::new(),
+            look_backs: Vec::new(),
             parts: HashMap::new(),
         }
     }
@@ -66,6 +69,7 @@ impl Names {
             names.function(function.name.clone(), function.result);
         }
         names.updates.extend(program.updates.iter().map(|update| update.name.clone()));
+        names.look_backs.extend(program.look_backs.iter().map(|of| of.name.clone()));
         for (k, global) in program.globals.iter().enumerate() {
             names.global(k, global);
         }
@@ -87,9 +91,19 @@ impl Names {
 
     /// The names that a declared update of elements of a type may use.
     pub fn of_update(&self, dtype: DType) -> Names {
+        self.of_two(DeclaredUpdate::NAMES, dtype)
+    }
+
+    /// The names that a declared look-back of values of a type may use.
+    pub fn of_look_back(&self, dtype: DType) -> Names {
+        self.of_two(DeclaredLookBack::NAMES, dtype)
+    }
+
+    /// Those of a function of two variables of a type.
+    fn of_two(&self, variables: [&str; 2], dtype: DType) -> Names {
         let mut names =
             Names { target: self.target, functions: self.functions.clone(), ..Names::new(self.index) };
-        for name in DeclaredUpdate::NAMES {
+        for name in variables {
             names.variable(name.into(), dtype);
         }
         names

@@ -14,8 +14,8 @@ use super::{
     print_value::{ValuePrinter, labels},
 };
 use crate::{
-    DeclaredUpdate, DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Table,
-    Target, Value, Var, local_layout::row_major,
+    DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, HostStmt, InOrder, LocalArray, Owner, Param,
+    Program, ProgramArg, Table, Target, Value, Var, local_layout::row_major,
 };
 
 impl Program {
@@ -50,6 +50,13 @@ impl fmt::Display for Program {
             let values =
                 ValuePrinter { names: &names, variables: DeclaredUpdate::NAMES.map(String::from).into() };
             writeln!(f, "update {}: {} = {}", update.name, update.dtype, values.text(&update.combined))?;
+        }
+        for of in &self.look_backs {
+            let names = names.of_look_back(of.dtype);
+            let variables = DeclaredLookBack::NAMES.map(String::from).into();
+            let values = ValuePrinter { names: &names, variables };
+            let (neutral, combined) = (values.text(&of.neutral), values.text(&of.combined));
+            writeln!(f, "look_back {}: {} from {neutral} = {combined}", of.name, of.dtype)?;
         }
         self.atoms.iter().try_for_each(|atom| writeln!(f, "{atom}"))?;
         let values = ValuePrinter { names: &names, variables: Vec::new() };
@@ -153,6 +160,11 @@ impl Program {
             for array in arrays {
                 let _ = writeln!(out, "    {word} {}", local(array));
             }
+        }
+        if let Some(InOrder { counter, number }) = kernel.in_order {
+            let counter = self.globals.get(counter).map_or("?", |g| &*g.name);
+            let number = kernel.shared.get(number).map_or("?", |a| &*a.name);
+            let _ = writeln!(out, "    in_order {counter} {number}");
         }
         if !kernel.body.is_empty() {
             out.push('\n');

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{note, print_value::ValuePrinter};
-use crate::{Async, AsyncCopy, Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
+use crate::{Async, AsyncCopy, Atomic, Join, Leaf, LeafId, LookBack, Scope, Step, Stmt, VarId};
 
 /// The names of atomic updates that no program declares.
 pub(super) const UPDATES: [(Atomic, &str); 5] = [
@@ -115,6 +115,12 @@ impl StmtPrinter<'_> {
             Stmt::Async(Async::Wait { pending, note }) => {
                 writeln!(out, "{space}wait {pending}{}", note::text_of(note))
             }
+            Stmt::LookBack(LookBack { by, axis, total, before, word }) => {
+                let name = values.names.look_backs.get(*by).map_or("?", |name| name.as_str());
+                let (total, word) = (values.text(total), values.element(word));
+                let before = self.declared(*before);
+                writeln!(out, "{space}look_back {before} = {name}({total}) along block.{axis} at {word}")
+            }
             Stmt::Collective { join, body, note } => {
                 let _ = writeln!(out, "{space}collective {}{} {{", self.join(join), note::text_of(note));
                 self.body(out, body, indent + 4);
@@ -145,13 +151,14 @@ impl StmtPrinter<'_> {
         let _ = writeln!(out, "{space}}}");
     }
 
-    /// `sum(acc) along(x: 32) to_all scan`
+    /// `sum(acc) along(x: 32) to_all scan across(block.x)`
     fn join(&self, join: &Join) -> String {
         let state: Vec<&str> = join.state.iter().map(|v| self.values.variable(*v)).collect();
         let axes: Vec<String> = join.axes.iter().map(|(dim, n)| format!("{dim}: {n}")).collect();
         let to_all = if join.to_all { " to_all" } else { "" };
         let scan = if join.scan { " scan" } else { "" };
-        format!("{}({}) along({}){to_all}{scan}", join.operator, state.join(", "), axes.join(", "))
+        let tiles = join.tiles.map_or_else(String::new, |dim| format!(" across(block.{dim})"));
+        format!("{}({}) along({}){to_all}{scan}{tiles}", join.operator, state.join(", "), axes.join(", "))
     }
 
     /// A variable at its declaration, with its type.

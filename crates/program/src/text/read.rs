@@ -9,8 +9,8 @@ use loopwright_kernel_ir::{
 
 use super::{layout, leaf, names::Names, note};
 use crate::{
-    DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Table, Target, Value,
-    ValueKind,
+    DeclaredLookBack, DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Table,
+    Target, Value, ValueKind,
 };
 
 /// Nesting limit of brackets and statements: greater than that of a kernel's text, from which
@@ -23,6 +23,7 @@ const LINES: &[&str] = &[
     "fact",
     "function",
     "update",
+    "look_back",
     "atom",
     "global",
     "target",
@@ -60,6 +61,7 @@ impl Program {
             leaves: Vec::new(),
             functions: Vec::new(),
             updates: Vec::new(),
+            look_backs: Vec::new(),
             atoms: Vec::new(),
             assumptions: Vec::new(),
             facts: Vec::new(),
@@ -191,6 +193,17 @@ impl Reader {
             program.updates.push(update);
             return Ok(());
         }
+        if self.p.eat_word("look_back") {
+            let span = self.p.span();
+            let of = self.declared_look_back()?;
+            if program.look_backs.iter().any(|other| other.name == of.name) {
+                let message = format!("there is already a look-back `{}`", of.name);
+                return Err(self.p.error_at(span, "duplicate-name", message));
+            }
+            self.names.look_backs.push(of.name.clone());
+            program.look_backs.push(of);
+            return Ok(());
+        }
         if self.p.eat_word("atom") {
             let span = self.p.span();
             let atom = self.p.atom_declaration()?;
@@ -268,6 +281,21 @@ impl Reader {
         let combined = self.value();
         self.names = outside;
         Ok(DeclaredUpdate { name, dtype, combined: combined? })
+    }
+
+    /// `look_back_sum: f32 from 0.0f32 = earlier + later`
+    fn declared_look_back(&mut self) -> Parse<DeclaredLookBack> {
+        let name = self.p.name("the name of a look-back")?;
+        self.p.expect(":")?;
+        let dtype = self.dtype()?;
+        self.keyword("from")?;
+        let neutral = self.value()?;
+        self.p.expect("=")?;
+        let outside = self.names.clone();
+        self.names = outside.of_look_back(dtype);
+        let combined = self.value();
+        self.names = outside;
+        Ok(DeclaredLookBack { name, dtype, neutral, combined: combined? })
     }
 
     /// `x: f32[n, m] strides(m, 1) size(n * m) temporary read written streaming waves(128, 4)`

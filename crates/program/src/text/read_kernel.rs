@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{ArrayLayout, PerDim, syntax::Parse};
 use loopwright_layout::{ComposedLayout, Int, Swizzle};
 
 use super::{note, read::Reader};
-use crate::{DeviceKernel, LocalArray, Memory, Param, Program, Value, Var, local_layout::row_major};
+use crate::{DeviceKernel, InOrder, LocalArray, Memory, Param, Program, Value, Var, local_layout::row_major};
 
 impl Reader {
     /// A kernel, after its keyword. Its names are in scope only inside it.
@@ -27,6 +27,7 @@ impl Reader {
             block: PerDim::all(1),
             min_blocks_per_multiprocessor: None,
             early: false,
+            in_order: None,
             vars: Vec::new(),
             shared: Vec::new(),
             private: Vec::new(),
@@ -53,6 +54,8 @@ impl Reader {
                 kernel.min_blocks_per_multiprocessor = Some(self.number("a number of blocks")?);
             } else if self.p.eat_word("early") {
                 kernel.early = true;
+            } else if self.p.eat_word("in_order") {
+                kernel.in_order = Some(self.in_order()?);
             } else if self.p.eat_word("note") {
                 kernel.notes.push(note::read(&mut self.p)?);
             } else if self.p.eat_word("var") {
@@ -89,6 +92,21 @@ impl Reader {
         kernel.body = self.statements()?;
         self.p.leave();
         Ok(kernel)
+    }
+
+    /// `started number`, after the keyword: a counter in global memory, and an array of the block.
+    fn in_order(&mut self) -> Parse<InOrder> {
+        let span = self.p.span();
+        let name = self.p.name("the counter of blocks")?;
+        let Some(Memory::Global(counter)) = self.names.memory_of(&name) else {
+            return Err(self.unknown(&name, span, "array in global memory", &self.names.array_names()));
+        };
+        let span = self.p.span();
+        let name = self.p.name("the array of the block that holds its number")?;
+        let Some(Memory::Shared(number)) = self.names.memory_of(&name) else {
+            return Err(self.unknown(&name, span, "array in shared memory", &self.names.array_names()));
+        };
+        Ok(InOrder { counter, number })
     }
 
     /// Refuses a line that occurs a second time.

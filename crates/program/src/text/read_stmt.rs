@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{
 };
 
 use super::{note, print_stmt::UPDATES, read::Reader};
-use crate::{Async, AsyncCopy, Atomic, Join, LeafId, Scope, Step, Stmt, VarId};
+use crate::{Async, AsyncCopy, Atomic, Join, LeafId, LookBack, Scope, Step, Stmt, VarId};
 
 /// The keywords of statements.
 const STATEMENTS: &[&str] = &[
@@ -23,6 +23,7 @@ const STATEMENTS: &[&str] = &[
     "if",
     "barrier",
     "collective",
+    "look_back",
     "matrices",
     "atom",
     "mma",
@@ -154,6 +155,9 @@ impl Reader {
             self.p.expect("*")?;
             return Ok(Stmt::Mma { atom, d, a, b: self.element()? });
         }
+        if self.p.eat_word("look_back") {
+            return Ok(Stmt::LookBack(self.look_back()?));
+        }
         if self.p.eat_word("collective") {
             let join = self.join()?;
             let note = note::read(&mut self.p)?;
@@ -216,7 +220,7 @@ impl Reader {
         Ok(Stmt::If { cond, body, otherwise, note })
     }
 
-    /// `sum(acc) along(x: 32) to_all scan`
+    /// `sum(acc) along(x: 32) to_all scan across(block.x)`
     fn join(&mut self) -> Parse<Join> {
         let operator = self.p.name("an operator")?;
         let state = self.in_parentheses(&mut Self::variable_name)?;
@@ -227,7 +231,41 @@ impl Reader {
             Ok((axis, this.number("a number of threads")?))
         })?;
         let (to_all, scan) = (self.p.eat_word("to_all"), self.p.eat_word("scan"));
-        Ok(Join { operator, state, axes, to_all, scan })
+        let tiles = match self.p.eat_word("across") {
+            true => self.in_parentheses(&mut Self::axis_of_grid)?.first().copied(),
+            false => None,
+        };
+        Ok(Join { operator, state, axes, to_all, scan, tiles })
+    }
+
+    /// `before: f32 = look_back_sum(total) along block.x at sums[block.x]`, after the keyword.
+    fn look_back(&mut self) -> Parse<LookBack> {
+        let before = self.declared()?;
+        self.p.expect("=")?;
+        let span = self.p.span();
+        let name = self.p.name("the name of a look-back")?;
+        let Some(by) = self.names.look_backs.iter().position(|known| *known == name) else {
+            let message = format!("there is no look-back `{name}`");
+            let mut error = self.p.diagnostic(span, "unknown-name", message);
+            error.help = did_you_mean(&name, self.names.look_backs.iter().map(Name::as_str)).or_else(|| {
+                Some(format!("declare it above: `look_back {name}: f32 from 0.0f32 = earlier + later`"))
+            });
+            return Err(error.into());
+        };
+        self.p.open("(")?;
+        let total = self.value()?;
+        self.p.close(")")?;
+        self.keyword("along")?;
+        let axis = self.axis_of_grid()?;
+        self.keyword("at")?;
+        Ok(LookBack { by, axis, total, before, word: self.element()? })
+    }
+
+    /// `block.x`
+    fn axis_of_grid(&mut self) -> Parse<Dim> {
+        self.keyword("block")?;
+        self.p.expect(".")?;
+        self.axis()
     }
 
     /// `(x, y, z)`, of what `read` reads.

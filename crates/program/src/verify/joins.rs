@@ -9,8 +9,8 @@
 //!    whatever reads the result, in the loops in which the first value is given. If it leaves the
 //!    result with the first threads alone, only these read it. It is a scan if and only if those
 //!    who read the result are spread over these axes or lanes too; then it may stand in more loops
-//!    than the first value, if in these the accumulators begin anew and a total is carried. Nothing
-//!    joins the results of several blocks.
+//!    than the first value, if in these the accumulators begin anew and a total is carried. Results
+//!    of several blocks are scanned where the blocks look back, and joined nowhere else.
 //! 2. *Does the body do what the contract says?* It is run for all threads of a block, one
 //!    statement after the other (`run`): a value is the number of a value of the operator's state
 //!    and what is joined in it (`parts`), a set of threads, or for a scan a run of points in their
@@ -34,6 +34,7 @@ mod parts;
 mod run;
 mod scan;
 mod terms;
+mod tiles;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -119,6 +120,10 @@ pub(super) fn wrong_join(
                 }
             },
             // Of a scan that no part claims it is not known where its points are.
+            (true, None) if found.join.tiles.is_some() => {
+                let message = format!("`{}` looks back in a scan that is of no part", kernel.name);
+                return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
+            }
             (true, None) => continue,
         };
         // One that no part claims is what its contract says.
@@ -131,6 +136,21 @@ pub(super) fn wrong_join(
         };
         if claimed.state.is_empty() {
             continue;
+        }
+        let first = claimed.first.get(&0).copied();
+        let mut wrong = None;
+        Stmt::visit(found.body, &mut |stmt| {
+            if let Stmt::LookBack(stmt) = stmt
+                && let Some(of) = program.look_backs.get(stmt.by)
+                && !tiles::is_of_operator(of, first, operator.as_ref(), program.target.warp_size)
+            {
+                wrong = wrong.take().or(Some(of));
+            }
+        });
+        if let Some(of) = wrong {
+            let operator = &found.join.operator;
+            let message = format!("`{}` does not join the totals of tiles by `{operator}`", of.name);
+            return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
         }
         let mut run = Run::new(kernel, program.target.warp_size, &found.join.axes, claimed, points);
         if let Err(wrong) = run.check(found.join, found.body) {
@@ -172,6 +192,18 @@ struct Reduction<'p> {
     first: BTreeMap<u8, &'p Value>,
     /// The loops around its first value, but those that go over lanes.
     loops: Vec<VarId>,
+}
+
+impl Reduction<'_> {
+    /// The axes of the grid over which its updates are spread, and its first value is not.
+    fn tiles(&self) -> Vec<Dim> {
+        let (Some(update), Some(init)) = (&self.update, &self.init) else { return Vec::new() };
+        let spread_over = |dim: &Dim| {
+            let axis = HardwareAxis::Grid(*dim);
+            matches!(update[axis], Presence::At(())) && !matches!(init[axis], Presence::At(()))
+        };
+        Dim::ALL.iter().copied().filter(spread_over).collect()
+    }
 }
 
 /// A statement of another part, and what it reads.
@@ -365,9 +397,10 @@ impl<'p> Text<'p> {
     fn scan(&self, reduction: &Reduction<'_>) -> Option<Scan> {
         let carried = reduction.begins.values().any(|h| !reduction.state.values().any(|own| own == h));
         let carry = carried.then(|| reduction.begins.clone());
+        let tiles = !reduction.tiles().is_empty();
         let scanned: Vec<&Name> = reduction.lanes.difference(&reduction.init_lanes).collect();
         let [lane] = scanned[..] else {
-            return scanned.is_empty().then_some(Scan { lanes: 1, subscript: None, carry });
+            return scanned.is_empty().then_some(Scan { lanes: 1, subscript: None, carry, tiles });
         };
         let subscript = *reduction.subscripts.get(lane)?;
         let mut lengths = reduction.state.values().map(|holder| match holder {
@@ -378,7 +411,7 @@ impl<'p> Text<'p> {
         if !lengths.all(|other| other == Some(length)) {
             return None;
         }
-        Some(Scan { lanes: usize::try_from(length).ok()?, subscript: Some(subscript), carry })
+        Some(Scan { lanes: usize::try_from(length).ok()?, subscript: Some(subscript), carry, tiles })
     }
 
     /// The statements of other parts that read what a reduction's updates make.
@@ -417,13 +450,14 @@ impl<'p> Text<'p> {
         let spread_over = |axis: HardwareAxis| {
             matches!(update[axis], Presence::At(())) && !matches!(init[axis], Presence::At(()))
         };
-        // No collective reaches beyond its block.
-        if Dim::ALL.iter().any(|dim| spread_over(HardwareAxis::Grid(*dim))) && !reduction.state.is_empty() {
-            return Err("of several blocks are not joined".into());
-        }
+        let tiles = reduction.tiles();
         let spread = |dim: &Dim| kernel.block[*dim] > 1 && spread_over(HardwareAxis::Block(*dim));
         let axes: Vec<Dim> = Dim::ALL.iter().copied().filter(spread).collect();
         let is_scan = self.is_scan(reduction, &axes);
+        // No collective but a scan reaches beyond its block.
+        if !(tiles.is_empty() || is_scan || reduction.state.is_empty()) {
+            return Err("of several blocks are not joined".into());
+        }
         if axes.is_empty() && !is_scan || reduction.state.is_empty() {
             return Ok(None);
         }
@@ -456,6 +490,9 @@ impl<'p> Text<'p> {
                 true => "are joined as one, where each point has its own".into(),
                 false => "are scanned, where one is made of all".into(),
             });
+        }
+        if found.join.tiles.as_slice() != tiles {
+            return Err("of several blocks are not joined".into());
         }
         let carried = is_scan && reduction.begins.values().any(|h| !holders.contains(h));
         if !carried && found.loops != reduction.loops {

@@ -23,6 +23,7 @@
 //!    it.
 //! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before
 //!    they are read, by the reduction's operator; those of a scan in their order.
+//!    Blocks that look back find what they wait for (`look_back`).
 //! 8. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
 //!    statements give one value of a part for one instance, and where the kernel runs one of two
 //!    executions first that access one cell, the text does too. What is read of shared and private
@@ -65,6 +66,7 @@ mod instances;
 mod integers;
 mod joins;
 mod layouts;
+mod look_back;
 mod order;
 mod reading;
 mod segments;
@@ -188,6 +190,9 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     if let Some((name, kernel)) = given::given_again(program) {
         let message = format!("`{name}` in `{kernel}` is an index, and is given more than one value");
         return Finding::Refuted(Box::new(Diagnostic::new("wrong-index", message)));
+    }
+    if let Some(found) = look_back::wrong_look_back(program) {
+        return Finding::Refuted(Box::new(found));
     }
     match program.kernels.iter().find_map(|kernel| joins::wrong_join(program, kernel, operators)) {
         Some(WrongJoin::Wrong(found)) => return Finding::Refuted(found),

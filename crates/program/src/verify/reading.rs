@@ -32,8 +32,8 @@ pub(super) use scalars::declared_of;
 
 use super::integers::Asked;
 use crate::{
-    Async, DeviceKernel, Instances, Leaf, LeafId, Memory, Program, Purpose, Scope as SyncScope, Step, Stmt,
-    Value,
+    Async, DeviceKernel, Instances, Leaf, LeafId, LookBack, Memory, Program, Purpose, Scope as SyncScope,
+    Step, Stmt, Value,
 };
 
 /// A device kernel as sets.
@@ -323,6 +323,10 @@ impl<'p> Reading<'p> {
                 Stmt::Sync { scope, note } => {
                     let (note, around) = (note.text.as_str(), self.around.clone());
                     nodes.push(Node::Barrier(Barrier { note, among: *scope, around }));
+                }
+                // What it publishes and reads is asked in `look_back`.
+                Stmt::LookBack(LookBack { total, .. }) => {
+                    nodes.push(self.statement(&[total], None, None)?);
                 }
                 Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
                 Stmt::Atom { contract, body, note } => {

@@ -20,6 +20,7 @@ impl Builder {
             block: block.into(),
             min_blocks_per_multiprocessor: None,
             early: false,
+            in_order: None,
             vars: vec![],
             shared: vec![],
             private: vec![],
@@ -39,6 +40,7 @@ impl Builder {
             functions: vec![],
             atoms: vec![],
             updates: vec![],
+            look_backs: vec![],
             assumptions: vec![],
             facts: vec![],
         };

@@ -423,6 +423,7 @@ pub fn statements() -> Case {
         axes: vec![(Dim::X, 64)],
         to_all: true,
         scan: false,
+        tiles: None,
     };
     let u = |value| Value::int(DType::U32, value);
     let body = vec![

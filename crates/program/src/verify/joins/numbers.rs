@@ -1,12 +1,12 @@
 //! Whether the numbers that a scan's points have in the text are the order of the kernel's scan.
 //!
-//! In the text a point is numbered by its round, by its thread in the group (z, y, x), and by its
-//! lane. A round is an iteration of the loops between the first value and the join; the outermost
-//! of them counts first. The kernel scans along an iname, which is a function of the inames that
-//! the loops count, of the coordinates and of lanes. The query is whether two points of one
-//! accumulator exist such that the first has a lower number in the text and no lower value of that
-//! iname, or such that both have one number and different values. Loops and axes go up, as lanes
-//! do.
+//! In the text a point is numbered by its block, where blocks look back, by its round, by its
+//! thread in the group (z, y, x), and by its lane. A round is an iteration of the loops between the
+//! first value and the join; the outermost of them counts first. The kernel scans along an iname,
+//! which is a function of the inames that the loops count, of the coordinates and of lanes. The
+//! query is whether two points of one accumulator exist such that the first has a lower number in
+//! the text and no lower value of that iname, or such that both have one number and different
+//! values. Loops and axes go up, as lanes do.
 //!
 //! Points of one accumulator are in one iteration of the loops around the first value, and in
 //! threads that differ on the axes that are joined only.
@@ -39,7 +39,10 @@ pub(super) fn wrong_numbers(
     for (iname, _) in &inames {
         let tag = kernel.tag(iname);
         match tag.axis() {
-            Some(HardwareAxis::Grid(_)) => return Some(format!("goes along blocks, by `{iname}`")),
+            Some(HardwareAxis::Grid(dim)) if found.join.tiles != Some(dim) => {
+                return Some(format!("goes along blocks, by `{iname}`"));
+            }
+            Some(HardwareAxis::Grid(_)) => {}
             Some(HardwareAxis::Block(dim)) if !is_joined(dim) && device.block[dim] > 1 => {
                 return Some(format!("does not join the threads of `{iname}`"));
             }
@@ -60,11 +63,22 @@ pub(super) fn wrong_numbers(
     // What the points of one accumulator have in common.
     let mut same: Vec<Aff> = reduction.loops.iter().filter_map(meaning).cloned().collect();
     same.extend(reduction.init_lanes.iter().map(Aff::var));
-    let others = |axis: &HardwareAxis| !matches!(axis, HardwareAxis::Block(dim) if is_joined(*dim));
+    let others = |axis: &HardwareAxis| match axis {
+        HardwareAxis::Block(dim) => !is_joined(*dim),
+        HardwareAxis::Grid(dim) => found.join.tiles != Some(*dim),
+    };
     same.extend(HardwareAxis::all().filter(others).map(HardwareAxis::position));
     // The number of a point, and what to say of two that are in another order by it.
     let mut places: Vec<(Aff, String)> = Vec::new();
     let turned = |iname: &Name| format!("has `{iname}` in another order than the kernel");
+    if let Some(dim) = found.join.tiles {
+        let axis = HardwareAxis::Grid(dim);
+        let iname = inames.iter().find(|(iname, _)| kernel.tag(iname).axis() == Some(axis));
+        let Some((iname, _)) = iname else {
+            return Some(format!("goes on along the blocks of {dim}, which it is not along"));
+        };
+        places.push((axis.position(), turned(iname)));
+    }
     for var in rounds {
         let Some(meaning) = meaning(var) else {
             return Some("carries a total over a loop that it is not along".into());

@@ -43,16 +43,18 @@ pub(super) struct Claimed<'p> {
 /// A body that is run for all threads of a block.
 pub(super) struct Run<'p> {
     kernel: &'p DeviceKernel,
-    warp_size: i64,
+    pub(super) warp_size: i64,
     pub(super) axes: Vec<(Dim, u32)>,
     pub(super) claimed: Claimed<'p>,
     patterns: Option<Patterns>,
     /// The operation of an operator of one value that commutes: most are.
     simple: Option<BinOp>,
     pub(super) points: Points,
-    threads: usize,
+    pub(super) threads: usize,
     pub(super) cells: Vec<(Cell, Vec<Known>)>,
     shared: HashMap<(usize, Vec<i64>), Known>,
+    /// How often the blocks have looked back.
+    pub(super) looked: usize,
 }
 
 /// How often the body of a loop is followed at most, if not once for each thread.
@@ -65,6 +67,8 @@ pub(super) enum Stop {
     Operation,
     /// It begins anew, with another value than the first one.
     First,
+    /// The block looks back where it may not, or publishes something else than its total.
+    LookBack(&'static str),
 }
 
 impl Stop {
@@ -76,6 +80,7 @@ impl Stop {
                 wrong(found.witness(format!("two values are combined, but not by `{operator}`")))
             }
             Stop::First => wrong(found.witness("it begins with another value than the neutral one")),
+            Stop::LookBack(why) => wrong(found.witness(why)),
             Stop::NotFollowed => {
                 WrongJoin::NotFollowed(Box::new(found.help("it is of a form that the check does not follow")))
             }
@@ -116,6 +121,7 @@ impl<'p> Run<'p> {
             threads,
             cells,
             shared,
+            looked: 0,
         }
     }
 
@@ -127,6 +133,9 @@ impl<'p> Run<'p> {
         let all = vec![true; self.threads];
         if let Err(stop) = self.body(body, &all) {
             return Err(stop.wrong(found, operator));
+        }
+        if let Some(why) = self.looks_back_otherwise(join) {
+            return Err(WrongJoin::Wrong(Box::new(found.witness(why))));
         }
         let groups: Vec<PerDim<usize>> = (0..self.threads).map(|t| self.group(t)).collect();
         for thread in 0..self.threads {
@@ -286,7 +295,7 @@ impl<'p> Run<'p> {
     }
 
     /// The value, as one of a state where it is the operator's of two states.
-    fn settled(&self, value: Known) -> Known {
+    pub(super) fn settled(&self, value: Known) -> Known {
         let Known::Term(term) = &value else { return value };
         if let Term::Part(parts) = &**term {
             return Known::Parts(parts.clone());
@@ -350,6 +359,7 @@ impl<'p> Run<'p> {
                 self.body(body, &sides[0])?;
                 self.body(otherwise, &sides[1])
             }
+            Stmt::LookBack(stmt) => self.look_back(stmt, active),
             Stmt::For { var, lower, upper, step, body, .. } => {
                 let Some(first) = (0..self.threads).find(|t| active[*t]) else { return Ok(()) };
                 let (lower, upper) = (self.ints(lower, active, active)?, self.ints(upper, active, active)?);
@@ -491,7 +501,12 @@ impl<'p> Run<'p> {
 
     /// The values of all threads at once. Only those of wanted threads, which are among those that
     /// run, can be relied on.
-    fn of_block(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<Known>, Stop> {
+    pub(super) fn of_block(
+        &mut self,
+        value: &Value,
+        wanted: &[bool],
+        active: &[bool],
+    ) -> Result<Vec<Known>, Stop> {
         let threads = self.threads;
         let everywhere = |known: Known| Ok(vec![known; threads]);
         Ok(match &value.kind {

@@ -1,8 +1,9 @@
 //! What each thread has to have at the end of a round of a scan.
 //!
 //! The points of a round have numbers from 1 on, in the order of the group's threads and of the
-//! lanes in them; number 0 is what is carried from the rounds before. Each point has to have all
-//! points up to itself, and what is carried to the next round all of them.
+//! lanes in them; number 0 is what is carried from the rounds before, or what the blocks before
+//! join. Each point has to have all points up to itself, and what is carried to the next round, or
+//! published for later blocks, all of them.
 
 use super::{
     State,
@@ -19,6 +20,8 @@ pub(super) struct Scan {
     pub subscript: Option<usize>,
     /// What holds the total of the rounds before, if there are any.
     pub carry: Option<State>,
+    /// Whether it goes on from block to block.
+    pub tiles: bool,
 }
 
 impl Scan {
@@ -39,7 +42,7 @@ impl Run<'_> {
     /// What is wrong with the values that a thread has at the end of a round of a scan.
     pub(super) fn differs_in_scan(&self, thread: usize) -> Option<String> {
         let Points::Scan(scan) = &self.points else { return None };
-        let first = usize::from(scan.carry.is_none());
+        let first = usize::from(scan.carry.is_none() && !scan.tiles);
         let right = |values: &[Known], number: u8, last: usize| -> Option<String> {
             let parts = match self.has_parts(&values[thread], number) {
                 Ok(parts) => parts,
@@ -60,7 +63,9 @@ impl Run<'_> {
                 }
             }
             // The others have what they had.
-            if lanes != scan.lanes && (lanes != 0 || group * scan.lanes > 1 || scan.carry.is_some()) {
+            if lanes != scan.lanes
+                && (lanes != 0 || group * scan.lanes > 1 || scan.carry.is_some() || scan.tiles)
+            {
                 return Some(format!("scans {lanes} lanes of {}", scan.lanes));
             }
         }

@@ -22,6 +22,9 @@ use crate::{Leaf, Memory, Program, Stmt, Value};
 impl<'k> Walk<'_, 'k, '_> {
     /// Whether a statement that gives no value may write what it writes.
     pub fn is_stray(&mut self, stmt: &'k Stmt) -> Result<(), WrongValue> {
+        if let Some(array) = stmt.published() {
+            return self.of_kernel(Memory::Global(array)).map_or(Ok(()), |name| Err(self.stray(name)));
+        }
         if let Some(to) = stmt.written()
             && let Memory::Global(_) = to.element.memory
         {

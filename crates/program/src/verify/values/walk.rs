@@ -17,8 +17,8 @@ use super::{
     spec::{Spec, Versions},
 };
 use crate::{
-    Async, AsyncCopy, BinOp, DeviceKernel, Leaf, MemRef, Memory, Program, Step, Stmt, Value, ValueKind,
-    VarId,
+    Async, AsyncCopy, BinOp, DeviceKernel, Leaf, LookBack, MemRef, Memory, Program, Step, Stmt, Value,
+    ValueKind, VarId,
     verify::reading::{Reading, ScopeId},
 };
 
@@ -223,6 +223,13 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.body(body)?;
             }
             Stmt::Mma { .. } => {}
+            // What it gives is asked in `joins`.
+            Stmt::LookBack(LookBack { before, .. }) => {
+                let dtype = self.kernel.vars.get(before.0).map_or(self.program.index, |var| var.dtype);
+                let form = self.forms.opaque(dtype);
+                self.vars.insert(*before, form);
+                self.times.insert(*before, self.last);
+            }
             Stmt::LoadMatrices { to, .. } => {
                 if let Memory::Private(array) = to.memory {
                     self.buffers.forget(array);

@@ -29,7 +29,9 @@ step! {
     /// inner part on the threads of a block, the threads scan their points together by shuffles and
     /// shared memory, whatever their number; a loop over the outer part carries the total from tile
     /// to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring
-    /// points.
+    /// points. With the outer part on an axis of the grid, each block scans a tile and looks back
+    /// over the tiles before its own, all in one launch; the rounding of floating-point sums then
+    /// depends on the time at which blocks run.
     ///
     /// # Legality
     ///
@@ -45,8 +47,8 @@ step! {
     ///
     /// Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
     /// inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
-    /// A step that changes the order of a scan is judged like any other. A scan cannot run along
-    /// blocks.
+    /// A step that changes the order of a scan is judged like any other. Which scans can go along
+    /// blocks is decided by lowering (`look-back`).
     ///
     /// In text: `realize_scan(i, j)`.
     ///

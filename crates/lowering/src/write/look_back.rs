@@ -1,0 +1,220 @@
+//! Writes look-backs, and what they need of a program: an array for the words of the tiles, the
+//! counter of blocks, the functions that join totals, and the launches that reset words.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, Name, PerDim, ReductionOp};
+
+use crate::{
+    analyse::analysis::{Analysis, reduction},
+    analyse::scan_order::tiles,
+    program::{
+        BinOp, DeclaredLookBack, DeviceKernel, Global, HostStmt, InOrder, LocalArray, LookBack, MemRef,
+        Memory, Note, Owner, Scope as SyncScope, Stmt, Value, reset_of,
+    },
+    schedule::items::Join,
+    write::{
+        Writing,
+        emitter::{Emitter, Shared},
+        env::Env,
+        scan::Cells,
+        scope::Scope,
+    },
+};
+
+/// The names of the functions that look back, by operator and type.
+pub(crate) fn names(
+    analysis: &Analysis<'_>,
+    shared: &Shared,
+) -> Result<BTreeMap<(Name, DType), Name>, Diagnostic> {
+    let kernel = analysis.kernel;
+    let mut found: BTreeMap<(Name, DType), Name> = BTreeMap::new();
+    for (k, instruction) in kernel.instructions.iter().enumerate() {
+        if tiles(kernel, &analysis.lookup, k).is_none() {
+            continue;
+        }
+        let types = analysis.reduction_types(k)?;
+        for (n, types) in types.iter().enumerate() {
+            let (Some(reduce), [dtype]) = (reduction(instruction, n), types.state.as_slice()) else {
+                continue;
+            };
+            let of = (reduce.op.clone(), *dtype);
+            let is_taken = |name: &str| {
+                *kernel.name == *name
+                    || kernel.args.iter().any(|a| **a.name() == *name)
+                    || kernel.functions.iter().any(|f| *f.name == *name)
+                    || shared.globals.iter().any(|g| *g.name == *name)
+                    || shared.update_names.values().chain(found.values()).any(|other| **other == *name)
+            };
+            if !found.contains_key(&of) {
+                let name = shared.target.language.legal_like(&format!("look_back_{}", of.0), is_taken);
+                found.insert(of, name.into());
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Emitter<'_, '_> {
+    /// Publishes what the block's tile joins, and learns what the tiles before it do: the value, in
+    /// all threads.
+    pub(super) fn look_back(
+        &mut self,
+        join: &Join,
+        axis: Dim,
+        operator: &ReductionOp,
+        (mine, total): (&Cells, Vec<Value>),
+        of_lane: &Value,
+        body: &mut Vec<Stmt>,
+    ) -> Result<Vec<Value>, Diagnostic> {
+        let ([(_, dtype)], Ok([total])) = (mine, <[Value; 1]>::try_from(total)) else {
+            return Err(Diagnostic::new("internal", "a look-back with several values"));
+        };
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let id = instruction.id.clone();
+        let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
+        let by = self.declared_look_back(operator, *dtype)?;
+        self.number_blocks();
+        let (grid, index, words) = (self.grid.clone(), self.index(), LookBack::words(*dtype));
+        let size = LookBack::words_of(&grid, axis, words, index);
+        let array = self.global_of_launch(&format!("{what}_tiles"), DType::U64, size);
+        let first = LookBack::word_of(&grid, axis, words, index);
+        let memory = Memory::Global(array);
+        let word = MemRef { memory, subscripts: vec![first.clone()], offset: Box::new(first) };
+        let before = self.new_var("earlier", *dtype, false);
+        let slots = self.scratch("before_tile", &what, operator, mine, 1);
+        let Some(slot) = slots.first() else {
+            return Err(Diagnostic::new("internal", "a state without values"));
+        };
+        let kept = self.local_element(Memory::Shared(*slot), vec![self.index_int(0)]);
+        let first_lane = Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(0));
+        let store = Stmt::Store { to: kept.clone(), value: self.var_value(before), leaf: None };
+        body.push(Stmt::If {
+            cond: self.is_first_warp(),
+            body: vec![
+                Stmt::LookBack(LookBack { by, axis, total, before, word }),
+                Stmt::If {
+                    cond: first_lane,
+                    body: vec![store],
+                    otherwise: Vec::new(),
+                    note: Note::default(),
+                },
+            ],
+            otherwise: Vec::new(),
+            note: Note::new(format!("the first warp publishes the tile's total for {id}, and looks back")),
+        });
+        body.push(Stmt::Sync {
+            scope: SyncScope::Block,
+            note: Note::new("the first warp has stored the joined partial results of the tiles before"),
+        });
+        Ok(vec![self.load(kept, *dtype)])
+    }
+
+    /// The blocks of the kernel are numbered in the order in which they start.
+    fn number_blocks(&mut self) {
+        if self.in_order.is_some() {
+            return;
+        }
+        let size = self.index_int(1);
+        let counter = self.global_of_launch("blocks_started", DType::U32, size);
+        let name = self.unique("block_number");
+        let note = "the block's number in the order in which blocks start".into();
+        self.shared.push(LocalArray { name, dtype: DType::U32, dims: vec![1], layout: None, note });
+        self.in_order = Some(InOrder { counter, number: self.shared.len() - 1 });
+    }
+
+    /// An array that the launch allocates.
+    fn global_of_launch(&mut self, like: &str, dtype: DType, size: Value) -> usize {
+        let name = self.unique(like);
+        let globals = &mut self.shared_state.globals;
+        globals.push(Global {
+            name,
+            dtype,
+            shape: vec![size.clone()],
+            strides: vec![Value::int(size.dtype, 1)],
+            size,
+            owner: Owner::Launch,
+            read: false,
+            written: false,
+            hints: Default::default(),
+        });
+        globals.len() - 1
+    }
+
+    /// The number of the program's look-back by an operator on values of a type.
+    fn declared_look_back(&mut self, operator: &ReductionOp, dtype: DType) -> Result<usize, Diagnostic> {
+        let known = self.shared_state.look_backs.iter();
+        let of = (operator.name.clone(), dtype);
+        if let Some(number) = known.clone().position(|(name, of)| *name == operator.name && of.dtype == dtype)
+        {
+            return Ok(number);
+        }
+        let name = self.shared_state.look_back_names.get(&of).cloned();
+        let (Some(name), [state], [combine], [neutral]) =
+            (name, operator.state.as_slice(), operator.combine.as_slice(), operator.neutral.as_slice())
+        else {
+            return Err(Diagnostic::new("internal", format!("the look-back by `{}` has no function", of.0)));
+        };
+        let env = Env::new(&self.analysis.context)?;
+        // The function has no variables but its two.
+        let mut own = Emitter::new(self.analysis, self.shared_state, PerDim::all(1), "");
+        let [earlier, later] = DeclaredLookBack::NAMES.map(|name| {
+            let var = own.new_var(name, dtype, false);
+            own.var_value(var)
+        });
+        let side = |side: &str| Name::new(format!("{side}.{}", state.name));
+        let local = BTreeMap::from([(side("a"), earlier), (side("b"), later)]);
+        let combined = own.value(combine, dtype, Scope { env: &env, local: Some(&local), results: None })?;
+        let neutral = own.value(neutral, dtype, Scope::of(&env))?;
+        self.shared_state.look_backs.push((of.0, DeclaredLookBack { name, dtype, neutral, combined }));
+        Ok(self.shared_state.look_backs.len() - 1)
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Puts the launches that reset words before those of kernels that look back, and their kernels
+    /// before these kernels.
+    pub(super) fn with_resets(program: &mut super::Program) {
+        let kernels = std::mem::take(&mut program.kernels);
+        let mut numbers: Vec<(Option<usize>, usize)> = Vec::new();
+        let mut all: Vec<DeviceKernel> = Vec::new();
+        for kernel in kernels {
+            let mut name = format!("{}_reset", kernel.name);
+            while program.globals.iter().any(|g| *g.name == *name) {
+                name.push('_');
+            }
+            let reset = reset_of(program, &kernel, name.into());
+            let number = reset.is_some().then_some(all.len());
+            let early = kernel.early;
+            // It starts while the launch that resets its words ends, and waits for that.
+            let mut kernel = DeviceKernel { early: early || reset.is_some(), ..kernel };
+            if let Some(reset) = &reset {
+                let why =
+                    format!("launched after {}: it sets to 0 what the blocks count and publish", reset.name);
+                kernel.notes.push(Note::new(why));
+            }
+            all.extend(reset.map(|reset| DeviceKernel { early, ..reset }));
+            numbers.push((number, all.len()));
+            all.push(kernel);
+        }
+        program.kernels = all;
+        launches(&mut program.host, &numbers);
+    }
+}
+
+/// Numbers launches anew: of each kernel that of its reset, if it has one, and its own.
+fn launches(body: &mut Vec<HostStmt>, numbers: &[(Option<usize>, usize)]) {
+    for stmt in std::mem::take(body) {
+        match stmt {
+            HostStmt::Launch(number) => {
+                let (reset, own) = numbers.get(number).copied().unwrap_or((None, number));
+                body.extend(reset.map(HostStmt::Launch));
+                body.push(HostStmt::Launch(own));
+            }
+            HostStmt::For { var, lower, upper, body: mut inside, note } => {
+                launches(&mut inside, numbers);
+                body.push(HostStmt::For { var, lower, upper, body: inside, note });
+            }
+        }
+    }
+}
