@@ -356,11 +356,6 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// A name like this one that nothing in the kernel has.
-    pub(crate) fn free_name(&self, like: &str) -> String {
-        self.program.target.language.legal_like(like, |name| self.taken.contains(name))
-    }
-
     /// The mask of the calling warp's threads, if the language needs one; `None` if all of its
     /// lanes exist.
     pub(crate) fn warp_mask(&self) -> Option<String> {
