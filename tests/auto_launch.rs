@@ -3,6 +3,7 @@
 use loopwright::{
     auto::{Found, Launch, auto, auto_for},
     prelude::*,
+    tuner::{Machine, estimate_at},
 };
 
 fn parsed(text: &str) -> LoopKernel {
@@ -244,6 +245,30 @@ fn results_of_short_rows_are_stored_in_waves() {
         .replace("y[r] = sum(k, a[r, k]*w[k])", "y[r], z[r] = argmax(k, a[r, k], cast(f32, k))");
     assert_eq!(hints(&both, &launch(1 << 20, 256)), ["cache_streaming(a)"]);
     assert!(hints(&both, &launch(1 << 23, 32)).is_empty());
+}
+
+/// Where nothing is known of a launch, rows are summed as declared whatever their length, and by
+/// the static cost of 2^28 elements on an H200 in no more than three times what is found for the
+/// length.
+#[test]
+fn rows_of_unknown_length_are_nowhere_far_from_the_fastest() {
+    let kernel = parsed(SUMS);
+    let unknown = found(&kernel, &Launch::default());
+    for (rows, length) in [(70, 16), (33, 129), (3, 9000), (1, 4096), (5, 1)] {
+        check_sums(&unknown, rows, length);
+    }
+    for length in [16usize, 128, 1024, 1 << 14, 1 << 18, 1 << 24] {
+        let problem = [("nseg", (1i64 << 28) / length as i64), ("len", length as i64)];
+        let small = length.min(1 << 16);
+        let x = numbers(&[((1 << 17) / small).min(512), small]);
+        let problem_by_name = problem.map(|(name, n)| (Name::new(name), n)).into();
+        let cost = |found: &Found| {
+            let args = Args::new().tensor("x", &x);
+            estimate_at(&found.kernel, &args, &problem_by_name, &Machine::h200()).expect("a cost").estimate_ms
+        };
+        let (any, known) = (cost(&unknown), cost(&found(&kernel, &Launch::of(problem))));
+        assert!(any < 3.0 * known, "{length}: {any} ms and {known} ms");
+    }
 }
 
 /// Chunks of segments whose number of points the launch tells are as many as the device holds

@@ -13,9 +13,12 @@
 //! ")?;
 //! let found = auto(&kernel, &Target::default());
 //! assert_eq!(found.pipeline.to_string(), "\
-//! split_iname(i, 1024)
-//! split_iname(i_inner, 256, outer=i_part, inner=i_thread)
-//! tag_inames(r: block.x, i_thread: thread.x, i_part: ilp)
+//! split_iname(r, 32)
+//! split_iname(r_inner, 8, outer=r_part, inner=r_row)
+//! split_iname(r_outer, 65535, outer=r_far, inner=r_near)
+//! split_iname(i, 4096, outer=i_chunk, inner=i_rest)
+//! split_iname(i_rest, 32, outer=i_step, inner=i_lane)
+//! tag_inames(r_near: block.y, r_far: block.z, i_chunk: block.x, r_row: thread.y, r_part: ilp, i_lane: thread.x)
 //! ");
 //! // The kernel after these steps, as `Pipeline::apply` makes it.
 //! assert_eq!(found.kernel, found.pipeline.apply(&kernel)?);

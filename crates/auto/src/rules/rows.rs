@@ -7,7 +7,8 @@
 //! to be whole and aligned. Rows that are known to be short get a few lanes of a warp each, or a
 //! thread by way of shared memory if they are not aligned. Rows that are known to be long are
 //! divided among blocks if they are not known to be many: fewer than blocks of all sizes fill the
-//! device with. How much is in flight, and hints to the cache, follow from the launch's device.
+//! device with. If neither is known, a block takes several rows, and a chunk of each. How much is
+//! in flight, and hints to the cache, follow from the launch's device.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -143,6 +144,11 @@ impl Rule for Rows {
             && nest.inner.is_empty()
         {
             proposals.extend(of_length(nest, &parallel, last, r, length, target));
+        }
+        if let (None, None, [r]) = (longest, nest.count(&parallel), rows.as_slice())
+            && nest.inner.is_empty()
+        {
+            proposals.extend(chunks::of_any_length(nest, &parallel, r, target));
         }
         if longest.is_some_and(|n| n <= 16 * warp) {
             proposals.push(by_warps(nest, last, &parallel, &rows, warp));

@@ -1,9 +1,14 @@
 //! Several blocks for each row, whose partial results are joined.
 
 use loopwright_kernel_ir::Name;
+use loopwright_lowering::Target;
 
 use super::{IN_FLIGHT, Row, THREADS, grid};
-use crate::{Nest, Proposal, text::split_as};
+use crate::{
+    Nest, Proposal,
+    grid::{Along, on_axes},
+    text::{split, split_as, tag},
+};
 
 /// Rounds of what its threads have in flight that a block takes: more would leave the last blocks
 /// of a launch at work when the others are done.
@@ -51,4 +56,55 @@ pub(super) fn proposal(nest: &Nest<'_>, row: &Row<'_>, parallel: &[Name], count:
         .step(split_as(rest, loads * width, tile, &inside))
         .step(split_as(inside, THREADS * width, part, &round));
     row.across(proposal, round, "thread", tags)
+}
+
+/// Points of a row that a block takes, where its length is not known.
+const CHUNK: i64 = 4096;
+/// Warps of a block, and rows of each.
+const WARPS: i64 = 8;
+const ROWS: i64 = 4;
+
+/// The form for rows of which nothing is known: it is nowhere far from the fastest. Blocks take
+/// several rows at a time, since short ones are many; long ones, which may be few, are divided
+/// among blocks. `None` if there are other loops around the rows.
+pub(super) fn of_any_length(
+    nest: &Nest<'_>,
+    parallel: &[Name],
+    r: &Name,
+    target: &Target,
+) -> Option<Proposal> {
+    let [last] = parallel else { return None };
+    let width = nest.vector(r, target.widest_access as usize);
+    let vectors = if width > 1 { format!(" in whole vectors of {width}") } else { String::new() };
+    let rows = WARPS * ROWS;
+    let reason = format!(
+        "neither the length nor the number of rows is known: a block takes {rows} rows at a time, as far as \
+         there are any, and {CHUNK} points of `{r}`{vectors}, whose partial results are joined"
+    );
+    let (part, row) = (format!("{last}_part"), format!("{last}_row"));
+    let (chunk, rest, lane) = (format!("{r}_chunk"), format!("{r}_rest"), format!("{r}_lane"));
+    let proposal = Proposal::new(reason).step(split(last, rows)).step(split_as(
+        format!("{last}_inner"),
+        WARPS,
+        &part,
+        &row,
+    ));
+    // Rows may be any number of points long, for which only x has room.
+    let loops = vec![Along::outer(last, rows)];
+    let (proposal, mut tags) = on_axes(nest, proposal, loops, &["block.y", "block.z"]);
+    tags.extend([(chunk.clone(), "block.x"), (row, "thread.y"), (part, "ilp")]);
+    let (round, step) = (format!("{r}_round"), format!("{r}_step"));
+    let mut proposal = proposal.step(split_as(r, CHUNK, chunk, &rest));
+    let warp = i64::from(target.warp_size);
+    if width > 1 {
+        let vec = format!("{r}_vec");
+        proposal = proposal
+            .step(split_as(rest, warp * width, step, &round))
+            .step(split_as(round, width, &lane, &vec));
+        tags.push((vec, "vec"));
+    } else {
+        proposal = proposal.step(split_as(rest, warp, step, &lane));
+    }
+    tags.push((lane, "thread.x"));
+    Some(proposal.step(tag(&tags)))
 }
