@@ -39,6 +39,9 @@ pub(crate) fn names(
                 continue;
             };
             let of = (reduce.op.clone(), *dtype);
+            if found.contains_key(&of) {
+                continue;
+            }
             let is_taken = |name: &str| {
                 *kernel.name == *name
                     || kernel.args.iter().any(|a| **a.name() == *name)
@@ -46,10 +49,8 @@ pub(crate) fn names(
                     || shared.globals.iter().any(|g| *g.name == *name)
                     || shared.update_names.values().chain(found.values()).any(|other| **other == *name)
             };
-            if !found.contains_key(&of) {
-                let name = shared.target.language.legal_like(&format!("look_back_{}", of.0), is_taken);
-                found.insert(of, name.into());
-            }
+            let name = shared.target.language.legal_like(&format!("look_back_{}", of.0), is_taken);
+            found.insert(of, name.into());
         }
     }
     Ok(found)
