@@ -316,6 +316,24 @@ mod tests {
         assert_eq!(cell.write(later, at(1, 0, 0, 0)), Conflict::None);
     }
 
+    /// The mark of several blocks is none of a block, whichever ones update and whichever comes then.
+    #[test]
+    fn blocks_that_update_together_are_not_a_third_one() {
+        let (now, later) = (at(0, 0, 0, 0), at(1, 0, 0, 0));
+        let numbers = [0, 1, 2, 5, 1 << 26, (1 << 26) + 1, MOST_BLOCKS - 5, MOST_BLOCKS - 2, MOST_BLOCKS - 1];
+        for a in numbers {
+            for b in numbers.into_iter().filter(|b| *b != a) {
+                for c in numbers {
+                    let cell = GlobalCell::default();
+                    for block in [a, b] {
+                        assert_eq!(cell.update(Who::new(1, block), now, Atomic::Add), Conflict::None);
+                    }
+                    assert_eq!(cell.write(Who::new(1, c), later), Conflict::BetweenBlocks, "{a} {b} {c}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn blocks_of_one_launch_are_not_ordered() {
         let (a, b) = (Who::new(1, 0), Who::new(1, 7));

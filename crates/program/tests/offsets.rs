@@ -66,6 +66,20 @@ fn offsets_as_they_are_written_are_those_of_the_subscripts() {
 }
 
 #[test]
+fn a_negation_is_the_difference_from_zero() {
+    for (access, right) in [
+        ("-r + 1, c @ 8 - r * 8 + c", true),
+        ("1 - r, c @ -r * 8 + 8 + c", true),
+        ("-r + 1, c @ -(r * 8) + (8 + c)", true),
+        ("-r + 1, c @ r * 8 + 8 + c", false),
+        ("1 - r, c @ r * 8 + 8 + c", false),
+        ("r + 1, c @ -r * 8 + 8 + c", false),
+    ] {
+        assert_eq!(is_right(&program("", &[access.to_string()])), right, "{access}");
+    }
+}
+
+#[test]
 fn bits_of_a_sum_are_what_an_offset_has_to_take() {
     for (swizzle, access, right) in [
         // The lowest four bits of the sum are those of 5, of which two are taken: 1.

@@ -216,6 +216,31 @@ mod tests {
         assert_eq!(found(&never).unwrap(), Vec::<Vec<i64>>::new());
     }
 
+    /// A bound on one side, whatever its factor, does not stand for one on the other side.
+    #[test]
+    fn names_inside_quotients_have_bounds_on_both_sides() {
+        let (i, j, names) = (Aff::var("i"), Aff::var("j"), [Name::new("j"), Name::new("i")]);
+        let quotients = i.floor_div(2).unwrap().add(&i.floor_div(3).unwrap()).unwrap();
+        let le = |a: &Aff, b: &Aff| Constraint::le(a, b).unwrap();
+        let twice = i.scale(2).unwrap();
+        let found = |rows: [Constraint; 2]| {
+            let one = [Constraint::nonneg(j.clone()), le(&j, &Aff::constant(1))];
+            points(&[&one[..], &rows].concat(), &names, &BTreeMap::new(), 100).unwrap()
+        };
+        let expected = |holds: fn(i64, i64) -> bool| -> Vec<Vec<i64>> {
+            let points = (0..2).flat_map(|j| (-20..20).map(move |i| (j, i)));
+            points.filter(|(j, i)| holds(*j, *i)).map(|(j, i)| vec![j, i]).collect()
+        };
+        assert_eq!(
+            found([le(&j, &twice), le(&quotients, &Aff::constant(3))]),
+            expected(|j, i| j <= 2 * i && i.div_euclid(2) + i.div_euclid(3) <= 3)
+        );
+        assert_eq!(
+            found([le(&twice, &j), le(&Aff::constant(-2), &quotients)]),
+            expected(|j, i| 2 * i <= j && i.div_euclid(2) + i.div_euclid(3) >= -2)
+        );
+    }
+
     /// Bounds of a sum of quotients bound the name inside.
     #[test]
     fn names_inside_quotients_have_bounds() {

@@ -441,6 +441,26 @@ fn a_named_value_of_the_kernel_wraps_and_has_its_range() {
     }
 }
 
+/// What the kernel has stored is data, whatever it was computed from: arithmetic on it wraps in its
+/// own type, and may, in a subscript too. That of inames may not.
+#[test]
+fn values_that_a_kernel_has_stored_wrap_as_data_do() {
+    let of = |value: &str| {
+        let body = format!(
+            "for i: i32 = 0 to 200 {{\nstore t[0] = cast(u8, i)\nstore x[cast(i32, {value})] = 0.0f32\n}}"
+        );
+        let text = format!(
+            "program k(x, n: i32) index i32\nglobal x: f32[n] written\nhost {{\n launch k\n}}\nkernel k(x \
+             written, n: i32) {{\n grid(1, 1, 1)\n block(1, 1, 1)\n var i: i32\n private t: u8[1]\n\n{body}\n}}\n"
+        );
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        check(&program, &|_| Some(1000)).err().map(|wide| (wide.place, wide.range))
+    };
+    assert_eq!(of("t[0] + t[0]"), None);
+    let wraps = Some(("a subscript of `x` in kernel `k`".into(), (0, 398)));
+    assert_eq!(of("cast(u8, i) + cast(u8, i)"), wraps);
+}
+
 /// The check of a program whose indices have 64 bits, for `n`.
 fn of_64_bits(body: &str, n: i64) -> Option<(String, (i128, i128))> {
     let text = format!(
