@@ -115,6 +115,14 @@ impl StandIn {
         unsafe { add(name.as_ptr(), sizes.len() as i32, sizes.as_ptr(), body) }
     }
 
+    /// Shared memory that a kernel declares itself, in bytes; none until this is said.
+    pub fn declares_shared(&self, name: &str, bytes: i32) {
+        let set: unsafe extern "C" fn(*const c_char, i32) = self.symbol("stand_in_declares_shared");
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: a text that ends with a zero.
+        unsafe { set(name.as_ptr(), bytes) }
+    }
+
     /// How often a function of the driver was called.
     pub fn calls(&self, name: &str) -> i64 {
         let ask: unsafe extern "C" fn(*const c_char) -> c_long = self.symbol("stand_in_calls");

@@ -86,6 +86,25 @@ fn conditions_are_those_of_one_instance() {
     assert_eq!(seen("i // 2", "c[0] > 0.0"), "flow");
 }
 
+/// What stands in a condition before another one is read whether that one holds or not.
+#[test]
+fn a_read_in_a_condition_is_under_those_before_it() {
+    let seen = |condition: &str| {
+        let body = format!(
+            "domain {{ [h] : 0 <= h < n }}\n\
+             temp t: f32[n] global\n\
+             t[h] = 0.0 {{id=clear, inames=h}}\n\
+             t[i] = x[i, 0, 0] if c[i] > 0.0 {{id=put, inames=i}}\n\
+             z[i] = 1.0 if {condition} {{id=take, inames=i}}\n"
+        );
+        let (clear, both) = ("for h {\nclear\n}\n", "for i {\nput\ntake\n}\n");
+        verdict(&body, &[clear, both].concat(), &[both, clear].concat())
+    };
+    assert_eq!(seen("c[i] > 0.0 and t[i] > 1.0"), "flow");
+    assert_ne!(seen("t[i] > 1.0 and c[i] > 0.0"), "flow");
+    assert_ne!(seen("t[i] > 1.0"), "flow");
+}
+
 /// All that a condition reads has to be what it was: each element of an array that is written.
 #[test]
 fn conditions_on_several_elements_need_them_all() {

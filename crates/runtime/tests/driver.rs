@@ -132,6 +132,7 @@ fn main() -> ExitCode {
             ),
             ("graphs_keep_the_order_of_conflicts", order::graphs_keep_the_order_of_conflicts),
             ("several_devices_are_kept_apart", several_devices::several_devices_are_kept_apart),
+            ("shared_memory_is_counted_once", several_devices::shared_memory_is_counted_once),
             ("arrays_are_copied_to_any_device", several_devices::arrays_are_copied_to_any_device),
             (
                 "what_cannot_be_copied_between_devices_is_refused",

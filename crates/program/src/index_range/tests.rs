@@ -472,6 +472,19 @@ fn of_64_bits(body: &str, n: i64) -> Option<(String, (i128, i128))> {
     check(&program, &|_| Some(n)).err().map(|wide| (wide.place, wide.range))
 }
 
+/// Arithmetic on indices in narrower types may not wrap in a subscript, that on data may.
+#[test]
+fn in_64_bits_narrower_indices_do_not_wrap_either() {
+    let of = |text: &str, n| of_64_bits(&format!("store x[cast(i64, {text})] = 0.0f32"), n);
+    let wraps = |range| Some(("a subscript of `x` in kernel `k`".to_string(), range));
+    for (dtype, most) in [("u8", 255), ("i32", MOST)] {
+        let sum = format!("cast({dtype}, n) + 1{dtype}");
+        assert_eq!(of(&sum, most - 1), None, "{dtype}");
+        assert_eq!(of(&sum, most), wraps((i128::from(most) + 1, i128::from(most) + 1)), "{dtype}");
+        assert_eq!(of(&format!("cast({dtype}, idx[0]) + 1{dtype}"), most), None, "{dtype}");
+    }
+}
+
 /// Subscripts made of data are within their arrays, so that arithmetic on them fits 64 bits.
 #[test]
 fn in_64_bits_arithmetic_on_data_is_assumed_to_fit() {

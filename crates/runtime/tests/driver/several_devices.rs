@@ -1,7 +1,11 @@
 //! Several devices: each has its own arrays, and copies between them count as work of both.
 
-use loopwright_kernel_ir::DType;
+use std::ffi::{c_uint, c_void};
+
+use libtest_mimic::Failed;
+use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Device};
+use loopwright_transforms::Pipeline;
 
 use super::{Outcome, StandIn, TWICE, bind_twice, check, kernel, ok, refused, upload, values};
 
@@ -31,6 +35,42 @@ pub(super) fn several_devices_are_kept_apart(_: &StandIn) -> Outcome {
         "error[no-such-device]: there is no device 3: this machine has 3, numbered from 0\n  \
          help: use the number of an existing device, or `Device::best()`",
     )
+}
+
+/// What a kernel declares itself is not asked for once more: the third device has 64 KiB for a
+/// block.
+pub(super) fn shared_memory_is_counted_once(driver: &StandIn) -> Outcome {
+    unsafe extern "C" fn nothing(_: *const c_uint, _: *const c_uint, _: c_uint, _: *const *const c_void) {}
+    let [large, small] = [ok(Device::cuda(0))?, ok(Device::cuda(2))?];
+    let bind = |device: &Device, name: &str, count: usize| {
+        let text = format!(
+            "kernel {name}(x: f32[{count}], y: f32[{count}])\n\
+             domain {{ [b, i, j] : 0 <= b < 1 and 0 <= i < {count} and 0 <= j < {count} }}\n\
+             temp t: f32[{count}] shared\n\
+             t[i] = x[i] {{inames=b:i}}\n\
+             y[j] = t[{count} - 1 - j] {{inames=b:j}}\n"
+        );
+        driver.kernel(name, &[8, 8], nothing);
+        // What fits is declared in the text, the rest asked for at the launch.
+        let bytes = 4 * count as i32;
+        driver.declares_shared(name, if bytes <= 48 << 10 { bytes } else { 0 });
+        let array = upload(device, &vec![0.0; count])?;
+        let args =
+            Args::new().device_tensor("x", &array).device_tensor("y", &upload(device, &vec![0.0; count])?);
+        let steps = "split_iname(i, 256)\nsplit_iname(j, 256)\n\
+                     tag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)";
+        let kernel = ok(ok(Pipeline::parse(steps))?.apply(&ok(LoopKernel::parse(&text))?))?;
+        Ok::<_, Failed>(ok(device.compile(&kernel))?.bind(&args))
+    };
+    for (name, count) in [("tile_of_24", 6 << 10), ("tile_of_40", 10 << 10), ("tile_of_48", 12 << 10)] {
+        ok(bind(&large, name, count)?)?;
+        ok(bind(&small, name, count)?)?;
+    }
+    ok(bind(&large, "tile_of_80", 20 << 10)?)?;
+    match bind(&small, "tile_of_80", 20 << 10)? {
+        Ok(_) => Err("80 KiB are bound where there are 64".into()),
+        Err(refusal) => check(refusal.to_string().contains("shared memory"), refusal.to_string()),
+    }
 }
 
 /// In order with a stream of either device, or after all work of both.
