@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(cell.write(later, at(1, 0, 0, 0)), Conflict::None);
     }
 
-    /// The mark of several blocks is none of a block, whichever ones update and whichever comes then.
+    /// Whichever blocks update, their mark is not that of another block.
     #[test]
     fn blocks_that_update_together_are_not_a_third_one() {
         let (now, later) = (at(0, 0, 0, 0), at(1, 0, 0, 0));

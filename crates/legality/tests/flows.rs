@@ -133,6 +133,34 @@ fn conditions_on_several_elements_need_them_all() {
     assert_ne!(seen("m[0] > 0.0 and m[1] > 0.0", behind), "flow");
 }
 
+/// There may be any number of values in a condition, each of which has to be what it was.
+#[test]
+fn conditions_on_many_values_are_followed() {
+    let all = 0..6;
+    let marks: String = all.clone().map(|k| format!("mark{k}\n")).collect();
+    let condition: Vec<String> = all.clone().map(|k| format!("m{k} > 0.0")).collect();
+    let condition = condition.join(" and ");
+    let seen = |was: &str, is: &str| {
+        let mut body = String::from("temp t: f32 private\n");
+        for k in all.clone() {
+            body += &format!("temp m{k}: f32 private\nm{k} = c[i] + {k}.0 {{id=mark{k}, inames=i}}\n");
+        }
+        body += &format!(
+            "t = 0.0 {{id=clear, inames=i}}\n\
+             t = x[i, 0, 1] if {condition} {{id=put, inames=i}}\n\
+             z[i] = t if {condition} {{id=take, inames=i}}\n"
+        );
+        verdict(&body, &format!("for i {{\n{was}}}\n"), &format!("for i {{\n{is}}}\n"))
+    };
+    let was = format!("{marks}clear\nput\ntake\n");
+    assert_eq!(seen(&was, &format!("{marks}put\ntake\nclear\n")), "flow");
+    for k in all.clone() {
+        let others = marks.replace(&format!("mark{k}\n"), "");
+        let late = format!("{others}put\nmark{k}\ntake\nclear\n");
+        assert_ne!(seen(&was, &late), "flow", "mark{k}");
+    }
+}
+
 /// A range that is read from what is written has to be read behind it.
 #[test]
 fn ranges_are_read_where_they_were() {
