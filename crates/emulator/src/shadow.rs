@@ -316,6 +316,22 @@ mod tests {
         assert_eq!(cell.write(later, at(1, 0, 0, 0)), Conflict::None);
     }
 
+    /// Updates of two blocks need no order if they are of one kind, and only then.
+    #[test]
+    fn each_kind_of_update_has_a_mark_of_its_own() {
+        let library = [Atomic::Add, Atomic::Min, Atomic::Max, Atomic::And, Atomic::Or];
+        let kinds: Vec<Atomic> = library.into_iter().chain((0..MOST_DECLARED).map(Atomic::By)).collect();
+        let now = at(0, 0, 0, 0);
+        for a in &kinds {
+            for b in &kinds {
+                let cell = GlobalCell::default();
+                assert_eq!(cell.update(Who::new(1, 0), now, *a), Conflict::None);
+                let expected = if a == b { Conflict::None } else { Conflict::BetweenBlocks };
+                assert_eq!(cell.update(Who::new(1, 1), now, *b), expected, "{a:?} {b:?}");
+            }
+        }
+    }
+
     /// Whichever blocks update, their mark is not that of another block.
     #[test]
     fn blocks_that_update_together_are_not_a_third_one() {
