@@ -62,7 +62,7 @@ def measure(type_name, kind, elements, chunks, ours, cub, table):
             launch = table.peer(case, name, lambda: ours.exported(kernel, HERE / "three.pipe", sizes, {"x": x, "out": out}, parameters))
             table.failed += launch is None
             own[name] = launch and Form(launch, out)
-    for tile, lanes in ((1024, 4), (2048, 4), (4096, 4), (4096, 8), (4096, 16), (8192, 16)):
+    for tile, lanes in ((4096, 16), (8192, 16), (4096, 32), (8192, 32), (16384, 32)):
         name, sizes = f"look-back, tiles of {tile}, {lanes} each", {"n": elements}
         kernel, parameters = HERE / f"one_{type_name}_{kind}.lw", {"tile": tile, "own": lanes}
         launch = table.peer(case, name, lambda: ours.exported(kernel, HERE / "look_back.pipe", sizes, {"x": x, "out": out}, parameters))

@@ -22,7 +22,7 @@ check)
             "$LOOPWRIGHT" run benches/gpu/scan/$kernel.lw benches/gpu/scan/three.pipe -p tile="$tile" -p own="$own" --set c="$c" --set l="$l" \
                 --random x --device emulator --verify | tail -1
         done
-        for shape in "128 4 1040" "256 8 720"; do
+        for shape in "256 8 1056" "1024 32 2592"; do
             read -r tile own n <<<"$shape"
             printf '%s, look-back, tiles of %s, %s: ' $kernel "$tile" "$n"
             "$LOOPWRIGHT" run benches/gpu/scan/one_$kernel.lw benches/gpu/scan/look_back.pipe -p tile="$tile" -p own="$own" --set n="$n" \

@@ -2,7 +2,9 @@
 //! [`Dialect`].
 //!
 //! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how
-//! it is written. In order of priority:
+//! it is written. Of order and guards only what cannot be observed is its own: loops over products
+//! of registers go back and forth, and the condition of a copy may be its predicate
+//! ([`PredicatedCopies`](loopwright_program::PredicatedCopies)). In order of priority:
 //!
 //! 1. **The text computes what the program says.** C's typing rules are taken into account at each
 //!    operand (unsigned builtin variables, integer promotion, the types of literals): a cast is
