@@ -176,7 +176,7 @@ impl Context<'_> {
         }
     }
 
-    /// The bytes that a copy moves; refuses what no instruction moves, or the language does not have.
+    /// The bytes that a copy moves; refuses what no instruction moves.
     fn copied_bytes(&self, copy: &AsyncCopy) -> Option<usize> {
         let AsyncCopy { to, from, lanes, .. } = copy;
         let (_, dtype) = self.array(to.memory);

@@ -170,8 +170,8 @@ pub(crate) struct Context<'a> {
     lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
-    /// The counters of loops around the statement being printed that run back and forth: who decides
-    /// the direction, and the last value.
+    /// The counters of loops around the statement being printed that run back and forth: who
+    /// decides the direction, and the last value.
     pub turning: RefCell<BTreeMap<VarId, (VarId, i64)>>,
     /// The condition of the copies being printed, where it is an argument of each.
     pub predicate: RefCell<Option<String>>,

@@ -43,8 +43,8 @@ impl Serpentine {
             return None;
         }
         let read = operands(to, value, &counters)?;
-        // The loops of a suffix turn if one operand stays in all of them, and another one depends on
-        // some of them, but not on the loop around them.
+        // The loops of a suffix turn if one operand stays in all of them, and another one depends
+        // on some of them, but not on the loop around them.
         (1..loops.len()).rev().find_map(|start| {
             let (by, turning) = (loops[start - 1].0, &loops[start..]);
             let turns = |of: &BTreeSet<VarId>| turning.iter().any(|(var, _)| of.contains(var));

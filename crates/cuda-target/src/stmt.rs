@@ -249,8 +249,8 @@ impl Context<'_> {
         }
     }
 
-    /// Copies whose condition is an argument of each. The names of indices between them have a scope
-    /// of their own.
+    /// Copies whose condition is an argument of each. The names of indices between them have a
+    /// scope of their own.
     fn predicated_copies(&self, copies: PredicatedCopies<'_>, indent: usize, out: &mut Lines) {
         let PredicatedCopies { cond, body, note } = copies;
         let leaf = self.only_leaf(body);
