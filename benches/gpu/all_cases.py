@@ -38,6 +38,8 @@ class Own:
     parameters: dict = field(default_factory=dict)
     auto: bool = False
     chosen: tuple = ()
+    # If its kernel has other parameters than those of the case.
+    sizes: dict | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Case:
 def export_arguments(own, sizes, arch, folder):
     """The command line of `loopwright` that writes a form's binary and launches."""
     pipeline = [own.pipeline] if own.pipeline else []
-    sets = [f"--set={name}={value}" for name, value in sizes.items()]
+    sets = [f"--set={name}={value}" for name, value in (own.sizes or sizes).items()]
     parameters = [f"--parameter={name}={value}" for name, value in own.parameters.items()]
     auto = ["--auto"] if own.auto else []
     return [str(a) for a in ("export", own.kernel, *pipeline, *auto, *sets, *parameters, "--arch", arch, "-o", folder)]
@@ -108,6 +110,10 @@ def scan(power):
         sizes = {"c": (1 << power) // chunk, "l": chunk}
         own = tuple(
             Own(f"three launches, tiles of {tile}", kernel, HERE / "scan" / "three.pipe", {"tile": tile, "own": 4}) for tile in (1024, 2048)
+        )
+        kernel, pipeline = HERE / "scan" / f"one_{type_name}_inclusive.lw", HERE / "scan" / "look_back.pipe"
+        own += tuple(
+            Own(f"look-back, tiles of {tile}", kernel, pipeline, {"tile": tile, "own": 32}, sizes={"n": 1 << power}) for tile in (4096, 8192)
         )
         yield Case("scan", type_name, power, sizes, own, ("CUB", "torch"))
 
