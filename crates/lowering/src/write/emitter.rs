@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
-use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name, PerDim};
+use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, LoopKernel, Name, PerDim};
 
 use loopwright_poly::Table;
 use loopwright_target::Target;
@@ -52,6 +52,26 @@ pub(crate) struct Shared {
     pub look_back_names: BTreeMap<(Name, DType), Name>,
     pub index: DType,
     pub target: Target,
+}
+
+impl Shared {
+    /// A name like this one for a device function of the program: no item of the kernel has it, and
+    /// none of these functions.
+    pub(super) fn free_function<'n>(
+        &self,
+        kernel: &LoopKernel,
+        like: &str,
+        functions: impl Iterator<Item = &'n Name> + Clone,
+    ) -> Name {
+        let is_taken = |name: &str| {
+            *kernel.name == *name
+                || kernel.args.iter().any(|a| **a.name() == *name)
+                || kernel.functions.iter().any(|f| *f.name == *name)
+                || self.globals.iter().any(|g| *g.name == *name)
+                || functions.clone().any(|other| **other == *name)
+        };
+        self.target.language.legal_like(like, is_taken).into()
+    }
 }
 
 /// State for writing one device kernel.

@@ -42,15 +42,9 @@ pub(crate) fn names(
             if found.contains_key(&of) {
                 continue;
             }
-            let is_taken = |name: &str| {
-                *kernel.name == *name
-                    || kernel.args.iter().any(|a| **a.name() == *name)
-                    || kernel.functions.iter().any(|f| *f.name == *name)
-                    || shared.globals.iter().any(|g| *g.name == *name)
-                    || shared.update_names.values().chain(found.values()).any(|other| **other == *name)
-            };
-            let name = shared.target.language.legal_like(&format!("look_back_{}", of.0), is_taken);
-            found.insert(of, name.into());
+            let others = shared.update_names.values().chain(found.values());
+            let name = shared.free_function(kernel, &format!("look_back_{}", of.0), others);
+            found.insert(of, name);
         }
     }
     Ok(found)

@@ -32,15 +32,8 @@ pub(crate) fn names(analysis: &Analysis<'_>, shared: &Shared) -> BTreeMap<(Name,
         if found.contains_key(&of) {
             continue;
         }
-        let is_taken = |name: &str| {
-            *kernel.name == *name
-                || kernel.args.iter().any(|a| **a.name() == *name)
-                || kernel.functions.iter().any(|f| *f.name == *name)
-                || shared.globals.iter().any(|g| *g.name == *name)
-                || found.values().any(|other| **other == *name)
-        };
-        let name = shared.target.language.legal_like(&format!("atomic_{}", of.0), is_taken);
-        found.insert(of, name.into());
+        let name = shared.free_function(kernel, &format!("atomic_{}", of.0), found.values());
+        found.insert(of, name);
     }
     found
 }
