@@ -57,6 +57,7 @@ mod grid;
 mod judge;
 mod launch;
 mod nest;
+mod rounding;
 mod rule;
 mod rules;
 mod search;

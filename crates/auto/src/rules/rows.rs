@@ -44,6 +44,7 @@ use block::Block;
 use crate::{
     Nest, Proposal, Rule,
     grid::{AXES, Along, on_axes},
+    rounding::ceil,
     text::{names, split, split_as, tag},
     traffic::Traffic,
 };
@@ -97,7 +98,7 @@ impl Row<'_> {
 
     /// The loads of a row.
     fn loads(&self) -> i64 {
-        self.length / self.width + i64::from(self.length % self.width != 0)
+        ceil(self.length, self.width)
     }
 
     /// The proposal with rows divided into so many threads, a load each, and all tags.
@@ -245,11 +246,6 @@ fn of_length(
     }
     proposals.push(hinted(block::proposal(nest, of, parallel, block, misaligned)));
     proposals
-}
-
-/// The least power of two that is at least so much.
-fn power(n: i64) -> i64 {
-    i64::try_from(n.max(1).unsigned_abs().next_power_of_two()).unwrap_or(i64::MAX)
 }
 
 /// The loops around rows on axes of the grid, the last one on the first.

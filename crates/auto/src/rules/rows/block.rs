@@ -2,10 +2,11 @@
 
 use loopwright_kernel_ir::Name;
 
-use super::{IN_FLIGHT, LEAST, Row, THREADS, grid, power};
+use super::{IN_FLIGHT, LEAST, Row, THREADS, grid};
 use crate::{
     Launch, Nest, Proposal,
     grid::AXES,
+    rounding::{ceil, power_above, power_below},
     text::{split, split_as},
 };
 
@@ -28,9 +29,9 @@ impl Block {
         let loads = row.loads();
         let least = if loads > LEAST * IN_FLIGHT { 2 * LEAST } else { LEAST };
         let rounds = 2 * IN_FLIGHT;
-        let threads = power(loads / rounds + i64::from(loads % rounds != 0)).clamp(least, 2 * THREADS);
+        let threads = power_above(ceil(loads, rounds)).clamp(least, 2 * THREADS);
         let most = launch.in_flight_of_each() / (threads * row.bytes_at_a_time()).max(1);
-        Block { threads, parts: (power(most + 1) / 2).clamp(1, IN_FLIGHT) }
+        Block { threads, parts: power_below(most).clamp(1, IN_FLIGHT) }
     }
 
     /// For so few rows that all have blocks at a time: as many threads as fill the device together,
@@ -40,8 +41,8 @@ impl Block {
     pub fn of_few(count: i64, row: &Row<'_>, launch: &Launch, most: i64) -> Block {
         let loads = row.loads();
         let all = (launch.places() / count.max(1)).min(most);
-        let threads = (power(all + 1) / 2).clamp(LEAST, power(loads).max(LEAST));
-        let at_once = power(loads / threads + i64::from(loads % threads != 0));
+        let threads = power_below(all).clamp(LEAST, power_above(loads).max(LEAST));
+        let at_once = power_above(ceil(loads, threads));
         if at_once <= IN_FLIGHT {
             return Block { threads, parts: at_once };
         }
@@ -62,9 +63,9 @@ impl Block {
         if loads < 16 * row.warp {
             return Block { threads: row.warp, parts: IN_FLIGHT };
         }
-        let root = (1..=most).take_while(|threads| threads * threads <= 64 * loads).last().unwrap_or(1);
+        let root = loads.saturating_mul(64).isqrt().clamp(1, most.max(1));
         // The largest blocks leave no room for others that begin.
-        Block { threads: (power(root + 1) / 2).min(3 * most / 4), parts: 1 }
+        Block { threads: power_below(root).min(3 * most / 4), parts: 1 }
     }
 }
 

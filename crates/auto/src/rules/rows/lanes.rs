@@ -28,6 +28,7 @@ use super::Row;
 use crate::{
     Launch, Nest, Proposal,
     grid::{AXES, Along, on_axes},
+    rounding::power_above,
     text::{split, split_as},
 };
 
@@ -49,7 +50,7 @@ struct Lanes {
 
 /// The lanes that a row has work for.
 fn most_lanes(loads: i64, warp: i64) -> i64 {
-    super::power(loads.max(2)).min(warp)
+    power_above(loads.max(2)).min(warp)
 }
 
 /// Whether rows of so many loads suit results in waves: not where several of up to half a warp of

@@ -13,7 +13,7 @@
 use loopwright_kernel_ir::{Flat, Tail};
 use loopwright_lowering::{Target, flat_min_blocks};
 
-use crate::Launch;
+use crate::{Launch, rounding::ceil};
 
 /// Threads of each block.
 const THREADS: u16 = 128;
@@ -63,8 +63,7 @@ pub(super) struct Segments {
 impl Segments {
     /// Points of a segment, on average.
     pub fn mean(&self) -> i64 {
-        let count = self.count.max(1);
-        self.points / count + i64::from(self.points % count != 0)
+        ceil(self.points, self.count)
     }
 }
 
@@ -157,12 +156,6 @@ fn tile(segments: &Segments, launch: &Launch, target: &Target) -> (u16, Option<i
     };
     let resident = asked(items).filter(|blocks| held(items) >= *blocks);
     (items, resident.and_then(|blocks| i64::try_from(blocks).ok()))
-}
-
-/// The quotient, rounded up.
-fn ceil(n: i64, by: i64) -> i64 {
-    let by = by.max(1);
-    n / by + i64::from(n % by != 0)
 }
 
 fn narrow(tiles: i64) -> u16 {
