@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, DType, Dim, Expr, Fact, Name, PerDim};
 use loopwright_program::{
-    DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp,
-    Value, ValueKind, VarId,
+    CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step,
+    Stmt, UnOp, Value, ValueKind, VarId,
 };
 
 use self::simplest::simplest;
@@ -42,6 +42,7 @@ pub(super) fn conditions(program: &Program, bounds: &Bounds) -> Vec<Formula> {
         facts: facts(program),
         hosts: BTreeMap::new(),
         kernel: None,
+        predicates: None,
         blocks: PerDim::all(Formula::Int(0)),
         vars: Vec::new(),
         settled: BTreeMap::new(),
@@ -126,6 +127,7 @@ struct Walk<'a> {
     facts: BTreeMap<Name, (Option<Formula>, Option<Formula>)>,
     hosts: BTreeMap<Name, Range>,
     kernel: Option<&'a DeviceKernel>,
+    predicates: Option<CopyPredicates<'a>>,
     /// The greatest index of a block on each axis.
     blocks: PerDim<Formula>,
     vars: Vec<Option<Range>>,
@@ -209,6 +211,7 @@ impl<'a> Walk<'a> {
 
     fn launch(&mut self, kernel: &'a DeviceKernel) {
         self.kernel = Some(kernel);
+        self.predicates = Some(CopyPredicates::of(kernel));
         for dim in Dim::ALL {
             let last = match self.index(&kernel.grid[*dim]) {
                 Some(grid) => grid.high.plus(-1),
@@ -329,7 +332,7 @@ impl<'a> Walk<'a> {
                     self.value(cond, if note.is_predicate() { Use::Data } else { Use::Index });
                     self.body(body, assigned);
                     self.body(otherwise, assigned);
-                    let copies = self.kernel.and_then(|kernel| PredicatedCopies::of(kernel, stmt));
+                    let copies = self.predicates.as_ref().and_then(|predicates| predicates.find(stmt));
                     for copy in copies.iter().flat_map(PredicatedCopies::copies) {
                         self.index(&copy.from.offset);
                     }

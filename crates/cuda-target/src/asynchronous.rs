@@ -49,6 +49,24 @@ __device__ __forceinline__ void wait_copies() {
     }
 }
 
+/// The definition of a function that copies, with the operands of its instruction behind the two
+/// addresses; what it does where there is no such instruction.
+fn definition(head: &str, instruction: &str, operand: &str, otherwise: &str) -> String {
+    format!(
+        r#"{head} {{
+#if __CUDA_ARCH__ >= 800
+    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+    asm volatile({instruction}
+                 :
+                 : "r"(address), "l"(from){operand}
+                 : "memory");
+#else
+    {otherwise}
+#endif
+}}"#
+    )
+}
+
 /// The instruction for a copy of this number of bytes, and the type that has them. What 16 bytes
 /// copy stays out of the first-level cache.
 fn instruction(bytes: usize) -> (String, &'static str) {
@@ -62,65 +80,46 @@ fn instruction(bytes: usize) -> (String, &'static str) {
 
 fn copy(bytes: usize) -> String {
     let (instruction, word) = instruction(bytes);
-    format!(
-        r#"// Copies {bytes} bytes to shared memory, while the thread goes on.
-__device__ __forceinline__ void copy_async_{bytes}(void *to, const void *from) {{
-#if __CUDA_ARCH__ >= 800
-    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
-    asm volatile("{instruction};"
-                 :
-                 : "r"(address), "l"(from)
-                 : "memory");
-#else
-    *static_cast<{word} *>(to) = *static_cast<const {word} *>(from);
-#endif
-}}"#
-    )
+    let head = format!(
+        "// Copies {bytes} bytes to shared memory, while the thread goes on.\n\
+         __device__ __forceinline__ void copy_async_{bytes}(void *to, const void *from)"
+    );
+    let otherwise = format!("*static_cast<{word} *>(to) = *static_cast<const {word} *>(from);");
+    definition(&head, &format!("\"{instruction};\""), "", &otherwise)
 }
 
 fn copy_or_zero(bytes: usize) -> String {
     let (instruction, word) = instruction(bytes);
-    format!(
-        r#"// Copies {bytes} bytes to shared memory, while the thread goes on; zeros where the condition
-// does not hold: then nothing is read.
-__device__ __forceinline__ void copy_async_{bytes}_or_zero(void *to, const void *from, const bool holds) {{
-#if __CUDA_ARCH__ >= 800
-    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
-    asm volatile("{instruction}, %2;"
-                 :
-                 : "r"(address), "l"(from), "r"(holds ? {bytes} : 0)
-                 : "memory");
-#else
-    *static_cast<{word} *>(to) = holds ? *static_cast<const {word} *>(from) : {word}();
-#endif
-}}"#
-    )
+    let head = format!(
+        "// Copies {bytes} bytes to shared memory, while the thread goes on; zeros where the condition\n\
+         // does not hold: then nothing is read.\n\
+         __device__ __forceinline__ void copy_async_{bytes}_or_zero(void *to, const void *from, const bool holds)"
+    );
+    let operand = format!(", \"r\"(holds ? {bytes} : 0)");
+    let otherwise =
+        format!("*static_cast<{word} *>(to) = holds ? *static_cast<const {word} *>(from) : {word}();");
+    definition(&head, &format!("\"{instruction}, %2;\""), &operand, &otherwise)
 }
 
 /// The condition is a predicate of the instruction, so that addresses are computed without control
 /// flow around them.
 fn copy_if(bytes: usize) -> String {
     let (instruction, word) = instruction(bytes);
-    format!(
-        r#"// Copies {bytes} bytes to shared memory where the condition holds, while the thread goes on.
-__device__ __forceinline__ void copy_async_{bytes}_if(void *to, const void *from, const bool holds) {{
-#if __CUDA_ARCH__ >= 800
-    const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to));
-    asm volatile("{{\n\t"
+    let head = format!(
+        "// Copies {bytes} bytes to shared memory where the condition holds, while the thread goes on.\n\
+         __device__ __forceinline__ void copy_async_{bytes}_if(void *to, const void *from, const bool holds)"
+    );
+    let lines = format!(
+        r#""{{\n\t"
                  ".reg .pred holds;\n\t"
                  "setp.ne.b32 holds, %2, 0;\n\t"
                  "@holds {instruction};\n\t"
-                 "}}"
-                 :
-                 : "r"(address), "l"(from), "r"(static_cast<int>(holds))
-                 : "memory");
-#else
-    if (holds) {{
-        *static_cast<{word} *>(to) = *static_cast<const {word} *>(from);
-    }}
-#endif
-}}"#
-    )
+                 "}}""#
+    );
+    let otherwise = format!(
+        "if (holds) {{\n        *static_cast<{word} *>(to) = *static_cast<const {word} *>(from);\n    }}"
+    );
+    definition(&head, &lines, ", \"r\"(static_cast<int>(holds))", &otherwise)
 }
 
 impl Context<'_> {

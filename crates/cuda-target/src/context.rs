@@ -9,12 +9,14 @@ use std::{
 use loopwright_atom::Atom;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
 use loopwright_program::{
-    BinOp, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
+    BinOp, CopyPredicates, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind,
+    VarId,
 };
 
 use crate::{
     asynchronous::Function,
     dialect::Dialect,
+    serpentine::Serpentine,
     types::{c_type, vector_type},
 };
 
@@ -170,10 +172,11 @@ pub(crate) struct Context<'a> {
     lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
-    /// The counters of loops around the statement being printed that run back and forth: who
-    /// decides the direction, and the last value.
-    pub turning: RefCell<BTreeMap<VarId, (VarId, i64)>>,
-    /// The condition of the copies being printed, where it is an argument of each.
+    /// The loops of the nest being printed that go back and forth, if some do.
+    pub serpentine: RefCell<Option<Serpentine>>,
+    /// Where the condition of copies is an argument of each.
+    pub predicates: CopyPredicates<'a>,
+    /// The condition of the copies being printed, in that case.
     pub predicate: RefCell<Option<String>>,
 }
 
@@ -243,7 +246,8 @@ impl<'a> Context<'a> {
             data,
             lengths,
             taken,
-            turning: RefCell::default(),
+            serpentine: RefCell::default(),
+            predicates: CopyPredicates::of(kernel),
             predicate: RefCell::default(),
         }
     }
@@ -263,7 +267,8 @@ impl<'a> Context<'a> {
             data: (0..kernel.vars.len()).map(VarId).collect(),
             lengths: BTreeSet::new(),
             taken: kernel.vars.iter().map(|v| &*v.name).collect(),
-            turning: RefCell::default(),
+            serpentine: RefCell::default(),
+            predicates: CopyPredicates::of(kernel),
             predicate: RefCell::default(),
         }
     }

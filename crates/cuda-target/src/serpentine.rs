@@ -15,15 +15,21 @@ use std::collections::BTreeSet;
 use loopwright_program::{DeviceKernel, MemRef, Memory, Step, Stmt, Value, ValueKind, VarId};
 
 /// The loops of a nest that run back and forth.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Serpentine {
     /// The loop around them, which decides the direction.
     pub(crate) by: VarId,
     /// Their counters, which begin at 0, with the last value of each.
-    pub(crate) turning: Vec<(VarId, i64)>,
+    turning: Vec<(VarId, i64)>,
 }
 
 impl Serpentine {
+    /// If this counter goes back and forth: who decides its direction, and its last value.
+    pub(crate) fn turn(&self, counter: VarId) -> Option<(VarId, i64)> {
+        let (_, last) = self.turning.iter().find(|(var, _)| *var == counter)?;
+        Some((self.by, *last))
+    }
+
     /// Which loops run back and forth, if the statement is the outermost loop of such a nest.
     pub(crate) fn of(kernel: &DeviceKernel, stmt: &Stmt) -> Option<Serpentine> {
         let mut loops = Vec::new();
@@ -62,6 +68,10 @@ fn operands(to: &MemRef, value: &Value, counters: &BTreeSet<VarId>) -> Option<Ve
     let counted: Vec<VarId> = to.subscripts.iter().filter_map(|s| counter(s, counters)).collect();
     let own = counted.iter().collect::<BTreeSet<_>>().len() == counters.len();
     let mut independent = own;
+    // Which element it is depends on counters and what the kernel knows before, and on no memory.
+    for subscript in &to.subscripts {
+        subscript.visit(&mut |s| independent &= !matches!(s.kind, ValueKind::Load(_)));
+    }
     let mut read = Vec::new();
     value.visit(&mut |v| match &v.kind {
         ValueKind::Load(m) if m.memory == to.memory => independent &= m.subscripts == to.subscripts,

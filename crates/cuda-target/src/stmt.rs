@@ -170,13 +170,11 @@ impl Context<'_> {
     fn for_loop(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
         let Stmt::For { var, lower, upper, step, unroll, body, note } = stmt else { return };
         let leaf = self.only_leaf(body);
-        let serpentine = Serpentine::of(self.kernel, stmt);
+        let around = self.serpentine.borrow().clone();
+        let serpentine = around.clone().or_else(|| Serpentine::of(self.kernel, stmt));
+        let turn = serpentine.as_ref().and_then(|found| found.turn(*var));
         let decides = serpentine.as_ref().is_some_and(|found| found.by == *var);
-        if let Some(found) = serpentine {
-            let turning = found.turning.iter().map(|(var, last)| (*var, (found.by, *last)));
-            self.turning.borrow_mut().extend(turning);
-        }
-        let turn = self.turning.borrow().get(var).copied();
+        self.serpentine.replace(serpentine);
         let value = self.var(*var);
         let name = if turn.is_some() { self.free_name(&format!("{value}_turn")) } else { value.clone() };
         let advance = match step {
@@ -211,11 +209,12 @@ impl Context<'_> {
             out.push(&format!("const {} {value} = {direction};", self.var_type(*var)), indent + 4, leaf);
         }
         self.body(body, indent + 4, out);
+        self.serpentine.replace(around);
         out.push("}", indent, leaf);
     }
 
     fn guard(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
-        if let Some(copies) = PredicatedCopies::of(self.kernel, stmt) {
+        if let Some(copies) = self.predicates.find(stmt) {
             return self.predicated_copies(copies, indent, out);
         }
         let mut stmt = stmt;

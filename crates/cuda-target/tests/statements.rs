@@ -272,6 +272,16 @@ fn a_condition_that_addresses_need_stays_around_them() {
         // Nothing may be divided by zero, and a variable need not have a value.
         ("if 0 < n {\n copy_async 1 s[0, 0] = x[8 quo n]\n }", "copy_async_4(&s[0][0], &x[8 / n]);"),
         ("declare m\n if 0 < n {\n copy_async 1 s[0, 0] = x[m]\n }", "copy_async_4(&s[0][0], &x[m]);"),
+        // A name that is assigned again, or that means something else elsewhere.
+        (
+            "let m: i32 = 0\nset m = n\nlet v: i32 = m\nif 0 < n {\n copy_async 1 s[v, 0] = x[0]\n }",
+            "copy_async_4(&s[v][0], &x[0]);",
+        ),
+        (
+            "for i: i32 = 0 to n {\n let v: i32 = i\n if 0 < n {\n copy_async 1 s[v, 0] = x[0]\n }\n }\n\
+             for i: i32 = 0 to n {\n let v: i32 = 1\n store s[v, 0] = 1.0f32\n }",
+            "copy_async_4(&s[v][0], &x[0]);",
+        ),
         // Not every copy, or not only copies.
         (
             "if 0 < n {\n copy_async 1 s[0, 0] = x[0]\n } else {\n commit\n }",
@@ -295,7 +305,7 @@ fn nest(loops: &[(&str, u32)], statement: &str) -> Vec<String> {
     let vars: String = loops.iter().map(|(name, _)| format!(" var {name}: i32\n")).collect();
     let heads: String =
         loops.iter().map(|(name, end)| format!("for {name}: i32 = 0 to {end} unroll {{\n")).collect();
-    let arrays = " private acc: f32[4, 8]\n private a: f32[4]\n private b: f32[8]\n shared s: f32[8]\n";
+    let arrays = " private acc: f32[4, 8]\n private cells: i32[4, 8, 2]\n private a: f32[4]\n private b: f32[8]\n shared s: f32[8]\n";
     let closing = "}\n".repeat(loops.len());
     lines("1, 1, 1", &format!("{arrays}{vars}"), &format!("{heads}{statement}\n{closing}")).unwrap()
 }
@@ -313,6 +323,19 @@ fn products_of_registers_go_back_and_forth() {
     assert!(has(&found, &wanted), "{found:#?}");
 }
 
+/// Another loop with a counter of the same name goes one way.
+#[test]
+fn only_the_loops_of_the_nest_turn() {
+    let arrays =
+        " private acc: f32[4, 8]\n private a: f32[4]\n private b: f32[8]\n var i: i32\n var j: i32\n";
+    let product =
+        " for j: i32 = 0 to 4 unroll {\n for i: i32 = 0 to 8 unroll {\n store acc[j, i] = a[j]*b[i]\n }\n }";
+    let other = "for i: i32 = 0 to 8 unroll {\n store b[i] = 0.0f32\n }";
+    let found = lines("1, 1, 1", arrays, &format!("{product}\n {other}")).unwrap();
+    assert!(has(&found, &["const int i = j % 2 == 0 ? i_turn : 7 - i_turn;"]), "{found:#?}");
+    assert!(has(&found, &["for (int i = 0; i < 8; ++i) {", "b[i] = 0.0f;"]), "{found:#?}");
+}
+
 /// Nothing turns where no operand would stay, and where the order of iterations might matter.
 #[test]
 fn loops_of_which_nothing_stays_go_one_way() {
@@ -327,6 +350,7 @@ fn loops_of_which_nothing_stays_go_one_way() {
         "store acc[j, i] = acc[0, i] + a[j]*b[i]",
         "store acc[j, i] = acc[j, i] + a[j]*s[i]",
         "store s[i] = a[j]*b[i]",
+        "store cells[j, i, cells[0, 0, 0]] = cast(i32, a[j]*b[i])",
     ] {
         assert!(!turns(statement), "{statement}");
     }

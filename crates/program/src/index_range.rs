@@ -26,8 +26,8 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name,
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
-    DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step, Stmt, UnOp,
-    Value, ValueKind, Var, VarId,
+    CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step,
+    Stmt, UnOp, Value, ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -93,6 +93,7 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         hosts: BTreeMap::new(),
         held: BTreeMap::new(),
         kernel: None,
+        predicates: None,
         blocks: PerDim::all(Range::constant(0)),
         vars: Vec::new(),
         silent: false,
@@ -127,6 +128,7 @@ struct Checker<'a> {
     /// the launch, or by the names of a kernel and its local array. `None` if unknown.
     held: BTreeMap<Held, Option<Range>>,
     kernel: Option<&'a DeviceKernel>,
+    predicates: Option<CopyPredicates<'a>>,
     blocks: PerDim<Range>,
     vars: Vec<Option<Range>>,
     /// Suppresses reports while the ranges of variables are still growing.
@@ -261,6 +263,7 @@ impl<'a> Checker<'a> {
 
     fn launch(&mut self, kernel: &'a DeviceKernel) {
         self.kernel = Some(kernel);
+        self.predicates = Some(CopyPredicates::of(kernel));
         for dim in Dim::ALL {
             let grid = self.index(&kernel.grid[*dim], "the grid");
             let blocks = grid.map_or(self.index_limits().1, |g| g.high);
@@ -370,7 +373,7 @@ impl<'a> Checker<'a> {
                     }
                     self.body(body);
                     self.body(otherwise);
-                    let copies = self.kernel.and_then(|kernel| PredicatedCopies::of(kernel, stmt));
+                    let copies = self.predicates.as_ref().and_then(|predicates| predicates.find(stmt));
                     for copy in copies.iter().flat_map(PredicatedCopies::copies) {
                         let name = self.array_name(copy.from.memory);
                         self.index(&copy.from.offset, &format!("the offset of an element of `{name}`"));

@@ -52,7 +52,7 @@ pub use local_layout::Positions;
 pub use look_back::{DeclaredLookBack, InOrder, LookBack, reset_of};
 pub use loopwright_legality::{Executor, Presence};
 pub use loopwright_target::{Language, Target};
-pub use predicated::PredicatedCopies;
+pub use predicated::{CopyPredicates, PredicatedCopies};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
 pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Purpose, Scope, Step, Stmt};

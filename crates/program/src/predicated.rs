@@ -9,7 +9,7 @@
 //! without the condition, by the constant ranges of their subscripts; and that the offsets of those
 //! that are read fit is asked of the sizes of each launch ([`crate::index_range::check`]).
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use crate::{
     Async, AsyncCopy, BinOp, DeviceKernel, MemRef, Memory, Note, Step, Stmt, UnOp, Value, ValueKind, VarId,
@@ -28,28 +28,98 @@ pub struct PredicatedCopies<'a> {
 }
 
 impl<'a> PredicatedCopies<'a> {
-    /// The statement as such a choice, if it is one.
-    pub fn of(kernel: &DeviceKernel, stmt: &'a Stmt) -> Option<PredicatedCopies<'a>> {
-        let Stmt::If { cond, body, otherwise, note } = stmt else { return None };
-        let copies = PredicatedCopies { cond, body, note };
-        let is_one = otherwise.is_empty()
-            && !note.is_predicate()
-            && is_plain(kernel, cond)
-            && copies_only(kernel, body)
-            && !copies.copies().is_empty();
-        let is_inside = || {
-            let names = Names::of(kernel);
-            copies.copies().iter().all(|copy| names.is_inside(&copy.to))
-        };
-        (is_one && is_inside()).then_some(copies)
-    }
-
     /// The copies, in their order.
     pub fn copies(&self) -> Vec<&'a AsyncCopy> {
         let mut found = Vec::new();
         Stmt::visit(self.body, &mut |stmt| found.extend(stmt.async_copy()));
         found
     }
+}
+
+/// What decides in a kernel where copies can have a predicate. The ranges of its names are computed
+/// when the first copy asks.
+#[derive(Debug)]
+pub struct CopyPredicates<'k> {
+    kernel: &'k DeviceKernel,
+    ranges: OnceCell<Ranges>,
+}
+
+/// What the names of a kernel that are not assigned again may be in all places where they are
+/// declared, whatever the parameters are.
+type Ranges = BTreeMap<VarId, Range>;
+
+impl<'k> CopyPredicates<'k> {
+    /// Those of a kernel.
+    pub fn of(kernel: &'k DeviceKernel) -> Self {
+        CopyPredicates { kernel, ranges: OnceCell::new() }
+    }
+
+    /// The statement, one of the kernel, as a choice between copies and nothing, if it is one.
+    pub fn find<'s>(&self, stmt: &'s Stmt) -> Option<PredicatedCopies<'s>> {
+        let Stmt::If { cond, body, otherwise, note } = stmt else { return None };
+        let is_one = otherwise.is_empty()
+            && !note.is_predicate()
+            && is_plain(self.kernel, cond)
+            && copies_only(self.kernel, body);
+        if !is_one {
+            return None;
+        }
+        let found = PredicatedCopies { cond, body, note };
+        let copies = found.copies();
+        (!copies.is_empty() && copies.iter().all(|copy| self.is_inside(&copy.to))).then_some(found)
+    }
+
+    /// Whether an element of shared memory is one of its array, whatever the parameters are.
+    fn is_inside(&self, element: &MemRef) -> bool {
+        let Memory::Shared(number) = element.memory else { return false };
+        let Some(array) = self.kernel.shared.get(number) else { return false };
+        let ranges = self.ranges.get_or_init(|| ranges(self.kernel));
+        let inside = |(subscript, length): (&Value, &u64)| {
+            range(self.kernel, ranges, subscript)
+                .is_some_and(|range| range.is_within((0, i128::from(*length) - 1)))
+        };
+        element.subscripts.len() == array.dims.len() && element.subscripts.iter().zip(&array.dims).all(inside)
+    }
+}
+
+/// The ranges of names, in one pass: what a name is made of is declared before it.
+fn ranges(kernel: &DeviceKernel) -> Ranges {
+    let mut found = Ranges::new();
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        let (var, known) = match stmt {
+            Stmt::Let { var, value, .. } => (var, range(kernel, &found, value)),
+            Stmt::For { var, lower, upper, step: Step::Add(_), .. } => {
+                (var, counter(range(kernel, &found, lower), range(kernel, &found, upper)))
+            }
+            Stmt::For { var, .. } => (var, None),
+            _ => return,
+        };
+        let Some(of_var) = kernel.vars.get(var.0).filter(|var| !var.mutable) else { return };
+        if let Some(known) = known.or_else(|| Range::of_type(of_var.dtype)) {
+            found.entry(*var).and_modify(|range| *range = range.union(known)).or_insert(known);
+        }
+    });
+    found
+}
+
+/// The range of an index where nothing is known of parameters; `None` if it is not an integer.
+fn range(kernel: &DeviceKernel, names: &Ranges, value: &Value) -> Option<Range> {
+    let of = |value: &Value| range(kernel, names, value);
+    let known = match &value.kind {
+        ValueKind::Int(v) => Some(Range::constant(*v)),
+        ValueKind::ThreadIdx(dim) => Some(Range::new(0, i128::from(kernel.block[*dim].max(1)) - 1)),
+        ValueKind::BlockIdx(_) => Some(Range::new(0, limits(value.dtype)?.1)),
+        ValueKind::Var(var) => names.get(var).copied(),
+        ValueKind::Unary(UnOp::Neg, a) => of(a).map(|a| Range::new(-a.high, -a.low)),
+        ValueKind::Binary(op, a, b) if !op.is_comparison() => binary(*op, of(a)?, of(b)?, value.dtype),
+        ValueKind::Select(_, a, b) => Some(of(a)?.union(of(b)?)),
+        ValueKind::Cast(a) => {
+            let limits = limits(value.dtype)?;
+            of(a).filter(|range| range.is_within(limits))
+        }
+        _ => None,
+    };
+    known.or_else(|| Range::of_type(value.dtype))
 }
 
 /// Whether a body consists of copies whose addresses can be computed anywhere.
@@ -95,61 +165,4 @@ fn is_plain(kernel: &DeviceKernel, value: &Value) -> bool {
         };
     });
     plain
-}
-
-/// What the names of a kernel's indices stand for.
-struct Names<'k> {
-    kernel: &'k DeviceKernel,
-    values: BTreeMap<VarId, &'k Value>,
-    /// First value and bound of counters that go upwards.
-    counters: BTreeMap<VarId, (&'k Value, &'k Value)>,
-}
-
-impl<'k> Names<'k> {
-    fn of(kernel: &'k DeviceKernel) -> Self {
-        let (mut values, mut counters) = (BTreeMap::new(), BTreeMap::new());
-        Stmt::visit(&kernel.body, &mut |stmt| match stmt {
-            Stmt::Let { var, value, .. } => drop(values.insert(*var, value)),
-            Stmt::For { var, lower, upper, step: Step::Add(_), .. } => {
-                counters.insert(*var, (lower, upper));
-            }
-            _ => {}
-        });
-        Names { kernel, values, counters }
-    }
-
-    /// Whether an element of shared memory is one of its array, whatever the parameters are.
-    fn is_inside(&self, element: &MemRef) -> bool {
-        let Memory::Shared(number) = element.memory else { return false };
-        let Some(array) = self.kernel.shared.get(number) else { return false };
-        let inside = |(subscript, length): (&Value, &u64)| {
-            self.range(subscript).is_some_and(|range| range.is_within((0, i128::from(*length) - 1)))
-        };
-        element.subscripts.len() == array.dims.len() && element.subscripts.iter().zip(&array.dims).all(inside)
-    }
-
-    /// The range of an index where nothing is known of parameters; `None` if it is not an integer.
-    fn range(&self, value: &Value) -> Option<Range> {
-        let known = match &value.kind {
-            ValueKind::Int(v) => Some(Range::constant(*v)),
-            ValueKind::ThreadIdx(dim) => Some(Range::new(0, i128::from(self.kernel.block[*dim].max(1)) - 1)),
-            ValueKind::BlockIdx(_) => Some(Range::new(0, limits(value.dtype)?.1)),
-            ValueKind::Var(var) => match (self.counters.get(var), self.values.get(var)) {
-                (Some((lower, upper)), _) => counter(self.range(lower), self.range(upper)),
-                (None, Some(value)) => self.range(value),
-                (None, None) => None,
-            },
-            ValueKind::Unary(UnOp::Neg, a) => self.range(a).map(|a| Range::new(-a.high, -a.low)),
-            ValueKind::Binary(op, a, b) if !op.is_comparison() => {
-                binary(*op, self.range(a)?, self.range(b)?, value.dtype)
-            }
-            ValueKind::Select(_, a, b) => Some(self.range(a)?.union(self.range(b)?)),
-            ValueKind::Cast(a) => {
-                let limits = limits(value.dtype)?;
-                self.range(a).filter(|range| range.is_within(limits))
-            }
-            _ => None,
-        };
-        known.or_else(|| Range::of_type(value.dtype))
-    }
 }
