@@ -9,7 +9,9 @@
 // A launch fails, with a code (`fault` below), where the fibers cannot go on: a barrier that not
 // all threads reach, a shuffle whose mask names threads that do not exist or leaves out the caller.
 // A thread that has ended never comes to a barrier.
-#pragma once
+// Not `#pragma once`, which a header that is compiled ahead may not have.
+#ifndef LOOPWRIGHT_CUDA_SHIM
+#define LOOPWRIGHT_CUDA_SHIM
 
 #include <math.h>
 #include <stdint.h>
@@ -621,3 +623,5 @@ SHIM_SHUFFLES(float)
 SHIM_SHUFFLES(double)
 SHIM_SHUFFLES(__half)
 SHIM_SHUFFLES(__nv_bfloat16)
+
+#endif

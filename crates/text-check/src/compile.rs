@@ -7,7 +7,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -181,6 +184,7 @@ impl Checker {
         }
         let text = path.with_extension("cpp");
         self.put(&text, &unit)?;
+        self.compile_shim_ahead();
         let fresh = self.fresh();
         let output = Command::new(&self.compiler)
             .args(&self.options)
@@ -203,6 +207,41 @@ impl Checker {
         }
         fs::rename(&fresh, &path).map_err(|e| unwritable(&path, &e))?;
         Ok(path)
+    }
+
+    /// Compiles the shim's header with these options, once, which is most of the work on a small
+    /// text. GCC takes what it finds in the folder `cuda_shim.h.gch` instead of the header if it
+    /// was made by itself with the same options. Other compilers do not, and read the header, as
+    /// GCC does if this fails.
+    fn compile_shim_ahead(&self) {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        if !self.version.contains("Free Software Foundation") {
+            return;
+        }
+        let header = self.headers().join("cuda_shim.h");
+        let folder = header.with_extension("h.gch");
+        let mut hasher = blake3::Hasher::new();
+        for part in [&*self.version, &self.options.join(" ")] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        let ahead = folder.join(&hasher.finalize().to_hex()[..16]);
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.exists() || fs::create_dir_all(&folder).is_err() {
+            return;
+        }
+        let fresh = self.fresh();
+        let compiled = Command::new(&self.compiler)
+            .args(&self.options)
+            .args(["-x", "c++-header"])
+            .arg(&header)
+            .arg("-o")
+            .arg(&fresh)
+            .output();
+        if compiled.is_ok_and(|output| output.status.success()) {
+            let _ = fs::rename(&fresh, &ahead);
+        } else {
+            let _ = fs::remove_file(&fresh);
+        }
     }
 }
 
