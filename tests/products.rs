@@ -4,7 +4,7 @@
 //!
 //! That NVRTC accepts the texts is tested with those of all filetests.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock};
 
 use loopwright_emulator::Asynchrony;
 use loopwright_kernel_ir::Name;
@@ -17,7 +17,6 @@ use loopwright_testing::{
     filetest::{self, Accepted, Outcome},
 };
 use loopwright_text_check::Checker;
-use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
 /// A kernel and a pipeline.
@@ -25,9 +24,23 @@ struct Form {
     name: String,
     kernel: String,
     pipeline: String,
+    /// Its outcome, once it is asked for: to prove a form takes longer than to run it.
+    accepted: OnceLock<Box<Accepted>>,
 }
 
-fn forms() -> Vec<Form> {
+impl Form {
+    fn accepted(&self) -> &Accepted {
+        self.accepted.get_or_init(|| accepted(self, ""))
+    }
+}
+
+/// All forms, which the tests share.
+fn forms() -> &'static [Form] {
+    static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
+    FORMS.get_or_init(read_forms)
+}
+
+fn read_forms() -> Vec<Form> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/cuda");
     let found: Vec<Form> = filetest::read(&folder)
         .into_iter()
@@ -38,6 +51,7 @@ fn forms() -> Vec<Form> {
             name: file.name.trim_end_matches(".test").into(),
             pipeline: file.input("pipeline").into(),
             kernel: file.text,
+            accepted: OnceLock::new(),
         })
         .collect();
     assert!(found.len() >= 13, "only {} forms", found.len());
@@ -99,9 +113,9 @@ fn runs(form: &Form, accepted: &Accepted) {
 #[test]
 fn each_form_computes_what_is_declared() {
     forms().par_iter().for_each(|form| {
-        let accepted = accepted(form, "");
+        let accepted = form.accepted();
         assert!(accepted.program.to_text().contains("mma "), "{} is by an atom", form.name);
-        runs(form, &accepted);
+        runs(form, accepted);
     });
 }
 
@@ -117,8 +131,9 @@ fn parts_of_a_split_sum_are_joined_by_atomic_updates() {
 #[test]
 fn printed_texts_compute_what_is_declared() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
-    forms().par_iter().for_each(|form| {
-        let accepted = accepted(form, "");
+    // From the last one on, not to wait for what the test above is just proving.
+    forms().par_iter().rev().for_each(|form| {
+        let accepted = form.accepted();
         let sizes = &sizes(form)[0];
         check::run_text(&checker, &accepted.declared, &accepted.program, sizes)
             .unwrap_or_else(|f| panic!("{}: {}: {}", form.name, f.kind, f.text));
@@ -132,7 +147,7 @@ fn matrices_are_transposed_where_factors_lie_so() {
         .iter()
         .filter(|f| ["product_nn", "product_tn", "product_tt"].contains(&f.name.as_str()))
         .map(|form| {
-            let cuda = accepted(form, "").cuda;
+            let cuda = &form.accepted().cuda;
             let of = |factor: &str| {
                 let loads = cuda.lines().zip(cuda.lines().skip(1));
                 let call = |(a, b): (&str, &str)| format!("{a}{b}").contains(&format!("&{factor}_tile"));
@@ -229,9 +244,8 @@ fn spoilt_forms_are_refused_and_run_wrong() {
     for (name, from, to, part) in SPOILT {
         let form = forms.iter().find(|f| f.name == name).expect("it is a form");
         let (accepted, kernel) = known.entry(name).or_insert_with(|| {
-            let accepted = accepted(form, "");
-            let kernel = Pipeline::parse(&form.pipeline).and_then(|p| p.apply(&accepted.declared));
-            (accepted, kernel.unwrap_or_else(|d| panic!("{d}")))
+            let accepted = form.accepted();
+            (accepted, &accepted.transformed)
         });
         let text = accepted.program.to_text();
         let spoilt = text.replacen(from, to, 1);
@@ -253,9 +267,7 @@ fn spoilt_forms_are_refused_and_run_wrong() {
 fn rounding_is_part_of_what_an_atom_computes() {
     let forms = forms();
     let form = forms.iter().find(|f| f.name == "product_tf32").expect("it is a form");
-    let accepted = accepted(form, "");
-    let kernel = Pipeline::parse(&form.pipeline).and_then(|p| p.apply(&accepted.declared));
-    let kernel = kernel.unwrap_or_else(|d| panic!("{d}"));
+    let accepted = form.accepted();
     // The contract without the rounding of one factor, or with another one: neither what the kernel
     // nor what the atom says.
     let text = accepted.program.to_text();
@@ -263,7 +275,8 @@ fn rounding_is_part_of_what_an_atom_computes() {
         let spoilt = text.replacen("+ to_tf32(a_tile[", other, 1);
         assert_ne!(text, spoilt);
         let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}"));
-        let (Finding::Refuted(why) | Finding::Unknown(why)) = verify_kernel(&kernel, &spoilt) else {
+        let (Finding::Refuted(why) | Finding::Unknown(why)) = verify_kernel(&accepted.transformed, &spoilt)
+        else {
             panic!("{other} is proved")
         };
         assert_eq!(why.code, "wrong-atom", "{why}");

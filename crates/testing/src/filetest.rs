@@ -26,6 +26,8 @@ pub enum Outcome {
 pub struct Accepted {
     /// The kernel as declared.
     pub declared: LoopKernel,
+    /// The kernel after the steps of the pipeline.
+    pub transformed: LoopKernel,
     /// The program that the transformed kernel was lowered to.
     pub program: Program,
     /// The program printed as CUDA C.
@@ -47,7 +49,7 @@ fn outcome_with(kernel: &str, pipeline: &str, options: LowerOptions) -> Outcome 
         let transformed = Pipeline::parse(pipeline)?.apply(&declared)?;
         let program = lower(&transformed, options)?;
         let cuda = cuda_source(&program)?.text;
-        Ok(Accepted { declared: declared.clone(), program, cuda })
+        Ok(Accepted { declared: declared.clone(), transformed, program, cuda })
     };
     let refusal = match printed() {
         Ok(accepted) => return Outcome::Accepted(Box::new(accepted)),
