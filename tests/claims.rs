@@ -1,7 +1,7 @@
 //! The claims of a program about its parts are checked against the kernel that it was made from:
 //! each claim of the example pipelines holds, and is refused if changed.
 
-mod common;
+use crate::common;
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, LoopKernel, Name, Part};
 use loopwright_lowering::{LowerOptions, Target, lower, realized};

@@ -1,11 +1,9 @@
 //! Every example pipeline on the emulator with all checks: it computes the results of the declared
 //! kernel, and every barrier is needed.
 
-#[path = "common/barriers.rs"]
-mod barriers;
-#[path = "common/cases.rs"]
-mod cases;
-mod common;
+use crate::barriers;
+use crate::cases;
+use crate::common;
 
 use loopwright_emulator::{Asynchrony, FaultKind, Options, run};
 use loopwright_lowering::{

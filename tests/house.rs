@@ -1,5 +1,5 @@
-//! Rules that the compiler does not enforce: dependences between crates, and how comments are
-//! wrapped.
+//! Rules that the compiler does not enforce: dependences between crates, how comments are wrapped,
+//! and that no test is forgotten.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -128,4 +128,70 @@ fn libraries_that_are_not_tested_in_place_have_no_tests_there() {
         let is_tested = !manifest.lines().any(|line| line == "test = false");
         assert_eq!(is_tested, has_tests(&folder.join("src")), "{}", folder.display());
     }
+}
+
+/// The files of tests in a package's folder `tests`, by name: each is a program or a part of one.
+fn test_files(tests: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(tests).unwrap().map(|entry| entry.unwrap().path());
+    let own = |path: &PathBuf| path.extension().is_some_and(|e| e == "rs") || path.join("main.rs").exists();
+    let name = |path: PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
+    entries.filter(own).map(name).filter(|name| name != "main").collect()
+}
+
+/// Those that the manifest does not list as programs, nor `tests/main.rs` as modules.
+fn forgotten_tests(package: &Path) -> Vec<String> {
+    let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+    let modules = fs::read_to_string(package.join("tests/main.rs")).unwrap();
+    let (mut files, mut section) = (test_files(&package.join("tests")), "");
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
+        if let Some(name) = name.filter(|_| section == "[[test]]") {
+            files.remove(name);
+        }
+    }
+    for line in modules.lines() {
+        if let Some(name) = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+            files.remove(name);
+        }
+    }
+    files.into_iter().collect()
+}
+
+/// Most packages have one program of tests, so that cargo does not take each file for one, and
+/// would not miss a file either.
+#[test]
+fn every_file_of_tests_is_part_of_a_program() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let mut asked = 0;
+    for package in crates.chain([root]) {
+        let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        let lists_tests = manifest.lines().any(|line| line == "autotests = false");
+        assert_eq!(lists_tests, package.join("tests/main.rs").exists(), "{}", package.display());
+        if lists_tests {
+            let forgotten = forgotten_tests(&package);
+            assert!(forgotten.is_empty(), "{}: {forgotten:?}", package.display());
+            asked += 1;
+        }
+    }
+    assert!(asked > 10, "{asked}");
+}
+
+#[test]
+fn a_forgotten_test_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |file: &str, text: &str| {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("Cargo.toml", "[package]\nname = \"lost\"\n[[test]]\nname = \"own\"\n");
+    put("tests/main.rs", "mod part;\n");
+    for file in ["own.rs", "part.rs", "lost.rs", "gone/main.rs", "common/mod.rs"] {
+        put(&format!("tests/{file}"), "");
+    }
+    assert_eq!(forgotten_tests(folder.path()), ["gone", "lost"]);
 }

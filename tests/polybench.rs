@@ -2,11 +2,8 @@
 //! compute, both in the reference interpreter and lowered without any step; and so does its
 //! pipeline on the emulator with all checks.
 
-#[path = "../examples/polybench/sequential.rs"]
-mod sequential;
-#[path = "../examples/polybench/suite.rs"]
-#[allow(dead_code, reason = "the example prints more than is tested")]
-mod suite;
+use crate::sequential;
+use crate::suite;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The schedules of some example pipelines, as `loopwright check --schedule` prints them.
 
-mod common;
+use crate::common;
 
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_lowering::{

@@ -1,8 +1,7 @@
 //! The untuned form for rows of equal length depends on the machine, given the limits of an H200 or
 //! an A100, and on the limits that should be decisive.
 
-#[path = "../crates/tuner/tests/machines/mod.rs"]
-mod machines;
+use crate::machines;
 
 use loopwright::prelude::*;
 use loopwright::runtime::cuda::DeviceInfo;

@@ -1,8 +1,7 @@
 //! `loopwright::segmented` on the emulator: results against plain loops in f64, the choice by shape
 //! and machine, refusals.
 
-#[path = "../crates/tuner/tests/machines/mod.rs"]
-mod machines;
+use crate::machines;
 
 use half::f16;
 use loopwright::prelude::*;

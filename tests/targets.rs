@@ -1,9 +1,8 @@
 //! Kernels lowered for targets other than the default one: effects of the warp's width, and
 //! refusals.
 
-#[path = "common/cases.rs"]
-mod cases;
-mod common;
+use crate::cases;
+use crate::common;
 
 use loopwright::emulator;
 use loopwright::lowering::program::{ShuffleMode, Stmt, ValueKind};

@@ -1,6 +1,6 @@
 //! Accesses outside an axis or outside the storage: by one lane, by some lanes, by a whole warp.
 
-mod common;
+use crate::common;
 use common::*;
 use loopwright_emulator::{Arguments, Checks, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType};

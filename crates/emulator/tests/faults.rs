@@ -1,6 +1,6 @@
 //! Incorrect programs: which fault is found, at which cell, and in which instances.
 
-mod common;
+use crate::common;
 use common::*;
 use loopwright_emulator::{Act, Arguments, Checks, Fault, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, Name, PerDim};

@@ -1,6 +1,6 @@
 //! Every operation in every type against Rust's own scalars.
 
-mod common;
+use crate::common;
 use common::*;
 use half::{bf16, f16};
 use loopwright_emulator::{Arguments, Checks, Options, run};

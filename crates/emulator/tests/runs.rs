@@ -1,6 +1,6 @@
 //! Correct programs: values and counts.
 
-mod common;
+use crate::common;
 use std::sync::Arc;
 
 use common::*;

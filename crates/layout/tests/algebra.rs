@@ -1,6 +1,6 @@
 //! Single values of the algebra: well-known examples, edge cases, and refusals.
 
-mod common;
+use crate::common;
 
 use common::layout;
 use loopwright_layout::eval::{FUNCTIONS, evaluate};

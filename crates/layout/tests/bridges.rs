@@ -1,6 +1,6 @@
 //! Layouts as affine functions and as maps of bits, against their values.
 
-mod common;
+use crate::common;
 
 use common::{Plain, is_injective, layout, orderly_layout, some_layout, values};
 use loopwright_layout::{ComposedLayout, Layout, Swizzle};

@@ -1,6 +1,6 @@
 //! The layouts of tensor-core instructions against the formulas of the PTX manual, lane by lane.
 
-mod common;
+use crate::common;
 
 use common::{layout, tiler};
 use loopwright_layout::{Instruction, TiledInstruction};

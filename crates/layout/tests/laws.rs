@@ -1,6 +1,6 @@
 //! Each operation by its definition, on random layouts, by enumeration.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Pictures, pinned; and what they show, read back and compared with the layouts.
 
-mod common;
+use crate::common;
 
 use common::values;
 use loopwright_layout::{Picture, eval::evaluate};

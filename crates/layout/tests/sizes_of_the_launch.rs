@@ -1,7 +1,7 @@
 //! Sizes that are launch parameters: results that hold for all of them, and refusals of those that
 //! do not.
 
-mod common;
+use crate::common;
 
 use common::{Plain, layout, tiler, values};
 use loopwright_layout::{

@@ -1,7 +1,7 @@
 //! Reads of a buffer that several copies of an array fill, in place of reads of the array: each has
 //! to see the declared element.
 
-mod common;
+use crate::common;
 
 use common::judged;
 

@@ -1,7 +1,7 @@
 //! Subscripts that are read from data, where several executions do one declared instance, so that
 //! the flow of values decides: on each axis the element has to be the declared one.
 
-mod common;
+use crate::common;
 
 use common::judged;
 

@@ -2,7 +2,7 @@
 //! conditions of writes and reads, ranges that are read from data. Each accepted case is next to a
 //! similar illegal one.
 
-mod common;
+use crate::common;
 
 use common::judged;
 

@@ -1,7 +1,7 @@
 //! Arrays whose elements are updated, read more often than declared: what a read sees is what its
 //! element holds in the end, where all updates come before all reads in both forms.
 
-mod common;
+use crate::common;
 
 use common::judged;
 

@@ -1,6 +1,6 @@
 //! Writes that leave one value may change places; those that may leave two may not.
 
-mod common;
+use crate::common;
 
 use common::judged;
 use loopwright_kernel_ir::LoopKernel;

@@ -1,7 +1,7 @@
 //! The premises of the theorem of reductions along misaligned rows, of rows whose ends are read
 //! from data.
 
-mod common;
+use crate::common;
 
 use common::{each_is_noticed, instruction, realized, reduction};
 use loopwright_kernel_ir::{Access, AddressSpace, Aff, BinaryOp, Expr, Name};

@@ -1,7 +1,7 @@
 //! Realisations are proved, and what differs from them is not: each premise of each theorem is
 //! broken by hand.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! Every pipeline of every example: equal to the reference with all checks, and every barrier is
 //! needed.
 
-#[path = "common/examples.rs"]
-mod examples;
+use crate::examples;
 
 use examples::{kernel, lowered, pipelines};
 use loopwright_emulator::{Arguments, FaultKind, Options, run};

@@ -1,8 +1,7 @@
 //! The text of programs that lowering produces: a printed program reads back as the same program,
 //! which is printed, checked and run like the original.
 
-#[path = "common/examples.rs"]
-mod examples;
+use crate::examples;
 
 use std::{fs, path::PathBuf};
 

@@ -1,9 +1,8 @@
 //! The emulator, with all its checks on, computes the same as the printed texts: both read the same
 //! programs.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
+use crate::common;
+use crate::programs;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Operations for whose extreme operands C has no result, and values have one: conversions beyond
 //! the range of a type, and shifts by all of its bits. The printed text is compiled and run.
 
-mod common;
+use crate::common;
 
 use common::*;
 use loopwright_kernel_ir::DType;

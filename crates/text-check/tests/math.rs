@@ -1,6 +1,6 @@
 //! Math functions of both precisions, and what the printer refuses.
 
-mod common;
+use crate::common;
 
 use common::*;
 use loopwright_cuda_target::cuda_source;

@@ -1,9 +1,8 @@
 //! Every statement and every type: the printed text pinned, compiled, run, and compared with the
 //! expected results.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
+use crate::common;
+use crate::programs;
 
 use loopwright_cuda_target::cuda_source;
 use loopwright_program::{Program, Stmt};

@@ -5,7 +5,7 @@
 //! after each operation, so whatever C does in another type (unsigned builtin variables, narrow
 //! integers in int, literals) has to give the same result.
 
-mod common;
+use crate::common;
 
 use common::*;
 use loopwright_kernel_ir::{DType, Name, Precision};

@@ -1,8 +1,7 @@
 //! Every step of every example pipeline is proved: those of PolyBench, of the library's own
 //! examples, and of the kernels whose generation time is tracked.
 
-#[path = "../../../examples/common/speed_cases.rs"]
-mod speed_cases;
+use crate::speed_cases;
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! Defaults of the segmented sum without tuning: the static cost chooses among the forms of
 //! `examples/tuning` at named lengths.
 
-mod machines;
+use crate::machines;
 
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::cuda::DeviceInfo;

@@ -1,7 +1,7 @@
 //! Recorded sweeps, the files in `recorded/`: one point per line with its counts and its measured
 //! time. Strategies replay them, and the ranking by static cost is compared with theirs.
 
-mod machines;
+use crate::machines;
 
 use std::collections::BTreeMap;
 

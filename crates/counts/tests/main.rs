@@ -1,0 +1,5 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod kernels_by_hand;
+mod points_by_enumeration;

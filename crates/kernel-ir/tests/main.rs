@@ -1,0 +1,16 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod builder;
+mod calls;
+mod combine;
+mod constants;
+mod corpus;
+mod fuzz;
+mod grammar;
+mod last_value;
+mod outside_by_numbers;
+mod stored;
+mod subscripts_at_launch;
+mod text;
+mod types;

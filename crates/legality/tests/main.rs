@@ -1,0 +1,23 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod blocks;
+mod buffers;
+mod common;
+mod copies;
+mod copies_in_blocks;
+mod data_subscripts;
+mod declarations;
+mod expressions;
+mod flat;
+mod flows;
+mod instances;
+mod orders;
+mod owners;
+mod reductions;
+mod refusals;
+mod replays;
+mod scans;
+mod steps_between;
+mod updated;
+mod values;

@@ -1,0 +1,16 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod accessors;
+mod flow;
+mod flow_by_enumeration;
+mod flow_of_fixed_iterations;
+mod last_value;
+mod plain_against_isl;
+mod refusals_and_edges;
+mod relations_by_enumeration;
+mod stored;
+mod system_by_enumeration;
+mod system_by_hand;
+mod text;
+mod text_by_meaning;

@@ -1,0 +1,7 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod agreement;
+mod ask;
+mod dlpack;
+mod values;

@@ -1,0 +1,10 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+mod binaries;
+mod defaults;
+mod limits;
+mod lints;
+mod machines;
+mod recorded;
+mod search;

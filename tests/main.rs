@@ -1,0 +1,38 @@
+//! The tests of this package that need no process of their own, as one program, which is linked
+//! once. Others are listed beside it in the manifest.
+
+#[path = "common/barriers.rs"]
+mod barriers;
+#[path = "common/cases.rs"]
+mod cases;
+#[path = "../crates/tuner/tests/machines/mod.rs"]
+mod machines;
+#[path = "../examples/polybench/sequential.rs"]
+mod sequential;
+#[path = "../examples/polybench/suite.rs"]
+#[allow(dead_code, reason = "the example prints more than is tested")]
+mod suite;
+
+mod atoms;
+mod auto_launch;
+mod claims;
+mod common;
+mod complex;
+mod examples_on_emulator;
+mod examples_run;
+mod fuzz;
+mod generate;
+mod host_code;
+mod layouts;
+mod legality_filetests;
+mod polybench;
+mod products;
+mod property;
+mod schedules;
+mod sectors;
+mod segmented_atomic;
+mod segmented_machines;
+mod segmented_reduce;
+mod segmented_sum;
+mod steps_on_emulator;
+mod targets;
