@@ -31,6 +31,24 @@ use crate::{
     Times, Tuner, Tuning, basis, binaries,
 };
 
+/// The most points that are tried without a word about time: each takes about a millisecond.
+const MOST_TRIED: usize = 1_000_000;
+
+/// Refuses to try so many points that the search would not end, unless it has a budget of time.
+fn check_count(points: usize, budget: Option<Duration>) -> Result<(), Diagnostic> {
+    if points <= MOST_TRIED || budget.is_some() {
+        return Ok(());
+    }
+    Err(Diagnostic::new(
+        "space-size",
+        format!("{points} points fulfil the requirements of the space, and each would be tried"),
+    )
+    .help(
+        "give fewer candidates or further `require` lines, a budget of time, or, on the emulator, \
+         the strategy `random` or `guided` with a number of points",
+    ))
+}
+
 impl Tuner<'_> {
     /// Runs the search, which began at `start`.
     pub(crate) fn search(mut self, start: Instant) -> Result<Tuning, Diagnostic> {
@@ -39,6 +57,10 @@ impl Tuner<'_> {
         if points.is_empty() {
             return Err(Diagnostic::new("empty-space", "no point fulfils the requirements of the space")
                 .help("relax a `require` line, or give more candidates"));
+        }
+        // On a device every point is counted, whichever of them the strategy times.
+        if self.plan.device.is_gpu() || self.strategy == Strategy::Exhaustive {
+            check_count(points.len(), self.budget)?;
         }
         let Plan { kernel, pipeline, args, device, .. } = self.plan;
         let mut key = Key::new(kernel, pipeline, args, device)?;
@@ -390,4 +412,18 @@ fn best_of(tuning: &Tuning, figure: impl Fn(&Outcome) -> Option<f64>) -> Option<
     let figures = tuning.candidates.iter().filter_map(|(p, o)| Some((figure(o.as_ref()?)?, p)));
     let best = figures.min_by(|a, b| a.0.total_cmp(&b.0));
     best.map(|(figure, point)| (figure, point.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_points_than_can_be_tried_need_a_budget() {
+        assert_eq!(check_count(MOST_TRIED, None), Ok(()));
+        assert_eq!(check_count(5_000_000, Some(Duration::from_secs(60))), Ok(()));
+        let refused = check_count(5_000_000, None).expect_err("it would take hours");
+        assert_eq!(refused.code, "space-size");
+        assert!(refused.message.starts_with("5000000 points fulfil"), "{refused}");
+    }
 }

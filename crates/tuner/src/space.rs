@@ -340,14 +340,11 @@ mod tests {
         assert_eq!(huge.points().map_err(|d| d.code), Err("space-size"));
     }
 
-    /// A million candidates are read in well below a second; by looking through those before each,
-    /// they would take minutes.
+    /// By looking through those before each, a million candidates would take minutes.
     #[test]
-    fn a_long_range_is_read_at_once() {
-        let begun = std::time::Instant::now();
+    fn a_long_range_is_read() {
         let space = Space::parse("block in 1..=1000000").expect("it is one");
-        assert_eq!(space.parameters()["block"].len(), 1_000_000);
-        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(space.parameters()["block"].iter().copied().eq(1..=1_000_000));
     }
 
     #[test]
