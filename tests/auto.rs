@@ -33,7 +33,7 @@ fn found(name: &str, kernel: &LoopKernel) -> Found {
 
 /// The kernels of the examples by name, each once.
 fn kernels() -> BTreeMap<String, LoopKernel> {
-    common::examples().into_iter().map(|e| (e.kernel.clone(), e.declared)).collect()
+    common::examples().iter().map(|e| (e.kernel.clone(), e.declared.clone())).collect()
 }
 
 #[test]

@@ -133,8 +133,8 @@ fn static_cost_beside_pipelines_by_hand() {
         if only.as_ref().is_some_and(|only| only != name) {
             continue;
         }
-        let all = common::examples().into_iter().chain(common::polybench());
-        let forms: Vec<common::Example> = all.filter(|e| e.kernel == *name).collect();
+        let all = common::examples().iter().chain(common::polybench());
+        let forms: Vec<&common::Example> = all.filter(|e| e.kernel == *name).collect();
         let declared = &forms.first().unwrap_or_else(|| panic!("no kernel `{name}`")).declared;
         let of = |kernel: &LoopKernel| cost(kernel, small, large);
         let mut best: [Option<(Cost, &str)>; 2] = [None, None];
@@ -180,13 +180,13 @@ fn dearer(wanted: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
     let mut dearer = Vec::new();
     println!("| kernel | rules, ms | search=16, ms | seconds |\n|---|---|---|---|");
     for (name, small, large) in CASES.iter().filter(|(name, ..)| wanted(name)) {
-        let mut all = common::examples().into_iter().chain(common::polybench());
+        let mut all = common::examples().iter().chain(common::polybench());
         let declared =
-            all.find(|e| e.kernel == *name).unwrap_or_else(|| panic!("no kernel `{name}`")).declared;
+            &all.find(|e| e.kernel == *name).unwrap_or_else(|| panic!("no kernel `{name}`")).declared;
         let of = |pipeline: &str| {
             let pipeline = Pipeline::parse_with(pipeline, &loopwright::automatic::registry());
             let begun = std::time::Instant::now();
-            let kernel = pipeline.and_then(|p| p.apply(&declared)).unwrap_or_else(|d| panic!("{name}: {d}"));
+            let kernel = pipeline.and_then(|p| p.apply(declared)).unwrap_or_else(|d| panic!("{name}: {d}"));
             let seconds = begun.elapsed().as_secs_f64();
             let cost = cost(&kernel, small, large).unwrap_or_else(|d| panic!("{name}: {d}"));
             (cost.estimate_ms, seconds)

@@ -42,7 +42,7 @@ fn the_cuda_c_of_the_polybench_pipelines() {
 #[test]
 fn every_barrier_and_boundary_names_its_dependence() {
     let mut shown = 0;
-    for example in common::examples().into_iter().chain(common::polybench()) {
+    for example in common::examples().iter().chain(common::polybench()) {
         let program = example.program();
         let text = cuda_source(&program).unwrap_or_else(|d| panic!("{}: {d}", example.name())).text;
         // Comments are wrapped: compare without white space and slashes.

@@ -44,7 +44,7 @@ fn schedules_of_examples() {
 /// Every kernel that has a program has a schedule, which names each of its launches.
 #[test]
 fn every_example_has_a_schedule() {
-    for example in common::examples().into_iter().chain(common::polybench()) {
+    for example in common::examples().iter().chain(common::polybench()) {
         let text = schedule(&example.transformed(), LowerOptions::default()).expect("it has a schedule");
         let launches = text.lines().filter(|l| l.trim_start().starts_with("kernel ")).count();
         assert_eq!(launches, example.program().kernels.len(), "{}\n{text}", example.name());

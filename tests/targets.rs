@@ -200,7 +200,7 @@ fn the_examples_are_proved_for_wide_warps_too() {
                  threads instead of 64 lanes\n |\n = help: tag an iname of length 64 `lane`, or \
                  use `thread.y`";
     let mut proved = 0;
-    for example in common::examples().into_iter().chain(common::polybench()) {
+    for example in common::examples().iter().chain(common::polybench()) {
         match lowered(&example.transformed(), Target { warp_size: 64, ..Target::cuda() }) {
             Ok(_) => proved += 1,
             Err(d) if d.code == "atom-lanes" => {

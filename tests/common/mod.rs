@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use loopwright_kernel_ir::LoopKernel;
@@ -20,6 +21,8 @@ pub struct Example {
     pub declared: LoopKernel,
     /// The steps of the pipeline.
     pub steps: Pipeline,
+    transformed: OnceLock<LoopKernel>,
+    program: OnceLock<Program>,
 }
 
 #[allow(dead_code, reason = "not every test that shares the examples needs all of it")]
@@ -29,14 +32,20 @@ impl Example {
         format!("{}/{}", self.kernel, self.pipeline)
     }
 
-    /// The kernel after all steps.
+    /// The kernel after all steps, which are proved once for all tests of a process.
     pub fn transformed(&self) -> LoopKernel {
-        self.steps.apply(&self.declared).unwrap_or_else(|d| panic!("{}: {d}", self.name()))
+        let transformed =
+            || self.steps.apply(&self.declared).unwrap_or_else(|d| panic!("{}: {d}", self.name()));
+        self.transformed.get_or_init(transformed).clone()
     }
 
     /// The lowered program.
     pub fn program(&self) -> Program {
-        lower(&self.transformed(), LowerOptions::default()).unwrap_or_else(|d| panic!("{}: {d}", self.name()))
+        let lowered = || {
+            lower(&self.transformed(), LowerOptions::default())
+                .unwrap_or_else(|d| panic!("{}: {d}", self.name()))
+        };
+        self.program.get_or_init(lowered).clone()
     }
 }
 
@@ -56,11 +65,23 @@ fn example(kernel: &Path, pipeline: &Path) -> Example {
     let declared = LoopKernel::parse(&read(kernel)).unwrap_or_else(|d| panic!("{}: {d}", kernel.display()));
     let steps = Pipeline::parse_file(&pipeline.to_string_lossy(), &read(pipeline), &Registry::default())
         .unwrap_or_else(|d| panic!("{}: {d}", pipeline.display()));
-    Example { kernel: stem(kernel), pipeline: stem(pipeline), declared, steps }
+    Example {
+        kernel: stem(kernel),
+        pipeline: stem(pipeline),
+        declared,
+        steps,
+        transformed: OnceLock::new(),
+        program: OnceLock::new(),
+    }
 }
 
 /// All example pipelines, sorted by name.
-pub fn examples() -> Vec<Example> {
+pub fn examples() -> &'static [Example] {
+    static EXAMPLES: OnceLock<Vec<Example>> = OnceLock::new();
+    EXAMPLES.get_or_init(read_examples)
+}
+
+fn read_examples() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut found = Vec::new();
     for folder in entries(&root.join("pipelines")) {
@@ -73,7 +94,12 @@ pub fn examples() -> Vec<Example> {
 
 /// The pipelines of PolyBench, each with its kernel.
 #[allow(dead_code, reason = "not every test that shares the examples reads these")]
-pub fn polybench() -> Vec<Example> {
+pub fn polybench() -> &'static [Example] {
+    static POLYBENCH: OnceLock<Vec<Example>> = OnceLock::new();
+    POLYBENCH.get_or_init(read_polybench)
+}
+
+fn read_polybench() -> Vec<Example> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/polybench");
     let files = entries(&folder).into_iter().filter(|f| f.extension().is_some_and(|e| e == "pipe"));
     let found: Vec<Example> = files.map(|pipe| example(&pipe.with_extension("lw"), &pipe)).collect();

@@ -52,7 +52,7 @@ fn without_any_of_its_barriers_no_example_pipeline_passes() {
 #[test]
 fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     let mut passed = Vec::new();
-    for example in common::examples().into_iter().chain(common::polybench()) {
+    for example in common::examples().iter().chain(common::polybench()) {
         let program = example.program();
         // Data decide which thread runs which instance of a flattened nest: the final check runs it
         // (tests/final_check_segments.rs).
@@ -124,7 +124,7 @@ y[i, k] = sum(j, x[i, j]) {id=sums}
 
 /// The programs with joins, each with the kernel that it is checked against.
 fn joining() -> Vec<(String, LoopKernel, Program)> {
-    let examples = common::examples().into_iter().chain(common::polybench());
+    let examples = common::examples().iter().chain(common::polybench());
     let mut kernels: Vec<(String, LoopKernel)> = examples.map(|e| (e.name(), e.transformed())).collect();
     for (number, (kernel, pipeline)) in OTHER_JOINS.iter().enumerate() {
         let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{d}"));
@@ -290,7 +290,7 @@ fn a_barrier_of_a_warp_that_some_lanes_pass_by_does_not_count() {
             }
         }
     }
-    let flattened = common::examples().into_iter().find(|e| e.name() == "ragged_sum/flattened");
+    let flattened = common::examples().iter().find(|e| e.name() == "ragged_sum/flattened");
     let mut program = flattened.expect("the example").program();
     let mut spoilt = 0;
     spoil(&mut program.kernels[1].body, &mut spoilt);

@@ -17,7 +17,7 @@ use crate::common;
 /// The programs, each with the kernel that it is held to.
 fn programs() -> Vec<(String, LoopKernel, Program)> {
     let mut found = Vec::new();
-    for example in common::examples().into_iter().chain(common::polybench()) {
+    for example in common::examples().iter().chain(common::polybench()) {
         let (name, kernel) = (example.name(), example.transformed());
         if let Some((kernel, program)) = common::held_to_kernel(&name, &kernel) {
             found.push((name, kernel, program));

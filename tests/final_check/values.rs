@@ -81,7 +81,7 @@ y[i, k] = sum(j, x[i, j]) - 1.0 {id=sums}
 
 /// The programs, each with the kernel that it is held to.
 fn programs() -> Vec<(String, LoopKernel, Program)> {
-    let examples = common::examples().into_iter().chain(common::polybench());
+    let examples = common::examples().iter().chain(common::polybench());
     let mut kernels: Vec<(String, LoopKernel)> = examples.map(|e| (e.name(), e.transformed())).collect();
     for (number, (kernel, pipeline)) in KERNELS.iter().enumerate() {
         let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{number}: {d}"));

@@ -9,20 +9,12 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_program::{Program, Target};
 use loopwright_text_check::{Arguments, Checker, Order};
-use loopwright_transforms::{Pipeline, Registry};
 use rayon::prelude::*;
+
+use crate::examples::transformed;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
-/// A kernel of the examples under one of its pipelines.
-fn transformed(kernel: &str, pipeline: &str) -> LoopKernel {
-    let read = |file: String| fs::read_to_string(folder().join(file)).unwrap();
-    let declared = LoopKernel::parse(&read(format!("kernels/{kernel}.lw"))).unwrap_or_else(|d| panic!("{d}"));
-    let steps = read(format!("pipelines/{kernel}/{pipeline}.pipe"));
-    let steps = Pipeline::parse_file(pipeline, &steps, &Registry::default());
-    steps.and_then(|p| p.apply(&declared)).unwrap_or_else(|d| panic!("{kernel}/{pipeline}: {d}"))
 }
 
 /// All kernels and pipelines of the examples.

@@ -1,30 +1,22 @@
 //! The printed text of every example pipeline, run on the CPU and compared with the declared
 //! kernel.
 
-use std::{fs, path::Path};
-
-use loopwright_kernel_ir::{LoopKernel, Name};
-use loopwright_lowering::{lower, program::Program};
+use loopwright_kernel_ir::Name;
+use loopwright_lowering::program::Program;
 use loopwright_testing::check;
 use loopwright_text_check::{Arguments, Checker, Order, Scalar};
-use loopwright_transforms::Pipeline;
+
+use crate::examples::{kernel, lowered, pipelines};
 
 /// The kernel under each of its example pipelines, by the pipeline's name.
 fn programs(name: &str) -> Vec<(String, Program)> {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let text = fs::read_to_string(examples.join(format!("kernels/{name}.lw"))).unwrap();
-    let kernel = LoopKernel::parse(&text).unwrap();
-    let mut files: Vec<_> =
-        fs::read_dir(examples.join("pipelines").join(name)).unwrap().map(|f| f.unwrap().path()).collect();
-    files.sort();
-    assert!(!files.is_empty());
-    let lowered = |path: &Path| {
-        let pipeline = Pipeline::parse(&fs::read_to_string(path).unwrap()).unwrap();
-        let program = lower(&pipeline.apply(&kernel).unwrap(), Default::default());
-        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        (stem.clone(), program.unwrap_or_else(|e| panic!("{stem}: {e}")))
+    let pipelines = pipelines(name);
+    assert!(!pipelines.is_empty());
+    let lowered = |pipeline: String| {
+        let program = lowered(name, &pipeline);
+        (pipeline, program)
     };
-    files.iter().map(|f| lowered(f)).collect()
+    pipelines.into_iter().map(lowered).collect()
 }
 
 /// Small integers, whose sums are exact in any order.
@@ -224,10 +216,7 @@ fn matmul() {
 #[test]
 fn matmul_bf16() {
     let checker = Checker::new().unwrap();
-    let text = fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/kernels/matmul_bf16.lw"),
-    );
-    let declared = LoopKernel::parse(&text.unwrap()).unwrap();
+    let declared = kernel("matmul_bf16");
     for (pipeline, program) in programs("matmul_bf16") {
         for (m, n, l) in [(1, 1, 8), (16, 16, 16), (130, 137, 72)] {
             let sizes = [("m", m), ("n", n), ("l", l)].map(|(name, value)| (Name::new(name), value)).into();

@@ -1,6 +1,11 @@
 //! The kernels and pipelines of the examples, lowered.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock},
+};
 
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_lowering::{LowerOptions, lower, program::Program};
@@ -25,10 +30,34 @@ pub fn pipelines(name: &str) -> Vec<String> {
     names
 }
 
+/// A kernel of the examples after the steps of a pipeline, and its program.
+#[derive(Default)]
+struct Proved {
+    transformed: OnceLock<LoopKernel>,
+    program: OnceLock<Program>,
+}
+
+/// What is known of a pipeline: several tests run each, and its steps are proved once for all.
+fn proved(name: &str, pipeline: &str) -> Arc<Proved> {
+    static KNOWN: Mutex<BTreeMap<(String, String), Arc<Proved>>> = Mutex::new(BTreeMap::new());
+    KNOWN.lock().unwrap().entry((name.into(), pipeline.into())).or_default().clone()
+}
+
+/// A kernel after the steps of a pipeline.
+pub fn transformed(name: &str, pipeline: &str) -> LoopKernel {
+    let applied = || {
+        let file = folder().join("pipelines").join(name).join(format!("{pipeline}.pipe"));
+        let steps = Pipeline::parse(&fs::read_to_string(file).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        steps.apply(&kernel(name)).unwrap_or_else(|e| panic!("{name} {pipeline}: {e}"))
+    };
+    proved(name, pipeline).transformed.get_or_init(applied).clone()
+}
+
 /// The lowered program of a kernel with a pipeline.
 pub fn lowered(name: &str, pipeline: &str) -> Program {
-    let file = folder().join("pipelines").join(name).join(format!("{pipeline}.pipe"));
-    let steps = Pipeline::parse(&fs::read_to_string(file).unwrap()).unwrap_or_else(|e| panic!("{e}"));
-    let transformed = steps.apply(&kernel(name)).unwrap_or_else(|e| panic!("{name} {pipeline}: {e}"));
-    lower(&transformed, LowerOptions::default()).unwrap_or_else(|e| panic!("{name} {pipeline}: {e}"))
+    let made = || {
+        let kernel = transformed(name, pipeline);
+        lower(&kernel, LowerOptions::default()).unwrap_or_else(|e| panic!("{name} {pipeline}: {e}"))
+    };
+    proved(name, pipeline).program.get_or_init(made).clone()
 }
