@@ -1,7 +1,6 @@
 //! The emulator, with all its checks on, computes the same as the printed texts: both read the same
 //! programs.
 
-use crate::common;
 use crate::programs;
 
 use std::sync::Arc;
