@@ -1,7 +1,15 @@
 //! Reading any text as a program gives a program that prints and reads back equal, or a diagnostic
 //! that can be rendered. It never panics.
 
-use std::{fs, path::Path, sync::OnceLock};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use loopwright_program::Program;
 use proptest::prelude::*;
@@ -39,13 +47,23 @@ fn corpus() -> &'static [String] {
     })
 }
 
+/// Every beginning of every text. There are very many: all cores read some of the texts.
 #[test]
 fn truncated_programs() {
-    for text in corpus() {
-        for (end, _) in text.char_indices() {
-            read(&text[..end]);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(text) = corpus().get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (end, _) in text.char_indices() {
+                read(&text[..end]);
+            }
         }
-    }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    assert!(next.into_inner() >= corpus().len());
 }
 
 const HEAD: &str = "program k(x, n: i32) index i32
