@@ -1,11 +1,17 @@
-# make demo    the main example, from declaring a kernel to checked results; ARGS="--input FILE.npy --segment-length N" for your own data
+# make demo    the main example, from declaring a kernel to checked results; ARGS="--input FILE.npy
+#              --segment-length N" for your own data
 # make test    everything that is checked: formatting, lints, documentation, tests
-# make values  a million values of random expressions, by all evaluators and by the printed text; SEED=N repeats a run
+# make values  a million values of random expressions, by all evaluators and by the printed text;
+#              SEED=N repeats a run
 # make bench   the benchmarks
-# make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
-# make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
-# make auto-cost  what `auto` finds beside the pipelines written by hand: estimated times on an H200; AUTO_KERNEL=NAME for one
-# make machine-code  instructions in the inner loops of the examples' products, registers and spills; ARGS="ARCH KERNEL/PIPELINE..."
+# make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for
+#              the K-th of N samples
+# make sweep   kernels of the examples through random pipelines, each verdict against runs by brute
+#              force; ARGS="COUNT FROM SECONDS FOLDER"
+# make auto-cost  what `auto` finds beside the pipelines written by hand: estimated times on an
+#              H200; AUTO_KERNEL=NAME for one
+# make machine-code  instructions in the inner loops of the examples' products, registers and
+#              spills; ARGS="ARCH KERNEL/PIPELINE..."
 # make wheel  the Python package: dist/loopwright-*.whl
 # make book   the book, with the reference of all steps: target/book/index.html
 # make setup   installs what is missing (the others do it first)

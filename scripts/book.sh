@@ -2,7 +2,8 @@
 # Builds the book with mdBook into target/book, and follows every link in it. mdBook comes from its
 # own package, once, into .build/mdbook. The pages of the steps are printed by the command itself.
 #
-# With --if-possible, a machine on which mdBook cannot be installed leaves the book out, and says so.
+# With --if-possible, a machine on which mdBook cannot be installed leaves the book out, and says
+# so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wanted='0.4'

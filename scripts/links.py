@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Follows the links between the files of a built site: links.py FOLDER.
 
-Each href and src of each page has to name a file below FOLDER, and a fragment an element of that page.
-Links to the network are left alone, and so is the page for printing, which repeats all others.
+Each href and src of each page has to name a file below FOLDER, and a fragment an element of that
+page. Links to the network are left alone, and so is the page for printing, which repeats all
+others.
 """
 
 import html.parser

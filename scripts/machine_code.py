@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The machine code of the examples' products: instructions of the inner loop by their SASS names, registers, spills, stack.
+"""The machine code of the examples' products: instructions of the inner loop by their SASS names,
+registers, spills, stack.
 
     scripts/machine_code.py [ARCH [KERNEL/PIPELINE...]]
 
-No GPU is needed: NVRTC compiles, cuobjdump and nvdisasm show. The inner loop is the innermost one with the most multiplications. LOOPWRIGHT is the
-command; by default `cargo run --release`. Exit status 1 if a kernel spills or has a stack, 3 if there is no disassembler.
+No GPU is needed: NVRTC compiles, cuobjdump and nvdisasm show. The inner loop is the innermost one
+with the most multiplications. LOOPWRIGHT is the command; by default `cargo run --release`. Exit
+status 1 if a kernel spills or has a stack, 3 if there is no disassembler.
 """
 
 import collections
@@ -50,7 +52,8 @@ def name(line):
 
 
 def inner_loop(code):
-    """The instructions of the innermost loop with the most multiplications; all of them if there is no loop."""
+    """The instructions of the innermost loop with the most multiplications; all of them if there is
+    no loop."""
     loops = []
     for address, line in code:
         target = re.search(r"BRA.*0x([0-9a-f]+)", line)

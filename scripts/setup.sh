@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*"; }
 
-# ---------------------------------------------------------------------------------------------------------- build tools
+# -------------------------------------------------------------------------------------- build tools
 
 run_as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -61,7 +61,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 say "build tools: present"
 
-# ---------------------------------------------------------------------------------------------------------------- NVRTC
+# -------------------------------------------------------------------------------------------- NVRTC
 
 # The versions of the Python packages. A change here makes the next run replace .build/nvrtc.
 nvrtc_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*')
@@ -94,7 +94,8 @@ installed_nvrtc() {
     echo "$file"
 }
 
-# pip_install PACKAGE...: unpacks Python packages into $target, which has to be empty: pip would not merge into the folder that they share.
+# pip_install PACKAGE...: unpacks Python packages into $target, which has to be empty: pip would not
+# merge into the folder that they share.
 pip_install() {
     rm -rf "$target" && mkdir -p "$target"
     python3 -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --no-deps \
@@ -155,7 +156,7 @@ else
     install_nvrtc
 fi
 
-# ------------------------------------------------------------------------------------------------------------------ GPU
+# ---------------------------------------------------------------------------------------------- GPU
 
 if command -v nvidia-smi >/dev/null 2>&1 && gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) && [ -n "$gpus" ]; then
     say "GPU: $(printf '%s' "$gpus" | head -n 1)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs tests/external-crate and tests/text-only, which use loopwright as its users do: each
-# by itself, so that it gets the features that it asks for.
+# Builds and runs tests/external-crate and tests/text-only, which use loopwright as its users do:
+# each by itself, so that it gets the features that it asks for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 INSTA_UPDATE="${INSTA_UPDATE:-no}" cargo test --quiet -p external-crate

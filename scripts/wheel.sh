@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheel of the Python package with maturin: `scripts/wheel.sh [--profile dev] --out FOLDER`.
+# Builds the wheel of the Python package with maturin: `scripts/wheel.sh [--profile dev] --out
+# FOLDER`.
 #
 # maturin and the packages that the wheel's tests need come from their own packages, once, into
 # .build/python. Options are maturin's.

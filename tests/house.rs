@@ -53,12 +53,13 @@ fn generators_know_kernels_alone() {
     assert_eq!(dependences()["generate"], BTreeSet::from(["kernel-ir".to_string()]));
 }
 
-/// The comments of a source whose prose is wider than 100 columns. Examples, which lie between
-/// fences, tables and what has no place to break are as wide as they are.
-fn wide_comments(source: &str) -> Vec<(usize, &str)> {
+/// The comments of a source whose prose is wider than 100 columns, by what begins a comment.
+/// Examples, which lie between fences, tables and what has no place to break are as wide as they
+/// are.
+fn wide_comments<'s>(source: &'s str, mark: &str) -> Vec<(usize, &'s str)> {
     let (mut wide, mut is_example) = (Vec::new(), false);
     for (number, line) in source.lines().enumerate() {
-        let Some(text) = line.trim_start().strip_prefix("//") else {
+        let Some(text) = line.trim_start().strip_prefix(mark) else {
             is_example = false;
             continue;
         };
@@ -76,33 +77,69 @@ fn wide_comments(source: &str) -> Vec<(usize, &str)> {
     wide
 }
 
+/// The lines of a page whose prose is wider than 100 columns. Examples, which lie between fences or
+/// are indented, tables, titles and what has no place to break are as wide as they are.
+fn wide_lines(page: &str) -> Vec<(usize, &str)> {
+    let (mut wide, mut is_example) = (Vec::new(), false);
+    for (number, line) in page.lines().enumerate() {
+        is_example ^= line.trim_start().starts_with("```");
+        let is_prose = !is_example && !["    ", "|", "#"].iter().any(|start| line.starts_with(start));
+        if is_prose && line.chars().count() > 100 && line.trim().contains(' ') {
+            wide.push((number + 1, line));
+        }
+    }
+    wide
+}
+
 #[test]
 fn wide_prose_is_found_and_wide_examples_are_not() {
     let (long, short) = ("word ".repeat(30), "word ".repeat(10));
     let source = format!("// {short}\n/// {long}\n/// ```\n/// {long}\n/// ```\n//! | {long}|\nlet {long}\n");
-    assert_eq!(wide_comments(&source), [(2, format!("/// {}", long).as_str())]);
+    assert_eq!(wide_comments(&source, "//"), [(2, format!("/// {long}").as_str())]);
+    assert_eq!(wide_comments(&format!("{long}\n  # {long}\n"), "#"), [(2, format!("  # {long}").as_str())]);
+    let page = format!("{short}\n- {long}\n```\n{long}\n```\n    {long}\n| {long}|\n# {long}\n");
+    assert_eq!(wide_lines(&page), [(2, format!("- {long}").as_str())]);
+}
+
+/// What begins a comment in a file, by its name.
+fn mark(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("rs" | "c" | "h" | "cu" | "cuh") => Some("//"),
+        Some("py" | "sh" | "toml" | "yml" | "atoms" | "lw" | "pipe" | "space") => Some("#"),
+        _ => path.ends_with("Makefile").then_some("#"),
+    }
 }
 
 #[test]
-fn comments_are_wrapped_at_100_columns() {
+fn comments_and_pages_are_wrapped_at_100_columns() {
+    // What is built, and isl's own sources.
+    const FOREIGN: [&str; 6] =
+        ["target", ".git", ".build", "crates/isl/isl", "dist", "book/src/reference/steps.md"];
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut folders: Vec<PathBuf> =
-        ["src", "tests", "examples", "benches", "crates"].map(|name| root.join(name)).to_vec();
-    let mut found = Vec::new();
+    let (mut folders, mut found, mut read) = (vec![root.clone()], Vec::new(), 0);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            let own = path.strip_prefix(&root).unwrap();
+            let is_page = path.extension().is_some_and(|e| e == "md");
+            let is_foreign = FOREIGN.iter().any(|foreign| own == Path::new(foreign));
+            // What is expected of the kernels of filetests names their lines.
+            if is_foreign || own.ends_with("target") || own.ends_with("filetests") {
+                continue;
+            }
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let source = fs::read_to_string(&path).unwrap();
-                for (number, line) in wide_comments(&source) {
-                    let file = path.strip_prefix(&root).unwrap().display();
-                    found.push(format!("{file}:{number}: {}", line.trim()));
+            } else if is_page || mark(&path).is_some() {
+                let text = fs::read_to_string(&path).unwrap();
+                read += 1;
+                let wide = mark(&path).map_or_else(|| wide_lines(&text), |mark| wide_comments(&text, mark));
+                for (number, line) in wide {
+                    found.push(format!("{}:{number}: {}", own.display(), line.trim()));
                 }
             }
         }
     }
+    assert!(read > 1000, "{read} files: not the whole repository");
     assert!(found.is_empty(), "wider than 100 columns:\n{}", found.join("\n"));
 }
 

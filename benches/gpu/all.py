@@ -5,10 +5,11 @@
     benches/gpu/all.py --export                  the binaries of all forms that name a pipeline, for sm_90a (NVRTC, no GPU)
     benches/gpu/all.py [--workloads rows ...] [--powers 16 22 28] [--rounds 20] [--cccl FOLDER] [--json FILE]
 
-LOOPWRIGHT is the command; the example `segmented_reduce` has to lie in the folder `examples` beside it. Sizes are powers of two, of elements. Each form
-is timed in three states of the second-level cache, see benches/peers/cache.py; the host's time for a launch is hidden in all of them. What a line of the
-table is, is said in benches/peers/table.py. Results are compared with f64 before anything is timed. The results are written to FILE after each case:
-benches/gpu/plots.py draws them.
+LOOPWRIGHT is the command; the example `segmented_reduce` has to lie in the folder `examples` beside
+it. Sizes are powers of two, of elements. Each form is timed in three states of the second-level
+cache, see benches/peers/cache.py; the host's time for a launch is hidden in all of them. What a
+line of the table is, is said in benches/peers/table.py. Results are compared with f64 before
+anything is timed. The results are written to FILE after each case: benches/gpu/plots.py draws them.
 """
 
 import argparse
@@ -46,7 +47,8 @@ def listed(given):
 
 
 def exported(given, binary):
-    """Exports each form that names a pipeline or is found; says which cannot be, and gives their number."""
+    """Exports each form that names a pipeline or is found; says which cannot be, and gives their
+    number."""
 
     def one(item):
         number, (case, own) = item

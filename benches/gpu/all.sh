@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Every workload beside its strongest peers, in one process and one table:
 #
-#   benches/gpu/all.sh measure [OPTION...]  a GPU, torch, nvcc with CUB, Triton, NVRTC; options of all.py, such as --json FILE
+#   benches/gpu/all.sh measure [OPTION...]
+#       a GPU, torch, nvcc with CUB, Triton, NVRTC; options of all.py, such as --json FILE
 #   benches/gpu/all.sh dry-run              lists the cases; needs nothing but Python
-#   benches/gpu/all.sh export               writes all binaries (NVRTC, no GPU), which shows what could not be launched
-#   benches/gpu/all.sh check                attention on the emulator, few rows, against the reference
+#   benches/gpu/all.sh export
+#       writes all binaries (NVRTC, no GPU), which shows what could not be launched
+#   benches/gpu/all.sh check
+#       attention on the emulator, few rows, against the reference
 #
 # What is missing is left out, and the end of the table says so. LOOPWRIGHT is the command, with the
 # example `segmented_reduce` in the folder `examples` beside it; by default both are built.
@@ -35,7 +38,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

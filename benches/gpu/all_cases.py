@@ -1,7 +1,8 @@
 """What benches/gpu/all.py times, as data: nothing here needs a GPU or torch.
 
-Sizes are powers of two, of elements: of all rows or segments, entries of a sparse matrix, numbers, keys, elements of each factor of a product of squares,
-elements of each of the queries, keys and values of attention.
+Sizes are powers of two, of elements: of all rows or segments, entries of a sparse matrix, numbers,
+keys, elements of each factor of a product of squares, elements of each of the queries, keys and
+values of attention.
 """
 
 from dataclasses import dataclass, field
@@ -29,8 +30,8 @@ WORKLOADS = {
 
 @dataclass(frozen=True)
 class Own:
-    """A form of ours: a kernel and a pipeline, or what `auto` finds, or what the library chooses untuned (arguments of the example
-    `segmented_reduce`, the longest segment left out)."""
+    """A form of ours: a kernel and a pipeline, or what `auto` finds, or what the library chooses
+    untuned (arguments of the example `segmented_reduce`, the longest segment left out)."""
 
     name: str
     kernel: Path | None = None
@@ -87,7 +88,8 @@ def rows(power):
 def segments(power):
     kind, mean = UNEQUAL
     sizes = {"n": 1 << power, "nseg": (1 << power) // mean}
-    # Untuned, elements of segments of this mean are loaded evict-first: a form without that is shown as well.
+    # Untuned, elements of segments of this mean are loaded evict-first: a form without that is
+    # shown as well.
     untuned = Own("untuned", chosen=("sum", "f32", "ragged", sizes["nseg"], sizes["n"]))
     own = (untuned, example("ragged_sum", "flattened"), found("ragged_sum"))
     peers = ("CUB, segments", "CUB, ReduceByKey", "cuSPARSE with ones, 1", "cuSPARSE with ones, 2", "torch.segment_reduce")
@@ -173,7 +175,8 @@ def cases(workloads=tuple(WORKLOADS), powers=POWERS):
 
 
 def problems(given):
-    """Files that a case names and that are not there, and names that come twice: what a reader of the list would overlook."""
+    """Files that a case names and that are not there, and names that come twice: what a reader of
+    the list would overlook."""
     wrong = []
     for case in given:
         for own in case.own:

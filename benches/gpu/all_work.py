@@ -1,4 +1,5 @@
-"""The cases of benches/gpu/all_cases.py on the device: arrays, peers, references. What is timed is said in benches/peers/table.py."""
+"""The cases of benches/gpu/all_cases.py on the device: arrays, peers, references. What is timed is
+said in benches/peers/table.py."""
 
 import contextlib
 import sys
@@ -25,7 +26,8 @@ CUBS = ("cub_segments", "cub_by_key", "cub_scan", "cub_histogram")
 
 @dataclass
 class Work:
-    """Arrays by name and which of them is the result, peers by name, how a result is checked, and the least time."""
+    """Arrays by name and which of them is the result, peers by name, how a result is checked, and
+    the least time."""
 
     tensors: dict
     out: str
@@ -36,7 +38,8 @@ class Work:
 
 @dataclass
 class Binary:
-    """What `loopwright export` wrote, what the form is, and whether it loads anything evict-first."""
+    """What `loopwright export` wrote, what the form is, and whether it loads anything
+    evict-first."""
 
     folder: Path
     form: str
@@ -174,7 +177,8 @@ def histogram(case, context):
 
 
 def near(expected, reference, what, factor):
-    """Refuses results whose error, in the norm, is more than `factor` times the peer's: both round alike, and add in another order."""
+    """Refuses results whose error, in the norm, is more than `factor` times the peer's: both round
+    alike, and add in another order."""
     scale = expected.norm()
     off = lambda result: ((result.double() - expected).norm() / scale).item()
     allowed = factor * off(reference)

@@ -1,10 +1,10 @@
 """Times of the pipelines that `loopwright auto` finds, beside those written by hand.
 
 Each form is a process of its own (`loopwright run --device gpu --repeat N`), which reports the
-median of N launches, or of N rounds of launches. Arrays are drawn, and exceed the second-level cache
-in all cases that memory bounds. The ratio is auto's time over that of the best form written by hand:
-of those that serve every launch, and of those that assume lengths as well. `--check` runs each form
-at small sizes and compares it with the declared kernel instead.
+median of N launches, or of N rounds of launches. Arrays are drawn, and exceed the second-level
+cache in all cases that memory bounds. The ratio is auto's time over that of the best form written
+by hand: of those that serve every launch, and of those that assume lengths as well. `--check` runs
+each form at small sizes and compares it with the declared kernel instead.
 
 The last columns are peers, where there is an obvious one: torch, torch.compile and a simple Triton
 kernel on arrays of the same size, by events in this process, each behind a launch of its own, as

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pipelines that `auto` finds, beside those that were written by hand, and beside torch and Triton where
-# there is an obvious peer. On the machine with the GPU:
+# Pipelines that `auto` finds, beside those that were written by hand, and beside torch and Triton
+# where there is an obvious peer. On the machine with the GPU:
 #
 #   benches/gpu/auto.sh measure [OPTION...]  times them, kernel by kernel; options of auto.py
 #   benches/gpu/auto.sh check                both at small sizes, on the GPU, against the reference
@@ -18,7 +18,7 @@ check)
     python3 benches/gpu/auto.py --check "${@:2}"
     ;;
 *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

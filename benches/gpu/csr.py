@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Sparse matrices by rows (CSR) times a vector, in f32, beside cuSPARSE; and sums of the same segments beside cuSPARSE with a vector of ones and CUB.
+"""Sparse matrices by rows (CSR) times a vector, in f32, beside cuSPARSE; and sums of the same
+segments beside cuSPARSE with a vector of ones and CUB.
 
     benches/gpu/csr.py [--nonzeros 26] [--cases uniform:16 uniform:64 power:64 giant:16] [--cccl FOLDER] [--rounds 15] [--json FILE]
 
-LOOPWRIGHT is the command. Ours of a product are flattened rows (what `auto` finds among them) and a warp or a thread a row; of sums, those of
-examples/pipelines/ragged_sum. Cases are KIND:MEAN as of benches/peers/segments.py: lengths that are uniform up to twice the mean, that follow a power law,
-or one row of half of all. Matrices are square, columns uniformly random and in no order, values and the vector uniform numbers of [-0.5, 0.5).
-cuSPARSE is called by its C functions, the buffer allocated before, by both algorithms, the second one also with its preprocessing (which is not timed).
-As segments, its columns are the numbers of rows: neighbours read the same one. CUB's ReduceByKey reads a key of 4 bytes for each element, which are
-there before. Results are compared with f64. What is timed is said in benches/peers/table.py.
+LOOPWRIGHT is the command. Ours of a product are flattened rows (what `auto` finds among them) and a
+warp or a thread a row; of sums, those of examples/pipelines/ragged_sum. Cases are KIND:MEAN as of
+benches/peers/segments.py: lengths that are uniform up to twice the mean, that follow a power law,
+or one row of half of all. Matrices are square, columns uniformly random and in no order, values and
+the vector uniform numbers of [-0.5, 0.5). cuSPARSE is called by its C functions, the buffer
+allocated before, by both algorithms, the second one also with its preprocessing (which is not
+timed). As segments, its columns are the numbers of rows: neighbours read the same one. CUB's
+ReduceByKey reads a key of 4 bytes for each element, which are there before. Results are compared
+with f64. What is timed is said in benches/peers/table.py.
 """
 
 import argparse
@@ -79,7 +83,8 @@ def product_peers(problem, columns, case, table):
 
 
 def segment_peers(problem, expected, cubs, case, table):
-    """cuSPARSE with a vector of ones and CUB's two forms, and how results of all of these are compared."""
+    """cuSPARSE with a vector of ones and CUB's two forms, and how results of all of these are
+    compared."""
     p, peers = problem, {}
     keys = torch.repeat_interleave(torch.arange(p.rows, dtype=torch.int32, device="cuda"), p.wide[1:] - p.wide[:-1], output_size=p.elements)
     ones = torch.ones(p.rows, device="cuda")

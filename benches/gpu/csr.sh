@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Sparse matrices by rows times a vector beside cuSPARSE, sums of the same segments beside it and CUB:
+# Sparse matrices by rows times a vector beside cuSPARSE, sums of the same segments beside it and
+# CUB:
 #
 #   benches/gpu/csr.sh measure [OPTION...]  one table (a GPU, torch, nvcc, NVRTC); options of csr.py
-#   benches/gpu/csr.sh check                our products on the emulator, few rows, against the reference
+#   benches/gpu/csr.sh check
+#       our products on the emulator, few rows, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
 set -euo pipefail
@@ -24,7 +26,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

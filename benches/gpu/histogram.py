@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Histograms by the pipelines of benches/gpu/histogram beside CUB's DeviceHistogram, in one process, in alternation.
+"""Histograms by the pipelines of benches/gpu/histogram beside CUB's DeviceHistogram, in one
+process, in alternation.
 
     benches/gpu/histogram.py FOLDER [--cccl FOLDER] [--rounds 30] [--json FILE]
 
-FOLDER is what `benches/gpu/histogram.sh export` writes: FOLDER/i32 and FOLDER/u8, of 2^28 keys below 256. Cases: uniform keys, and all keys in one
-bin. Counts are compared with torch.bincount first. Before each launch a buffer of four times the second-level cache is written. Times are medians
-over the rounds, by events; the ratio is the median of the ratios within each round, CUB's time over ours. CCCL is a newer version of CUB than
-nvcc's. The bytes a second are those of the keys.
+FOLDER is what `benches/gpu/histogram.sh export` writes: FOLDER/i32 and FOLDER/u8, of 2^28 keys
+below 256. Cases: uniform keys, and all keys in one bin. Counts are compared with torch.bincount
+first. Before each launch a buffer of four times the second-level cache is written. Times are
+medians over the rounds, by events; the ratio is the median of the ratios within each round, CUB's
+time over ours. CCCL is a newer version of CUB than nvcc's. The bytes a second are those of the
+keys.
 """
 
 import argparse

@@ -3,8 +3,10 @@
 # nor this one a GPU:
 #
 #   benches/gpu/histogram.sh export FOLDER [ARCH]       binaries for 2^28 keys (NVRTC, no GPU)
-#   benches/gpu/histogram.sh measure FOLDER [OPTION...] times them beside CUB (a GPU, nvcc, torch); options of histogram.py
-#   benches/gpu/histogram.sh check                      both on the emulator, few keys, against the reference
+#   benches/gpu/histogram.sh measure FOLDER [OPTION...]
+#       times them beside CUB (a GPU, nvcc, torch); options of histogram.py
+#   benches/gpu/histogram.sh check
+#       both on the emulator, few keys, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`.
 set -euo pipefail
@@ -28,7 +30,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

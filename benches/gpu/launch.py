@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""What a launch from Python costs the host, beside CuPy, the driver's binding `cuda.bindings`, Triton and torch; and a kernel from its declaration to its first launch.
+"""What a launch from Python costs the host, beside CuPy, the driver's binding `cuda.bindings`,
+Triton and torch; and a kernel from its declaration to its first launch.
 
     benches/gpu/launch.py [--rounds 51] [--launches 200] [--json FILE]
 
-Needs the package `loopwright` (the wheel), torch, CuPy and one GPU; `cuda.core`, `cuda.bindings` and Triton where they are there. All launch
-`y[i] = a*x[i] + y[i]` on 1024 elements of torch's arrays, on torch's current stream. A round measures each of them once, in a new random order: the clock of
-the host around so many launches, with nothing under way before; a queue that is full is not measured, since 200 launches fit into it. Times are medians over the
-rounds, with the lower and the upper quartile; the ratio is to `cuda.core`, or to the leanest of what stands in for it.
+Needs the package `loopwright` (the wheel), torch, CuPy and one GPU; `cuda.core`, `cuda.bindings`
+and Triton where they are there. All launch `y[i] = a*x[i] + y[i]` on 1024 elements of torch's
+arrays, on torch's current stream. A round measures each of them once, in a new random order: the
+clock of the host around so many launches, with nothing under way before; a queue that is full is
+not measured, since 200 launches fit into it. Times are medians over the rounds, with the lower and
+the upper quartile; the ratio is to `cuda.core`, or to the leanest of what stands in for it.
 
-First launches are those of kernels whose texts differ: from the declaration to the end of the first launch, with an empty cache of binaries and with one that holds
-them; the device is open. They are compared with CuPy's RawKernel of such a kernel written by hand, whose own cache is emptied likewise.
+First launches are those of kernels whose texts differ: from the declaration to the end of the first
+launch, with an empty cache of binaries and with one that holds them; the device is open. They are
+compared with CuPy's RawKernel of such a kernel written by hand, whose own cache is emptied
+likewise.
 """
 
 import argparse
@@ -219,7 +224,8 @@ def launch_cost(given):
 
 
 def first_launches(count):
-    """Milliseconds from the declaration to the end of the first launch of so many kernels, ours and CuPy's, in a process of its own."""
+    """Milliseconds from the declaration to the end of the first launch of so many kernels, ours and
+    CuPy's, in a process of its own."""
     import cupy
     import loopwright
     import torch

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Pictures and a table of what benches/gpu/all.sh measured: a picture for each workload, ratios to the best peer on a logarithmic axis.
+"""Pictures and a table of what benches/gpu/all.sh measured: a picture for each workload, ratios to
+the best peer on a logarithmic axis.
 
     benches/gpu/plots.py RESULTS.json FOLDER [--check]
 
-Of the forms of ours, the fastest one with a clean second-level cache is drawn for each case; thin lines go from the 10th to the 90th percentile. Where it loads
-evict-first, the table also has the fastest form that does not. FOLDER gets
-WORKLOAD.svg and table.md, which shows the pictures; `--check` compares with what is there instead. No library is needed.
+Of the forms of ours, the fastest one with a clean second-level cache is drawn for each case; thin
+lines go from the 10th to the 90th percentile. Where it loads evict-first, the table also has the
+fastest form that does not. FOLDER gets WORKLOAD.svg and table.md, which shows the pictures;
+`--check` compares with what is there instead. No library is needed.
 """
 
 import argparse
 import json
 import math
 import sys
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -148,7 +151,7 @@ def files(result):
     found, plain = best_forms(result["rows"]), plain_forms(result["rows"])
     drawn = {workload: [row for (of, *_), row in found.items() if of == workload] for workload in WORKLOADS}
     made = {f"{workload}.svg": picture(workload, rows, result) for workload, rows in drawn.items() if rows}
-    lines = [". ".join(about(result)) + ".", ""]
+    lines = textwrap.wrap(". ".join(about(result)) + ".", 100) + [""]
     for workload, rows in drawn.items():
         if not rows:
             continue
@@ -162,7 +165,9 @@ def files(result):
             cells = " | ".join(cell(row.get(state, {})) for state in STATES)
             lines.append(f"| {row['name']}, 2^{row['power']} | {row['form']} | {time} | {row[state].get('best_peer', '–')} | {cells} |")
         lines.append("")
-    lines += ["## Not measured", ""] + [f"- {line}" for line in result["not measured"]]
+    lines += ["## Not measured", ""]
+    for line in result["not measured"]:
+        lines += textwrap.wrap(f"- {line}", 100, subsequent_indent="  ")
     made["table.md"] = "\n".join(lines) + "\n"
     return made
 

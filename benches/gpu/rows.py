@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Softmax, layer norm and log-sum-exp of rows of f32 beside torch, torch.compile and fused Triton kernels.
+"""Softmax, layer norm and log-sum-exp of rows of f32 beside torch, torch.compile and fused Triton
+kernels.
 
     benches/gpu/rows.py [--elements 28] [--kernels softmax ...] [--lengths 1024 4096 16384] [--rounds 15] [--json FILE]
 
-LOOPWRIGHT is the command. Ours are the pipelines of examples/pipelines, what `auto` finds where rows are assumed to be whole vectors, and for log-sum-exp
-those of benches/gpu/rows. torch.compile has `max-autotune-no-cudagraphs`. Inputs are normal random numbers; results are compared with f64. What is timed
-is said in benches/peers/table.py, the Triton kernels are in benches/peers/triton_fused.py.
+LOOPWRIGHT is the command. Ours are the pipelines of examples/pipelines, what `auto` finds where
+rows are assumed to be whole vectors, and for log-sum-exp those of benches/gpu/rows. torch.compile
+has `max-autotune-no-cudagraphs`. Inputs are normal random numbers; results are compared with f64.
+What is timed is said in benches/peers/table.py, the Triton kernels are in
+benches/peers/triton_fused.py.
 """
 
 import argparse

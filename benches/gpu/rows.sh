@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Softmax, layer norm and log-sum-exp of rows beside torch, torch.compile and fused Triton kernels:
 #
-#   benches/gpu/rows.sh measure [OPTION...]  one table (a GPU, torch, Triton, NVRTC); options of rows.py
-#   benches/gpu/rows.sh check                our pipelines on the emulator, few rows, against the reference
+#   benches/gpu/rows.sh measure [OPTION...]
+#       one table (a GPU, torch, Triton, NVRTC); options of rows.py
+#   benches/gpu/rows.sh check
+#       our pipelines on the emulator, few rows, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
 set -euo pipefail
@@ -42,7 +44,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

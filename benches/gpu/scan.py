@@ -3,9 +3,11 @@
 
     benches/gpu/scan.py [--elements 28] [--chunks 4096 16384 65536] [--cccl FOLDER] [--rounds 15] [--json FILE]
 
-LOOPWRIGHT is the command. Ours are the pipelines of benches/gpu/scan: `look_back`, whose blocks look back over the tiles before theirs, as CUB's
-do, so that the bytes of the array move twice, and `three`, three launches that move them three times. Inputs are integers of 1 to 4 with any sign in
-i32, uniform numbers of [-0.5, 0.5) in f32; results are compared with sums in i64 and f64. What is timed is said in benches/peers/table.py.
+LOOPWRIGHT is the command. Ours are the pipelines of benches/gpu/scan: `look_back`, whose blocks
+look back over the tiles before theirs, as CUB's do, so that the bytes of the array move twice, and
+`three`, three launches that move them three times. Inputs are integers of 1 to 4 with any sign in
+i32, uniform numbers of [-0.5, 0.5) in f32; results are compared with sums in i64 and f64. What is
+timed is said in benches/peers/table.py.
 """
 
 import argparse
@@ -33,8 +35,8 @@ def problem(type_name, kind, elements):
         expected, bound = x.cumsum(0, dtype=torch.int64), 0
     else:
         x = torch.rand(elements, device="cuda") - 0.5
-        # Random signs: sums grow by the root of their number. Passing totals from tile to tile loses some 1e-7 of that each time, which adds up
-        # likewise.
+        # Random signs: sums grow by the root of their number. Passing totals from tile to tile
+        # loses some 1e-7 of that each time, which adds up likewise.
         expected, bound = x.double().cumsum(0), 1e-5 * elements**0.5
     if kind == "exclusive":
         expected -= x

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Prefix sums of 2^28 numbers beside CUB's DeviceScan and torch.cumsum:
 #
-#   benches/gpu/scan.sh measure [OPTION...]  one table (a GPU, torch, nvcc, NVRTC); options of scan.py
-#   benches/gpu/scan.sh check                our pipelines on the emulator, few numbers, against the reference
+#   benches/gpu/scan.sh measure [OPTION...]
+#       one table (a GPU, torch, nvcc, NVRTC); options of scan.py
+#   benches/gpu/scan.sh check
+#       our pipelines on the emulator, few numbers, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`, built once.
 set -euo pipefail
@@ -31,7 +33,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

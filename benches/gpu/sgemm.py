@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Products of f32 matrices by the pipelines of benches/gpu/sgemm beside cuBLAS (without tf32), in one process, in alternation.
+"""Products of f32 matrices by the pipelines of benches/gpu/sgemm beside cuBLAS (without tf32), in
+one process, in alternation.
 
     benches/gpu/sgemm.py FOLDER [--sizes 2048 4096 8192] [--rounds 15] [--json FILE]
 
-FOLDER is what `benches/gpu/sgemm.sh export` writes: FOLDER/SIZE/PIPELINE as of `loopwright export`, SIZE being `4096` or `4095x4097x4099` (m, n, l).
-A round launches each kernel once, in a new random order. Before each launch a buffer of four times the second-level cache is written. A time is the
-median over the rounds, by events; the ratio to cuBLAS is the median of the ratios within each round. Inputs are normal random numbers; results are
-compared with an f64 product first, on all elements, beside the error that cuBLAS makes.
+FOLDER is what `benches/gpu/sgemm.sh export` writes: FOLDER/SIZE/PIPELINE as of `loopwright export`,
+SIZE being `4096` or `4095x4097x4099` (m, n, l). A round launches each kernel once, in a new random
+order. Before each launch a buffer of four times the second-level cache is written. A time is the
+median over the rounds, by events; the ratio to cuBLAS is the median of the ratios within each
+round. Inputs are normal random numbers; results are compared with an f64 product first, on all
+elements, beside the error that cuBLAS makes.
 """
 
 import argparse

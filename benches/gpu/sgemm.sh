@@ -2,9 +2,12 @@
 # f32 products beside cuBLAS. Two parts, since the machine with the GPU need not have Rust, nor this
 # one a GPU:
 #
-#   benches/gpu/sgemm.sh export FOLDER [ARCH [SIZE...]]    binaries of each pipeline for each size (NVRTC, no GPU)
-#   benches/gpu/sgemm.sh measure FOLDER [OPTION...]        times them beside cuBLAS (a GPU, torch); options of sgemm.py
-#   benches/gpu/sgemm.sh check                             each pipeline on the emulator, small sizes, against the reference
+#   benches/gpu/sgemm.sh export FOLDER [ARCH [SIZE...]]
+#       binaries of each pipeline for each size (NVRTC, no GPU)
+#   benches/gpu/sgemm.sh measure FOLDER [OPTION...]
+#       times them beside cuBLAS (a GPU, torch); options of sgemm.py
+#   benches/gpu/sgemm.sh check
+#       each pipeline on the emulator, small sizes, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`. PIPELINES are the files; by default
 # the example and benches/gpu/sgemm. A pipeline whose assumptions a size does not meet is left out
@@ -48,7 +51,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Products by tensor cores beside cuBLAS, and a convolution beside cuDNN, by way of torch, in one process, in alternation.
+"""Products by tensor cores beside cuBLAS, and a convolution beside cuDNN, by way of torch, in one
+process, in alternation.
 
     benches/gpu/tensor.py FOLDER [--types bf16 tf32 s8 f64 ...] [--sizes 4096 8192] [--rounds 15] [--json FILE]
 
-FOLDER is what `benches/gpu/tensor.sh export` writes: FOLDER/TYPE/SIZE/VARIANT as of `loopwright export`. SIZE is `4096` or `4095x4097x4099` (m, n, l); of a
-convolution images, height, width, channels of the result and of the input. Inputs are normal random numbers (s8: all bytes alike); the right factor lies
-transposed, channels are the fastest axis. Results are compared with a product in f64, beside the error that the peer makes, which a note behind the table
-says with our registers. tf32 is compared with cuBLAS where it may round to tf32, s8 with `torch._int_mm`. What is timed is said in benches/peers/table.py.
+FOLDER is what `benches/gpu/tensor.sh export` writes: FOLDER/TYPE/SIZE/VARIANT as of
+`loopwright export`. SIZE is `4096` or `4095x4097x4099` (m, n, l); of a convolution images, height,
+width, channels of the result and of the input. Inputs are normal random numbers (s8: all bytes
+alike); the right factor lies transposed, channels are the fastest axis. Results are compared with a
+product in f64, beside the error that the peer makes, which a note behind the table says with our
+registers. tf32 is compared with cuBLAS where it may round to tf32, s8 with `torch._int_mm`. What is
+timed is said in benches/peers/table.py.
 """
 
 import argparse
@@ -28,8 +32,8 @@ TYPES = {
     "s8": (torch.int8, torch.int32),
     "f64": (torch.float64, torch.float64),
 }
-# How much larger our error may be than the peer's: both round alike, but where bits of tf32 are cut off,
-# which cuBLAS does not; and f64 is all in the order of sums.
+# How much larger our error may be than the peer's: both round alike, but where bits of tf32 are cut
+# off, which cuBLAS does not; and f64 is all in the order of sums.
 ALLOWED = {"bf16": 1.05, "tf32": 1.05, "tf32_truncated": 3, "tf32_rounded_first": 1.05, "s8": 1, "f64": 4}
 
 

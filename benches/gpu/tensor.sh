@@ -2,10 +2,13 @@
 # Products by tensor cores beside cuBLAS, a convolution beside cuDNN. Two parts, since the machine
 # with the GPU need not have Rust, nor this one a GPU:
 #
-#   benches/gpu/tensor.sh export FOLDER [ARCH [SIZE...]]    binaries of each variant for each size (NVRTC, no GPU)
-#   benches/gpu/tensor.sh measure FOLDER [OPTION...]        times them beside cuBLAS and cuDNN (a GPU, torch); options of tensor.py
+#   benches/gpu/tensor.sh export FOLDER [ARCH [SIZE...]]
+#       binaries of each variant for each size (NVRTC, no GPU)
+#   benches/gpu/tensor.sh measure FOLDER [OPTION...]
+#       times them beside cuBLAS and cuDNN (a GPU, torch); options of tensor.py
 #   benches/gpu/tensor.sh both [OPTION...]                  both, by way of a temporary folder
-#   benches/gpu/tensor.sh check                             each variant on the emulator, small sizes, against the reference
+#   benches/gpu/tensor.sh check
+#       each variant on the emulator, small sizes, against the reference
 #
 # LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32,
 # tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of
@@ -45,7 +48,8 @@ kernel_of() {
     esac
 }
 
-# each COMMAND: COMMAND TYPE NAME PIPELINE [-p NAME=INTEGER]... for each variant of the types that are asked for
+# each COMMAND: COMMAND TYPE NAME PIPELINE [-p NAME=INTEGER]... for each variant of the types that
+# are asked for
 each() {
     local type pipeline parameters name
     while read -r type pipeline parameters; do
@@ -133,7 +137,7 @@ check)
     each check_one
     ;;
 *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
     exit 2
     ;;
 esac

@@ -1,4 +1,5 @@
-"""What can be tested of benches/gpu/all.sh without a GPU: the list of cases, what is said of times, pictures and tables."""
+"""What can be tested of benches/gpu/all.sh without a GPU: the list of cases, what is said of times,
+pictures and tables."""
 
 import io
 import json
@@ -119,7 +120,8 @@ class Pictures(unittest.TestCase):
         self.assertEqual(sorted(self.made), ["scan.svg", "table.md"])
 
     def test_bars_begin_at_one_on_a_logarithmic_axis(self):
-        # From 1/2 to 8 in four parts of 58: one lies at 144 + 58. The faster form has 2, 1/2, 1; then 8.
+        # From 1/2 to 8 in four parts of 58: one lies at 144 + 58. The faster form has 2, 1/2, 1;
+        # then 8.
         bars = [(float(bar.get("x")), float(bar.get("width"))) for bar in self.elements("rect", "bar")]
         self.assertEqual(bars, [(202, 58), (144, 58), (202, 0), (202, 174)])
 

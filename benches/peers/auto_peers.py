@@ -1,4 +1,5 @@
-"""Peers of the kernels of examples/kernels, where there is an obvious one: torch, torch.compile, a simple Triton kernel."""
+"""Peers of the kernels of examples/kernels, where there is an obvious one: torch, torch.compile, a
+simple Triton kernel."""
 
 import statistics
 import sys

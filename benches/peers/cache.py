@@ -2,10 +2,12 @@
 
 Three states, which are prepared before each launch:
 
-- left: the same kernel runs once, and its inputs and results are in the cache as far as they fit (with `hide_host` the device then waits for some
-  tenths of a millisecond, so that a short kernel's time is not that of the host's next launch; in the other states it is busy as long);
+- left: the same kernel runs once, and its inputs and results are in the cache as far as they fit
+  (with `hide_host` the device then waits for some tenths of a millisecond, so that a short kernel's
+  time is not that of the host's next launch; in the other states it is busy as long);
 - clean: 512 MB of another array are read;
-- dirty: 256 MB of another array are written, which is how most data arrive: a kernel before has just stored them.
+- dirty: 256 MB of another array are written, which is how most data arrive: a kernel before has
+  just stored them.
 """
 
 import random
@@ -42,7 +44,8 @@ class Cache:
 
 
 def samples(launches, state, cache, rounds, seconds=None):
-    """Milliseconds of each launch in each round. A round launches each once, in a new random order. After so many seconds five rounds are enough."""
+    """Milliseconds of each launch in each round. A round launches each once, in a new random order.
+    After so many seconds five rounds are enough."""
     names, order = list(launches), random.Random(1)
     found = {name: [] for name in names}
     for launch in launches.values():

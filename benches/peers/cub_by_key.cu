@@ -1,7 +1,9 @@
 // CUB's sums of runs of equal keys behind a C function, for gpu/csr.py to launch beside ours.
-// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL] cub_by_key.cu -o libcub_by_key.so
+// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL]
+//     cub_by_key.cu -o libcub_by_key.so
 //
-// It returns 0, or CUDA's error. With `scratch` 0 it only says in `bytes` how much scratch memory it wants.
+// It returns 0, or CUDA's error. With `scratch` 0 it only says in `bytes` how much scratch memory
+// it wants.
 #include <cub/cub.cuh>
 #include <cuda/std/functional>
 

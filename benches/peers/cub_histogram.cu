@@ -1,5 +1,6 @@
 // CUB's histograms behind C functions, for gpu/histogram.py to launch beside ours.
-// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL] cub_histogram.cu -o libcub_histogram.so
+// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL]
+//     cub_histogram.cu -o libcub_histogram.so
 //
 // Each function returns 0, or CUDA's error. With `scratch` 0 it only says in `bytes` how much
 // scratch memory it wants. There are 256 bins, of one key each.

@@ -1,5 +1,6 @@
 // CUB's reductions behind C functions, for segments.py to launch beside ours.
-// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL] cub_segments.cu -o libcub_segments.so
+// nvcc -O3 -std=c++17 -arch=native -Xcompiler -fPIC -shared [-I CCCL]
+//     cub_segments.cu -o libcub_segments.so
 //
 // Each function returns 0, or CUDA's error. With `scratch` 0 it only says in `bytes` how much
 // scratch memory it wants.

@@ -1,4 +1,5 @@
-"""cuSPARSE's product of a matrix by rows and a vector, by its C functions: nothing is allocated or described when it is launched."""
+"""cuSPARSE's product of a matrix by rows and a vector, by its C functions: nothing is allocated or
+described when it is launched."""
 
 import ctypes
 import importlib.util
@@ -25,7 +26,8 @@ def library():
 
 
 class Csr:
-    """y = matrix * x; calling it launches. `algorithm` is cusparseSpMVAlg_t: 2 and 3 are the first and the second one for CSR."""
+    """y = matrix * x; calling it launches. `algorithm` is cusparseSpMVAlg_t: 2 and 3 are the first
+    and the second one for CSR."""
 
     def __init__(self, offsets, columns, values, x, y, algorithm, preprocessed):
         self.alive = (offsets, columns, values, x, y)

@@ -28,7 +28,8 @@ def stream():
 
 
 class Attribute(ctypes.Structure):
-    """CUlaunchAttribute, of which the one that is used is CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, a flag."""
+    """CUlaunchAttribute, of which the one that is used is
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, a flag."""
 
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("flag", ctypes.c_int), ("rest", ctypes.c_char * 60)]
 
@@ -53,7 +54,8 @@ def disassembler():
 
 
 def loads_ahead(binary, kernel):
-    """The most bytes that a thread asks of global memory before it uses any of them, read from the machine code; 0 where nothing reads it."""
+    """The most bytes that a thread asks of global memory before it uses any of them, read from the
+    machine code; 0 where nothing reads it."""
     program = disassembler()
     if program is None:
         return 0
@@ -118,7 +120,8 @@ class Exported:
             self.launches.append((function, config, pointers, values))
 
     def resources(self):
-        """Of the launch whose threads can have the most bytes under way: registers, resident blocks and KiB that can be under way on a multiprocessor."""
+        """Of the launch whose threads can have the most bytes under way: registers, resident blocks
+        and KiB that can be under way on a multiprocessor."""
         launches = []
         for name, (function, config, *_) in zip(self.kernels, self.launches):
             threads, shared = math.prod(config.shape[3:6]), ctypes.c_size_t(config.shape[6])
@@ -168,8 +171,8 @@ class Ours:
         return f"{name}={path}"
 
     def tuned(self, kernel, name, sizes, sample, arrays=None, sample_arrays=None):
-        """The best point of examples/tuning/NAME for these sizes and arrays: its pipeline's file, and what it is. Arrays that are not
-        given are random."""
+        """The best point of examples/tuning/NAME for these sizes and arrays: its pipeline's file,
+        and what it is. Arrays that are not given are random."""
         self.count += 1
         best = self.work / f"best{self.count}.pipe"
         tuning = EXAMPLES / "tuning" / name
@@ -181,7 +184,8 @@ class Ours:
         return best, comment.split(": ", 1)[-1]
 
     def chosen(self, operator, dtype, *shape):
-        """Kernel and pipeline that `segmented_reduce` takes for this device, untuned, and what the form is."""
+        """Kernel and pipeline that `segmented_reduce` takes for this device, untuned, and what the
+        form is."""
         self.count += 1
         folder = self.work / f"chosen{self.count}"
         example = str(Path(self.binary).parent / "examples" / "segmented_reduce")
@@ -191,7 +195,8 @@ class Ours:
         return folder / "kernel.lw", folder / "default.pipe", done.stdout.strip()
 
     def exported(self, kernel, pipeline, sizes, tensors, parameters=None, auto=False):
-        """The launches of a pipeline for these sizes; `parameters` are values of its open ones, with `auto` what it leaves open is found."""
+        """The launches of a pipeline for these sizes; `parameters` are values of its open ones,
+        with `auto` what it leaves open is found."""
         self.count += 1
         folder = self.work / f"export{self.count}"
         sets = [f"--set={k}={v}" for k, v in sizes.items()] + [f"--parameter={k}={v}" for k, v in (parameters or {}).items()]

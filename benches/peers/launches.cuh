@@ -1,4 +1,5 @@
-// What the programs beside this share: checked calls, pieces of rows' sums, and how long a launch takes.
+// What the programs beside this share: checked calls, pieces of rows' sums, and how long a launch
+// takes.
 
 #pragma once
 
@@ -35,7 +36,8 @@ __device__ __forceinline__ void load(float4 (&v)[V], const float4 *from) {
     for (int k = 0; k < V; ++k) v[k] = __ldg(from + 32 * k);
 }
 
-// Milliseconds of a launch, the median of 30 of them in a row, over two arrays of results in turn: `launch(k)` stores to array k.
+// Milliseconds of a launch, the median of 30 of them in a row, over two arrays of results in turn:
+// `launch(k)` stores to array k.
 template <class Launch>
 double median(Launch launch) {
     constexpr int COUNT = 30;

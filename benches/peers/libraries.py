@@ -12,7 +12,8 @@ from timing import times
 
 
 class Cub:
-    """The functions of a source beside this file, compiled by nvcc. `fixed_size` says whether CUB has the form for segments of one length."""
+    """The functions of a source beside this file, compiled by nvcc. `fixed_size` says whether CUB
+    has the form for segments of one length."""
 
     def __init__(self, cccl, work, source="cub_segments", fixed_size=None):
         library = work / f"lib{source}.so"
@@ -39,7 +40,8 @@ class Cub:
 
 
 def triton_rows(x, out, length):
-    """Row sums by Triton, the fastest of some tiles. Few rows are cut into parts, whose sums a second launch adds."""
+    """Row sums by Triton, the fastest of some tiles. Few rows are cut into parts, whose sums a
+    second launch adds."""
     return triton_row_forms(x, out, length).get("Triton")
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Every example pipeline, a point of every space of examples/tuning, and the untuned forms of `segmented_reduce`, on a GPU: the result
-against the declared kernel, a second run's to the bit against the first's, and compute-sanitizer.
+"""Every example pipeline, a point of every space of examples/tuning, and the untuned forms of
+`segmented_reduce`, on a GPU: the result against the declared kernel, a second run's to the bit
+against the first's, and compute-sanitizer.
 
     benches/peers/sanitize.py                    # about 2^20 elements, memcheck, racecheck and synccheck of each
     benches/peers/sanitize.py --only waves       # those whose names contain it ("untuned f16", "tuning/argmax")
     benches/peers/sanitize.py --device emulator  # the results alone, on the emulator
 
-Needs `cargo build --release --bin loopwright --example segmented_reduce`, and compute-sanitizer of the CUDA toolkit on the PATH. Each line
-is a pipeline; the exit status is 1 if any failed.
+Needs `cargo build --release --bin loopwright --example segmented_reduce`, and compute-sanitizer of
+the CUDA toolkit on the PATH. Each line is a pipeline; the exit status is 1 if any failed.
 """
 
 import argparse
@@ -111,7 +112,8 @@ def examples():
 
 
 def untuned(example, folder, only):
-    """The same of what `segmented_reduce` chooses for this device, of those whose names contain `only`; a choice that fails ends the run."""
+    """The same of what `segmented_reduce` chooses for this device, of those whose names contain
+    `only`; a choice that fails ends the run."""
     kinds = [(*row[:2], ["rows", str((1 << 30) // BYTES[row[1]] // row[2]), str(row[2])]) for row in UNTUNED_ROWS]
     kinds += [(*kind, ["ragged", str((1 << 24) // BYTES[kind[1]]), str((1 << 30) // BYTES[kind[1]])]) for kind in UNTUNED_RAGGED]
     for operator, dtype, shape in kinds:
@@ -126,8 +128,9 @@ def untuned(example, folder, only):
 
 
 def differs(name, kernel, run, folder):
-    """The results that are not the same to the bit in two runs, and how many runs there were: none of atomic updates, which come in any order. For
-    bf16, .npy files have no type: the first values, as they are printed."""
+    """The results that are not the same to the bit in two runs, and how many runs there were: none
+    of atomic updates, which come in any order. For bf16, .npy files have no type: the first values,
+    as they are printed."""
     if "atomic" in name:
         return [], 0
     text = kernel.read_text()

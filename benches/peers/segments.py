@@ -8,28 +8,34 @@
     benches/peers/segments.py --defaults [CASES]      what is chosen without tuning beside what the tuner finds, nothing else
     benches/peers/segments.py --rows [CASES]          softmax, layer norm, transpose and column sums beside torch, nothing else
 
-Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case `loopwright tune` searches the
-points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
-On 16 cores an equal length takes 14 s, a case of unequal ones 45 s, or 5 s with --untuned.
-Segments of unequal length are tuned on their own offsets, and checked on fewer ones of the same kind; what is taken without tuning is among the
-candidates, and needs the example `segmented_reduce` beside the binary.
+Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case
+`loopwright tune` searches the points of examples/tuning, `loopwright export` writes the best one's
+binary and launches, and this program launches them on torch's arrays. On 16 cores an equal length
+takes 14 s, a case of unequal ones 45 s, or 5 s with --untuned. Segments of unequal length are tuned
+on their own offsets, and checked on fewer ones of the same kind; what is taken without tuning is
+among the candidates, and needs the example `segmented_reduce` beside the binary.
 
 What is measured, for each case, by events, on 2^28 elements unless --elements says otherwise:
 
-- every peer's median of 10 launches (3, if it takes more than twice as long as ours); of those within 5 % of the best, the one that is fastest in
-  rows of launches goes on;
-- the ratio: the best peer's time over ours, the median of 30 pairs of launches (5, as above), one of each in turn. Behind a peer, a kernel with
-  streaming loads finds the end of the array in the second-level cache, and leaves it there: it looks up to 2 % faster at long rows and 8 % at short ones. So
-  the ratio of the medians of launches in rows of their own is given as well;
-- the spread: how far the median of such pairs of ours against itself is from 1, plus the standard error of that median;
-- the limit: bytes read at the rate of the fastest kernel that only reads, plus bytes written at the rate that a copy leaves for writing, all
-  measured in the same run. Readers are CUB's and torch's sums of everything, and CUB's sums of rows of 16384, which write a 16384th.
+- every peer's median of 10 launches (3, if it takes more than twice as long as ours); of those
+  within 5 % of the best, the one that is fastest in rows of launches goes on;
+- the ratio: the best peer's time over ours, the median of 30 pairs of launches (5, as above), one
+  of each in turn. Behind a peer, a kernel with streaming loads finds the end of the array in the
+  second-level cache, and leaves it there: it looks up to 2 % faster at long rows and 8 % at short
+  ones. So the ratio of the medians of launches in rows of their own is given as well;
+- the spread: how far the median of such pairs of ours against itself is from 1, plus the standard
+  error of that median;
+- the limit: bytes read at the rate of the fastest kernel that only reads, plus bytes written at the
+  rate that a copy leaves for writing, all measured in the same run. Readers are CUB's and torch's
+  sums of everything, and CUB's sums of rows of 16384, which write a 16384th.
 
-Of ours, the line of a case names the registers of the launch that can have the most bytes under way, the blocks of it that are resident on a multiprocessor, and how many
-KiB their threads can have under way there: as many loads of each as stand in the machine code ahead of the first use of one of them.
+Of ours, the line of a case names the registers of the launch that can have the most bytes under
+way, the blocks of it that are resident on a multiprocessor, and how many KiB their threads can have
+under way there: as many loads of each as stand in the machine code ahead of the first use of one of
+them.
 
-Results are compared with sums in f64 before anything is timed. What the launches are is in `exported.py`, the peers in `libraries.py`, how times are taken in
-`timing.py`.
+Results are compared with sums in f64 before anything is timed. What the launches are is in
+`exported.py`, the peers in `libraries.py`, how times are taken in `timing.py`.
 """
 
 import argparse
@@ -61,11 +67,12 @@ ROWS += ["log_sum_exp:4096", "transpose:16384", "column_sum:1024", "column_sum:1
 RAGGED = [f"{kind}:{mean}" for kind in ("uniform", "power", "giant") for mean in (4, 16, 64, 1024, 65536)]
 
 
-# --- Cases ---------------------------------------------------------------------------------------------------------------
+# --- Cases ----------------------------------------------------------------------------------------
 
 def tuned_equal(sizes, tensors, ours):
-    """The best point of examples/tuning for these rows: the space, what the point is, and its launch. Candidates are checked on fewer rows, and on
-    shorter ones where they are long, of the same remainder."""
+    """The best point of examples/tuning for these rows: the space, what the point is, and its
+    launch. Candidates are checked on fewer rows, and on shorter ones where they are long, of the
+    same remainder."""
     kernel = EXAMPLES / "kernels" / "segmented_sum.lw"
     segments, length = sizes["nseg"], sizes["len"]
     short = length if length <= 1 << 18 else (1 << 18) + length % 4
@@ -159,7 +166,8 @@ RAGGED_SAMPLE = 1 << 22
 
 
 def tuned_ragged(kind, mean, offsets, tensors, ours):
-    """The best point of examples/tuning for these offsets, checked on fewer of the same kind: the space, what the point is, and its launch."""
+    """The best point of examples/tuning for these offsets, checked on fewer of the same kind: the
+    space, what the point is, and its launch."""
     kernel = EXAMPLES / "kernels" / "ragged_sum.lw"
     few = lengths_of(kind, mean, RAGGED_SAMPLE).to(torch.int32)
     sizes = {"n": tensors["x"].numel(), "nseg": offsets.numel() - 1}
@@ -204,7 +212,8 @@ TORCH = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f6
 
 
 def typed(operator, dtype, length, x, ours, _cub, limits):
-    """Other element types and argmax on as many bytes as `x` has, by the untuned default, beside torch."""
+    """Other element types and argmax on as many bytes as `x` has, by the untuned default, beside
+    torch."""
     size = TORCH[dtype].itemsize
     segments = x.numel() * 4 // size // length
     rows = torch.rand(segments, length, device="cuda", dtype=torch.float32)
@@ -241,8 +250,8 @@ def typed(operator, dtype, length, x, ours, _cub, limits):
 
 
 def untuned(kind, number, x, ours, cub, limits):
-    """What is chosen without tuning, beside what the tuner finds. The spread and the ratio are those of `measure`, the tuned form its
-    only peer."""
+    """What is chosen without tuning, beside what the tuner finds. The spread and the ratio are
+    those of `measure`, the tuned form its only peer."""
     if kind == "equal":
         segments = x.numel() // number
         part, out = x[: segments * number], torch.empty(segments, device="cuda")
@@ -269,7 +278,8 @@ def untuned(kind, number, x, ours, cub, limits):
 
 
 def row_work(kind, number, x, ours, cub, limits):
-    """Softmax, layer norm and log-sum-exp, a user's operator, of rows of that many, the transpose of a square of that side, the sums of that many columns."""
+    """Softmax, layer norm and log-sum-exp, a user's operator, of rows of that many, the transpose
+    of a square of that side, the sums of that many columns."""
     kernel = EXAMPLES / "kernels" / f"{kind}.lw"
     count = x.numel() // number
     rows, bytes_of_x = x.view(count, number), x.numel() * 4

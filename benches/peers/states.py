@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Segmented sums of f32 beside CUB, torch and Triton in three states of the second-level cache, in one process.
+"""Segmented sums of f32 beside CUB, torch and Triton in three states of the second-level cache, in
+one process.
 
     cargo build --release --bin loopwright --example segmented_reduce
     benches/peers/states.py [--equal LENGTHS] [--ragged CASES] [--elements 2^K...] [--rounds N] [--json FILE] [--cccl FOLDER] [--loopwright BINARY]
 
-Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc, which does nothing else: what a launch costs the host is in the times.
-Ours is what `segmented_reduce` takes untuned, from `loopwright export`. A round launches each kernel once, in a new random order. Before each launch
+Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc, which does
+nothing else: what a launch costs the host is in the times. Ours is what `segmented_reduce` takes
+untuned, from `loopwright export`. A round launches each kernel once, in a new random order. Before
+each launch
 
 - left: the same kernel runs once, and its inputs and results are in the cache as far as they fit;
 - clean: 512 MB of another array are read;
-- dirty: 256 MB of another array are written, which is how most data arrive: a kernel before has just stored them.
+- dirty: 256 MB of another array are written, which is how most data arrive: a kernel before has
+  just stored them.
 
-A time is the median over the rounds, by events; a ratio is the best peer's time over ours. Results are compared with sums in f64 before anything is timed.
+A time is the median over the rounds, by events; a ratio is the best peer's time over ours. Results
+are compared with sums in f64 before anything is timed.
 """
 
 import argparse

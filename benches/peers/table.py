@@ -1,12 +1,16 @@
-"""A table of several forms of the same work, ours and peers, timed in one process, in alternation, in three states of the second-level cache.
+"""A table of several forms of the same work, ours and peers, timed in one process, in alternation,
+in three states of the second-level cache.
 
-Results are compared with a reference before anything is timed: a form of ours that is wrong ends its case as failed, a peer that is wrong, or
-that cannot be had here, is left out, and the end of the table says so.
+Results are compared with a reference before anything is timed: a form of ours that is wrong ends
+its case as failed, a peer that is wrong, or that cannot be had here, is left out, and the end of
+the table says so.
 
-A time is the median over the rounds, by events, with half of the range of the middle half of the rounds in percent of it. The best peer is the one
-with the least median; the ratio is its time over this form's within each round, of which the median is given, and in brackets the 10th and the 90th
-percentile: above 1, the form is faster than every peer. The last column is for the clean state: the least time for the bytes
-that have to move, at the rates measured in the same run, over the median; or operations a second.
+A time is the median over the rounds, by events, with half of the range of the middle half of the
+rounds in percent of it. The best peer is the one with the least median; the ratio is its time over
+this form's within each round, of which the median is given, and in brackets the 10th and the 90th
+percentile: above 1, the form is faster than every peer. The last column is for the clean state: the
+least time for the bytes that have to move, at the rates measured in the same run, over the median;
+or operations a second.
 """
 
 import json
@@ -25,7 +29,8 @@ class Wrong(RuntimeError):
 
 
 def check(result, expected, bound, what):
-    """Refuses results that are off by more than `bound`, a number or a tensor; everything is compared in f64, in parts."""
+    """Refuses results that are off by more than `bound`, a number or a tensor; everything is
+    compared in f64, in parts."""
     result, expected = result.reshape(-1), expected.reshape(-1)
     if result.numel() != expected.numel():
         raise Wrong(f"{what}: {result.numel()} results instead of {expected.numel()}")
@@ -40,7 +45,8 @@ def check(result, expected, bound, what):
 
 
 class Rates:
-    """What the memory gives, in bytes a millisecond: reading, by the sum of everything, and copying."""
+    """What the memory gives, in bytes a millisecond: reading, by the sum of everything, and
+    copying."""
 
     def __init__(self, elements=1 << 28):
         x = torch.rand(elements, device="cuda")
@@ -99,8 +105,9 @@ class Table:
         self.missing.append(f"{case}, {name}: {type(error).__name__}: {lines[0][:200]}")
 
     def case(self, case, own, peers, agrees, limit=None, operations=None, about=None):
-        """Times forms by name. `own` and `peers` give none for what is not there; `agrees(result, name)` raises where a result is wrong; `limit` is
-        in milliseconds, `operations` are counted, `about` is put into the rows of the result."""
+        """Times forms by name. `own` and `peers` give none for what is not there;
+        `agrees(result, name)` raises where a result is wrong; `limit` is in milliseconds,
+        `operations` are counted, `about` is put into the rows of the result."""
         try:
             launches = {}
             for name, form in {**own, **peers}.items():

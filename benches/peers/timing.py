@@ -1,4 +1,5 @@
-"""Times by events, in rows and in turn, and what the memory gives. What is measured stands in the head of segments.py."""
+"""Times by events, in rows and in turn, and what the memory gives. What is measured stands in the
+head of segments.py."""
 
 import math
 import statistics
@@ -33,7 +34,8 @@ def in_turn(first, second, pairs):
 
 
 def fastest(launches, rounds=3):
-    """The number of the fastest, rows of 10 launches of each in turn: behind another, a kernel finds what that has left in the cache."""
+    """The number of the fastest, rows of 10 launches of each in turn: behind another, a kernel
+    finds what that has left in the cache."""
     if len(launches) == 1:
         return 0
     own = [[] for _ in launches]

@@ -1,4 +1,5 @@
-"""Softmax, layer norm and log-sum-exp of rows by fused Triton kernels: whole rows in registers, each read once.
+"""Softmax, layer norm and log-sum-exp of rows by fused Triton kernels: whole rows in registers,
+each read once.
 
 Lengths are powers of two and blocks of rows are whole, so that nothing is masked.
 """
@@ -79,7 +80,8 @@ def best(candidates):
 
 
 def forms(kind, x, y, gain, bias, eps):
-    """Launches by name: the best shape of blocks with plain loads, with evict-first ones, and of a grid that stays resident."""
+    """Launches by name: the best shape of blocks with plain loads, with evict-first ones, and of a
+    grid that stays resident."""
     count, length = x.shape
     number = KINDS[kind]
 

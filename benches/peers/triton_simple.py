@@ -1,4 +1,5 @@
-"""Simple Triton kernels, as one would write them first: rows in one piece, columns and products in tiles. Lengths are whole."""
+"""Simple Triton kernels, as one would write them first: rows in one piece, columns and products in
+tiles. Lengths are whole."""
 
 import torch
 import triton
@@ -42,7 +43,8 @@ def product(a, b, c, m, n, l, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
 
 
 def simple(name, tensors):
-    """A launch that returns its result, the fastest of a few shapes; none where there is no simple kernel."""
+    """A launch that returns its result, the fastest of a few shapes; none where there is no simple
+    kernel."""
     if name == "axpy":
         x, y = tensors
         out = torch.empty_like(x)

@@ -1,4 +1,5 @@
-/* A stand-in for libcuda.so.1: three devices whose memory is the host's and whose streams put off their work as long as they may.
+/* A stand-in for libcuda.so.1: three devices whose memory is the host's and whose streams put off
+ * their work as long as they may.
  *
  * It is for tests of what the host does. Work of a stream runs when somebody waits for it, and not
  * before, so that a buffer given back too early, a wait that is missing or an argument that moved

@@ -1,8 +1,9 @@
-"""What a kernel does with arrays on a GPU; `test_device.py` runs this with a stand-in for the driver.
+"""What a kernel does with arrays on a GPU; `test_device.py` runs this with a stand-in for the
+driver.
 
-The stand-in's devices have their memory on the host, so that this file reads and writes it; work of a
-stream runs only when somebody waits for the stream, so that a wait that is missing shows every time.
-PyTorch, CuPy and JAX are played by modules with the few of their words that the package uses.
+The stand-in's devices have their memory on the host, so that this file reads and writes it; work of
+a stream runs only when somebody waits for the stream, so that a wait that is missing shows every
+time. PyTorch, CuPy and JAX are played by modules with the few of their words that the package uses.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Arrays on a GPU, which are used where they are, on the stream of their library.
 
-There need be no GPU: a library in place of the driver has devices in the host's memory, and puts off
-all work until somebody waits for it. `device_checks.py` runs with that library loaded.
+There need be no GPU: a library in place of the driver has devices in the host's memory, and puts
+off all work until somebody waits for it. `device_checks.py` runs with that library loaded.
 """
 
 import os

@@ -1,9 +1,10 @@
-"""CUDA tensors of PyTorch used by loopwright in their place, and arrays of loopwright used by PyTorch: the same pointers, no copy, and the
-order of work kept by streams alone.
+"""CUDA tensors of PyTorch used by loopwright in their place, and arrays of loopwright used by
+PyTorch: the same pointers, no copy, and the order of work kept by streams alone.
 
     python3 torch_exchange.py path/to/libtorch_exchange.so
 
-Before each exchange the producer's stream is kept busy for a while, so that a consumer that does not wait reads old values.
+Before each exchange the producer's stream is kept busy for a while, so that a consumer that does
+not wait reads old values.
 """
 
 import ctypes
@@ -33,7 +34,8 @@ FRESH, USED = ctypes.c_char_p(b"dltensor"), ctypes.c_char_p(b"used_dltensor")
 
 
 def give(tensor, stream):
-    """The structure of a tensor, which the receiver owns from here on, ready in the order of a stream."""
+    """The structure of a tensor, which the receiver owns from here on, ready in the order of a
+    stream."""
     capsule = tensor.__dlpack__(stream=stream)
     pointer = python.PyCapsule_GetPointer(capsule, FRESH)
     python.PyCapsule_SetName(capsule, USED)
@@ -41,7 +43,8 @@ def give(tensor, stream):
 
 
 def data_of(pointer):
-    """The address in a structure: its first field, and the offset behind the tensor's other fields."""
+    """The address in a structure: its first field, and the offset behind the tensor's other
+    fields."""
     return ctypes.c_uint64.from_address(pointer).value + ctypes.c_uint64.from_address(pointer + 40).value
 
 

@@ -216,7 +216,8 @@ template <typename To, typename From> inline To shim_to_integer(const From value
     }
     const To least = (To)-1 < 0 ? (To)(1ULL << (8 * sizeof(To) - 1)) : 0;
     const To greatest = (To)~least;
-    // The next number behind the greatest one is a power of two, which both floating-point types hold.
+    // The next number behind the greatest one is a power of two, which both floating-point types
+    // hold.
     if (value >= ldexp((From)1, 8 * sizeof(To) - ((To)-1 < 0 ? 1 : 0))) {
         return greatest;
     }

@@ -94,8 +94,8 @@ inline void product(S &d0, S &d1, S &d2, S &d3, const T (&a)[A], const U (&b)[B]
     S *const d[] = {&d0, &d1, &d2, &d3};
     product_of(d, a, b);
 }
-// Volta's product of 8 x 8 x 4, by each quad pair of the warp for itself: lanes 4 q to 4 q + 3, and the
-// same from 16 on. The r-th of these eight lanes holds row r of `a` and column r of `b`.
+// Volta's product of 8 x 8 x 4, by each quad pair of the warp for itself: lanes 4 q to 4 q + 3, and
+// the same from 16 on. The r-th of these eight lanes holds row r of `a` and column r of `b`.
 template <typename T>
 inline void product(float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7,
                     const T (&a)[4], const T (&b)[4]) {

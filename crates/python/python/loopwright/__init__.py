@@ -12,9 +12,9 @@
 
 `Kernel` declares a kernel by its text, `Kernel.apply` and the methods of the steps transform it,
 and calling it runs it: on the GPU that holds its arguments, on GPU 0 if there is one, or on the
-emulator. `generate` has kernels from a line, such as `generate.einsum("ik,kj->ij")`, and `einsum` runs
-one on arrays. `Kernel.cuda` is its CUDA C, `Kernel.explain` shows why each step is legal. What is refused
-raises `Error`, whose text shows the place, a counter-example and the remedy.
+emulator. `generate` has kernels from a line, such as `generate.einsum("ik,kj->ij")`, and `einsum`
+runs one on arrays. `Kernel.cuda` is its CUDA C, `Kernel.explain` shows why each step is legal. What
+is refused raises `Error`, whose text shows the place, a counter-example and the remedy.
 """
 
 from . import _nvrtc, generate

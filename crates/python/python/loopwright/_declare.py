@@ -24,8 +24,8 @@ def kernel(
             out[i] = 2.0*x[i]
             '''
 
-    A docstring that begins with `kernel` is the whole text. The function itself never runs: its name
-    becomes the `Kernel`. `parameters` are the values of the pipeline's open parameters.
+    A docstring that begins with `kernel` is the whole text. The function itself never runs: its
+    name becomes the `Kernel`. `parameters` are the values of the pipeline's open parameters.
     """
 
     def declare(function: Callable[..., Any]) -> Kernel:

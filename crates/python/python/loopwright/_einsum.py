@@ -34,13 +34,14 @@ def einsum(
 ) -> Any:
     """Sums of products of operands' elements, as by `numpy.einsum`: `einsum("ik,kj->ij", a, b)`.
 
-    The kernel is that of `loopwright.generate.einsum` with the steps that `Kernel.auto` finds, and is
-    kept for later calls. It runs where the arrays are: those of PyTorch or CuPy on a GPU are used in
-    place, NumPy's are copied to GPU 0, or to the emulator. The result is an array of their library.
+    The kernel is that of `loopwright.generate.einsum` with the steps that `Kernel.auto` finds, and
+    is kept for later calls. It runs where the arrays are: those of PyTorch or CuPy on a GPU are
+    used in place, NumPy's are copied to GPU 0, or to the emulator. The result is an array of their
+    library.
 
-    `acc` is the type of sums and `out` that of the result, such as `"f32"`. A number, for an operand
-    without letters, takes the type of the first array, or f64 if it is a fraction and that is an
-    integer. There are no `...`, and axes of length 1 are not repeated.
+    `acc` is the type of sums and `out` that of the result, such as `"f32"`. A number, for an
+    operand without letters, takes the type of the first array, or f64 if it is a fraction and that
+    is an integer. There are no `...`, and axes of length 1 are not repeated.
     """
     kernel = _kernel(specification, tuple(_types(operands)), acc, out)
     names = kernel.arguments[: len(operands)]

@@ -73,8 +73,8 @@ def _returned(
 class BoundKernel:
     """A kernel with its arguments, made by `Kernel.bind`.
 
-    A call launches it. Everything that can be checked before has been; a launch looks nothing up and
-    allocates nothing.
+    A call launches it. Everything that can be checked before has been; a launch looks nothing up
+    and allocates nothing.
     """
 
     __slots__ = ("_arguments", "_launch", "_native")
@@ -171,9 +171,9 @@ class Kernel(Steps):
     def auto(self, *, search: Optional[Union[int, str]] = None) -> Kernel:
         """The kernel after steps that are found for what its steps have left open.
 
-        `search=16` takes the cheapest of 16 forms by their estimated time on an H200, at small sizes
-        of its own; `search="1s"` stands for 32, unless the clock cuts it short. `explain` shows the
-        steps, each with its reason, and what would be better.
+        `search=16` takes the cheapest of 16 forms by their estimated time on an H200, at small
+        sizes of its own; `search="1s"` stands for 32, unless the clock cuts it short. `explain`
+        shows the steps, each with its reason, and what would be better.
         """
         return self._step("auto", [], {"search": search})
 
@@ -202,15 +202,15 @@ class Kernel(Steps):
         follow from the shapes of arrays may be left out, and so may arrays that the kernel only
         writes. An array that is passed and that the kernel writes has the results afterwards.
 
-        Complex arrays are taken where a kernel has pairs, `x: complex64[n]` or `x: f32[n, 2]`, and a
-        complex number for `a` where it has the scalars `a_re` and `a_im`. New arrays are pairs.
+        Complex arrays are taken where a kernel has pairs, `x: complex64[n]` or `x: f32[n, 2]`, and
+        a complex number for `a` where it has the scalars `a_re` and `a_im`. New arrays are pairs.
 
         Arrays on a GPU are used where they are, in the order of the stream. With tensors of PyTorch
         on its current stream the call does not wait for the device, and an error of the work shows
-        in a later call that waits. With other libraries, and on a stream that `on` names, it returns
-        when the device is idle, since the memory is only lent; `bind` makes launches that never
-        wait. Arrays on the host are copied to the device. A run cannot be interrupted by Ctrl-C
-        before it is done.
+        in a later call that waits. With other libraries, and on a stream that `on` names, it
+        returns when the device is idle, since the memory is only lent; `bind` makes launches that
+        never wait. Arrays on the host are copied to the device. A run cannot be interrupted by
+        Ctrl-C before it is done.
         """
         return self._run(arguments, False, None)
 

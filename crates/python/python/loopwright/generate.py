@@ -9,10 +9,10 @@
     out[i, j] = sum(k, a[i, k] * b[k, j]) {id=product}
     <BLANKLINE>
 
-Shapes are lengths between commas, names of sizes and constants: `"m, n, 4"`. Axes are numbered from 0,
-or from -1 at the end. Sums, products and means accumulate f16, bf16 and the types of eight bits in
-f32, other types in their own, or in `acc`; `out` is the type of the result, by default that of the
-operands. `Kernel.auto` finds steps for all of them.
+Shapes are lengths between commas, names of sizes and constants: `"m, n, 4"`. Axes are numbered from
+0, or from -1 at the end. Sums, products and means accumulate f16, bf16 and the types of eight bits
+in f32, other types in their own, or in `acc`; `out` is the type of the result, by default that of
+the operands. `Kernel.auto` finds steps for all of them.
 """
 
 from __future__ import annotations
