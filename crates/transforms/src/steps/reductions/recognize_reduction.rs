@@ -77,7 +77,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct RecognizeReduction as "recognize_reduction" {
-        /// The instruction.
+        /// The instruction that accumulates, by its id.
         pub id: Name = next("the instruction that accumulates"),
         /// The iname of the loop.
         pub iname: Name = next("the iname of the loop"),

@@ -74,7 +74,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct AssignmentToSubst as "assignment_to_subst" {
-        /// The temporary.
+        /// The temporary that becomes a rule of the same name.
         pub temporary: Name = next("the temporary"),
     }
     table: "assignment_to_subst(t)" => "`assignment_to_subst(k, \"t\")`",

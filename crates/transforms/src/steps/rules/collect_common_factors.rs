@@ -88,7 +88,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct CollectCommonFactors as "collect_common_factors" {
-        /// The instruction.
+        /// The instruction whose sums have common factors, by its id.
         pub id: Name = next("the instruction"),
         /// Whether floating-point results may be rounded differently.
         #[serde(default, skip_serializing_if = "Rounding::is_same")]

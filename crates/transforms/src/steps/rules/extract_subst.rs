@@ -56,9 +56,9 @@ step! {
     pub struct ExtractSubst as "extract_subst" {
         /// The rule's name.
         pub rule: Name = next("the name of the rule"),
-        /// Its parameters.
+        /// The names in `value` that stand for any expression, in the order of a use's arguments.
         pub parameters: Vec<Name> = next("the parameters of the rule, as `[i, j]`"),
-        /// Its value.
+        /// What the rule stands for: expressions of this form are its uses.
         pub value: Expr = next("the value of the rule, as `x[i, j]*w[j]`"),
     }
     table: "extract_subst(f, [i, j], x[i, j]*w[j])" => "`extract_subst(k, \"f\", \"x[i, j]*w[j]\", \

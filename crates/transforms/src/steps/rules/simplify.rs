@@ -66,7 +66,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Simplify as "simplify" {
-        /// The instructions.
+        /// The instructions whose expressions are simplified, by their ids.
         pub instructions: Vec<Name> = next("the instructions, as `[a, b]`") of Instructions,
     }
     table: "simplify([a, b])" => "`simplify_using_aff`, `fold_constants`",

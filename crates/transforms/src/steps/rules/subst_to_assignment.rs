@@ -98,7 +98,7 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SubstToAssignment as "subst_to_assignment" {
-        /// The rule.
+        /// The rule that becomes a temporary, of the same name.
         pub rule: Name = next("the rule"),
     }
     table: "subst_to_assignment(f)" => "`precompute(k, \"f\")` into global memory",

@@ -71,9 +71,9 @@ step! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct SplitLiveRange as "split_live_range" {
-        /// A temporary.
+        /// The temporary of which a part of the values gets an array of its own.
         pub temporary: Name = next("the temporary"),
-        /// An instruction that writes it.
+        /// The instruction that writes it from which on its values move, by its id.
         pub first: Name = next("the instruction from which on its values are other ones"),
         /// The name of the new temporary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
