@@ -27,6 +27,8 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
         if temporary.space == AddressSpace::Global {
             continue;
         }
+        // A part that reads several elements is asked about once.
+        let mut seen = HashSet::new();
         let readers: Vec<usize> = analysis
             .touches
             .get(name)
@@ -34,6 +36,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             .flatten()
             .filter(|(p, k)| !analysis.parts[*p].execution.accesses[*k].write)
             .map(|(p, _)| *p)
+            .filter(|p| seen.insert(*p))
             .collect();
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
         for r in readers {
@@ -77,14 +80,20 @@ fn reaching<'w, 'k>(
 ) -> Vec<(usize, &'w PartInfo)> {
     let info = &analysis.parts[reader];
     let shares_loop = |w: &PartInfo, beyond: usize| common_loops(w, info) > beyond;
+    let reaches = |(n, w): &(usize, &PartInfo), from: usize, depth: usize| {
+        (from <= *n && *n < reader) || (*n >= reader && shares_loop(w, depth))
+    };
+    // A single writer hides no other.
+    let possible: Vec<_> = writers.iter().filter(|w| reaches(w, 0, 0)).copied().collect();
+    if possible.len() == 1 {
+        return possible;
+    }
     let hides =
         |n: usize, w: &PartInfo| covers(analysis, array, n, reader) && writes_all(analysis, array, w, info);
     let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(*n, w));
     // The writer that covers the reader runs in every iteration of their common loops.
     let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, common_loops(w, info)));
-    let reaches =
-        |(n, w): &&(usize, &PartInfo)| (from <= *n && *n < reader) || (*n >= reader && shares_loop(w, depth));
-    let found: Vec<_> = writers.iter().filter(reaches).copied().collect();
+    let found: Vec<_> = writers.iter().filter(|w| reaches(w, from, depth)).copied().collect();
     // If no writer reaches the reader, the diagnostic names those that exist.
     if found.is_empty() { writers.to_vec() } else { found }
 }
