@@ -34,6 +34,7 @@ mod parts;
 mod run;
 mod scan;
 mod terms;
+mod threads;
 mod tiles;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -17,6 +17,45 @@ pub(super) enum Known {
     Nothing,
 }
 
+/// What is known of one value of the text in all threads of a block: that of each, or a single one
+/// where it is the same in all, as that of a constant. Whoever reads a place shares its values.
+#[derive(Clone, Debug)]
+pub(super) struct Values(Rc<Vec<Known>>);
+
+impl Values {
+    pub fn same(value: Known) -> Values {
+        Values(Rc::new(vec![value]))
+    }
+
+    /// That of one thread.
+    pub fn at(&self, thread: usize) -> &Known {
+        match self.0.as_slice() {
+            [same] => same,
+            each => &each[thread],
+        }
+    }
+
+    /// Those that differ, at least: the value of all threads has only one place.
+    pub fn distinct(&self) -> &[Known] {
+        &self.0
+    }
+
+    /// Those of so many threads, each in a place of its own.
+    pub fn each(&mut self, threads: usize) -> &mut Vec<Known> {
+        let values = Rc::make_mut(&mut self.0);
+        if let [same] = values.as_slice() {
+            *values = vec![same.clone(); threads];
+        }
+        values
+    }
+}
+
+impl FromIterator<Known> for Values {
+    fn from_iter<I: IntoIterator<Item = Known>>(values: I) -> Values {
+        Values(Rc::new(values.into_iter().collect()))
+    }
+}
+
 /// A subscript of an element that holds a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sub {

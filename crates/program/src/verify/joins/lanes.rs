@@ -26,7 +26,7 @@ use loopwright_kernel_ir::{Diagnostic, Name, Part};
 use super::{
     super::Operators,
     Holder, Reduction, Text, WrongJoin, is_sequential,
-    known::{Cell, Known, Sub},
+    known::{Cell, Known, Sub, Values},
     parts::{Content, Parts},
     run::{Claimed, Points, Run, Stop},
     written,
@@ -225,7 +225,9 @@ impl<'p> Lanes<'p, '_> {
     fn is_partial(&self, var: VarId) -> bool {
         let partial = |value: &Known| matches!(value, Known::Parts(_) | Known::Term(_));
         let known = self.run.iter().flat_map(|run| &run.cells);
-        known.filter(|(cell, _)| *cell == Cell::Var(var)).any(|(_, values)| values.iter().any(partial))
+        known
+            .filter(|(cell, _)| *cell == Cell::Var(var))
+            .any(|(_, values)| values.distinct().iter().any(partial))
     }
 
     /// Calls `f` on the statements, those of loops that are unrolled with each value of their
@@ -250,7 +252,7 @@ impl<'p> Lanes<'p, '_> {
                         }
                         self.counters.insert(*var, at);
                         if let Some(run) = &mut self.run {
-                            *run.values(&Cell::Var(*var)) = vec![Known::Int(at)];
+                            *run.values(&Cell::Var(*var)) = Values::same(Known::Int(at));
                         }
                         let sequential = is_sequential(self.program, self.kernel, *var);
                         self.loops.extend(sequential.then_some(*var));
@@ -419,7 +421,7 @@ impl<'p> Lanes<'p, '_> {
             // It has nothing to do with the reduction.
             Err(_) => {
                 if let Some(Holder::Var(var)) = written(stmt) {
-                    *run.values(&Cell::Var(var)) = vec![Known::Nothing];
+                    *run.values(&Cell::Var(var)) = Values::same(Known::Nothing);
                 }
                 false
             }
@@ -460,7 +462,7 @@ impl<'p> Lanes<'p, '_> {
         let cell = Cell::Element(array, at.iter().map(|v| Sub::At(*v)).collect());
         let Some(number) = run.number_of(&cell) else { return };
         let values = run.values(&cell);
-        let content = match (own, &values[0]) {
+        let content = match (own, values.at(0)) {
             (None, _) => Content::no_set(size),
             (Some(own), Known::Parts(parts)) if !parts.content.has(own) => {
                 parts.content.with(&Content::single(size, own), true)
@@ -468,7 +470,7 @@ impl<'p> Lanes<'p, '_> {
             (Some(_), Known::Parts(parts)) => parts.content.clone(),
             (Some(own), _) => Content::single(size, own),
         };
-        values[0] = Known::Parts(Rc::new(Parts { number: Some(number), content }));
+        *values = Values::same(Known::Parts(Rc::new(Parts { number: Some(number), content })));
     }
 
     /// Whether an element has the partial results of all lanes that are joined, wherever they come
@@ -482,7 +484,7 @@ impl<'p> Lanes<'p, '_> {
         for (number, holder) in &self.reduction.state {
             let Holder::Array(array) = holder else { continue };
             let cell = Cell::Element(*array, at.iter().map(|v| Sub::At(*v)).collect());
-            let Known::Parts(parts) = &run.values(&cell)[0] else {
+            let Known::Parts(parts) = run.values(&cell).at(0) else {
                 return Err(Wrong::Known("are not where they are read".into()));
             };
             if parts.number.is_some_and(|own| own != *number) {

@@ -76,9 +76,16 @@ impl Content {
 
     /// One of this many partial results.
     pub fn single(size: usize, number: usize) -> Content {
+        Content::set(size, [number])
+    }
+
+    /// Some of this many partial results.
+    pub fn set(size: usize, numbers: impl IntoIterator<Item = usize>) -> Content {
         let mut bits = Bits::new(size);
-        if let Some(word) = bits.words_mut().nth(number / 64) {
-            *word |= 1 << (number % 64);
+        for number in numbers {
+            if let Some(word) = bits.words_mut().nth(number / 64) {
+                *word |= 1 << (number % 64);
+            }
         }
         Content::Set { bits, twice: None }
     }

@@ -14,10 +14,11 @@ use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp}
 
 use super::{
     Holder, State, WrongJoin,
-    known::{Cell, Known, Sub, computed, constant, known},
+    known::{Cell, Known, Sub, Values, computed, constant, known},
     parts::{Content, Parts},
     scan::Scan,
     terms::{Op, Patterns, Term},
+    threads::Groups,
 };
 use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
 
@@ -51,7 +52,7 @@ pub(super) struct Run<'p> {
     simple: Option<BinOp>,
     pub(super) points: Points,
     pub(super) threads: usize,
-    pub(super) cells: Vec<(Cell, Vec<Known>)>,
+    pub(super) cells: Vec<(Cell, Values)>,
     shared: HashMap<(usize, Vec<i64>), Known>,
     /// How often the blocks have looked back.
     pub(super) looked: usize,
@@ -137,14 +138,11 @@ impl<'p> Run<'p> {
         if let Some(why) = self.looks_back_otherwise(join) {
             return Err(WrongJoin::Wrong(Box::new(found.witness(why))));
         }
-        let groups: Vec<PerDim<usize>> = (0..self.threads).map(|t| self.group(t)).collect();
-        for thread in 0..self.threads {
-            if !join.to_all && !self.is_first(thread) {
-                continue;
-            }
+        let mut groups = Groups::default();
+        for thread in (0..self.threads).filter(|t| join.to_all || self.is_first(*t)) {
             let why = match self.points {
                 Points::Scan(_) => self.differs_in_scan(thread),
-                _ => self.differs(thread, &groups),
+                _ => self.differs(thread, &mut groups),
             };
             if let Some(why) = why {
                 let witness = format!("thread {} {why}", self.name(thread));
@@ -159,13 +157,13 @@ impl<'p> Run<'p> {
         PerDim { x: thread % x, y: thread / x % y, z: thread / (x * y) }
     }
 
-    fn name(&self, thread: usize) -> String {
+    pub(super) fn name(&self, thread: usize) -> String {
         let PerDim { x, y, z } = self.coordinates(thread);
         format!("({x}, {y}, {z})")
     }
 
     /// The group of a thread: its coordinates, with those on joined axes by the group.
-    fn group(&self, thread: usize) -> PerDim<usize> {
+    pub(super) fn group(&self, thread: usize) -> PerDim<usize> {
         let mut at = self.coordinates(thread);
         for (axis, count) in &self.axes {
             at[*axis] /= (*count).max(1) as usize;
@@ -176,42 +174,6 @@ impl<'p> Run<'p> {
     fn is_first(&self, thread: usize) -> bool {
         let at = self.coordinates(thread);
         self.axes.iter().all(|(axis, count)| at[*axis].is_multiple_of((*count).max(1) as usize))
-    }
-
-    /// What is wrong with the values that a thread has in the end, by the groups of all threads.
-    fn differs(&self, thread: usize, groups: &[PerDim<usize>]) -> Option<String> {
-        for (number, holder) in &self.claimed.state {
-            let mut some = false;
-            for (_, values) in self.cells.iter().filter(|(cell, _)| cell.holder() == *holder) {
-                some = true;
-                let parts = match self.has_parts(&values[thread], *number) {
-                    Ok(parts) => parts,
-                    Err(why) => return Some(why),
-                };
-                if let Content::Set { twice: Some(other), .. } = parts.content {
-                    return Some(format!("has the partial result of thread {} twice", self.name(other)));
-                }
-                for other in 0..self.threads {
-                    match (parts.content.has(other), groups[other] == groups[thread]) {
-                        (false, true) => {
-                            return Some(format!("has no partial result of thread {}", self.name(other)));
-                        }
-                        (true, false) => {
-                            let other = self.name(other);
-                            return Some(format!(
-                                "has the partial result of thread {other}, of another group"
-                            ));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            // Nothing has been done with what each thread had.
-            if !some && self.axes.iter().any(|(_, count)| *count > 1) {
-                return Some("has only its own partial result".into());
-            }
-        }
-        None
     }
 
     pub(super) fn has_parts<'v>(&self, value: &'v Known, number: u8) -> Result<&'v Parts, String> {
@@ -240,33 +202,40 @@ impl<'p> Run<'p> {
 
     /// The values of a place. In the beginning each thread has its own partial result in what holds
     /// the state.
-    pub fn values(&mut self, cell: &Cell) -> &mut Vec<Known> {
+    pub fn values(&mut self, cell: &Cell) -> &mut Values {
         let known = self.cells.iter().position(|(c, _)| c == cell);
         let k = known.unwrap_or_else(|| {
-            let values = (0..self.threads).map(|t| self.beginning(cell, t)).collect();
+            let values = self.beginning(cell);
             self.cells.push((cell.clone(), values));
             self.cells.len() - 1
         });
         &mut self.cells[k].1
     }
 
-    fn beginning(&self, cell: &Cell, thread: usize) -> Known {
+    /// The values of a place in each thread, to change some of them.
+    pub fn each(&mut self, cell: &Cell) -> &mut Vec<Known> {
+        let threads = self.threads;
+        self.values(cell).each(threads)
+    }
+
+    fn beginning(&self, cell: &Cell) -> Values {
         let parts = |number, content| Known::Parts(Rc::new(Parts { number: Some(number), content }));
         if let Points::Scan(Scan { carry: Some(carry), .. }) = &self.points
             && let Some((number, _)) = carry.iter().find(|(_, holder)| **holder == cell.holder())
         {
-            return parts(*number, Content::run(0, 1));
+            return Values::same(parts(*number, Content::run(0, 1)));
         }
-        let Some(number) = self.number_of(cell) else { return Known::Nothing };
+        let Some(number) = self.number_of(cell) else { return Values::same(Known::Nothing) };
+        let threads = 0..self.threads;
         match &self.points {
-            Points::Threads => parts(number, Content::single(self.threads, thread)),
-            Points::Given(size) => parts(number, Content::no_set(*size)),
+            Points::Threads => threads.map(|t| parts(number, Content::single(self.threads, t))).collect(),
+            Points::Given(size) => Values::same(parts(number, Content::no_set(*size))),
             Points::Scan(scan) => match scan.lane_of(cell) {
                 Some(lane) => {
-                    let own = 1 + self.rank(thread) * scan.lanes + lane;
-                    parts(number, Content::run(own, own + 1))
+                    let own = |thread| 1 + self.rank(thread) * scan.lanes + lane;
+                    threads.map(|t| parts(number, Content::run(own(t), own(t) + 1))).collect()
                 }
-                None => Known::Nothing,
+                None => Values::same(Known::Nothing),
             },
         }
     }
@@ -340,11 +309,9 @@ impl<'p> Run<'p> {
                 Memory::Shared(array) => {
                     let places = self.subscripts(&to.subscripts, active, active)?;
                     let values = self.of_block(value, active, active)?;
-                    for ((at, value), active) in places.into_iter().zip(values).zip(active) {
-                        if *active {
-                            let value = self.settled(value);
-                            self.shared.insert((array, at), value);
-                        }
+                    for (thread, at) in places.into_iter().enumerate().filter(|(t, _)| active[*t]) {
+                        let value = self.settled(values.at(thread).clone());
+                        self.shared.insert((array, at), value);
                     }
                     Ok(())
                 }
@@ -376,8 +343,7 @@ impl<'p> Run<'p> {
                     if !more {
                         return Ok(());
                     }
-                    let threads = self.threads;
-                    *self.values(&Cell::Var(*var)) = vec![Known::Int(at); threads];
+                    *self.values(&Cell::Var(*var)) = Values::same(Known::Int(at));
                     self.body(body, active)?;
                     at = match step {
                         Step::Halve => at / 2,
@@ -393,12 +359,14 @@ impl<'p> Run<'p> {
 
     fn assign(&mut self, cell: &Cell, value: &Value, active: &[bool]) -> Result<(), Stop> {
         let number = self.number_of(cell);
-        let mut given = Vec::with_capacity(self.threads);
-        for (thread, value) in self.of_block(value, active, active)?.into_iter().enumerate() {
-            if !active[thread] {
-                continue;
-            }
-            let value = match (number, self.settled(value)) {
+        let found = self.of_block(value, active, active)?;
+        // What no thread keeps is not looked up.
+        let mut values = match active.contains(&false) {
+            true => self.each(cell).clone(),
+            false => vec![Known::Nothing; self.threads],
+        };
+        for thread in (0..self.threads).filter(|t| active[*t]) {
+            values[thread] = match (number, self.settled(found.at(thread).clone())) {
                 // A constant in the place of the state has to be its first value.
                 (Some(number), value @ (Known::Int(_) | Known::Float(_))) => {
                     if !self.is_neutral(number, &value) {
@@ -411,12 +379,8 @@ impl<'p> Run<'p> {
                 }
                 (_, value) => value,
             };
-            given.push((thread, value));
         }
-        let values = self.values(cell);
-        for (thread, value) in given {
-            values[thread] = value;
-        }
+        *self.values(cell) = values.into_iter().collect();
         Ok(())
     }
 
@@ -435,10 +399,11 @@ impl<'p> Run<'p> {
                 ValueKind::ThreadIdx(_) | ValueKind::Load(_) | ValueKind::Shuffle { .. } => own = true,
                 ValueKind::Var(var) => {
                     let values = self.values(&Cell::Var(*var));
-                    let same =
-                        |v: &Known| matches!((v, &values[thread]), (Known::Int(a), Known::Int(b)) if a == b);
-                    own |= !matches!(values[thread], Known::Nothing)
-                        && !values.iter().zip(active).all(|(v, active)| !active || same(v));
+                    let same = |v: &Known| {
+                        matches!((v, values.at(thread)), (Known::Int(a), Known::Int(b)) if a == b)
+                    };
+                    own |= !matches!(values.at(thread), Known::Nothing)
+                        && !active.iter().enumerate().all(|(t, active)| !active || same(values.at(t)));
                 }
                 _ => {}
             });
@@ -452,7 +417,8 @@ impl<'p> Run<'p> {
                     let mut counted = false;
                     subscript.visit(&mut |v| {
                         if let ValueKind::Var(var) = &v.kind {
-                            counted |= !matches!(self.values(&Cell::Var(*var))[thread], Known::Nothing);
+                            let value = self.values(&Cell::Var(*var)).at(thread);
+                            counted |= !matches!(value, Known::Nothing);
                         }
                     });
                     if counted {
@@ -465,8 +431,36 @@ impl<'p> Run<'p> {
         Ok(Cell::Element(array, at))
     }
 
+    /// The place of an element in all wanted threads, which has to be the same; `None` if there are
+    /// none.
+    fn element_of_all(
+        &mut self,
+        array: usize,
+        subscripts: &[Value],
+        wanted: &[bool],
+        active: &[bool],
+    ) -> Result<Option<Cell>, Stop> {
+        let Some(first) = (0..self.threads).find(|t| wanted[*t]) else { return Ok(None) };
+        let cell = self.element(array, subscripts, first, active)?;
+        // An integer that the first thread knows is that of all who run. What is unknown there has
+        // to be unknown in all.
+        let mut others_know = false;
+        subscripts.iter().for_each(|subscript| {
+            subscript.visit(&mut |v| {
+                let ValueKind::Var(var) = &v.kind else { return };
+                let values = self.values(&Cell::Var(*var));
+                let knows = |t: usize| !matches!(values.at(t), Known::Nothing);
+                others_know |= !knows(first) && wanted.iter().enumerate().any(|(t, w)| *w && knows(t));
+            });
+        });
+        if others_know { Err(Stop::NotFollowed) } else { Ok(Some(cell)) }
+    }
+
     /// An integer in one thread of those that run.
     fn int(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<i64, Stop> {
+        if let ValueKind::Int(v) = value.kind {
+            return Ok(v);
+        }
         let mut only = vec![false; self.threads];
         only[thread] = true;
         Ok(self.ints(value, &only, active)?[thread])
@@ -478,12 +472,12 @@ impl<'p> Run<'p> {
             return Ok(vec![v; self.threads]);
         }
         let values = self.of_block(value, wanted, active)?;
-        let int = |(value, wanted): (&Known, &bool)| match value {
+        let int = |(thread, wanted): (usize, &bool)| match values.at(thread) {
             Known::Int(v) => Ok(*v),
             _ if !wanted => Ok(0),
             _ => Err(Stop::NotFollowed),
         };
-        values.iter().zip(wanted).map(int).collect()
+        wanted.iter().enumerate().map(int).collect()
     }
 
     /// The subscripts of an element in each of the wanted threads; none in the others.
@@ -506,13 +500,12 @@ impl<'p> Run<'p> {
         value: &Value,
         wanted: &[bool],
         active: &[bool],
-    ) -> Result<Vec<Known>, Stop> {
+    ) -> Result<Values, Stop> {
         let threads = self.threads;
-        let everywhere = |known: Known| Ok(vec![known; threads]);
         Ok(match &value.kind {
-            ValueKind::Int(v) => return everywhere(Known::Int(*v)),
-            ValueKind::Bool(v) => return everywhere(Known::Int((*v).into())),
-            ValueKind::Float(v) => return everywhere(Known::Float(*v)),
+            ValueKind::Int(v) => Values::same(Known::Int(*v)),
+            ValueKind::Bool(v) => Values::same(Known::Int((*v).into())),
+            ValueKind::Float(v) => Values::same(Known::Float(*v)),
             ValueKind::ThreadIdx(axis) => {
                 (0..threads).map(|t| Known::Int(self.coordinates(t)[*axis] as i64)).collect()
             }
@@ -520,12 +513,10 @@ impl<'p> Run<'p> {
             ValueKind::Cast(a) => return self.of_block(a, wanted, active),
             ValueKind::Load(element) => match element.memory {
                 Memory::Private(array) => {
-                    let mut found = vec![Known::Nothing; threads];
-                    for thread in (0..threads).filter(|t| wanted[*t]) {
-                        let cell = self.element(array, &element.subscripts, thread, active)?;
-                        found[thread] = self.values(&cell)[thread].clone();
+                    match self.element_of_all(array, &element.subscripts, wanted, active)? {
+                        Some(cell) => self.values(&cell).clone(),
+                        None => Values::same(Known::Nothing),
                     }
-                    found
                 }
                 Memory::Shared(array) => {
                     let all = self.subscripts(&element.subscripts, wanted, active)?;
@@ -557,54 +548,59 @@ impl<'p> Run<'p> {
                     }
                 }
                 let values = self.of_block(value, &read, active)?;
-                from.into_iter().map(|other| other.map_or(Known::Nothing, |t| values[t].clone())).collect()
+                let read = |other: Option<usize>| other.map_or(Known::Nothing, |t| values.at(t).clone());
+                from.into_iter().map(read).collect()
             }
             ValueKind::Binary(op, a, b) => {
                 let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
                 let mut found = Vec::with_capacity(threads);
-                for ((a, b), wanted) in a.into_iter().zip(b).zip(wanted) {
-                    found.push(if *wanted { self.binary(*op, a, b)? } else { Known::Nothing });
+                for (thread, wanted) in wanted.iter().enumerate() {
+                    found.push(match wanted {
+                        true => self.binary(*op, a.at(thread), b.at(thread))?,
+                        false => Known::Nothing,
+                    });
                 }
-                found
+                found.into_iter().collect()
             }
             ValueKind::Unary(op, a) => {
-                let unary = |(a, wanted): (Known, &bool)| match (op, a) {
+                let values = self.of_block(a, wanted, active)?;
+                let unary = |(thread, wanted): (usize, &bool)| match (op, values.at(thread)) {
                     _ if !wanted => Known::Nothing,
                     (UnOp::Neg, Known::Int(a)) => Known::Int(a.saturating_neg()),
                     (UnOp::Neg, Known::Float(a)) => Known::Float(-a),
-                    (UnOp::Not, Known::Int(a)) => Known::Int((a == 0).into()),
+                    (UnOp::Not, Known::Int(a)) => Known::Int((*a == 0).into()),
                     (op, a) => known(a.term().map(|a| Term::unary(*op, a))),
                 };
-                self.of_block(a, wanted, active)?.into_iter().zip(wanted).map(unary).collect()
+                wanted.iter().enumerate().map(unary).collect()
             }
             ValueKind::Select(cond, a, b) => {
                 let conds = self.of_block(cond, wanted, active)?;
                 // Each side where it is chosen, or may be.
                 let side = |not: bool| -> Vec<bool> {
-                    let chosen = |(cond, wanted): (&Known, &bool)| match cond {
+                    let chosen = |(thread, wanted): (usize, &bool)| match conds.at(thread) {
                         Known::Int(v) => *wanted && (*v == 0) == not,
                         _ => *wanted,
                     };
-                    conds.iter().zip(wanted).map(chosen).collect()
+                    wanted.iter().enumerate().map(chosen).collect()
                 };
                 // An exchange in one side reaches only those that are known to choose it.
                 let there = |not: bool| -> Vec<bool> {
-                    let taken = |(side, cond): (bool, &Known)| side && matches!(cond, Known::Int(_));
-                    side(not).into_iter().zip(&conds).map(taken).collect()
+                    let taken = |(t, side): (usize, bool)| side && matches!(conds.at(t), Known::Int(_));
+                    side(not).into_iter().enumerate().map(taken).collect()
                 };
                 let (a, b) = (
                     self.of_block(a, &side(false), &there(false))?,
                     self.of_block(b, &side(true), &there(true))?,
                 );
-                let select = |((cond, a), b): ((Known, Known), Known)| match cond {
-                    Known::Int(0) => b,
-                    Known::Int(_) => a,
-                    cond => {
-                        let args: Option<Vec<Term>> = [cond, a, b].iter().map(Known::term).collect();
+                let select = |thread: usize| match (conds.at(thread), a.at(thread), b.at(thread)) {
+                    (Known::Int(0), _, b) => b.clone(),
+                    (Known::Int(_), a, _) => a.clone(),
+                    (cond, a, b) => {
+                        let args: Option<Vec<Term>> = [cond, a, b].into_iter().map(Known::term).collect();
                         known(args.map(|args| Term::Op(Op::Select, args)))
                     }
                 };
-                conds.into_iter().zip(a).zip(b).map(select).collect()
+                (0..threads).map(select).collect()
             }
             ValueKind::Call { function, args, .. } => {
                 let mut given = Vec::new();
@@ -612,7 +608,7 @@ impl<'p> Run<'p> {
                     given.push(self.of_block(arg, wanted, active)?);
                 }
                 let call = |thread: usize| {
-                    let terms: Option<Vec<Term>> = given.iter().map(|arg| arg[thread].term()).collect();
+                    let terms: Option<Vec<Term>> = given.iter().map(|arg| arg.at(thread).term()).collect();
                     known(terms.map(|terms| Term::Op(Op::Call(function.clone()), terms)))
                 };
                 (0..threads).map(call).collect()
@@ -625,11 +621,11 @@ impl<'p> Run<'p> {
         })
     }
 
-    fn binary(&self, op: BinOp, a: Known, b: Known) -> Result<Known, Stop> {
+    fn binary(&self, op: BinOp, a: &Known, b: &Known) -> Result<Known, Stop> {
         match (a, b) {
-            (Known::Int(a), Known::Int(b)) => computed(op, a, b).map(Known::Int).ok_or(Stop::NotFollowed),
+            (Known::Int(a), Known::Int(b)) => computed(op, *a, *b).map(Known::Int).ok_or(Stop::NotFollowed),
             (Known::Parts(a), Known::Parts(b))
-                if self.simple == Some(op) && [&a, &b].iter().all(|p| p.number == Some(0)) =>
+                if self.simple == Some(op) && [a, b].iter().all(|p| p.number == Some(0)) =>
             {
                 let content = a.content.with(&b.content, true);
                 Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))

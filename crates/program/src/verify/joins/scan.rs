@@ -7,7 +7,7 @@
 
 use super::{
     State,
-    known::{Cell, Known, Sub},
+    known::{Cell, Sub, Values},
     parts::Content,
     run::{Points, Run},
 };
@@ -43,8 +43,8 @@ impl Run<'_> {
     pub(super) fn differs_in_scan(&self, thread: usize) -> Option<String> {
         let Points::Scan(scan) = &self.points else { return None };
         let first = usize::from(scan.carry.is_none() && !scan.tiles);
-        let right = |values: &[Known], number: u8, last: usize| -> Option<String> {
-            let parts = match self.has_parts(&values[thread], number) {
+        let right = |values: &Values, number: u8, last: usize| -> Option<String> {
+            let parts = match self.has_parts(values.at(thread), number) {
                 Ok(parts) => parts,
                 Err(why) => return Some(why),
             };

@@ -13,7 +13,7 @@ use loopwright_kernel_ir::{Name, PerDim, ReductionOp};
 
 use super::{
     Holder,
-    known::{Cell, Known},
+    known::{Cell, Known, Values},
     parts::{Content, Parts},
     run::{Claimed, Points, Run, Stop},
 };
@@ -36,8 +36,8 @@ impl Run<'_> {
         }
         self.looked += 1;
         let totals = self.of_block(&stmt.total, active, active)?;
-        for (_, total) in totals.into_iter().enumerate().filter(|(thread, _)| active[*thread]) {
-            let is_total = match self.settled(total) {
+        for thread in (0..self.threads).filter(|thread| active[*thread]) {
+            let is_total = match self.settled(totals.at(thread).clone()) {
                 Known::Parts(parts) => {
                     parts.number.is_none_or(|n| n == 0) && parts.content == Content::run(1, whole + 1)
                 }
@@ -48,7 +48,7 @@ impl Run<'_> {
             }
         }
         let before = Known::Parts(Rc::new(Parts { number: Some(0), content: Content::run(0, 1) }));
-        let values = self.values(&Cell::Var(stmt.before));
+        let values = self.each(&Cell::Var(stmt.before));
         for (value, _) in values.iter_mut().zip(active).filter(|(_, active)| **active) {
             *value = before.clone();
         }
@@ -106,12 +106,12 @@ pub(super) fn is_of_operator(
     let points = Points::Scan(super::Scan { lanes: 1, subscript: None, carry: None, tiles: false });
     let mut run = Run::new(&kernel, warp_size, &[], claimed, points);
     let parts = |from, to| Known::Parts(Rc::new(Parts { number: Some(0), content: Content::run(from, to) }));
-    *run.values(&Cell::Var(DeclaredLookBack::EARLIER)) = vec![parts(1, 2)];
-    *run.values(&Cell::Var(DeclaredLookBack::LATER)) = vec![parts(2, 3)];
+    *run.values(&Cell::Var(DeclaredLookBack::EARLIER)) = Values::same(parts(1, 2));
+    *run.values(&Cell::Var(DeclaredLookBack::LATER)) = Values::same(parts(2, 3));
     let mut gives = |value: &Value, wanted: Content| {
         let set = Stmt::Set { var: JOINED, value: value.clone(), leaf: None };
         run.body(&[set], &[true]).is_ok()
-            && matches!(&run.values(&Cell::Var(JOINED))[0], Known::Parts(p) if p.content == wanted)
+            && matches!(run.values(&Cell::Var(JOINED)).at(0), Known::Parts(p) if p.content == wanted)
     };
     gives(&of.combined, Content::run(1, 3)) && gives(&of.neutral, Content::run(0, 0))
 }
