@@ -129,9 +129,7 @@ fn not_affine() -> Refusal {
 }
 
 fn has_barrier(body: &[Stmt]) -> bool {
-    let mut found = false;
-    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope: Scope::Block, .. }));
-    found
+    Stmt::synchronises(body, &[Scope::Block])
 }
 
 /// Calls `f` with the place of each barrier of a body.

@@ -379,6 +379,15 @@ impl Stmt {
         matches!(self, Stmt::Mma { .. } | Stmt::LoadMatrices { .. } | Stmt::LookBack(_))
     }
 
+    /// Whether barriers of one of these scopes occur in a body.
+    pub fn synchronises(body: &[Stmt], scopes: &[Scope]) -> bool {
+        let mut found = false;
+        Stmt::visit(body, &mut |stmt| {
+            found |= stmt.barrier().is_some_and(|scope| scopes.contains(&scope));
+        });
+        found
+    }
+
     /// The scope of the statement as a barrier, if it is one.
     pub fn barrier(&self) -> Option<Scope> {
         match self {

@@ -157,10 +157,7 @@ impl Rounds<'_> {
 
 /// Whether all threads of a block meet in these statements.
 fn has_barrier(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Sync { scope: Scope::Block, .. } => true,
-        stmt => stmt.running().any(|body| has_barrier(body)),
-    })
+    Stmt::synchronises(body, &[Scope::Block])
 }
 
 #[cfg(test)]

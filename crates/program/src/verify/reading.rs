@@ -93,16 +93,9 @@ pub(super) fn first_lane(context: &[Constraint], of: &Instances, lane: &Name) ->
     Ok(system.constant_range(&Aff::var(lane))?.0)
 }
 
-/// Whether the body contains a barrier of one of these scopes.
-fn synchronises(body: &[Stmt], among: &[SyncScope]) -> bool {
-    let mut found = false;
-    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope, .. } if among.contains(scope)));
-    found
-}
-
 /// Whether the body contains a barrier of the block, or a commit of asynchronous copies or a wait.
 fn has_events(body: &[Stmt]) -> bool {
-    let mut found = synchronises(body, &[SyncScope::Block]);
+    let mut found = Stmt::synchronises(body, &[SyncScope::Block]);
     Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Async(Async::Commit | Async::Wait { .. })));
     found
 }
@@ -137,7 +130,7 @@ impl<'p> Reading<'p> {
             atoms: Vec::new(),
             private: Vec::new(),
             in_atom: false,
-            joins_lanes: synchronises(&kernel.body, &[SyncScope::Warp]),
+            joins_lanes: Stmt::synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
@@ -405,8 +398,8 @@ impl<'p> Reading<'p> {
                         scope: self.scope,
                         begins,
                         goes_on,
-                        synchronises: synchronises(body, &[SyncScope::Block]),
-                        joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
+                        synchronises: Stmt::synchronises(body, &[SyncScope::Block]),
+                        joins_lanes: Stmt::synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
                         has_events: has_events(body),
                         counter: None,
                         inames: Vec::new(),
