@@ -71,6 +71,7 @@ pub(super) enum Host {
 impl<'p> Plan<'p> {
     pub fn new(kernel: &LoopKernel, program: &'p Program) -> Result<Plan<'p>, Diagnostic> {
         irregular(kernel)?;
+        program.without_records("host code")?;
         let scalars: Vec<_> = program.scalars().filter(|s| s.dtype.is_integer()).collect();
         let types = scalars.iter().map(|s| (s.name.clone(), s.dtype));
         let mut bounds = Bounds::new(types, &program.assumptions);
@@ -375,8 +376,11 @@ fn irregular(kernel: &LoopKernel) -> Result<(), Diagnostic> {
 
 /// The parameters of a kernel, by the names of arrays, scalars and host variables.
 pub(super) fn parameters(program: &Program, kernel: usize) -> impl Iterator<Item = (&Name, Passed)> {
-    program.kernels[kernel].params.iter().map(|param| match param {
-        Param::Global { global, .. } => (&program.globals[*global].name, Passed::Address),
+    program.passed(&program.kernels[kernel]).map(|param| match param {
+        Param::Global { global, .. } => {
+            let record = program.record_of_param(param);
+            (record.map_or(&program.globals[*global].name, |r| &r.name), Passed::Address)
+        }
         Param::Scalar { name, dtype } => (name, Passed::Scalar(*dtype)),
         Param::HostVar(name) => (name, Passed::Host),
     })

@@ -54,6 +54,8 @@ pub(crate) struct Needs {
     /// The constant tables that are read, with the greatest alignment in bytes that an access
     /// needs.
     pub tables: RefCell<BTreeMap<usize, usize>>,
+    /// The structs whose arrays are passed.
+    pub structs: RefCell<BTreeSet<Name>>,
     /// The first error found; later ones are dropped.
     pub error: RefCell<Option<Diagnostic>>,
 }
@@ -75,6 +77,7 @@ impl Needs {
             warp_barrier: Cell::default(),
             warp_functions: Cell::default(),
             tables: RefCell::default(),
+            structs: RefCell::default(),
             error: RefCell::default(),
         }
     }
@@ -185,6 +188,7 @@ impl<'a> Context<'a> {
     pub(crate) fn new(program: &'a Program, kernel: &'a DeviceKernel, needs: &'a Needs) -> Self {
         let globals = program.globals.iter().map(|g| &*g.name);
         let scalars = program.scalars().map(|s| &*s.name);
+        let records = program.records.iter().flat_map(|r| [&*r.name, &*r.of.name]);
         let locals = kernel.shared.iter().chain(&kernel.private).map(|a| &*a.name);
         let vars = kernel.vars.iter().map(|v| &*v.name);
         let own: Vec<&str> = locals.chain(vars).chain([&*kernel.name]).collect();
@@ -192,8 +196,10 @@ impl<'a> Context<'a> {
             Param::HostVar(name) => Some(name.as_str()),
             _ => None,
         });
-        let taken: BTreeSet<&str> = own.iter().copied().chain(globals).chain(scalars).chain(host).collect();
-        for name in &taken {
+        let taken: BTreeSet<&str> =
+            own.iter().copied().chain(globals).chain(scalars).chain(records).chain(host).collect();
+        let fields = program.records.iter().flat_map(|r| r.of.fields.iter().map(|f| &*f.name));
+        for name in taken.iter().copied().chain(fields) {
             let language = program.target.language;
             if !language.is_legal_name(name) {
                 needs.refuse_name(name, language);

@@ -1,7 +1,9 @@
 //! Values as expressions of CUDA C.
 
 use loopwright_kernel_ir::{DType, Precision, math_function};
-use loopwright_program::{LocalArray, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
+use loopwright_program::{
+    FieldPlace, LocalArray, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind, quotient,
+};
 
 use crate::{
     binary::modular,
@@ -85,7 +87,10 @@ impl Context<'_> {
         self.needs.note(dtype);
         let of_data = self.of_data.replace(false);
         let text = match m.memory {
-            Memory::Global(_) => format!("{name}[{}]", self.converted(&m.offset)),
+            Memory::Global(g) => match self.program.field_place(g) {
+                Some(place) => self.field(&place, m),
+                None => format!("{name}[{}]", self.converted(&m.offset)),
+            },
             local => {
                 let rows = |subscripts: &[Value]| {
                     let subscripts = subscripts.iter().map(|s| format!("[{}]", self.converted(s)));
@@ -102,6 +107,17 @@ impl Context<'_> {
         };
         self.of_data.set(of_data);
         text
+    }
+
+    /// A field of a record's element, `p[i].x`. The offset counts fields of its type; where its
+    /// terms do not show which element that is, it counts from the first one's field.
+    fn field(&self, place: &FieldPlace<'_>, m: &MemRef) -> String {
+        let record = &place.record.name;
+        let field = place.record.of.fields.get(place.field).map_or("", |f| f.name.as_str());
+        match quotient(&m.offset, place.width) {
+            Some(element) => format!("{record}[{}].{field}", self.converted(&element)),
+            None => format!("(&{record}->{field})[{}]", self.converted(&m.offset)),
+        }
     }
 
     /// A shared or private array whose layout is set.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_program::{LocalArray, Memory, Param, Stmt};
+use loopwright_program::{LocalArray, Memory, Param, RecordArg, Stmt};
 
 use crate::{
     context::Context,
@@ -60,7 +60,7 @@ impl Context<'_> {
         for note in &self.kernel.notes {
             out.comment(&note.text, 0, None);
         }
-        let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
+        let params: Vec<String> = self.program.passed(self.kernel).map(|p| self.param(p)).collect();
         let blocks = self.kernel.min_blocks_per_multiprocessor.filter(|_| self.needs.dialect.hints);
         let blocks = blocks.map_or_else(String::new, |blocks| format!(", {blocks}"));
         let threads = self.kernel.threads();
@@ -75,6 +75,9 @@ impl Context<'_> {
     }
 
     fn param(&self, param: &Param) -> String {
+        if let Some(record) = self.program.record_of_param(param) {
+            return self.record_param(record);
+        }
         match param {
             Param::Global { global, written, exchanged } => {
                 let (name, dtype) = self.array(Memory::Global(*global));
@@ -85,6 +88,25 @@ impl Context<'_> {
             Param::Scalar { name, dtype } => format!("const {} {name}", self.needs.c_type(*dtype)),
             Param::HostVar(name) => format!("const {} {name}", self.needs.c_type(self.program.index)),
         }
+    }
+
+    /// The one parameter of a record: const if none of its fields is written here, and alone if no
+    /// thread exchanges values through one.
+    fn record_param(&self, record: &RecordArg) -> String {
+        self.needs.structs.borrow_mut().insert(record.of.name.clone());
+        record.of.fields.iter().for_each(|field| self.needs.note(field.dtype));
+        let (mut is_written, mut is_exchanged) = (false, false);
+        for param in &self.kernel.params {
+            if let Param::Global { written, exchanged, .. } = param
+                && self.program.record_of_param(param) == Some(record)
+            {
+                is_written |= *written;
+                is_exchanged |= *exchanged;
+            }
+        }
+        let constant = if is_written { "" } else { "const " };
+        let alone = if is_exchanged { "" } else { "__restrict__ " };
+        format!("{constant}{} *{alone}{}", record.of.name, record.name)
     }
 
     /// A declarator such as `float tile[16][17]`.

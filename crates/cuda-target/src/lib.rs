@@ -36,6 +36,7 @@ mod literal;
 mod look_back;
 mod math;
 mod printed;
+mod record;
 mod serpentine;
 mod stmt;
 mod table;
@@ -44,7 +45,7 @@ mod wrap;
 
 pub use dialect::Dialect;
 
-use loopwright_kernel_ir::{Diagnostic, Name, PerDim};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
 use loopwright_program::{LeafId, Program, Target};
 
 use context::{Context, Needs};
@@ -156,6 +157,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         warp_barrier,
         warp_functions,
         tables,
+        structs,
         ..
     } = needs;
     if let Some(error) = error.into_inner() {
@@ -177,6 +179,10 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
              #endif"
         );
         paragraph(&mut lines, check);
+    }
+    let type_name = |dtype| if dtype == DType::BF16 { dialect.bf16[0] } else { types::c_type(dtype) };
+    for definition in record::definitions(program, &structs.into_inner(), &type_name) {
+        paragraph(&mut lines, definition);
     }
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));

@@ -52,8 +52,9 @@ impl<const W: usize> Block<'_, W> {
         match access.memory {
             // A cache of its own serves constant tables.
             Memory::Global(n) if self.launch.globals[n].constant => return,
-            Memory::Global(_) => {
-                let address = offset.map(|o| o.wrapping_mul(size));
+            Memory::Global(n) => {
+                let base = self.launch.globals[n].base;
+                let address = offset.map(|o| o.wrapping_mul(size).wrapping_add(base));
                 let traffic = self.launch.pieces.global(&address, mask, bytes);
                 let excess = traffic.sectors.saturating_sub(self.launch.pieces.sectors(traffic.bytes));
                 self.note(access, traffic.sectors, excess, mask, traffic.bytes);

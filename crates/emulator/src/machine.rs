@@ -307,7 +307,8 @@ impl Machine<'_> {
         };
         let valued = if watch { (0..n).map(|_| AtomicU8::new(0)).collect() } else { Vec::new() };
         let shadow = if races { (0..n).map(|_| GlobalCell::default()).collect() } else { Vec::new() };
-        Ok(GlobalArray { name: name.clone(), shape, strides, size, cells, constant, valued, shadow })
+        let base = self.program.field_place(number).map_or(0, |place| place.offset as i64);
+        Ok(GlobalArray { name: name.clone(), shape, strides, size, base, cells, constant, valued, shadow })
     }
 }
 

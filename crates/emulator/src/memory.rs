@@ -30,6 +30,9 @@ pub(crate) struct GlobalArray {
     pub strides: Vec<i64>,
     /// Number of elements of the storage.
     pub size: i64,
+    /// The address of its first element in bytes, from a multiple of a sector: where a field lies
+    /// in its record.
+    pub base: i64,
     pub cells: Cells,
     /// Whether it is a constant table, which is not in global memory.
     pub constant: bool,

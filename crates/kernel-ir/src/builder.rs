@@ -249,6 +249,8 @@ impl LoopKernel {
             args: Vec::new(),
             temporaries: Vec::new(),
             constants: Vec::new(),
+            structs: Vec::new(),
+            records: Vec::new(),
             domains: Vec::new(),
             definitions: Vec::new(),
             instructions: Vec::new(),

@@ -6,8 +6,8 @@ use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, Constant, DeviceFunction, Fact, Flat, Instruction, Precision, ReductionOp, Rule, Tag, Tree,
-    atom::Atom, part::Part, part::PartRef,
+    Arg, Array, Constant, DeviceFunction, Fact, Flat, Instruction, Precision, Record, ReductionOp, Rule,
+    Struct, Tag, Tree, atom::Atom, part::Part, part::PartRef,
 };
 
 /// The integer points of a nest of inames: one conjunction, with its constraints as declared.
@@ -69,6 +69,12 @@ pub struct KernelData {
     /// Tables whose values the kernel contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<Constant>,
+    /// Structs of scalars, which are elements of records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub structs: Vec<Struct>,
+    /// Arguments whose elements are structs. Among `args` are the arrays of their fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<Record>,
     /// Domains in the order of their declaration.
     pub domains: Vec<Domain>,
     /// Values of the inames that transforms have replaced, in the order of their replacement.

@@ -6,7 +6,9 @@ use loopwright_atom::Atom;
 use loopwright_kernel_ir::{Aff, CacheHints, Constraint, DType, DeviceFunction, Fact, Name};
 use loopwright_target::Target;
 
-use crate::{DeclaredLookBack, DeclaredUpdate, DeviceKernel, Leaf, Note, Scope, Stmt, Table, Value};
+use crate::{
+    DeclaredLookBack, DeclaredUpdate, DeviceKernel, Leaf, Note, RecordArg, Scope, Stmt, Table, Value,
+};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +107,8 @@ pub struct Program {
     pub args: Vec<ProgramArg>,
     /// Arrays in global memory: arguments, and those owned by the launch; and constant tables.
     pub globals: Vec<Global>,
+    /// Arguments whose elements are structs: which arrays are their fields.
+    pub records: Vec<RecordArg>,
     /// Device kernels, in the order of their first launch.
     pub kernels: Vec<DeviceKernel>,
     /// The host statements, in order.

@@ -55,6 +55,12 @@ pub fn arguments(
     let mut on_host: Vec<(String, Description)> = Vec::new();
     for (name, value) in values {
         let name: String = name.extract()?;
+        if let Some((record, _)) = kernel.record_of(&name) {
+            let message = format!("`{name}` is a field of the structs in `{}`", record.array.name);
+            return Err(Diagnostic::new("argument-kind", message)
+                .help(format!("pass `{}`, as bytes", record.array.name))
+                .into());
+        }
         if let Some([re, im]) = parts(kernel, &name, &value)? {
             args = args.scalar(format!("{name}_re"), re).scalar(format!("{name}_im"), im);
         } else if let Some(number) = number(&value)? {
@@ -103,7 +109,9 @@ pub fn check_never_written(kernel: &LoopKernel, in_place: &[String]) -> Result<(
 }
 
 fn is_written(kernel: &LoopKernel, name: &str) -> bool {
-    kernel.instructions.iter().flat_map(|i| &i.targets).any(|target| *target.array == *name)
+    let is_field = |array: &str| kernel.record_of(array).is_some_and(|(r, _)| *r.array.name == *name);
+    let mut targets = kernel.instructions.iter().flat_map(|i| &i.targets);
+    targets.any(|target| *target.array == *name || is_field(&target.array))
 }
 
 /// Refuses arrays that cannot hold the results: read-only ones, and two with memory in common.

@@ -57,7 +57,7 @@ impl BoundKernel {
     fn results(&self, py: Python<'_>) -> PyResult<Results> {
         let on_host = self.in_place.is_empty();
         let read = || -> Result<Vec<(String, Option<Array>)>, Failure> {
-            let written = self.bound.written().map(|name| {
+            let written = self.bound.results().map(|name| {
                 let is_in = |names: &[String]| names.iter().any(|other| **other == **name);
                 let array = if on_host || is_in(&self.copied) {
                     Some(Array::host(&self.bound.read(name)?)?)

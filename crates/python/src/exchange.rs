@@ -272,6 +272,16 @@ fn element(owner: &Bound<'_, PyAny>, typestr: &str) -> Result<DType, Failure> {
             return Ok(dtype);
         }
     }
+    // A structured type says its fields only in `dtype`.
+    if let Ok(dtype) = owner.getattr("dtype")
+        && dtype.getattr("names").is_ok_and(|names| !names.is_none())
+    {
+        return Err(Diagnostic::new("argument-type", "an array of structs is passed as its bytes")
+            .help(
+                "pass `p.view(numpy.uint8).reshape(*p.shape, p.itemsize)`, which is the same memory; its                  dtype has to be laid out as in C, `numpy.dtype([...], align=True)`",
+            )
+            .into());
+    }
     Err(Diagnostic::new("argument-type", format!("elements of NumPy's type `{typestr}` are not supported"))
         .help(
             "convert them with `astype` to bool, float16, float32, float64, complex64, complex128 or an \

@@ -223,7 +223,7 @@ impl Kernel {
         let (args, in_place) = arguments::arguments(&self.kernel, &place, values, false)?;
         let bind = || -> Result<bound::BoundKernel, Failure> {
             let bound = self.compiled_for(&place.device)?.bind_on(&place.stream, &args)?;
-            let copied = bound.written().filter(|name| args.host_tensor(name).is_some());
+            let copied = bound.results().filter(|name| args.host_tensor(name).is_some());
             let copied = copied.map(|name| name.to_string()).collect();
             // Memory that is given back waits for the device.
             drop(args);
@@ -326,7 +326,7 @@ impl Kernel {
             }
         }
         let mut arrays = Vec::new();
-        for name in bound.written() {
+        for name in bound.results() {
             let array = match &outputs {
                 Some(outputs) => Some(Array::host(outputs.get(name)?)?),
                 None if args.host_tensor(name).is_some() => Some(Array::host(&bound.read(name)?)?),

@@ -111,6 +111,7 @@ impl TextProgram {
             scalars: &arguments.scalars,
             host: BTreeMap::new(),
             storage: Vec::new(),
+            records: Vec::new(),
             backwards: order == Order::Backwards,
         };
         for global in &self.program.globals {
@@ -130,7 +131,27 @@ impl TextProgram {
                 }
             });
         }
+        for record in &self.program.records {
+            let mut whole = Vec::new();
+            for (k, global) in record.fields.iter().enumerate() {
+                let Some(array) = run.storage.get_mut(*global).and_then(Storage::content) else { continue };
+                let bytes = record.of.bytes();
+                whole.resize(whole.len().max(array.len().div_ceil(bytes) * bytes), MARK);
+                record.put(k, &array, &mut whole);
+            }
+            run.records.push(Storage::new(&whole));
+        }
         run.body(&self.program.host)?;
+        for (record, storage) in self.program.records.iter().zip(&mut run.records) {
+            let whole = storage
+                .content()
+                .ok_or_else(|| wrong(format!("the kernel wrote outside `{}`", record.name)))?;
+            for (k, global) in record.fields.iter().enumerate() {
+                let Some(array) = run.storage.get_mut(*global) else { continue };
+                let bytes = array.bytes;
+                record.take(k, &whole, &mut array.all_mut()[MARGIN..MARGIN + bytes]);
+            }
+        }
         let mut results = Vec::new();
         for (global, storage) in self.program.globals.iter().zip(&mut run.storage) {
             let content = storage.content();
@@ -158,6 +179,8 @@ struct Run<'a> {
     scalars: &'a BTreeMap<Name, Scalar>,
     host: BTreeMap<Name, i64>,
     storage: Vec<Storage>,
+    /// The memory of each record, which its fields share while kernels run.
+    records: Vec<Storage>,
     backwards: bool,
 }
 
@@ -202,13 +225,16 @@ impl Run<'_> {
             return Ok(());
         }
         let mut values: Vec<[u8; 8]> = Vec::new();
-        for param in &kernel.params {
+        for param in of.program.passed(kernel) {
+            let record = of.program.record_of_param(param);
+            let record = record.and_then(|r| of.program.records.iter().position(|other| other == r));
             values.push(match param {
                 Param::Global { global, .. } => {
-                    let storage = self
-                        .storage
-                        .get_mut(*global)
-                        .ok_or_else(|| wrong(format!("there is no array {global}")))?;
+                    let storage = match record {
+                        Some(number) => self.records.get_mut(number),
+                        None => self.storage.get_mut(*global),
+                    };
+                    let storage = storage.ok_or_else(|| wrong(format!("there is no array {global}")))?;
                     let address = storage.address() as usize as u64;
                     address.to_ne_bytes()
                 }

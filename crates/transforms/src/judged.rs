@@ -53,11 +53,14 @@ fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diag
 }
 
 /// The kernel; an error if a step has changed the shape or the address space of an array so that
-/// the layout that is set does not fit it.
+/// the layout that is set does not fit it, or so that a field is not where its struct has it.
 pub(crate) fn with_right_layouts(kernel: LoopKernel) -> Result<LoopKernel, Diagnostic> {
     match kernel.temporaries.iter().find_map(Array::layout_fault) {
         Some(wrong) => Err(wrong),
-        None => Ok(kernel),
+        None => {
+            kernel.check_records()?;
+            Ok(kernel)
+        }
     }
 }
 

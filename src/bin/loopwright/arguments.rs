@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
 use loopwright::automatic::random_array;
-use loopwright::ir::{Arg, Expr};
+use loopwright::ir::{Arg, Expr, Record};
 use loopwright::prelude::*;
 
 use crate::input::{self, Failure};
@@ -56,7 +56,8 @@ impl Arguments {
             random.extend(arrays_read(kernel).iter().filter(|n| !given(n)).map(ToString::to_string));
         }
         for (names, random) in [(&random, true), (&self.zeros, false)] {
-            for name in names {
+            for name in names.iter().flat_map(|name| fields_of(kernel, name)) {
+                let name = &name;
                 let expected = loopwright::runtime::expected_arrays(kernel, &args)?;
                 let (dtype, shape) =
                     expected.get(name.as_str()).ok_or_else(|| no_array(kernel, name, expected.keys()))?;
@@ -70,6 +71,16 @@ impl Arguments {
         }
         Ok(args)
     }
+}
+
+/// The arrays of the fields of an array of structs; of another name, that name alone.
+fn fields_of(kernel: &LoopKernel, name: &str) -> Vec<String> {
+    let fields = |record: &Record| {
+        let of = kernel.structure(record.of())?;
+        Some(of.fields.iter().map(|f| record.field_name(&f.name).to_string()).collect())
+    };
+    let record = kernel.records.iter().find(|r| *r.array.name == *name);
+    record.and_then(fields).unwrap_or_else(|| vec![name.to_string()])
 }
 
 /// The refusal of a name that is not an array of the kernel.

@@ -66,7 +66,8 @@ impl Run {
         let args = if self.trust_facts { args.trust_facts() } else { args.check_facts() };
         // The destinations of outputs are checked before anything runs.
         let outputs = self.outputs.iter().map(|o| input::pair(o)).collect::<Result<Vec<_>, _>>()?;
-        let arrays = || kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(Arg::name);
+        let plain = || kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(Arg::name);
+        let arrays = || plain().chain(kernel.records.iter().map(|r| &r.array.name));
         if let Some((name, _)) = outputs.iter().find(|(name, _)| !arrays().any(|a| **a == **name)) {
             return Err(no_array(&kernel, name, arrays()).into());
         }

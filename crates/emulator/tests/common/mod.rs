@@ -161,6 +161,7 @@ pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> 
         globals,
         kernels: vec![kernel],
         host: vec![HostStmt::Launch(0)],
+        records: Vec::new(),
         coordinates: Vec::new(),
         leaves: vec![leaf("first", "first text"), leaf("second", "second text")],
         functions: vec![],

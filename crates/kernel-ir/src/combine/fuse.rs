@@ -168,5 +168,24 @@ fn arguments(data: &mut KernelData, other: &KernelData) -> Result<(), Diagnostic
             None => data.args.push(arg.clone()),
         }
     }
+    let clash = |name: &Name| {
+        let message = format!("the structs `{name}` of the two kernels are not the same");
+        Diagnostics::from(Diagnostic::new("fuse-clash", message).help("give one of them another name"))
+    };
+    for of in &other.structs {
+        match data.structs.iter().find(|s| s.name == of.name) {
+            None => data.structs.push(of.clone()),
+            Some(own) if own == of => {}
+            Some(_) => return Err(clash(&of.name)),
+        }
+    }
+    // A record of one kernel only has to be one in both where they share its name.
+    for record in &other.records {
+        match data.records.iter().find(|r| r.array.name == record.array.name) {
+            None => data.records.push(record.clone()),
+            Some(own) if own == record => {}
+            Some(_) => return Err(clash(record.of())),
+        }
+    }
     Ok(())
 }

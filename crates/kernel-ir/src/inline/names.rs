@@ -10,6 +10,8 @@ pub(crate) fn all_names(data: &KernelData) -> BTreeSet<Name> {
     taken.extend(data.args.iter().map(|a| a.name().clone()));
     taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
     taken.extend(data.constants.iter().map(|c| c.array.name.clone()));
+    taken.extend(data.records.iter().map(|r| r.array.name.clone()));
+    taken.extend(data.structs.iter().map(|s| s.name.clone()));
     taken.extend(data.functions.iter().map(|f| f.name.clone()));
     taken.extend(data.reductions.iter().map(|r| r.name.clone()));
     taken.extend(data.atoms.iter().map(|a| a.name().clone()));

@@ -11,22 +11,26 @@ use crate::{
 };
 
 impl Parser {
-    pub(super) fn argument(&mut self) -> Parse<Arg> {
+    /// One argument, or an array for each field of an array of structs.
+    pub(super) fn argument(&mut self) -> Parse<Vec<Arg>> {
         let name = self.name("an argument")?;
         if !self.eat(":") {
             let mut error = self.unexpected("`:` and a type");
             error.help = Some(format!("an argument needs a type: `{name}: f32[n]` or `{name}: i32`"));
             return Err(error);
         }
+        if let Some(of) = self.struct_here().cloned() {
+            return self.record_argument(name, &of);
+        }
         let dtype = self.dtype()?;
         if !self.at("[") {
-            return Ok(Arg::Scalar(Scalar { name, dtype }));
+            return Ok(vec![Arg::Scalar(Scalar { name, dtype })]);
         }
         let (axes, order, layout) = self.layout()?;
         let hints = self.cache_hints()?;
         self.eat_word("global");
         let array = Array::new(name, dtype, axes, AddressSpace::Global);
-        Ok(Arg::Array(Array { order, layout, hints, ..array }))
+        Ok(vec![Arg::Array(Array { order, layout, hints, ..array })])
     }
 
     /// An integer literal; `what` says in the error what was expected.

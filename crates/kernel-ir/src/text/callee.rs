@@ -87,11 +87,12 @@ pub(crate) struct CallSite {
 
 /// Lines that belong to the calling kernel alone.
 pub(super) const NOT_CALLED: &[&str] =
-    &["option", "assume_legal", "let", "tag", "tree", "declared", "origin"];
+    &["option", "struct", "assume_legal", "let", "tag", "tree", "declared", "origin"];
 
 impl Parser {
     /// The rest of `kernel NAME(argument, ...) { line* }`, from the name on.
     pub(super) fn callee(&mut self, draft: &mut Draft, start: usize) -> Parse<()> {
+        let records = std::mem::take(&mut self.records);
         let (mut inside, formals) = self.header(start, true)?;
         let name = inside.data.name.clone();
         let name_span = self.name_span(start, &name);
@@ -130,6 +131,7 @@ impl Parser {
         inside.data.atoms.clone_from(&draft.data.atoms);
         self.expect("{")?;
         self.lines_to_brace(&mut |parser| parser.statement(&mut inside))?;
+        self.records = records;
         for (k, op) in inside.data.reductions.iter().enumerate().skip(operators) {
             let at = Item::Reduction(draft.data.reductions.len());
             draft.map.spans.extend(inside.map.spans.get(&Item::Reduction(k)).map(|s| (at, s.clone())));
@@ -188,7 +190,19 @@ impl Parser {
         if out {
             self.eat_word("out");
         }
-        let arg = self.argument()?;
+        let arg = match <[Arg; 1]>::try_from(self.argument()?) {
+            Ok([arg]) if self.records.is_empty() => arg,
+            _ => {
+                return Err(self
+                    .diagnostic(
+                        from..self.last_end(),
+                        "struct-call",
+                        "a kernel that is called takes no structs",
+                    )
+                    .help("pass the fields that it uses, as arrays: `p_x` is that of `p[i].x`")
+                    .into());
+            }
+        };
         let span = from..self.last_end();
         let name = arg.name().clone();
         let plain = |a: &Array| {

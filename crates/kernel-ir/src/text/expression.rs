@@ -260,6 +260,9 @@ impl Parser {
             self.close(")")?;
             return Ok(Expr::Cast(dtype, value.into()));
         }
+        if let Some(record) = self.word(0).and_then(|w| self.record_named(w)) {
+            return self.field_of_element(record);
+        }
         if self.peek_is(1, ".") && matches!(self.tok(2), Tok::Ident) {
             let precision = match self.word(0) {
                 Some("fast") => Some(Precision::Fast),

@@ -57,6 +57,23 @@ impl Parser {
                 }
                 let array = self.name("a line of a kernel")?;
                 let mut index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+                if let Some(record) = self.record_named(&array) {
+                    match self.element_target(record, index)? {
+                        Ok(field) => targets.push(field),
+                        Err(whole) if targets.is_empty() => return self.struct_copy(draft, start, whole),
+                        Err(_) => {
+                            let message = format!("`{array}[...]` is a whole element of structs");
+                            return Err(self
+                                .diagnostic(start..self.last_end(), "struct-value", message)
+                                .help("a copy of whole elements has one target")
+                                .into());
+                        }
+                    }
+                    if !self.eat(",") {
+                        break;
+                    }
+                    continue;
+                }
                 index.extend(self.complex_part().map(|part| part_mark(&part)));
                 targets.push(crate::Access { array, index });
                 if !self.eat(",") {
@@ -118,9 +135,20 @@ impl Parser {
             return self.call(draft, start, callee, targets);
         }
         let value = self.expr()?;
-        let mut predicate = None;
+        let mut instruction =
+            Instruction { update, ..Instruction::new("", targets, value, Role::Does(Name::new(""))) };
+        self.rest_of_instruction(&mut instruction)?;
+        let number = draft.data.instructions.len();
+        draft.blocks.place(number, &mut instruction);
+        draft.map.spans.insert(Item::Instruction(number), start..self.last_end());
+        draft.data.instructions.push(instruction);
+        Ok(())
+    }
+
+    /// The predicate and the options of an instruction, after its value.
+    pub(super) fn rest_of_instruction(&mut self, instruction: &mut Instruction) -> Parse<()> {
         if self.eat_word("if") {
-            predicate = Some(self.expr()?);
+            instruction.predicate = Some(self.expr()?);
             if self.at_word("else") {
                 return Err(self
                     .error("syntax", "`a if c else b` is not supported")
@@ -131,18 +159,9 @@ impl Parser {
                     .into());
             }
         }
-        let mut instruction = Instruction {
-            predicate,
-            update,
-            ..Instruction::new("", targets, value, Role::Does(Name::new("")))
-        };
         if self.at("{") {
-            self.instruction_options(&mut instruction)?;
+            self.instruction_options(instruction)?;
         }
-        let number = draft.data.instructions.len();
-        draft.blocks.place(number, &mut instruction);
-        draft.map.spans.insert(Item::Instruction(number), start..self.last_end());
-        draft.data.instructions.push(instruction);
         Ok(())
     }
 

@@ -23,6 +23,7 @@ mod print_expr;
 mod read;
 pub(crate) mod source_map;
 mod statement;
+mod structs;
 mod tree;
 
 pub(crate) use expression::binary_text;

@@ -7,7 +7,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Diagnostic, Name, Place,
+    Diagnostic, Name, Place, Record, Struct,
     text::lexer::{Tok, Token, lex},
 };
 
@@ -16,6 +16,13 @@ pub type Parse<T> = Result<T, Box<Diagnostic>>;
 
 /// Nesting limit of brackets and prefix operators.
 const NESTING_LIMIT: usize = 96;
+
+/// A place of the cursor; see [`Parser::mark`].
+pub(crate) struct Mark {
+    pos: usize,
+    statement: usize,
+    brackets: usize,
+}
 
 /// The cursor over the tokens of a text, with the parts of the grammar that texts share. See the
 /// head of `text/parser.rs`.
@@ -33,6 +40,10 @@ pub struct Parser {
     limit: (usize, &'static str),
     /// Whether the text may have complex numbers: they are resolved when a kernel has been read.
     pub(crate) complex: bool,
+    /// The structs of the kernel that is being read, those that are declared further down too.
+    pub(crate) structs: Vec<Struct>,
+    /// Its arguments whose elements are structs.
+    pub(crate) records: Vec<Record>,
     /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
     /// Whether two words joined by a dot are one name in affine text; then what else the first may
@@ -53,6 +64,8 @@ impl Parser {
             nesting: 0,
             limit: (NESTING_LIMIT, "compute parts of it in separate instructions"),
             complex: false,
+            structs: Vec::new(),
+            records: Vec::new(),
             in_floor: false,
             dotted: None,
         }
@@ -246,6 +259,46 @@ impl Parser {
     pub fn begin_statement(&mut self) {
         self.statement = self.pos;
         self.brackets = 0;
+    }
+
+    /// Where it stands, to come back by [`Parser::back_to`].
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { pos: self.pos, statement: self.statement, brackets: self.brackets }
+    }
+
+    /// Goes back to a mark.
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        (self.pos, self.statement, self.brackets) = (mark.pos, mark.statement, mark.brackets);
+    }
+
+    /// Begins a statement at this token.
+    pub(crate) fn go_to(&mut self, token: usize) {
+        self.pos = token.min(self.tokens.len() - 1);
+        self.begin_statement();
+    }
+
+    /// The token with which the `number`-th `struct` line of the kernel at the mark begins.
+    pub(crate) fn next_struct(&self, from: &Mark, number: usize) -> Option<usize> {
+        let mut depth = 0usize;
+        let mut seen = 0;
+        for (k, token) in self.tokens.iter().enumerate().skip(from.pos) {
+            match token.tok {
+                Tok::Punct("{") => depth += 1,
+                Tok::Punct("}") => depth = depth.checked_sub(1)?,
+                Tok::Ident if depth == 0 && &self.text[token.span.clone()] == "struct" => {
+                    let follows = |ahead: usize| self.tokens.get(k + ahead).map(|t| t.tok);
+                    let begins = token.newline || matches!(self.tokens[k - 1].tok, Tok::Punct(";"));
+                    if begins && follows(1) == Some(Tok::Ident) && follows(2) == Some(Tok::Punct("{")) {
+                        if seen == number {
+                            return Some(k);
+                        }
+                        seen += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Whether the text has ended. Only at the beginning of a statement.

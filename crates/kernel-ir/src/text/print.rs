@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 
 use crate::{
     AddressSpace, Arg, Array, Constant, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction,
-    KernelData, Lookup, LoopKernel, Name, Precision, ReductionOp, Role, Rule, StateType, Tree, Type, nest,
+    KernelData, Lookup, LoopKernel, Name, Precision, ReductionOp, Role, Rule, StateType, Struct, Tree, Type,
+    nest,
     text::{block::BlockLoops, expression::binding, print_expr::ExprPrinter},
     types::UNTYPED,
 };
@@ -76,6 +77,12 @@ pub fn fact(fact: &Fact) -> String {
             format!("fact {lower}{array}{upper}")
         }
     }
+}
+
+/// The line that declares a struct.
+pub fn structure(of: &Struct) -> String {
+    let fields: Vec<String> = of.fields.iter().map(|f| format!("{}: {}", f.name, f.dtype)).collect();
+    format!("struct {} {{ {} }}", of.name, fields.join(", "))
 }
 
 /// The lines of a device function, the last one at this indentation.
@@ -179,16 +186,26 @@ impl Printer<'_> {
     }
 
     fn header(&self) -> String {
+        // A record stands where the array of its first field does.
+        let record = |arg: &Arg| self.data.record_of(arg.name());
         let args: Vec<String> = self
             .data
             .args
             .iter()
+            .filter(|arg| record(arg).is_none_or(|(_, field)| field == 0))
+            .map(|arg| match record(arg) {
+                Some((record, _)) => Err(record),
+                None => Ok(arg),
+            })
             .map(|arg| match arg {
-                Arg::Array(a) if a.axes.is_empty() => {
-                    format!("{}[]{}", self.array(a), hints(a))
-                }
-                Arg::Array(a) => self.array(a),
-                Arg::Scalar(s) => format!("{}: {}", s.name, s.dtype),
+                Err(record) => self.array(&record.array),
+                Ok(arg) => match arg {
+                    Arg::Array(a) if a.axes.is_empty() => {
+                        format!("{}[]{}", self.array(a), hints(a))
+                    }
+                    Arg::Array(a) => self.array(a),
+                    Arg::Scalar(s) => format!("{}: {}", s.name, s.dtype),
+                },
             })
             .collect();
         let line = format!("kernel {}({})", self.data.name, args.join(", "));
@@ -318,6 +335,9 @@ impl Printer<'_> {
             let _ = writeln!(out, "{indent}{text}");
         };
         line(self.header());
+        for of in &data.structs {
+            line(structure(of));
+        }
         if data.options.precision == Precision::Fast {
             line("option fast_math".into());
         }

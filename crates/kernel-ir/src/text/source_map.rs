@@ -14,6 +14,7 @@ pub(crate) enum Item {
     Arg(usize),
     Temporary(usize),
     Constant(usize),
+    Struct(usize),
     Domain(usize),
     Constraint(usize, usize),
     Definition(usize),

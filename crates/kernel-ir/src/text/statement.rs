@@ -44,6 +44,8 @@ impl Draft {
                 args: Vec::new(),
                 temporaries: Vec::new(),
                 constants: Vec::new(),
+                structs: Vec::new(),
+                records: Vec::new(),
                 domains: Vec::new(),
                 definitions: Vec::new(),
                 instructions: Vec::new(),
@@ -82,6 +84,7 @@ pub(super) const LINES: &[&str] = &[
     "fact",
     "temp",
     "constant",
+    "struct",
     "let",
     "tag",
     "option",
@@ -117,11 +120,16 @@ impl Parser {
         }
         let start = self.span().start;
         self.advance();
+        // Those of the kernel around a declared one.
+        let outside = (std::mem::take(&mut self.structs), std::mem::take(&mut self.records));
+        self.look_up_structs()?;
         let (mut draft, _) = self.header(start, false)?;
+        draft.data.records.clone_from(&self.records);
         self.end_statement()?;
         loop {
             self.begin_statement();
             if self.at_text_end() || (!outermost && self.at("}")) {
+                (self.structs, self.records) = outside;
                 return Ok(draft);
             }
             self.statement(&mut draft)?;
@@ -151,9 +159,10 @@ impl Parser {
                         .help("leave it out: an array that the kernel writes is an output")
                         .into());
                 }
-                let arg = self.argument()?;
-                draft.map.spans.insert(Item::Arg(draft.data.args.len()), from..self.last_end());
-                draft.data.args.push(arg);
+                for arg in self.argument()? {
+                    draft.map.spans.insert(Item::Arg(draft.data.args.len()), from..self.last_end());
+                    draft.data.args.push(arg);
+                }
             }
             if !self.eat(",") {
                 break;
@@ -222,7 +231,9 @@ impl Parser {
                 data.vouched.push(Vouched { reason, step });
             }
             "fact" => {
-                let fact = self.fact(&|n| data.array(n).is_some())?;
+                let fields: Vec<Name> = self.fields_in_facts();
+                let fact = self.fact(&|n| data.array(n).is_some() || fields.iter().any(|f| **f == *n))?;
+                let fact = self.with_fields(fact);
                 draft.map.spans.insert(Item::Fact(data.facts.len()), start..self.last_end());
                 data.facts.push(fact);
             }
@@ -235,6 +246,11 @@ impl Parser {
                 let constant = self.constant()?;
                 draft.map.spans.insert(Item::Constant(data.constants.len()), start..self.last_end());
                 data.constants.push(constant);
+            }
+            "struct" => {
+                let of = self.struct_line()?;
+                draft.map.spans.insert(Item::Struct(data.structs.len()), start..self.last_end());
+                data.structs.push(of);
             }
             "let" => {
                 let iname = self.name("an iname")?;

@@ -14,6 +14,7 @@ mod irregular;
 mod names;
 mod operators;
 mod order;
+mod records;
 mod scalars;
 mod scope;
 mod unbounded;
@@ -158,6 +159,7 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     domains::check(&mut check);
     data::check(&mut check);
     constants::check(&mut check);
+    records::check(&mut check);
     operators::check(&mut check);
     instructions::check(&mut check);
     order::check(&mut check);

@@ -29,6 +29,13 @@ pub(crate) fn check(check: &mut Check<'_>) {
     declared.extend(temporaries.map(|(k, t)| (Item::Temporary(k), t.name.clone(), "a temporary")));
     let constants = data.constants.iter().enumerate();
     declared.extend(constants.map(|(k, c)| (Item::Constant(k), c.array.name.clone(), "a constant table")));
+    let structs = data.structs.iter().enumerate();
+    declared.extend(structs.map(|(k, s)| (Item::Struct(k), s.name.clone(), "a struct")));
+    for record in &data.records {
+        let first = data.args.iter().position(|a| data.record_of(a.name()).is_some_and(|(r, _)| r == record));
+        let item = first.map_or(Item::Header, Item::Arg);
+        declared.push((item, record.array.name.clone(), "an argument"));
+    }
     for (k, domain) in data.domains.iter().enumerate() {
         declared.extend(domain.inames.iter().map(|n| (Item::Domain(k), n.clone(), "an iname")));
     }

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Arg, Constant, DType, Diagnostic, HardwareAxis, LoopKernel, Name, Part, PartRef, PerDim,
+    Record,
 };
 
 use crate::{
@@ -36,7 +37,7 @@ use crate::{
     flat,
     program::{
         BinOp, DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, HostStmt, LeafId, Owner, Param,
-        Program, ProgramArg, Purpose, ScalarArg, Stmt, Table, Value, ValueKind,
+        Program, ProgramArg, Purpose, RecordArg, ScalarArg, Stmt, Table, Value, ValueKind,
     },
     schedule::{
         Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant,
@@ -106,6 +107,7 @@ pub(crate) fn program(
         target: options.target,
         index: options.index,
         args,
+        records: records(kernel, &shared.globals),
         globals: shared.globals,
         kernels,
         host,
@@ -137,6 +139,18 @@ fn withdraw_promises(kernel: &mut DeviceKernel, globals: &[Global]) {
             *exchanged |= read.contains(global) && globals[*global].written;
         }
     }
+}
+
+/// The records, with the arrays of their fields.
+fn records(kernel: &LoopKernel, globals: &[Global]) -> Vec<RecordArg> {
+    let record = |record: &Record| {
+        let of = kernel.structure(record.of())?.clone();
+        let global = |name: &Name| globals.iter().position(|g| g.name == *name);
+        let fields: Option<Vec<usize>> =
+            of.fields.iter().map(|f| global(&record.field_name(&f.name))).collect();
+        Some(RecordArg { name: record.array.name.clone(), of, fields: fields? })
+    };
+    kernel.records.iter().filter_map(record).collect()
 }
 
 /// Requires that the constant tables fit where the target keeps them.

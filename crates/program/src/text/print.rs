@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     DeclaredLookBack, DeclaredUpdate, DeviceKernel, Global, HostStmt, InOrder, LocalArray, Owner, Param,
-    Program, ProgramArg, Table, Target, Value, Var, local_layout::row_major,
+    Program, ProgramArg, RecordArg, Table, Target, Value, Var, local_layout::row_major,
 };
 
 impl Program {
@@ -61,6 +61,7 @@ impl fmt::Display for Program {
         self.atoms.iter().try_for_each(|atom| writeln!(f, "{atom}"))?;
         let values = ValuePrinter { names: &names, variables: Vec::new() };
         self.globals.iter().try_for_each(|g| writeln!(f, "{}", global(&values, g)))?;
+        self.records.iter().try_for_each(|r| writeln!(f, "{}", self.record(r)))?;
         self.coordinates.iter().try_for_each(|(i, value)| writeln!(f, "coordinate {i} = {value}"))?;
         let leaves = self.leaves.iter().enumerate();
         leaves.map(|(k, l)| leaf::text_of(l, &self.leaves[..k])).try_for_each(|l| f.write_str(&l))?;
@@ -102,6 +103,15 @@ fn global(values: &ValuePrinter<'_>, global: &Global) -> String {
 }
 
 impl Program {
+    /// `record p: particle { x: f32 p_x, kind: i32 p_kind }`
+    fn record(&self, record: &RecordArg) -> String {
+        let name = |g: &usize| self.globals.get(*g).map_or("?", |g| &*g.name);
+        let fields = record.of.fields.iter().zip(&record.fields);
+        let fields: Vec<String> =
+            fields.map(|(f, g)| format!("{}: {} {}", f.name, f.dtype, name(g))).collect();
+        format!("record {}: {} {{ {} }}", record.name, record.of.name, fields.join(", "))
+    }
+
     fn host_body(&self, out: &mut String, body: &[HostStmt], values: &ValuePrinter<'_>, indent: usize) {
         let space = format!("{:indent$}", "");
         for stmt in body {

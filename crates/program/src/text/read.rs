@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use loopwright_kernel_ir::{
-    DType, Diagnostic, Name, Number, Type,
+    DType, Diagnostic, Name, Number, Struct, Type,
     syntax::{Parse, Parser, Tok, did_you_mean},
 };
 
 use super::{layout, leaf, names::Names, note};
 use crate::{
-    DeclaredLookBack, DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Table,
-    Target, Value, ValueKind,
+    DeclaredLookBack, DeclaredUpdate, Global, HostStmt, LeafId, Owner, Program, ProgramArg, RecordArg,
+    ScalarArg, Table, Target, Value, ValueKind,
 };
 
 /// Nesting limit of brackets and statements: greater than that of a kernel's text, from which
@@ -26,6 +26,7 @@ const LINES: &[&str] = &[
     "look_back",
     "atom",
     "global",
+    "record",
     "target",
     "coordinate",
     "leaf",
@@ -57,6 +58,7 @@ impl Program {
             globals: Vec::new(),
             kernels: Vec::new(),
             host: Vec::new(),
+            records: Vec::new(),
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
@@ -222,6 +224,11 @@ impl Reader {
             program.globals.push(global);
             return Ok(());
         }
+        if self.p.eat_word("record") {
+            let record = self.record(program)?;
+            program.records.push(record);
+            return Ok(());
+        }
         if self.p.eat_word("target") {
             let span = self.p.span();
             let name = self.p.name("an architecture")?;
@@ -335,6 +342,40 @@ impl Reader {
         };
         let hints = self.p.cache_hints()?;
         Ok(Global { name, dtype, shape, strides, size, owner, read, written, hints })
+    }
+
+    /// `p: particle { x: f32 p_x, kind: i32 p_kind }`, behind the lines of these arrays
+    fn record(&mut self, program: &Program) -> Parse<RecordArg> {
+        let start = self.p.span();
+        let name = self.p.name("an argument")?;
+        self.p.expect(":")?;
+        let of = self.p.name("the name of a struct")?;
+        let (mut list, mut fields) = (Vec::new(), Vec::new());
+        self.p.open("{")?;
+        while !self.p.at("}") {
+            let field = self.p.name("a field")?;
+            self.p.expect(":")?;
+            let dtype = self.dtype()?;
+            let span = self.p.span();
+            let array = self.p.name("the array of the field")?;
+            let number =
+                self.find("argument", &array, span.clone(), program.globals.iter().map(|g| &g.name))?;
+            if program.globals[number].dtype != dtype || program.field_place(number).is_some() {
+                let message = format!("`{array}` is no array of {dtype}, or a field of another record");
+                return Err(self.p.error_at(span, "wrong-type", message));
+            }
+            list.push((field, dtype));
+            fields.push(number);
+            if !self.p.eat(",") {
+                break;
+            }
+        }
+        self.p.close("}")?;
+        if fields.is_empty() {
+            let message = format!("the record `{name}` has no fields");
+            return Err(self.p.error_at(start, "struct-field", message));
+        }
+        Ok(RecordArg { name, of: Struct::new(of, list), fields })
     }
 
     /// The values of a constant table of this type: `(0.25f32, 0.5f32)`.

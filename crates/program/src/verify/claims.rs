@@ -26,13 +26,13 @@ use std::{
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, ReductionOp, Role, Tree,
+    Name, Part, PartRef, ReductionOp, Role, Struct, Tree,
 };
 use loopwright_layout::Layout;
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
 use loopwright_poly::{System, Table};
 
-use crate::{Instances, Leaf, Memory, Program, Stmt, local_layout::row_major};
+use crate::{Instances, Leaf, Memory, Owner, Program, Stmt, Value, local_layout::row_major, quotient};
 
 /// The first claim of a program that does not hold for a kernel.
 ///
@@ -42,6 +42,9 @@ pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Opti
         return Ok(Some(refusal("the program assumes something else than the kernel".into())));
     }
     if let Some(why) = wrong_tables(kernel, program) {
+        return Ok(Some(refusal(why)));
+    }
+    if let Some(why) = wrong_records(kernel, program) {
         return Ok(Some(refusal(why)));
     }
     let claims = Claims::new(kernel, program)?;
@@ -92,6 +95,59 @@ fn wrong_tables(kernel: &LoopKernel, program: &Program) -> Option<String> {
         }
         if written {
             return Some(format!("the constant table `{name}` is written"));
+        }
+    }
+    None
+}
+
+/// A record that is not one of the kernel, or whose fields are other arrays.
+fn wrong_records(kernel: &LoopKernel, program: &Program) -> Option<String> {
+    if let Err(misplaced) = kernel.check_records() {
+        return Some(misplaced.message);
+    }
+    let names = |of: &Struct, fields: Vec<Name>, name: &Name| (name.clone(), of.clone(), fields);
+    let declared: Option<Vec<_>> = kernel
+        .records
+        .iter()
+        .map(|record| {
+            let of = kernel.structure(record.of())?;
+            let fields = of.fields.iter().map(|f| record.field_name(&f.name)).collect();
+            Some(names(of, fields, &record.array.name))
+        })
+        .collect();
+    let found: Option<Vec<_>> = program
+        .records
+        .iter()
+        .map(|record| {
+            let fields: Option<Vec<Name>> =
+                record.fields.iter().map(|g| Some(program.globals.get(*g)?.name.clone())).collect();
+            Some(names(&record.of, fields?, &record.name))
+        })
+        .collect();
+    (declared.is_none() || declared != found)
+        .then(|| "the arrays of structs are not those of the kernel".to_owned())
+}
+
+/// A record whose fields have cells in common: the strides of one are no multiples of an element.
+pub(super) fn overlapping_fields(program: &Program) -> Option<Diagnostic> {
+    for record in &program.records {
+        if record.fields.len() != record.of.fields.len() {
+            return Some(refusal(format!("`{}` has not an array for each field", record.name)));
+        }
+        for (field, global) in record.of.fields.iter().zip(&record.fields) {
+            let Some((place, global)) = program.field_place(*global).zip(program.globals.get(*global)) else {
+                return Some(refusal(format!("`{}` has no array for `{}`", record.name, field.name)));
+            };
+            let is_whole = |stride: &Value| quotient(stride, place.width).is_some();
+            if global.dtype != field.dtype
+                || global.owner != Owner::Caller
+                || !global.strides.iter().all(is_whole)
+            {
+                return Some(refusal(format!(
+                    "`{}` does not lie in `{}` as `{}` does in a `{}`",
+                    global.name, record.name, field.name, record.of.name
+                )));
+            }
         }
     }
     None

@@ -228,6 +228,9 @@ struct Check<'p> {
 
 impl<'p> Check<'p> {
     fn all(&mut self, kernel: Option<&'p LoopKernel>) -> std::result::Result<Option<Finding>, Diagnostic> {
+        if let Some(wrong) = claims::overlapping_fields(self.program) {
+            return Ok(Some(Finding::Refuted(Box::new(wrong))));
+        }
         if let Some(found) = self.launches(&self.program.host, &mut Vec::new())? {
             return Ok(Some(found));
         }

@@ -84,6 +84,7 @@ pub fn fact_range(
 /// whenever they are bound.
 pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     let declared = kernel.declared();
+    let args = &*args.with_fields(declared)?;
     let resolved = resolve_given(declared, args)?;
     declared.facts.iter().try_for_each(|fact| match args.host_tensor(fact.array()) {
         Some(data) => facts::check(fact, data, &resolved.integers),

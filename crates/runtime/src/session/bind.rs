@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
-use loopwright_program::{DeviceKernel, Memory, Owner, Program, Stmt, index_range};
+use loopwright_program::{DeviceKernel, FieldPlace, Global, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
@@ -13,7 +13,7 @@ use super::device::Inner;
 use super::resolve::{Resolved, resolve};
 use super::stream::Stream;
 use super::variant::{Key, Variant};
-use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
+use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host, record};
 use crate::cuda::{self, DeviceInfo, FunctionInfo, LaunchShape, limits};
 
 impl Compiled {
@@ -74,6 +74,7 @@ fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>
 }
 
 fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
+    let args = &*args.with_fields(compiled.kernel())?;
     let resolved = resolve(compiled.kernel(), args)?;
     compiled.check_subscripts(&resolved.integers)?;
     let (key, variant) = choose(compiled, &resolved)?;
@@ -83,6 +84,7 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
     check_limits(compiled, &variant, &steps)?;
     let mut arrays: IndexMap<Name, DeviceTensor> = IndexMap::new();
     let mut checked: BTreeMap<Name, Tensor> = BTreeMap::new();
+    let mut wholes: BTreeMap<Name, DeviceTensor> = BTreeMap::new();
     for (number, global) in program.globals.iter().enumerate() {
         let layout = host::layout(global, &resolved.integers)?;
         let given = match &global.owner {
@@ -91,6 +93,34 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
             // It is part of the program's module.
             Owner::Program(_) => continue,
         };
+        if let (Some(ArrayArg::Host(tensor)), Some(_)) = (given, program.field_place(number))
+            && args.facts != CheckedFacts::None
+            && program.facts.iter().any(|f| *f.array() == global.name)
+        {
+            checked.insert(global.name.clone(), tensor.clone());
+        }
+        if let Some(place) = program.field_place(number) {
+            let whole = match wholes.get(&place.record.name) {
+                Some(whole) => DeviceTensor::clone(whole),
+                None => {
+                    let whole = bind_record((device, stream), place, &layout, (args, program), &arrays)?;
+                    wholes.insert(place.record.name.clone(), whole.clone());
+                    whole
+                }
+            };
+            let array = whole.field(&place.record.of, place.field)?;
+            if let Some(ArrayArg::Device(given)) = given {
+                if !given.whole().is_some_and(|given| given.is(&whole)) {
+                    return Err(foreign_field(&global.name, &place.record.name));
+                }
+                if args.facts == CheckedFacts::All && program.facts.iter().any(|f| *f.array() == global.name)
+                {
+                    checked.insert(global.name.clone(), array.download()?);
+                }
+            }
+            arrays.insert(global.name.clone(), array);
+            continue;
+        }
         let array = match given {
             None => DeviceTensor::alloc(device, global.dtype, layout)?,
             Some(ArrayArg::Host(tensor)) => {
@@ -103,7 +133,8 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
                 array
             }
             Some(ArrayArg::Device(array)) => {
-                check_device_array(device, &global.name, array, &layout, &arrays, program, number)?;
+                let of = (global.written, alignment(program, number));
+                check_device_array(device, &global.name, array, &layout, &arrays, program, of)?;
                 if args.facts == CheckedFacts::All && program.facts.iter().any(|f| *f.array() == global.name)
                 {
                     checked.insert(global.name.clone(), array.download()?);
@@ -157,6 +188,53 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
     Ok(Bound::new(compiled, variant, key.index, arrays, &resolved, stream.clone(), execution))
 }
 
+/// The memory of a record: the bytes that were given, or new ones with the given fields.
+fn bind_record(
+    (device, stream): (&super::Device, &Stream),
+    place: FieldPlace<'_>,
+    layout: &super::layout::Layout,
+    (args, program): (&Args, &Program),
+    earlier: &IndexMap<Name, DeviceTensor>,
+) -> Result<DeviceTensor, Diagnostic> {
+    let FieldPlace { record, field, .. } = place;
+    let bytes = record::layout_of(&record.of, field, layout);
+    let globals: Vec<&Global> = record.fields.iter().map(|g| &program.globals[*g]).collect();
+    let given: Vec<Option<&ArrayArg>> = globals.iter().map(|g| args.arrays.get(&g.name)).collect();
+    let whole = given.iter().find_map(|given| match given {
+        Some(ArrayArg::Device(array)) => Some(array.whole()),
+        _ => None,
+    });
+    match whole {
+        Some(Some(whole)) => {
+            let widest = record.fields.iter().map(|g| alignment(program, *g)).max().unwrap_or(1);
+            let of = (globals.iter().any(|g| g.written), widest.max(record.of.alignment() as u64));
+            check_device_array(device, &record.name, whole, &bytes, earlier, program, of)?;
+            Ok(whole.clone())
+        }
+        Some(None) => Err(foreign_field(&globals[field].name, &record.name)),
+        None => {
+            let fields: Vec<Option<&Tensor>> = given
+                .iter()
+                .map(|given| match given {
+                    Some(ArrayArg::Host(tensor)) => Some(tensor),
+                    _ => None,
+                })
+                .collect();
+            let tensor = record::bytes_of(&record.of, &layout.shape, &fields)?;
+            let whole = DeviceTensor::alloc(device, DType::U8, bytes)?;
+            whole.write_on(stream, &tensor)?;
+            Ok(whole)
+        }
+    }
+}
+
+/// The refusal of an array of a device for a field.
+fn foreign_field(field: &Name, record: &Name) -> Diagnostic {
+    let message = format!("`{field}` is a field of the structs in `{record}`, and no array of a device");
+    Diagnostic::new("argument-kind", message)
+        .help(format!("pass `{record}` as bytes, or all fields as host arrays"))
+}
+
 fn check_device_array(
     device: &super::Device,
     name: &Name,
@@ -164,7 +242,7 @@ fn check_device_array(
     layout: &super::layout::Layout,
     earlier: &IndexMap<Name, DeviceTensor>,
     program: &Program,
-    number: usize,
+    (is_written, alignment): (bool, u64),
 ) -> Result<(), Diagnostic> {
     if !array.device().is(device) {
         return Err(Diagnostic::new(
@@ -199,7 +277,6 @@ fn check_device_array(
         )
         .help("pass a host tensor, which is laid out as the kernel expects"));
     }
-    let alignment = alignment(program, number);
     if array.device_address().is_some_and(|address| !address.is_multiple_of(alignment)) {
         return Err(Diagnostic::new(
             "argument-alignment",
@@ -211,8 +288,8 @@ fn check_device_array(
         .help("pass aligned memory, or use a kernel without vector accesses to it"));
     }
     for (other, (earlier_name, earlier)) in earlier.iter().enumerate() {
-        if array.overlaps(earlier) && (program.globals[number].written || program.globals[other].written) {
-            let writes = if program.globals[number].written { name } else { earlier_name };
+        if array.overlaps(earlier) && (is_written || program.globals[other].written) {
+            let writes = if is_written { name } else { earlier_name };
             return Err(Diagnostic::new(
                 "aliased-arguments",
                 format!(
@@ -363,6 +440,7 @@ mod tests {
                 notes: Vec::new(),
             }],
             host: vec![HostStmt::Launch(0)],
+            records: Vec::new(),
             coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),

@@ -12,7 +12,7 @@ use super::emulate::Emulation;
 use super::resolve::Resolved;
 use super::stream::Stream;
 use super::variant::Variant;
-use super::{Compiled, Device, DeviceTensor, Tensor};
+use super::{Compiled, Device, DeviceTensor, Tensor, record};
 use crate::cuda;
 
 /// A kernel bound to its arguments. Binding has checked everything; a launch allocates nothing and
@@ -169,7 +169,8 @@ impl Bound {
         Ok(times.into_iter().map(f64::from).collect())
     }
 
-    /// The elements of an array argument, after the launches so far.
+    /// The elements of an array argument, after the launches so far; of an array of structs, their
+    /// bytes.
     pub fn read(&self, name: &str) -> Result<Tensor, Diagnostic> {
         self.array(name)?.read_on(&self.stream)
     }
@@ -182,7 +183,11 @@ impl Bound {
     /// The device array of an argument.
     pub fn array(&self, name: &str) -> Result<&DeviceTensor, Diagnostic> {
         let of_caller = self.program().globals.iter().filter(|g| g.owner == Owner::Caller);
-        let known: Vec<&str> = of_caller.map(|g| g.name.as_str()).collect();
+        let records = self.program().records.iter().map(|r| r.name.as_str());
+        let known: Vec<&str> = of_caller.map(|g| g.name.as_str()).chain(records).collect();
+        if let Some(whole) = record::whole(self.program(), &self.arrays, name) {
+            return Ok(whole);
+        }
         match self.arrays.get(name) {
             Some(array) if known.contains(&name) => Ok(array),
             _ => Err(unknown_array(name, &known)),
@@ -192,6 +197,16 @@ impl Bound {
     /// The array arguments that the kernel writes.
     pub fn written(&self) -> impl Iterator<Item = &Name> {
         self.program().globals.iter().filter(|g| g.owner == Owner::Caller && g.written).map(|g| &g.name)
+    }
+
+    /// The arrays that the kernel writes, as a caller knows them: those of structs by their own
+    /// name, and not by their fields.
+    pub fn results(&self) -> impl Iterator<Item = &Name> {
+        let program = self.program();
+        let of_caller = program.globals.iter().enumerate();
+        let plain = of_caller
+            .filter(|(k, g)| g.owner == Owner::Caller && g.written && program.field_place(*k).is_none());
+        plain.map(|(_, g)| &g.name).chain(record::written(program).map(|r| &r.name))
     }
 
     /// The emulator's counts of the last launch; none on a GPU, or before the first launch.
@@ -215,8 +230,12 @@ impl Bound {
             .written()
             .map(|name| Ok((name.clone(), self.read(name)?)))
             .collect::<Result<IndexMap<Name, Tensor>, Diagnostic>>()?;
+        let records = record::written(self.program())
+            .map(|record| Ok((record.name.clone(), self.read(&record.name)?)))
+            .collect::<Result<IndexMap<Name, Tensor>, Diagnostic>>()?;
         Ok(Outputs {
             arrays,
+            records,
             report: self.report(),
             milliseconds,
             device: self.compiled.device().name().to_owned(),
@@ -236,6 +255,9 @@ fn unknown_array(name: &str, known: &[&str]) -> Diagnostic {
 pub struct Outputs {
     /// The arrays that the kernel writes, in the order of the arguments.
     pub arrays: IndexMap<Name, Tensor>,
+    /// The arrays of structs of which the kernel writes a field, as bytes. Among `arrays` are the
+    /// fields.
+    pub records: IndexMap<Name, Tensor>,
     /// The emulator's counts; none on a GPU.
     pub report: Option<Report>,
     /// Duration of the launch: by events on a GPU, by the clock on the emulator.
@@ -249,8 +271,8 @@ pub struct Outputs {
 impl Outputs {
     /// An array that the kernel wrote.
     pub fn get(&self, name: &str) -> Result<&Tensor, Diagnostic> {
-        self.arrays.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.arrays.keys().map(Name::as_str).collect();
+        self.arrays.get(name).or_else(|| self.records.get(name)).ok_or_else(|| {
+            let known: Vec<&str> = self.arrays.keys().chain(self.records.keys()).map(Name::as_str).collect();
             unknown_array(name, &known)
         })
     }

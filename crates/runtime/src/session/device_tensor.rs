@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use loopwright_emulator::ArrayArgument;
-use loopwright_kernel_ir::{Buffer, DType, Diagnostic};
+use loopwright_kernel_ir::{Buffer, DType, Diagnostic, Struct};
 
 use super::device::Inner;
 use super::layout::Layout;
@@ -29,6 +29,11 @@ struct Stored {
 enum Storage {
     Cuda(cuda::Buffer),
     Emulator(Mutex<ArrayArgument>),
+    /// A field of the structs whose bytes another array has, from this offset of each on.
+    Field {
+        of: DeviceTensor,
+        offset: usize,
+    },
 }
 
 impl fmt::Debug for DeviceTensor {
@@ -90,6 +95,44 @@ impl DeviceTensor {
     ) -> DeviceTensor {
         let storage = Storage::Cuda(buffer);
         DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) }
+    }
+
+    /// A field of each struct in an array of bytes, without a copy.
+    pub(super) fn field(&self, of: &Struct, field: usize) -> Result<DeviceTensor, Diagnostic> {
+        let dtype = of.fields[field].dtype;
+        let width = dtype.bytes();
+        let (shape, strides) = (self.shape(), self.strides());
+        let axes = shape.len().saturating_sub(1);
+        let whole = strides.get(axes) == Some(&1) && strides[..axes].iter().all(|s| s % of.bytes() == 0);
+        if !whole && !shape.contains(&0) {
+            let message = format!("the bytes of structs `{}` lie apart, by strides {strides:?}", of.name);
+            return Err(Diagnostic::new("argument-strides", message)
+                .help("pass whole elements, with strides that are multiples of their size"));
+        }
+        let shape = shape[..axes].to_vec();
+        let strides: Vec<usize> = strides[..axes].iter().map(|s| s / width).collect();
+        let reach: usize = shape.iter().zip(&strides).map(|(n, s)| n.saturating_sub(1) * s).sum();
+        let size = if shape.contains(&0) { 0 } else { reach + 1 };
+        let storage = Storage::Field { of: self.clone(), offset: of.offsets()[field] };
+        let layout = Layout { shape, strides, size };
+        let device = self.device().clone();
+        Ok(DeviceTensor { inner: Arc::new(Stored { device, dtype, layout, storage }) })
+    }
+
+    /// The bytes of the structs of which it is a field.
+    pub(super) fn whole(&self) -> Option<&DeviceTensor> {
+        match &self.inner.storage {
+            Storage::Field { of, .. } => Some(of),
+            Storage::Cuda(_) | Storage::Emulator(_) => None,
+        }
+    }
+
+    /// Where its first element lies in the memory of its buffer, in bytes.
+    pub(super) fn offset(&self) -> usize {
+        match &self.inner.storage {
+            Storage::Field { offset, .. } => *offset,
+            Storage::Cuda(_) | Storage::Emulator(_) => 0,
+        }
     }
 
     /// The device that it is on.
@@ -174,7 +217,12 @@ impl DeviceTensor {
         let layout = &self.inner.layout;
         let stored;
         let guard;
-        let bytes: &[u8] = match (&self.inner.storage, &stream.0) {
+        let (storage, offset) = match &self.inner.storage {
+            Storage::Field { of, offset } => (&of.inner.storage, *offset),
+            storage => (storage, 0),
+        };
+        let bytes: &[u8] = match (storage, &stream.0) {
+            (Storage::Field { .. }, _) => return Err(of_struct()),
             (Storage::Cuda(buffer), Some(stream)) => {
                 stored = stream.download::<u8>(buffer)?;
                 &stored
@@ -185,7 +233,7 @@ impl DeviceTensor {
                 guard.buffer.bytes()
             }
         };
-        let dense = layout.unpack(bytes, self.dtype().bytes());
+        let dense = layout.unpack(bytes.get(offset..).unwrap_or_default(), self.dtype().bytes());
         let buffer = Buffer::from_bytes(self.dtype(), dense).ok_or_else(|| {
             Diagnostic::new("tensor-bool", "a truth value on the device is neither 0 nor 1")
                 .help("every element of a bool array has to be written before it is read")
@@ -209,6 +257,7 @@ impl DeviceTensor {
             .help("pass an array of the same type and shape"));
         }
         match (&self.inner.storage, &stream.0) {
+            (Storage::Field { .. }, _) => Err(of_struct()),
             (Storage::Cuda(_), None) => Err(other_device()),
             (Storage::Cuda(_), _) if !tensor.is_initialised() => Ok(()),
             (Storage::Cuda(buffer), Some(stream)) => {
@@ -230,6 +279,7 @@ impl DeviceTensor {
     pub(super) fn copy_on(&self, stream: &Stream, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         match (&self.inner.storage, &to.inner.storage, &stream.0) {
+            (Storage::Field { .. }, ..) | (_, Storage::Field { .. }, _) => Err(of_struct()),
             (Storage::Cuda(from), Storage::Cuda(to), Some(stream)) => {
                 if ![from, to].iter().any(|buffer| buffer.device().is(stream.device())) {
                     return Err(stream_of_neither());
@@ -291,6 +341,7 @@ impl DeviceTensor {
     /// The half-open range of addresses of its memory.
     pub(super) fn extent(&self) -> (u64, u64) {
         match &self.inner.storage {
+            Storage::Field { of, .. } => of.extent(),
             Storage::Cuda(buffer) => (buffer.address(), buffer.address() + buffer.bytes() as u64),
             Storage::Emulator(_) => (self.address() as u64, self.address() as u64 + 1),
         }
@@ -299,14 +350,16 @@ impl DeviceTensor {
     /// Its buffer on a GPU; refused on the emulator.
     pub(super) fn cuda_buffer(&self) -> Result<&cuda::Buffer, Diagnostic> {
         match &self.inner.storage {
+            Storage::Field { of, .. } => of.cuda_buffer(),
             Storage::Cuda(buffer) => Ok(buffer),
             Storage::Emulator(_) => Err(other_device()),
         }
     }
 
-    /// Its elements on the emulator, locked.
+    /// Its elements on the emulator, locked; of a field, the bytes of the structs.
     pub(super) fn emulated(&self) -> Result<MutexGuard<'_, ArrayArgument>, Diagnostic> {
         match &self.inner.storage {
+            Storage::Field { of, .. } => of.emulated(),
             Storage::Cuda(_) => Err(other_device()),
             // A panic elsewhere leaves complete elements.
             Storage::Emulator(array) => Ok(array.lock().unwrap_or_else(std::sync::PoisonError::into_inner)),
@@ -315,13 +368,18 @@ impl DeviceTensor {
 
     /// A number that determines the locking order of several arrays, to avoid deadlocks.
     pub(super) fn address(&self) -> usize {
-        Arc::as_ptr(&self.inner).addr()
+        Arc::as_ptr(&self.whole().unwrap_or(self).inner).addr()
     }
 }
 
 fn stream_of_neither() -> Diagnostic {
     Diagnostic::new("other-device", "the stream belongs to neither array's device")
         .help("copy on a stream of one of the two")
+}
+
+pub(super) fn of_struct() -> Diagnostic {
+    Diagnostic::new("argument-kind", "the array is a field of structs, which are copied and written whole")
+        .help("write or copy the array of structs, as bytes")
 }
 
 fn other_device() -> Diagnostic {

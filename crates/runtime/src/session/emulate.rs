@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 use loopwright_emulator::{Arguments, ArrayArgument, Options, Report};
 use loopwright_kernel_ir::{Buffer, Diagnostic, Name};
-use loopwright_program::Owner;
+use loopwright_program::{Owner, Program, RecordArg};
 
 use super::DeviceTensor;
 use super::resolve::Resolved;
@@ -50,8 +50,15 @@ impl Emulation {
                 guards.push((array.address(), array.emulated()?));
             }
             let Some((_, guard)) = guards.last_mut() else { continue };
+            if let Some((field, record)) = field_of(program, name) {
+                let mut buffer = Buffer::zeros(array.dtype(), array.layout().size);
+                record.take(field, guard.buffer.bytes(), buffer.bytes_mut());
+                let argument = ArrayArgument { buffer, initialised: guard.initialised };
+                arguments.arrays.insert((*name).clone(), argument);
+                continue;
+            }
             // Memory under two names is only read, so that a copy suffices for the second.
-            let shared = order.iter().filter(|(_, other)| other.is(array)).count() > 1;
+            let shared = order.iter().filter(|(_, other)| other.address() == array.address()).count() > 1;
             let argument = if shared {
                 (**guard).clone()
             } else {
@@ -69,6 +76,16 @@ impl Emulation {
             if result.is_ok() && program.global(name).is_some_and(|g| g.written) {
                 argument.initialised = true;
             }
+            if let Some((field, record)) = field_of(program, name) {
+                let guard = guards.iter_mut().find(|(address, _)| *address == array.address());
+                if let Some((_, guard)) = guard.filter(|_| result.is_ok())
+                    && program.global(name).is_some_and(|g| g.written)
+                {
+                    record.put(field, argument.buffer.bytes(), guard.buffer.bytes_mut());
+                    guard.initialised = true;
+                }
+                continue;
+            }
             if let Some((_, guard)) = guards.iter_mut().find(|(address, _)| *address == array.address()) {
                 **guard = argument;
             }
@@ -82,4 +99,10 @@ impl Emulation {
     pub fn report(&self) -> Option<Report> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The record of which a global array is a field, and the number of the field.
+fn field_of<'p>(program: &'p Program, array: &Name) -> Option<(usize, &'p RecordArg)> {
+    let number = program.globals.iter().position(|g| g.name == *array)?;
+    program.field_place(number).map(|place| (place.field, place.record))
 }

@@ -105,6 +105,7 @@ pub fn export(
     options: &CompileOptions,
 ) -> Result<Export, Diagnostic> {
     let Lowered { resolved, index, program, .. } = Lowered::for_args(kernel, args, options)?;
+    program.without_records("an export")?;
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;
     let mut arrays = IndexMap::new();

@@ -13,6 +13,7 @@ use std::any::Any;
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic};
 
 use super::device::Inner;
+use super::device_tensor::of_struct;
 use super::layout::Layout;
 use super::stream::Stream;
 use super::tensor::elements;
@@ -208,7 +209,7 @@ fn strided(shape: &[usize], strides: &[usize]) -> Result<Layout, Diagnostic> {
 impl DeviceTensor {
     /// The address of the first element in the memory of a GPU; none on the emulator.
     pub fn device_address(&self) -> Option<u64> {
-        self.cuda_buffer().ok().map(cuda::Buffer::address)
+        Some(self.cuda_buffer().ok()?.address() + self.offset() as u64)
     }
 
     /// Passes the array to another library without a copy: the memory stays valid until both are
@@ -231,6 +232,9 @@ impl DeviceTensor {
     }
 
     fn to_shared(&self) -> Result<Shared, Diagnostic> {
+        if self.whole().is_some() {
+            return Err(of_struct());
+        }
         let buffer = self.cuda_buffer().map_err(|_| {
             Diagnostic::new("other-device", "arrays of the emulator cannot be shared")
                 .help("download it and share the tensor")

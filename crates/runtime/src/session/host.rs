@@ -155,7 +155,7 @@ pub(super) fn parameters<'p>(
             }
         })
     };
-    program.kernels[step.kernel].params.iter().map(one).collect()
+    program.passed(&program.kernels[step.kernel]).map(one).collect()
 }
 
 /// The launches of a program.

@@ -13,6 +13,7 @@
 //! | `tensor`, `npy`, `device_tensor` | data on the host, in files, and on a device |
 //! | `args`, `scalar` | the arguments passed by a caller |
 //! | `resolve` | derivation of open types, scalars and shapes |
+//! | `record` | arrays of structs: bytes for the caller, fields for the kernel |
 //! | `facts`, `properties` | declared facts about data, and computed properties |
 //! | `layout` | the layout of a tensor in the kernel's storage |
 //! | `lowered` | the program and the text of a kernel |
@@ -58,6 +59,7 @@ mod open_types;
 mod options;
 mod pinned;
 mod properties;
+mod record;
 mod reference;
 mod resolve;
 mod scalar;

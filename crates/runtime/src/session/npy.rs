@@ -113,6 +113,12 @@ fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
     };
     let header = bytes.get(start..start + length).ok_or_else(|| truncated(start + length, "header"))?;
     let header = std::str::from_utf8(header).map_err(|_| malformed("its header is not text"))?;
+    if header.contains("'descr': [") {
+        return Err(Diagnostic::new("npy-type", format!("{origin} has elements of several fields")).help(
+            "save the bytes of its elements, `p.view(numpy.uint8).reshape(*p.shape, p.itemsize)`, for a dtype \
+             that is laid out as in C: `numpy.dtype([...], align=True)`",
+        ));
+    }
     let Header { descr, fortran, shape } = Header::read(header)
         .ok_or_else(|| malformed("its header does not give descr, fortran_order and shape"))?;
     let (big, dtype, complex) = type_of(&descr).ok_or_else(|| {

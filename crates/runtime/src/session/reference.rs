@@ -50,6 +50,7 @@ pub(super) fn run(
     change: &dyn Fn(&mut Inputs),
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
     let declared = kernel.origin();
+    let args = &*args.with_fields(declared)?;
     let resolved = resolve(declared, args)?;
     let mut data = (*bind_types(declared, &resolved.types)?).clone();
     for arg in &mut data.args {
@@ -57,6 +58,8 @@ pub(super) fn run(
             plain(array);
         }
     }
+    // Fields are arrays of their own here.
+    data.records.clear();
     let mut inputs = Inputs { scalars: resolved.scalars.clone(), deadline, ..Inputs::default() };
     if let Inner::Emulator { options, .. } = &*device.inner {
         inputs.functions = options.functions.clone();

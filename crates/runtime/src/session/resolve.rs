@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{
-    Arg, Array, DType, Diagnostic, Expr, Fact, Kind, LoopKernel, Name, Number, Type, did_you_mean,
+    Arg, Array, DType, Diagnostic, Expr, Fact, Kind, LoopKernel, Name, Number, Record, Type, did_you_mean,
 };
 
 use super::Args;
@@ -30,12 +30,14 @@ pub(super) struct Resolved {
 
 /// Resolves the arguments of a kernel.
 pub(super) fn resolve(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diagnostic> {
-    check_arrays_are_given(kernel, args)?;
-    resolve_given(kernel, args)
+    let args = args.with_fields(kernel)?;
+    check_arrays_are_given(kernel, &args)?;
+    resolve_given(kernel, &args)
 }
 
 /// As [`resolve`], for arguments among which arrays may be missing.
 pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diagnostic> {
+    let args = &*args.with_fields(kernel)?;
     check_names(kernel, args)?;
     let types = types(kernel, args)?;
     let dtype_of = |t: &Type| match t {
@@ -126,7 +128,10 @@ fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     for name in args.arrays.keys().chain(args.scalars.keys()) {
         match kernel.args.iter().find(|arg| arg.name() == name) {
             None => {
-                let known: Vec<&str> = kernel.args.iter().map(|arg| arg.name().as_str()).collect();
+                let records = kernel.records.iter().map(|r| r.array.name.as_str());
+                let plain = kernel.args.iter().map(|arg| arg.name().as_str());
+                let plain = plain.filter(|name| kernel.record_of(name).is_none());
+                let known: Vec<&str> = plain.chain(records).collect();
                 let diagnostic = Diagnostic::new(
                     "unknown-argument",
                     format!("`{}` has no argument `{name}`", kernel.name),
@@ -169,7 +174,20 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
         read.extend(updated.map(|t| t.array.clone()));
     }
     for array in arrays(kernel) {
-        let follows = written.contains(&array.name) && !read.contains(&array.name);
+        // The fields of structs that are not accessed follow from those that are.
+        let is_unused = |name: &Name| !written.contains(name) && !read.contains(name);
+        let follows = (written.contains(&array.name) || kernel.record_of(&array.name).is_some())
+            && !read.contains(&array.name);
+        if let Some((record, _)) = kernel.record_of(&array.name)
+            && !args.arrays.contains_key(&array.name)
+            && (!follows || is_unused(&array.name) && !fields_are_given(kernel, args, record, &written))
+        {
+            let message = format!("argument `{}` of `{}` is missing", record.array.name, kernel.name);
+            return Err(Diagnostic::new("missing-argument", message).help(format!(
+                "pass an array of {}, as bytes, or an array for each field that is accessed",
+                declared(&record.array)
+            )));
+        }
         if !args.arrays.contains_key(&array.name) && !follows {
             return Err(Diagnostic::new(
                 "missing-argument",
@@ -184,6 +202,14 @@ fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagno
         }
     }
     Ok(())
+}
+
+/// Whether some field of a record is given or written, so that the record is there.
+fn fields_are_given(kernel: &LoopKernel, args: &Args, record: &Record, written: &BTreeSet<&Name>) -> bool {
+    let fields = kernel.structure(record.of()).into_iter().flat_map(|of| &of.fields);
+    fields
+        .map(|f| record.field_name(&f.name))
+        .any(|name| args.arrays.contains_key(&name) || written.contains(&name))
 }
 
 fn missing_scalar(kernel: &LoopKernel, name: &Name, dtype: DType) -> Diagnostic {

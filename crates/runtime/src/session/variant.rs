@@ -93,7 +93,7 @@ impl Variant {
             .program
             .kernels
             .iter()
-            .map(|k| module.function_of(&k.name, k.params.len()))
+            .map(|k| module.function_of(&k.name, self.program.passed(k).count()))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Gpu { compiled, functions })
     }

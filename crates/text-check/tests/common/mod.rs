@@ -35,6 +35,7 @@ impl Builder {
             globals: vec![],
             kernels: vec![kernel],
             host: vec![HostStmt::Launch(0)],
+            records: Vec::new(),
             coordinates: Vec::new(),
             leaves: vec![],
             functions: vec![],

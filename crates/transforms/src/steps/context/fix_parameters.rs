@@ -174,6 +174,8 @@ impl Transform for FixParameters {
                 }
             }
             data.temporaries.iter_mut().for_each(shape);
+            data.records.iter_mut().for_each(|record| shape(&mut record.array));
+            data.lay_out_records();
             for fact in &mut data.facts {
                 if let Fact::Range { lower, upper, .. } = fact {
                     *lower = lower.as_ref().map(expr);
