@@ -390,6 +390,17 @@ fn of_the_interpreter() -> Vec<Diagnostic> {
 
 /// Errors that text cannot express, because parsing reports another error first: kernels assembled
 /// from data.
+/// What has no arrays of structs yet.
+fn of_structs() -> Diagnostic {
+    let kernel = kernel(
+        "kernel k(p: pair[n], n: i32)\nstruct pair { key: u8, value: u32 }\nassume 0 <= n\n\
+         domain { [i] : 0 <= i < n }\np[i].value = p[i].key\n",
+    );
+    let args = Args::new().tensor("p", &Tensor::zeros(&[2, 8], DType::U8).unwrap());
+    let arch = "sm_90".parse().unwrap();
+    refusal(loopwright::runtime::export(&kernel, arch, &args, &Default::default()))
+}
+
 fn of_kernels_as_data() -> Vec<Diagnostic> {
     let declare = |text: &str, change: fn(&mut loopwright::ir::KernelData)| {
         let mut data = (*kernel(text)).clone();
@@ -477,6 +488,7 @@ fn pinned_texts() {
         ("emulator", of_the_emulator()),
         ("plain interpreter", of_the_interpreter()),
         ("kernels as data", of_kernels_as_data()),
+        ("structs", vec![of_structs()]),
         ("tuner", of_the_tuner()),
         ("segments", of_the_segments()),
     ];

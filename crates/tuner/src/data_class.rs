@@ -29,9 +29,11 @@ pub(crate) fn data_class(
     sample: Option<&Args>,
 ) -> Result<String, Diagnostic> {
     let mut classes = Vec::new();
+    let args = args.with_fields(kernel)?;
+    let sample = sample.map(|sample| sample.with_fields(kernel)).transpose()?;
     for array in arrays(kernel) {
         let given = match args.values(&array)? {
-            None => sample.map_or(Ok(None), |sample| sample.values(&array))?,
+            None => sample.as_ref().map_or(Ok(None), |sample| sample.values(&array))?,
             given => given,
         };
         let monotone = kernel.declared().facts.iter().any(|f| matches!(f, Fact::Monotone(a) if *a == array));

@@ -83,6 +83,7 @@ impl Key {
 /// Digests of the arrays with declared facts.
 pub(crate) fn data(kernel: &LoopKernel, args: &Args) -> Result<String, Diagnostic> {
     let mut digests = Vec::new();
+    let args = args.with_fields(kernel)?;
     for name in data_class::arrays(kernel) {
         if let Some(values) = args.values(&name)? {
             let hash = blake3::hash(values.buffer().bytes()).to_hex();

@@ -15,8 +15,12 @@ use super::layout::Layout;
 use super::{Args, DeviceTensor, Tensor};
 
 impl Args {
-    /// These arguments with the fields of each array of structs in its place.
-    pub(super) fn with_fields(&self, kernel: &LoopKernel) -> Result<Cow<'_, Args>, Diagnostic> {
+    /// These arguments with the fields of each array of structs in its place, under the names that
+    /// the kernel has for them.
+    ///
+    /// Errors: bytes that are no elements of the struct (`argument-type`); a field that was given
+    /// too (`argument-twice`).
+    pub fn with_fields(&self, kernel: &LoopKernel) -> Result<Cow<'_, Args>, Diagnostic> {
         let mut args = Cow::Borrowed(self);
         for record in &kernel.records {
             let name = &record.array.name;
