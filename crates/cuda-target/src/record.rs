@@ -21,8 +21,8 @@ pub(crate) fn definitions(
     found.into_iter().map(|of| definition(of, c_type)).collect()
 }
 
-/// A struct, with assertions that it lies as the program takes it to: those who pass arrays of it
-/// compute offsets by the same rules.
+/// A struct, with assertions about the sizes and alignments from which its layout follows by the
+/// rules of C: those who pass arrays of it compute offsets by them. NVRTC has no `offsetof`.
 fn definition(of: &Struct, c_type: &dyn Fn(DType) -> &'static str) -> String {
     let Struct { name, fields } = of;
     let mut lines = vec![format!("struct {name} {{")];
@@ -30,9 +30,12 @@ fn definition(of: &Struct, c_type: &dyn Fn(DType) -> &'static str) -> String {
     lines.push("};".into());
     let bytes = of.bytes();
     lines.push(format!("static_assert(sizeof({name}) == {bytes}, \"an element has {bytes} bytes\");"));
-    for (field, offset) in fields.iter().zip(of.offsets()) {
-        let place = format!("__builtin_offsetof({name}, {})", field.name);
-        lines.push(format!("static_assert({place} == {offset}, \"{} is at {offset}\");", field.name));
+    let types: BTreeSet<DType> = fields.iter().map(|f| f.dtype).collect();
+    for dtype in types {
+        let (t, bytes) = (c_type(dtype), dtype.bytes());
+        lines.push(format!(
+            "static_assert(sizeof({t}) == {bytes} && alignof({t}) == {bytes}, \"{t} is aligned\");"
+        ));
     }
     lines.join("\n")
 }

@@ -231,9 +231,7 @@ impl Parser {
                 data.vouched.push(Vouched { reason, step });
             }
             "fact" => {
-                let fields: Vec<Name> = self.fields_in_facts();
-                let fact = self.fact(&|n| data.array(n).is_some() || fields.iter().any(|f| **f == *n))?;
-                let fact = self.with_fields(fact);
+                let fact = self.fact(&|n| data.array(n).is_some())?;
                 draft.map.spans.insert(Item::Fact(data.facts.len()), start..self.last_end());
                 data.facts.push(fact);
             }

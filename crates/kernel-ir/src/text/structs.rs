@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Diagnostic, Expr, Fact, Instruction, Name, Struct, Type,
+    Access, AddressSpace, Arg, Array, Diagnostic, Expr, Instruction, Name, Struct, Type,
     record::{Field, Record},
     text::{
         parser::{Parse, Parser},
@@ -236,26 +236,5 @@ impl Parser {
             draft.data.instructions.push(one);
         }
         Ok(())
-    }
-
-    /// The fields of records as facts name them, `p.kind`.
-    pub(super) fn fields_in_facts(&self) -> Vec<Name> {
-        let of = |r: &Record| self.structs.iter().find(|s| s.name == *r.of());
-        let all = self
-            .records
-            .iter()
-            .flat_map(|r| of(r).into_iter().flat_map(move |s| s.fields.iter().map(move |f| (r, f))));
-        all.map(|(r, f)| Name::new(format!("{}.{}", r.array.name, f.name))).collect()
-    }
-
-    /// A fact about `p.kind` as one about the array of that field.
-    pub(super) fn with_fields(&self, mut fact: Fact) -> Fact {
-        let (Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array)) = &mut fact;
-        if let Some((record, field)) = array.split_once('.')
-            && self.fields_in_facts().contains(array)
-        {
-            *array = Name::new(format!("{record}_{field}"));
-        }
-        fact
     }
 }

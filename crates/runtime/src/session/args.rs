@@ -60,10 +60,10 @@ impl Args {
         Args::default()
     }
 
-    /// Adds a host array, which is copied to the device when bound. An array of structs is passed as
-    /// bytes, `u8[n, 24]`, or as an array for each field, `p_x`. Written elements are read back
+    /// Adds a host array, which is copied to the device when bound. Written elements are read back
     /// from the launch ([`Bound::read`](super::Bound::read), [`Outputs`](super::Outputs)); the
-    /// tensor itself never changes.
+    /// tensor itself never changes. An array of structs is passed as bytes, `u8[n, 24]`, or as an
+    /// array for each field, `p_x`.
     pub fn tensor(mut self, name: impl Into<Name>, tensor: &Tensor) -> Args {
         self.note_name(name.into(), |args, name| {
             args.arrays.insert(name, ArrayArg::Host(tensor.clone()));

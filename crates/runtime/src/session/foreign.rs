@@ -18,7 +18,6 @@ use super::layout::Layout;
 use super::stream::Stream;
 use super::tensor::elements;
 use super::{Device, DeviceTensor, Tensor};
-use crate::cuda;
 use crate::dlpack::{Description, Place, Shared};
 
 /// An array in memory of a device that another library owns.
