@@ -37,7 +37,7 @@ s8 $here/ring_across_s8.pipe bm=256 bn=128 wm=64 wn=64 bk=128 stages=3 group=4
 f64 $here/ring_f64.pipe bm=128 bn=128 wm=64 wn=32 bk=16 stages=3 group=8
 f64 $here/ring_f64_16.pipe bm=128 bn=128 wm=32 wn=64 bk=16 stages=4 group=8
 f64 $here/ring_f64_16.pipe bm=64 bn=128 wm=32 wn=32 bk=16 stages=3 group=16
-f64 $here/ring_f64_16.pipe bm=64 bn=64 wm=32 wn=32 bk=16 stages=3 group=8
+f64 $here/ring_f64_16.pipe bm=64 bn=64 wm=32 wn=32 bk=16 stages=4 group=8
 convolution $here/conv_ring.pipe height=128 channels=256 bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3
 "}
 

@@ -14,6 +14,9 @@ pub enum Tag {
     Seq,
     /// A loop of constant length that is unrolled; the order of iterations is kept.
     Unroll,
+    /// A loop in the thread, written as several loops where conditions inside of it hold for some
+    /// of its iterations only: those for which all of them hold come in a loop of their own.
+    Partition,
     /// Lanes of one thread, constant in number: all lanes of one statement run before the next
     /// statement (unroll and jam). Private temporaries get a copy for each lane.
     Ilp,
@@ -38,9 +41,10 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, each axis by itself.
-    pub const ALL: [Tag; 14] = [
+    pub const ALL: [Tag; 15] = [
         Tag::Seq,
         Tag::Unroll,
+        Tag::Partition,
         Tag::Ilp,
         Tag::Vec,
         Tag::Block(Dim::X),
@@ -71,6 +75,7 @@ impl Tag {
             Tag::Ilp | Tag::Vec => true,
             Tag::Seq
             | Tag::Unroll
+            | Tag::Partition
             | Tag::Block(_)
             | Tag::Thread(_)
             | Tag::Warp
@@ -87,7 +92,7 @@ impl Tag {
             Tag::Thread(dim) => Some(HardwareAxis::Block(dim)),
             Tag::Lane => Some(HardwareAxis::Block(Dim::X)),
             Tag::Warp => Some(HardwareAxis::Block(Dim::Y)),
-            Tag::Seq | Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Host | Tag::Flat => None,
+            Tag::Seq | Tag::Unroll | Tag::Partition | Tag::Ilp | Tag::Vec | Tag::Host | Tag::Flat => None,
         }
     }
 
@@ -131,6 +136,7 @@ impl Tag {
         Some(match text {
             "seq" | "for" => Tag::Seq,
             "unroll" | "unr" => Tag::Unroll,
+            "partition" => Tag::Partition,
             "ilp" | "ilp.unr" => Tag::Ilp,
             "vec" => Tag::Vec,
             "warp" => Tag::Warp,
@@ -153,6 +159,7 @@ impl fmt::Display for Tag {
         match self {
             Tag::Seq => f.write_str("seq"),
             Tag::Unroll => f.write_str("unroll"),
+            Tag::Partition => f.write_str("partition"),
             Tag::Ilp => f.write_str("ilp"),
             Tag::Vec => f.write_str("vec"),
             Tag::Block(dim) => write!(f, "block.{dim}"),
@@ -176,14 +183,15 @@ mod tests {
         match tag {
             Tag::Seq => 0,
             Tag::Unroll => 1,
-            Tag::Ilp => 2,
-            Tag::Vec => 3,
-            Tag::Block(dim) => 4 + axis(dim),
-            Tag::Thread(dim) => 7 + axis(dim),
-            Tag::Warp => 10,
-            Tag::Lane => 11,
-            Tag::Host => 12,
-            Tag::Flat => 13,
+            Tag::Partition => 2,
+            Tag::Ilp => 3,
+            Tag::Vec => 4,
+            Tag::Block(dim) => 5 + axis(dim),
+            Tag::Thread(dim) => 8 + axis(dim),
+            Tag::Warp => 11,
+            Tag::Lane => 12,
+            Tag::Host => 13,
+            Tag::Flat => 14,
         }
     }
 

@@ -108,8 +108,19 @@ fn comma(names: &[Name]) -> String {
 
 fn tag(rng: &mut Rng) -> &'static str {
     rng.pick(&[
-        "block.x", "block.x", "block.y", "thread.x", "thread.x", "thread.x", "thread.y", "lane", "vec",
-        "ilp", "unroll", "host",
+        "block.x",
+        "block.x",
+        "block.y",
+        "thread.x",
+        "thread.x",
+        "thread.x",
+        "thread.y",
+        "lane",
+        "vec",
+        "ilp",
+        "unroll",
+        "partition",
+        "host",
     ])
 }
 

@@ -96,15 +96,34 @@ fn tag(rng: &mut Rng, kernel: &LoopKernel, iname: &str, carried: &[String]) -> &
     let whole = carried.iter().any(|c| c == iname);
     let _ = kernel;
     if part {
-        return rng.pick(&["unroll", "seq"]);
+        return rng.pick(&["unroll", "seq", "partition"]);
     }
     if whole && rng.chance(60) {
-        return rng.pick(&["unroll", "host", "host"]);
+        return rng.pick(&["unroll", "partition", "host", "host"]);
     }
     rng.pick(&[
-        "block.x", "block.x", "block.x", "block.y", "block.z", "thread.x", "thread.x", "thread.x",
-        "thread.x", "thread.y", "thread.y", "thread.z", "lane", "lane", "warp", "ilp", "ilp", "vec",
-        "unroll", "unroll", "host",
+        "block.x",
+        "block.x",
+        "block.x",
+        "block.y",
+        "block.z",
+        "thread.x",
+        "thread.x",
+        "thread.x",
+        "thread.x",
+        "thread.y",
+        "thread.y",
+        "thread.z",
+        "lane",
+        "lane",
+        "warp",
+        "ilp",
+        "ilp",
+        "vec",
+        "unroll",
+        "unroll",
+        "partition",
+        "host",
     ])
 }
 

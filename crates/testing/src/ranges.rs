@@ -108,7 +108,16 @@ fn step(rng: &mut Rng, kernel: &LoopKernel) -> Option<String> {
         0..=8 => format!("split_iname({i}, {})", rng.pick(&[1, 2, 3, 4, 8, 32])),
         9..=15 => {
             let tags = [
-                "block.x", "block.x", "block.y", "thread.x", "thread.x", "thread.y", "ilp", "unroll", "host",
+                "block.x",
+                "block.x",
+                "block.y",
+                "thread.x",
+                "thread.x",
+                "thread.y",
+                "ilp",
+                "unroll",
+                "partition",
+                "host",
                 "lane",
             ];
             format!("tag_inames({i}: {})", rng.pick(&tags))

@@ -56,6 +56,10 @@ impl Planner<'_, '_> {
             }
             let guards = irredundant(&shared, place)?;
             let mut inside = place.with(&canonical(&guards))?;
+            if self.at_ends && inside.system().is_empty()? {
+                k = end;
+                continue;
+            }
             let of = Item::parts(std::slice::from_ref(&items[k])).first().map(|p| self.which(*p));
             let known = inside.clone();
             let mut body = Vec::new();

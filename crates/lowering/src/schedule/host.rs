@@ -392,6 +392,7 @@ impl Host<'_, '_> {
             atomic: updates::atomic(analysis, &parts, block)?,
             loads_fragments: false,
             piece: None,
+            at_ends: false,
         };
         let mut nodes = planner.items(&items, &mut place.clone())?;
         planner.data = Rc::default();

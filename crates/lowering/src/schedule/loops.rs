@@ -27,6 +27,11 @@ impl Planner<'_, '_> {
         items: &[Item],
         place: &Place,
     ) -> Result<Vec<Node>, Diagnostic> {
+        if self.analysis.kernel.tag(iname) == Tag::Partition
+            && let Some(nodes) = self.partitioned(iname, items, place)?
+        {
+            return Ok(nodes);
+        }
         match self.loops_of_pieces(iname, items, place)? {
             Some(nodes) => Ok(nodes),
             None => self.one_loop(iname, items, place, Note::default()),

@@ -59,6 +59,7 @@ pub(crate) mod lanes;
 pub(crate) mod loads;
 pub(crate) mod loop_bounds;
 pub(crate) mod loops;
+pub(crate) mod partition;
 pub(crate) mod pieces;
 pub(crate) mod place;
 pub(crate) mod planner;

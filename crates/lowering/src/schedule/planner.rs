@@ -25,6 +25,9 @@ pub(crate) struct Planner<'a, 'k> {
     pub atomic: BTreeSet<usize>,
     /// The piece that the current loop is for, if it is not for all instances of its part.
     pub piece: Option<Rc<Piece>>,
+    /// Whether the current loop is for the iterations at an end of a partitioned one, in which some
+    /// parts never run (see `partition`).
+    pub at_ends: bool,
     /// Whether what is being planned is the contract of a load of fragments.
     pub loads_fragments: bool,
 }

@@ -130,6 +130,36 @@ impl Reading<'_> {
         self.bounded(counter, bound, Side::Upper, rows)
     }
 
+    /// The functions of which a lower bound is the greatest; none if it is anything else.
+    pub fn greatest_of(&mut self, bound: &Value) -> Result<Vec<Aff>> {
+        self.extreme_of(bound, BinOp::Max)
+    }
+
+    /// The functions of which an upper bound is the least; none if it is anything else.
+    pub fn least_of(&mut self, bound: &Value) -> Result<Vec<Aff>> {
+        self.extreme_of(bound, BinOp::Min)
+    }
+
+    fn extreme_of(&mut self, bound: &Value, op: BinOp) -> Result<Vec<Aff>> {
+        if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind
+            && matches!(&a.kind, ValueKind::Binary(of, ..) if *of == op)
+            && let Some(k) = b.as_int()
+        {
+            return self.extreme_of(a, op)?.into_iter().map(|aff| aff.add_constant(k)).collect();
+        }
+        if let ValueKind::Binary(of, a, b) = &bound.kind
+            && *of == op
+        {
+            let (mut one, other) = (self.extreme_of(a, op)?, self.extreme_of(b, op)?);
+            if one.is_empty() || other.is_empty() {
+                return Ok(Vec::new());
+            }
+            one.extend(other);
+            return Ok(one);
+        }
+        Ok(self.aff(bound)?.into_iter().collect())
+    }
+
     fn bounded(&mut self, counter: &Aff, bound: &Value, side: Side, rows: &mut Rows) -> Result<bool> {
         // `counter` against `bound + k` is `counter - k` against `bound`.
         if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind

@@ -182,6 +182,14 @@ fn gone_on(
     }))
 }
 
+/// Conditions on the number of a loop's iterations.
+struct Rounds {
+    /// There are more: all of these hold.
+    more: Vec<Constraint>,
+    /// There are no more: one of these holds.
+    no_more: Vec<Constraint>,
+}
+
 impl<'r, 'p> Walk<'r, 'p> {
     fn touch(&self, id: TouchId) -> &'r Touch {
         &self.reading.touches[id]
@@ -274,8 +282,14 @@ impl<'r, 'p> Walk<'r, 'p> {
         let mut known: Vec<Flight> = Vec::new();
         let mut arriving = Vec::new();
         for flight in before {
-            let none = self.iterations(number, 0)?.map(|[_, most]| most);
-            passed.extend(self.so_far(flight.clone(), none.as_slice(), none.is_some())?);
+            match self.iterations(number, 0)? {
+                Some(Rounds { no_more, .. }) => {
+                    for none in no_more {
+                        passed.extend(self.so_far(flight.clone(), &[none], true)?);
+                    }
+                }
+                None => passed.extend(self.so_far(flight.clone(), &[], false)?),
+            }
             let mut enters = flight;
             enters.relations.push(Relation::Entered(number, 0));
             arriving.push(enters);
@@ -305,8 +319,8 @@ impl<'r, 'p> Walk<'r, 'p> {
         }
     }
 
-    /// A flight after a loop; `None` where it cannot come there.
-    fn left(&self, mut flight: Flight, number: usize) -> Result<Option<Flight>> {
+    /// A flight after a loop, on each way on which it comes there.
+    fn left(&self, mut flight: Flight, number: usize) -> Result<Vec<Flight>> {
         let mut since = None;
         for relation in &mut flight.relations {
             match *relation {
@@ -317,26 +331,41 @@ impl<'r, 'p> Walk<'r, 'p> {
                 _ => {}
             }
         }
-        let Some(by) = since else { return Ok(Some(flight)) };
+        let Some(by) = since else { return Ok(vec![flight]) };
         flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
         let (first, last) = (self.iterations(number, by)?, self.iterations(number, by + 1)?);
-        let (Some([reached, _]), Some([_, no_more])) = (first, last) else {
-            return self.so_far(flight, &[], false);
+        let (Some(Rounds { more, .. }), Some(Rounds { no_more, .. })) = (first, last) else {
+            return Ok(self.so_far(flight, &[], false)?.into_iter().collect());
         };
-        match by < self.detail.since {
-            true => self.so_far(flight, &[reached, no_more], true),
-            // Of more iterations, each with a commit, a wait may cover more.
-            false => self.so_far(flight, &[reached], self.most_commits <= by),
+        // Of more iterations, each with a commit, a wait may cover more.
+        if by >= self.detail.since {
+            return Ok(self.so_far(flight, &more, self.most_commits <= by)?.into_iter().collect());
         }
+        let mut left = Vec::new();
+        for last in no_more {
+            let rows: Vec<Constraint> = more.iter().cloned().chain([last]).collect();
+            left.extend(self.so_far(flight.clone(), &rows, true)?);
+        }
+        Ok(left)
     }
 
     /// The conditions that a loop has more than this number of iterations, and that it has no more,
     /// in terms of the place before it.
-    fn iterations(&self, number: usize, iterations: u32) -> Result<Option<[Constraint; 2]>> {
+    fn iterations(&self, number: usize, iterations: u32) -> Result<Option<Rounds>> {
         let of = &self.reading.loops[number];
-        let (Step::Add(step), [Some(lower), Some(upper)]) = (of.step, &of.ends) else { return Ok(None) };
-        let reached = lower.add_constant(step.saturating_mul(iterations.into()))?;
-        Ok(Some([Constraint::lt(&reached, upper)?, Constraint::le(upper, &reached)?]))
+        let Step::Add(step) = of.step else { return Ok(None) };
+        if of.lowers.is_empty() || of.uppers.is_empty() {
+            return Ok(None);
+        }
+        let (mut more, mut no_more) = (Vec::new(), Vec::new());
+        for lower in &of.lowers {
+            let reached = lower.add_constant(step.saturating_mul(iterations.into()))?;
+            for upper in &of.uppers {
+                more.push(Constraint::lt(&reached, upper)?);
+                no_more.push(Constraint::le(upper, &reached)?);
+            }
+        }
+        Ok(Some(Rounds { more, no_more }))
     }
 
     /// A flight on a side of a choice; `None` where it cannot come there.
@@ -424,7 +453,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         let known = |r: &Relation| match *r {
             Relation::Around(l, _) => matches!(self.reading.loops[l].step, Step::Add(_)),
             Relation::Left(l, _) => self.reading.loops[l].ends[1].is_some(),
-            Relation::Entered(l, _) => self.reading.loops[l].ends[0].is_some(),
+            Relation::Entered(l, _) => !self.reading.loops[l].lowers.is_empty(),
         };
         flight.exact && flight.relations.iter().all(|r| known(r) && r.exactly(self.detail).is_some())
     }
@@ -449,26 +478,47 @@ impl<'r, 'p> Walk<'r, 'p> {
         {
             return Ok(());
         }
-        let Some(mut rows) = self.pair(flight, by)? else { return Ok(()) };
+        let Some(rows) = self.pair(flight, by)? else { return Ok(()) };
         let mut exact = self.is_exact(flight);
+        // Where a loop starts at the greatest of several values: a case for each.
+        let mut cases = vec![Vec::new()];
         for relation in &flight.relations {
             let (from, l) = match *relation {
-                Relation::Around(l, _) => (Some(Aff::var(&self.reading.loops[l].name)), l),
-                Relation::Entered(l, _) => match &self.reading.loops[l].ends[0] {
-                    Some(lower) => (Some(lower.rename(&other)?), l),
-                    None => (None, l),
-                },
+                Relation::Around(l, _) => (vec![Aff::var(&self.reading.loops[l].name)], l),
+                Relation::Entered(l, _) => {
+                    let lowers = self.reading.loops[l].lowers.iter();
+                    (lowers.map(|lower| lower.rename(&other)).collect::<Result<_>>()?, l)
+                }
                 Relation::Left(..) => continue,
             };
             let of = &self.reading.loops[l];
             let to = Aff::var(primed(&of.name));
-            let row = from.map(|from| gone_on(&from, &to, of.step, *relation, self.detail));
-            match row.transpose()?.flatten() {
-                Some(c) => rows.push(c),
-                None => exact = false,
+            let mut starts = Vec::new();
+            for first in &from {
+                let Some(reached) = gone_on(first, &to, of.step, *relation, self.detail)? else {
+                    starts.clear();
+                    break;
+                };
+                let mut start = vec![reached];
+                for less in from.iter().filter(|less| *less != first) {
+                    start.push(Constraint::le(less, first)?);
+                }
+                starts.push(start);
             }
+            if starts.is_empty() {
+                exact = false;
+                continue;
+            }
+            let with = |case: &Vec<Constraint>| {
+                let case = case.clone();
+                starts.iter().map(move |start| case.iter().chain(start).cloned().collect())
+            };
+            cases = cases.iter().flat_map(with).collect();
         }
-        self.note(flight, by, rows, exact)
+        for case in cases {
+            self.note(flight, by, rows.iter().cloned().chain(case).collect(), exact)?;
+        }
+        Ok(())
     }
 
     /// Asks whether two executions of a copy, in different iterations of a loop without events,

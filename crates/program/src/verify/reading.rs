@@ -388,6 +388,7 @@ impl<'p> Reading<'p> {
                     let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
                     let ends = [self.aff(lower)?, self.aff(upper)?];
+                    let (lowers, uppers) = (self.greatest_of(lower)?, self.least_of(upper)?);
                     let begins = self.begins(lower, upper, *step)?;
                     let goes_on = self.goes_on(&name, upper, *step)?;
                     self.bodies.push(body);
@@ -395,6 +396,8 @@ impl<'p> Reading<'p> {
                         name: name.clone(),
                         step: *step,
                         ends,
+                        lowers,
+                        uppers,
                         scope: self.scope,
                         begins,
                         goes_on,

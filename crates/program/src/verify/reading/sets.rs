@@ -158,6 +158,11 @@ pub(in crate::verify) struct Loop {
     pub step: Step,
     /// Where it starts, and the value that it ends before, if these are functions.
     pub ends: [Option<Aff>; 2],
+    /// The functions of which the greatest is where it starts; none if that is anything else.
+    pub lowers: Vec<Aff>,
+    /// The functions of which the least is the value that it ends before; none if that is anything
+    /// else.
+    pub uppers: Vec<Aff>,
     /// The scope in which the loop stands.
     pub scope: ScopeId,
     /// The condition that it has an iteration, at the place before it.
