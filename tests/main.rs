@@ -35,4 +35,5 @@ mod segmented_machines;
 mod segmented_reduce;
 mod segmented_sum;
 mod steps_on_emulator;
+mod structs;
 mod targets;
