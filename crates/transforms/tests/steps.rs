@@ -25,6 +25,8 @@ fn segmented_sum() -> LoopKernel {
             Arg::Scalar(Scalar { name: "n".into(), dtype: DType::I32.into() }),
         ],
         constants: Vec::new(),
+        structs: Vec::new(),
+        records: Vec::new(),
         temporaries: vec![],
         domains: vec![Domain {
             inames: vec!["s".into(), "i".into()],

@@ -124,7 +124,7 @@ pub(super) fn layout_of(of: &Struct, field: usize, layout: &Layout) -> Layout {
 }
 
 /// The bytes of each array of structs that a program writes a field of.
-pub(super) fn written<'p>(program: &'p Program) -> impl Iterator<Item = &'p RecordArg> {
+pub(super) fn written(program: &Program) -> impl Iterator<Item = &RecordArg> {
     program.records.iter().filter(|r| r.fields.iter().any(|g| program.globals[*g].written))
 }
 
