@@ -61,7 +61,7 @@ class Steps:
         -------
 
         A parallel tag makes the iname a coordinate of executions: its loop is removed from the loop
-        tree and replaced by its body. `unroll`, `seq` and `host` keep the loop.
+        tree and replaced by its body. `unroll`, `partition`, `seq` and `host` keep the loop.
 
         Legality
         --------
