@@ -77,8 +77,8 @@ built-book: setup
 setup:
 	@scripts/setup.sh
 
-# Nothing is linked by these two, so that isl is left to what comes next: under clippy its build script
-# is another one, and would compile isl once more.
+# Nothing is linked by these two, so that isl is left to what comes next: under clippy its build
+# script is another one, and would compile isl once more.
 without_isl = --config "target.$$(rustc -vV | sed -n 's/^host: //p').isl.rustc-link-lib=['isl']"
 
 lint: setup

@@ -109,12 +109,6 @@ impl TryFrom<Vec<(Name, String)>> for TagInames {
     }
 }
 
-/// The tags in texts, as errors suggest them.
-const TAGS: &[&str] = &[
-    "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z", "warp", "lane", "unroll", "ilp",
-    "vec", "seq", "host",
-];
-
 /// Tags in other tools, and their names here.
 const FOREIGN_TAGS: &[(&str, &str)] = &[
     ("blockIdx.x", "block.x"),
@@ -149,10 +143,12 @@ fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
     }
     let d = Diagnostic::new("unknown-tag", format!("there is no tag `{text}`"));
     let foreign = FOREIGN_TAGS.iter().find(|(f, _)| *f == text);
-    Err(match (foreign, names::nearest(text, TAGS.iter().copied())) {
+    let tags: Vec<String> = Tag::ALL.iter().filter(|t| **t != Tag::Flat).map(Tag::to_string).collect();
+    let tags = || tags.iter().map(String::as_str);
+    Err(match (foreign, names::nearest(text, tags())) {
         (Some((_, ours)), _) => d.help(format!("here it is `{ours}`")),
         (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
-        (None, None) => d.help(format!("the tags are {}", names::list(TAGS.iter().copied()))),
+        (None, None) => d.help(format!("the tags are {}", names::list(tags()))),
     })
 }
 
