@@ -21,7 +21,8 @@
 //! the copies of a ring for iterations behind the end.
 //!
 //! A loop with copies that fill what is outside of their array is left as it is: the final check
-//! follows filling from a copy to what reads it within one loop.
+//! follows filling from a copy to what reads it within one loop. So is one that joins partial
+//! results, whose rounds the final check counts in one loop.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Part};
 use loopwright_poly::{Bound, System};
@@ -82,14 +83,17 @@ impl LoopEnd {
 
 impl Planner<'_, '_> {
     /// The loops over the ranges of `iname`; `None` if no condition inside of its loop holds for
-    /// some iterations only, or copies fill what is outside of their array.
+    /// some iterations only, or copies fill what is outside of their array, or partial results are
+    /// joined.
     pub fn partitioned(
         &mut self,
         iname: &Name,
         items: &[Item],
         place: &Place,
     ) -> Result<Option<Vec<Node>>, Diagnostic> {
-        if Item::parts(items).into_iter().any(|number| self.part(number).filling.is_some()) {
+        let mut joins = false;
+        Item::visit(items, &mut |item| joins |= matches!(item, Item::Join(_) | Item::Start(_)));
+        if joins || Item::parts(items).into_iter().any(|number| self.part(number).filling.is_some()) {
             return Ok(None);
         }
         let bounds = self.loop_bounds(items, iname, place)?;
