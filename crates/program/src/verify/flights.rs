@@ -282,14 +282,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         let mut known: Vec<Flight> = Vec::new();
         let mut arriving = Vec::new();
         for flight in before {
-            match self.iterations(number, 0)? {
-                Some(Rounds { no_more, .. }) => {
-                    for none in no_more {
-                        passed.extend(self.so_far(flight.clone(), &[none], true)?);
-                    }
-                }
-                None => passed.extend(self.so_far(flight.clone(), &[], false)?),
-            }
+            passed.extend(self.leaves(&flight, &[], self.iterations(number, 0)?)?);
             let mut enters = flight;
             enters.relations.push(Relation::Entered(number, 0));
             arriving.push(enters);
@@ -333,14 +326,22 @@ impl<'r, 'p> Walk<'r, 'p> {
         }
         let Some(by) = since else { return Ok(vec![flight]) };
         flight.relations.retain(|r| !matches!(r, Relation::Entered(l, _) if *l == number));
-        let (first, last) = (self.iterations(number, by)?, self.iterations(number, by + 1)?);
-        let (Some(Rounds { more, .. }), Some(Rounds { no_more, .. })) = (first, last) else {
-            return Ok(self.so_far(flight, &[], false)?.into_iter().collect());
+        let Some(Rounds { more, .. }) = self.iterations(number, by)? else {
+            return self.leaves(&flight, &[], None);
         };
         // Of more iterations, each with a commit, a wait may cover more.
         if by >= self.detail.since {
             return Ok(self.so_far(flight, &more, self.most_commits <= by)?.into_iter().collect());
         }
+        self.leaves(&flight, &more, self.iterations(number, by + 1)?)
+    }
+
+    /// A flight behind a loop that has no more iterations, where `more` holds besides: on each way
+    /// on which that may be, or without a word of it if that is not known.
+    fn leaves(&self, flight: &Flight, more: &[Constraint], rounds: Option<Rounds>) -> Result<Vec<Flight>> {
+        let Some(Rounds { no_more, .. }) = rounds else {
+            return Ok(self.so_far(flight.clone(), &[], false)?.into_iter().collect());
+        };
         let mut left = Vec::new();
         for last in no_more {
             let rows: Vec<Constraint> = more.iter().cloned().chain([last]).collect();
@@ -415,7 +416,7 @@ impl<'r, 'p> Walk<'r, 'p> {
                     (l, by, Some(Aff::var(name)))
                 }
                 Relation::Entered(l, by) if self.reading.loops[l].name == *name => {
-                    let lower = self.reading.loops[l].ends[0].as_ref();
+                    let lower = self.reading.loops[l].start();
                     (l, by, lower.map(|lower| self.of_flight(lower, flight)).transpose()?.flatten())
                 }
                 _ => continue,
@@ -438,7 +439,7 @@ impl<'r, 'p> Walk<'r, 'p> {
         for relation in &flight.relations {
             let Relation::Left(l, by) = *relation else { continue };
             let of = &self.reading.loops[l];
-            let (Step::Add(step), Some(upper)) = (of.step, &of.ends[1]) else { continue };
+            let (Step::Add(step), Some(upper)) = (of.step, of.end()) else { continue };
             let last = Aff::var(&of.name).add_constant(step.saturating_mul(by.into()))?;
             rows.push(Constraint::lt(&last, upper)?);
             if relation.exactly(self.detail).is_some() {
@@ -452,7 +453,7 @@ impl<'r, 'p> Walk<'r, 'p> {
     fn is_exact(&self, flight: &Flight) -> bool {
         let known = |r: &Relation| match *r {
             Relation::Around(l, _) => matches!(self.reading.loops[l].step, Step::Add(_)),
-            Relation::Left(l, _) => self.reading.loops[l].ends[1].is_some(),
+            Relation::Left(l, _) => self.reading.loops[l].end().is_some(),
             Relation::Entered(l, _) => !self.reading.loops[l].lowers.is_empty(),
         };
         flight.exact && flight.relations.iter().all(|r| known(r) && r.exactly(self.detail).is_some())

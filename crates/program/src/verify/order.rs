@@ -379,8 +379,7 @@ impl<'r, 'p> Order<'r, 'p> {
         }
         let of = &self.reading.loops[number];
         let mut ends = Ends { past: self.past_loop(of)?, ..Ends::default() };
-        let first =
-            of.ends[0].as_ref().map(|lower| Constraint::equal(&Aff::var(&of.name), lower)).transpose()?;
+        let first = of.start().map(|lower| Constraint::equal(&Aff::var(&of.name), lower)).transpose()?;
         let first = match &first {
             Some(first) => vec![Way::free().with(first)],
             None => vec![Way::unknown()],

@@ -387,7 +387,6 @@ impl<'p> Reading<'p> {
                     };
                     let name = name_of_loop(&variable.name, var.0);
                     let number = self.loops.len();
-                    let ends = [self.aff(lower)?, self.aff(upper)?];
                     let (lowers, uppers) = (self.greatest_of(lower)?, self.least_of(upper)?);
                     let begins = self.begins(lower, upper, *step)?;
                     let goes_on = self.goes_on(&name, upper, *step)?;
@@ -395,7 +394,6 @@ impl<'p> Reading<'p> {
                     self.loops.push(Loop {
                         name: name.clone(),
                         step: *step,
-                        ends,
                         lowers,
                         uppers,
                         scope: self.scope,

@@ -156,8 +156,6 @@ pub(in crate::verify) struct Loop {
     pub name: Name,
     /// How the counter changes from one iteration to the next.
     pub step: Step,
-    /// Where it starts, and the value that it ends before, if these are functions.
-    pub ends: [Option<Aff>; 2],
     /// The functions of which the greatest is where it starts; none if that is anything else.
     pub lowers: Vec<Aff>,
     /// The functions of which the least is the value that it ends before; none if that is anything
@@ -179,6 +177,25 @@ pub(in crate::verify) struct Loop {
     pub counter: Option<Aff>,
     /// The inames that it counts and no loop around it does.
     pub inames: Vec<Name>,
+}
+
+impl Loop {
+    /// Where it starts, if that is one function.
+    pub fn start(&self) -> Option<&Aff> {
+        single(&self.lowers)
+    }
+
+    /// The value that it ends before, if that is one function.
+    pub fn end(&self) -> Option<&Aff> {
+        single(&self.uppers)
+    }
+}
+
+fn single(of: &[Aff]) -> Option<&Aff> {
+    match of {
+        [one] => Some(one),
+        _ => None,
+    }
 }
 
 /// What holds at a place of the text.
