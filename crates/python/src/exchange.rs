@@ -278,7 +278,8 @@ fn element(owner: &Bound<'_, PyAny>, typestr: &str) -> Result<DType, Failure> {
     {
         return Err(Diagnostic::new("argument-type", "an array of structs is passed as its bytes")
             .help(
-                "pass `p.view(numpy.uint8).reshape(*p.shape, p.itemsize)`, which is the same memory; its                  dtype has to be laid out as in C, `numpy.dtype([...], align=True)`",
+                "pass `p.view(numpy.uint8).reshape(*p.shape, p.itemsize)`, which is the same memory; its \
+                 dtype has to be laid out as in C, `numpy.dtype([...], align=True)`",
             )
             .into());
     }

@@ -9,7 +9,7 @@
 //! | `warp` | – | the warps of a block: the threads' y axis over full warps |
 //! | `lane` | – | the lanes of a warp: the threads' x axis; a power of two of them, from 2 to a whole warp |
 //! | `unroll` | `unr` | a loop of constant length, unrolled; its order stays |
-//! | `partition` | – | a loop in the thread; its iterations in which all conditions hold come in a loop of their own |
+//! | `partition` | – | a loop in the thread, apart where all conditions in it hold |
 //! | `ilp` | `ilp`, `ilp.unr` | lanes of one thread: all lanes of a statement, then the next statement |
 //! | `vec` | `vec` | as `ilp`, with vector loads and stores where neighbours in memory are neighbouring lanes |
 //! | `seq` | `for`, or no tag | a loop in the thread |
