@@ -41,7 +41,9 @@ fn rows() -> Vec<(String, Option<String>)> {
 /// The sizes of the second line, `# sizes: n=100 m=7; n=1 m=0`; one set without names if there is
 /// no such line.
 fn sizes(kernel: &str) -> Vec<BTreeMap<Name, i64>> {
-    let line = kernel.lines().find_map(|l| l.strip_prefix("# sizes: ")).unwrap_or_default();
+    let line = kernel.lines().find_map(|l| l.strip_prefix("# sizes: "));
+    assert!(line.is_some() || !kernel.contains("sizes:"), "sizes begin their line: {kernel}");
+    let line = line.unwrap_or_default();
     let pair = |text: &str| {
         let (name, value) = text.split_once('=').expect("a name and a value");
         (Name::new(name), value.parse().expect("a value"))
