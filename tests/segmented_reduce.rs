@@ -128,10 +128,9 @@ fn ragged_cases() -> Vec<(&'static str, Vec<usize>)> {
     ]
 }
 
-#[test]
-fn segments_between_offsets() {
+/// Reduces the segments of each named list of lengths by these operators on these types.
+fn between_these(wanted: &(dyn Fn(&str) -> Vec<(Operator, DType)> + Sync)) {
     let device = Device::emulator();
-    let of_each = [Operator::Sum, Operator::Max, Operator::Argmin, Operator::Mean];
     for (what, lengths) in ragged_cases() {
         let mut offsets = vec![0usize];
         offsets.extend(lengths.iter().scan(0, |sum, l| {
@@ -140,20 +139,40 @@ fn segments_between_offsets() {
         }));
         let n = offsets[offsets.len() - 1];
         let narrow: Vec<i32> = offsets.iter().map(|o| *o as i32).collect();
-        let all = if what == "uneven, some empty" { &Operator::ALL[..] } else { &of_each[..] };
-        all.par_iter().for_each(|operator| {
-            for dtype in if all.len() > 4 { &TYPES[..] } else { &[DType::F32][..] } {
-                let reduce = SegmentedReduce::new(*operator, *dtype);
-                let shape = Shape::of(n, Segments::Offsets(&narrow)).unwrap();
-                let compiled =
-                    reduce.compile(&shape, &device).unwrap_or_else(|e| panic!("{what}, {reduce}: {e}"));
-                let x = elements(*operator, *dtype, n);
-                let offsets_given = Tensor::from_slice(&[narrow.len()], &narrow).unwrap();
-                let args = Args::new().tensor("x", &x).tensor("offsets", &offsets_given).check_facts();
-                check(&reduce, compiled.compiled(), &args, &x, &offsets);
-            }
+        wanted(what).par_iter().for_each(|(operator, dtype)| {
+            let reduce = SegmentedReduce::new(*operator, *dtype);
+            let shape = Shape::of(n, Segments::Offsets(&narrow)).unwrap();
+            let compiled =
+                reduce.compile(&shape, &device).unwrap_or_else(|e| panic!("{what}, {reduce}: {e}"));
+            let x = elements(*operator, *dtype, n);
+            let offsets_given = Tensor::from_slice(&[narrow.len()], &narrow).unwrap();
+            let args = Args::new().tensor("x", &x).tensor("offsets", &offsets_given).check_facts();
+            check(&reduce, compiled.compiled(), &args, &x, &offsets);
         });
     }
+}
+
+/// Each operator on two types, and each type with two operators at least: all of them are
+/// [`segments_of_every_operator_and_type`].
+#[test]
+fn segments_between_offsets() {
+    between_these(&|what| match what {
+        "uneven, some empty" => {
+            let all = Operator::ALL.into_iter().enumerate();
+            all.flat_map(|(k, op)| [TYPES[k % 6], TYPES[(k + 2) % 6]].map(|t| (op, t))).collect()
+        }
+        _ => vec![(Operator::Sum, DType::F32), (Operator::Argmin, DType::F32)],
+    });
+}
+
+#[test]
+#[ignore = "a minute; a part is in the suite"]
+fn segments_of_every_operator_and_type() {
+    let of_each = [Operator::Sum, Operator::Max, Operator::Argmin, Operator::Mean];
+    between_these(&|what| match what {
+        "uneven, some empty" => Operator::ALL.into_iter().flat_map(|op| TYPES.map(|t| (op, t))).collect(),
+        _ => of_each.map(|op| (op, DType::F32)).to_vec(),
+    });
 }
 
 fn chosen(shape: &Shape, dtype: DType, machine: &Machine, limits: &DeviceInfo) -> Chosen {

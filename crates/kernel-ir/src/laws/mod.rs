@@ -476,6 +476,3 @@ fn equal(a: Number, b: Number, scale: f64) -> bool {
         _ => a == b,
     }
 }
-
-#[cfg(test)]
-mod tests;

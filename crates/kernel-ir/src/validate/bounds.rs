@@ -561,6 +561,3 @@ fn violation(
         point => Ok(point.map(Violation::At)),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -178,11 +178,11 @@ impl LoopKernel {
     /// Errors: the first `out-of-bounds`, with a point, or `unchecked-subscript`, where there are
     /// too many points to look at each and ranges do not suffice. Places are in the printed form.
     pub fn check_subscripts(&self, scalars: &BTreeMap<Name, i64>) -> Result<(), Diagnostic> {
-        let declared = self.declared();
-        let lookup = Lookup::new(declared);
-        if !bounds::has_irregular_subscripts(&lookup) {
+        if !self.has_irregular_subscripts() {
             return Ok(());
         }
+        let declared = self.declared();
+        let lookup = Lookup::new(declared);
         let mut check = Check {
             data: declared,
             lookup: &lookup,
@@ -196,6 +196,13 @@ impl LoopKernel {
         }
         let found = placed(check.found, map_of_print(declared).as_ref());
         found.0.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Whether a subscript of the declared kernel, or the length of an axis that it accesses, is
+    /// not affine and reads nothing but constant tables: those that
+    /// [`check_subscripts`](LoopKernel::check_subscripts) looks at for each launch.
+    pub fn has_irregular_subscripts(&self) -> bool {
+        bounds::has_irregular_subscripts(&Lookup::new(self.declared()))
     }
 }
 

@@ -13,9 +13,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Name, PerDim};
+use loopwright_poly::Table;
 
 use super::number::{self, Num};
 use crate::{
@@ -37,11 +36,11 @@ pub(super) type Result<T> = std::result::Result<T, Stop>;
 pub(super) struct Machine<'p> {
     pub program: &'p Program,
     /// Integer scalars, and the variables of host loops.
-    pub scalars: HashMap<Name, i64>,
+    pub scalars: Table<Name, i64>,
     /// The number of elements of each array in global memory.
     pub sizes: Vec<i64>,
     /// The elements that have been written, and how often.
-    pub written: HashMap<(usize, i64), (Num, u32)>,
+    pub written: Table<(usize, i64), (Num, u32)>,
     /// The first value of an element, by its array and its offset.
     pub first: &'p dyn Fn(usize, i64) -> Num,
     /// The value of a floating-point scalar, by its name.
@@ -455,7 +454,7 @@ impl<'m, 'p> Block<'m, 'p> {
                     return Err(Stop::NotFollowed("an exchange of another kind"));
                 };
                 let holds = self.integers(cond, active, "votes by")?;
-                let mut masks: HashMap<usize, u64> = HashMap::new();
+                let mut masks: Table<usize, u64> = Table::default();
                 for (thread, holds) in active.iter().zip(holds) {
                     *masks.entry(thread / self.warp).or_default() |=
                         u64::from(holds != 0) << (thread % self.warp);

@@ -9,9 +9,8 @@
 //! A range that holds no number is one that no data have, so that parameters are chosen such that
 //! each range holds one ([`room`]).
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Aff, Constraint, Expr, Fact, KernelData, Name};
+use loopwright_poly::Table;
 
 use super::number::{Num, hash};
 use crate::Program;
@@ -31,13 +30,13 @@ struct Declared {
 
 /// The first values of the elements of arrays.
 pub(super) struct Data {
-    declared: HashMap<usize, Declared>,
+    declared: Table<usize, Declared>,
 }
 
 impl Data {
     /// Data for which the facts that the kernel declares hold, with these parameters.
     pub fn of(kernel: &KernelData, program: &Program, scalar: &dyn Fn(&Name) -> Option<i64>) -> Data {
-        let mut declared: HashMap<usize, Declared> = HashMap::new();
+        let mut declared: Table<usize, Declared> = Table::default();
         let value = |e: &Option<Expr>| e.as_ref()?.to_aff()?.eval(scalar);
         for fact in &kernel.facts {
             let Some(k) = program.globals.iter().position(|g| g.name == *fact.array()) else { continue };
@@ -102,7 +101,7 @@ mod tests {
         let program =
             Program::parse("program k(a, b) index i32\nglobal a: i32[9] read\nglobal b: i32[9] read\n");
         let program = program.unwrap_or_else(|d| panic!("{d}"));
-        let data = Data { declared: HashMap::from([(1, declared)]) };
+        let data = Data { declared: Table::from_iter([(1, declared)]) };
         (0..9_000).map(|offset| data.element(&program, 1, offset).int().unwrap_or(i64::MIN)).collect()
     }
 

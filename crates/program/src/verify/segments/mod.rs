@@ -31,7 +31,7 @@ mod number;
 mod sizes;
 mod wanted;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
 use loopwright_poly::{System, Table};
@@ -231,12 +231,12 @@ fn check<'k>(
     interpreter.run(lengths.lengths.len() as i64)?;
     let wanted = interpreter.written;
 
-    let integers: HashMap<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
+    let integers: Table<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
     let mut machine = Machine {
         program,
         scalars: integers,
         sizes,
-        written: HashMap::new(),
+        written: Table::default(),
         first: &element,
         scalar: &of_float,
         left: MOST_STATEMENTS,
@@ -249,7 +249,7 @@ fn check<'k>(
 }
 
 /// Elements with what is written to them, and how often.
-type Written = HashMap<(usize, i64), (Num, u32)>;
+type Written = Table<(usize, i64), (Num, u32)>;
 
 fn compare(
     nest: &Nest<'_>,

@@ -1,7 +1,7 @@
 //! What the kernel says that a nest over segments writes, for given data: its tree is interpreted,
 //! one segment after the other, its points in their order.
 
-use std::{collections::HashMap, rc::Rc};
+use std::rc::Rc;
 
 use loopwright_kernel_ir::{
     Access, Aff, BinaryOp, Kind, Name, Part, PartRef, ReductionOp, Tree, Typed, TypedKind, UnaryOp,
@@ -32,10 +32,10 @@ pub(super) struct Interpreter<'n, 'k> {
     /// The scalars that the nest loads.
     pub loaded: Table<Name, Num>,
     /// The state of each reduction, by instruction and number.
-    states: HashMap<(Name, usize), Vec<Num>>,
+    states: Table<(Name, usize), Vec<Num>>,
     globals: Table<Name, usize>,
     /// What is written, and how often, by array and offset.
-    pub written: HashMap<(usize, i64), (Num, u32)>,
+    pub written: Table<(usize, i64), (Num, u32)>,
 }
 
 /// Names inside of an operator's expressions.
@@ -52,7 +52,7 @@ impl<'n, 'k> Interpreter<'n, 'k> {
         first: &'n dyn Fn(usize, i64) -> Num,
         scalar: &'n dyn Fn(&Name) -> Num,
     ) -> Self {
-        let (loaded, states, written) = (Table::default(), HashMap::new(), HashMap::new());
+        let (loaded, states, written) = (Table::default(), Table::default(), Table::default());
         let globals = program.globals.iter().enumerate().map(|(k, g)| (g.name.clone(), k)).collect();
         Interpreter { nest, program, spec, names, first, scalar, loaded, states, globals, written }
     }

@@ -13,9 +13,9 @@ fn run(threads: &str, body: &str) -> std::result::Result<Vec<(i64, u32)>, String
     let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let mut machine = Machine {
         program: &program,
-        scalars: HashMap::new(),
+        scalars: Table::default(),
         sizes: vec![32; program.globals.len()],
-        written: HashMap::new(),
+        written: Table::default(),
         first: &|_, offset| Num::Int(offset),
         scalar: &|_| Num::Nothing,
         left: 1000,
@@ -104,9 +104,9 @@ fn computed(body: &str) -> Vec<i64> {
     let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let mut machine = Machine {
         program: &program,
-        scalars: HashMap::from([(Name::new("n"), 5), (Name::new("z"), 1)]),
+        scalars: Table::from_iter([(Name::new("n"), 5), (Name::new("z"), 1)]),
         sizes: vec![THREADS; program.globals.len()],
-        written: HashMap::new(),
+        written: Table::default(),
         first: &|_, offset| Num::Int(offset),
         scalar: &|_| Num::Float(2.5),
         left: 100_000,
@@ -328,9 +328,9 @@ fn all_blocks_of_a_grid_are_run() {
     let program = Program::parse(text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
     let mut machine = Machine {
         program: &program,
-        scalars: HashMap::from([(Name::new("n"), 5)]),
+        scalars: Table::from_iter([(Name::new("n"), 5)]),
         sizes: vec![24],
-        written: HashMap::new(),
+        written: Table::default(),
         first: &|_, offset| Num::Int(offset),
         scalar: &|_| Num::Nothing,
         left: 1000,

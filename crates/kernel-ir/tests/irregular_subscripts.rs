@@ -1,7 +1,6 @@
-//! Which kernels a launch has to look at again.
+//! Which kernels have subscripts that a launch has to look at again.
 
-use super::has_irregular_subscripts;
-use crate::{Lookup, LoopKernel};
+use loopwright_kernel_ir::LoopKernel;
 
 /// Whether a launch looks at the subscripts of a kernel with this statement.
 fn is_irregular(statement: &str) -> bool {
@@ -13,7 +12,7 @@ fn is_irregular(statement: &str) -> bool {
          {statement}"
     );
     let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{statement}: {}", d.render()));
-    has_irregular_subscripts(&Lookup::new(kernel.declared()))
+    kernel.has_irregular_subscripts()
 }
 
 #[test]
