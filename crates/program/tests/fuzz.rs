@@ -47,13 +47,16 @@ fn corpus() -> &'static [String] {
     })
 }
 
-/// Every beginning of every text. There are very many: all cores read some of the texts.
+/// Beginnings of every text, a fifth of those that there are: of the first text from the first
+/// character on, of the second one from the second, and so on. All cores read some of the texts.
 #[test]
 fn truncated_programs() {
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some(text) = corpus().get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (end, _) in text.char_indices() {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(text) = corpus().get(number) else { break };
+            for (end, _) in text.char_indices().skip(number % 5).step_by(5) {
                 read(&text[..end]);
             }
         }
