@@ -128,8 +128,8 @@ fn ragged_cases() -> Vec<(&'static str, Vec<usize>)> {
     ]
 }
 
-/// Reduces the segments of each named list of lengths by these operators on these types.
-fn between_these(wanted: &(dyn Fn(&str) -> Vec<(Operator, DType)> + Sync)) {
+/// Checks the segments of each named list of lengths, by the operators and types that are wanted.
+fn check_between_offsets(wanted: &(dyn Fn(&str) -> Vec<(Operator, DType)> + Sync)) {
     let device = Device::emulator();
     for (what, lengths) in ragged_cases() {
         let mut offsets = vec![0usize];
@@ -156,7 +156,7 @@ fn between_these(wanted: &(dyn Fn(&str) -> Vec<(Operator, DType)> + Sync)) {
 /// [`segments_of_every_operator_and_type`].
 #[test]
 fn segments_between_offsets() {
-    between_these(&|what| match what {
+    check_between_offsets(&|what| match what {
         "uneven, some empty" => {
             let all = Operator::ALL.into_iter().enumerate();
             all.flat_map(|(k, op)| [TYPES[k % 6], TYPES[(k + 2) % 6]].map(|t| (op, t))).collect()
@@ -169,7 +169,7 @@ fn segments_between_offsets() {
 #[ignore = "a minute; a part is in the suite"]
 fn segments_of_every_operator_and_type() {
     let of_each = [Operator::Sum, Operator::Max, Operator::Argmin, Operator::Mean];
-    between_these(&|what| match what {
+    check_between_offsets(&|what| match what {
         "uneven, some empty" => Operator::ALL.into_iter().flat_map(|op| TYPES.map(|t| (op, t))).collect(),
         _ => of_each.map(|op| (op, DType::F32)).to_vec(),
     });
