@@ -366,18 +366,7 @@ impl Bounds {
     }
 }
 
-/// The values of an integer type.
+/// The least and the greatest value of an integer type, or of truth values.
 pub(super) fn range_of(dtype: DType) -> Option<(i128, i128)> {
-    Some(match dtype {
-        DType::Bool => (0, 1),
-        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
-        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
-        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        DType::I64 => (i64::MIN.into(), i64::MAX.into()),
-        DType::U8 => (0, u8::MAX.into()),
-        DType::U16 => (0, u16::MAX.into()),
-        DType::U32 => (0, u32::MAX.into()),
-        DType::U64 => (0, u64::MAX.into()),
-        DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return None,
-    })
+    if dtype == DType::Bool { Some((0, 1)) } else { dtype.range() }
 }

@@ -293,15 +293,6 @@ fn integer(e: &Typed, claims: &mut Vec<Claim>) -> Option<Aff> {
 
 /// The range of an integer type, clipped to what queries admit.
 fn range(dtype: DType) -> Option<(i64, i64)> {
-    Some(match dtype {
-        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
-        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
-        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        DType::I64 => (-FAR, FAR),
-        DType::U8 => (0, u8::MAX.into()),
-        DType::U16 => (0, u16::MAX.into()),
-        DType::U32 => (0, u32::MAX.into()),
-        DType::U64 => (0, FAR),
-        _ => return None,
-    })
+    let clipped = |end: i128| end.clamp((-FAR).into(), FAR.into()) as i64;
+    dtype.range().map(|(low, high)| (clipped(low), clipped(high)))
 }

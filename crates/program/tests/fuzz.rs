@@ -47,16 +47,16 @@ fn corpus() -> &'static [String] {
     })
 }
 
-/// Beginnings of every text, a fifth of those that there are: of the first text from the first
-/// character on, of the second one from the second, and so on. All cores read some of the texts.
-#[test]
-fn truncated_programs() {
+/// Reads the beginnings of every text, of those that there are every `step`-th: of the first text
+/// from the first on, of the second one from the second, and so on. All cores read some of the
+/// texts.
+fn truncated(step: usize) {
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(text) = corpus().get(number) else { break };
-            for (end, _) in text.char_indices().skip(number % 5).step_by(5) {
+            for (end, _) in text.char_indices().skip(number % step).step_by(step) {
                 read(&text[..end]);
             }
         }
@@ -67,6 +67,17 @@ fn truncated_programs() {
         }
     });
     assert!(next.into_inner() >= corpus().len());
+}
+
+#[test]
+fn truncated_programs() {
+    truncated(5);
+}
+
+#[test]
+#[ignore = "a minute; a fifth is in the suite"]
+fn every_beginning_of_a_program() {
+    truncated(1);
 }
 
 const HEAD: &str = "program k(x, n: i32) index i32

@@ -178,11 +178,11 @@ impl LoopKernel {
     /// Errors: the first `out-of-bounds`, with a point, or `unchecked-subscript`, where there are
     /// too many points to look at each and ranges do not suffice. Places are in the printed form.
     pub fn check_subscripts(&self, scalars: &BTreeMap<Name, i64>) -> Result<(), Diagnostic> {
-        if !self.has_irregular_subscripts() {
-            return Ok(());
-        }
         let declared = self.declared();
         let lookup = Lookup::new(declared);
+        if !bounds::has_irregular_subscripts(&lookup) {
+            return Ok(());
+        }
         let mut check = Check {
             data: declared,
             lookup: &lookup,

@@ -16,7 +16,7 @@ mod tests;
 use loopwright_kernel_ir::{Name, PerDim};
 use loopwright_poly::Table;
 
-use super::number::{self, Num};
+use super::number::{self, Num, Written};
 use crate::{
     BinOp, DeviceKernel, MemRef, Memory, Program, Scope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId,
     eval_host,
@@ -39,8 +39,7 @@ pub(super) struct Machine<'p> {
     pub scalars: Table<Name, i64>,
     /// The number of elements of each array in global memory.
     pub sizes: Vec<i64>,
-    /// The elements that have been written, and how often.
-    pub written: Table<(usize, i64), (Num, u32)>,
+    pub written: Written,
     /// The first value of an element, by its array and its offset.
     pub first: &'p dyn Fn(usize, i64) -> Num,
     /// The value of a floating-point scalar, by its name.

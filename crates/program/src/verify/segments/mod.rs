@@ -42,7 +42,7 @@ use block::{Machine, Stop};
 use data::{Data, room};
 use lengths::{Lengths, cases};
 use nest::Nest;
-use number::{Num, hash_of_name};
+use number::{Num, Written, hash_of_name};
 use sizes::{Sizes, with_other_segments};
 use wanted::Interpreter;
 
@@ -231,10 +231,9 @@ fn check<'k>(
     interpreter.run(lengths.lengths.len() as i64)?;
     let wanted = interpreter.written;
 
-    let integers: Table<Name, i64> = scalars.iter().map(|(n, v)| (n.clone(), *v)).collect();
     let mut machine = Machine {
         program,
-        scalars: integers,
+        scalars: names,
         sizes,
         written: Table::default(),
         first: &element,
@@ -247,9 +246,6 @@ fn check<'k>(
     compare(nest, program, &wanted, &machine.written)?;
     Ok(Ran::Yes)
 }
-
-/// Elements with what is written to them, and how often.
-type Written = Table<(usize, i64), (Num, u32)>;
 
 fn compare(
     nest: &Nest<'_>,

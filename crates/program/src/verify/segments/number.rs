@@ -8,6 +8,7 @@
 mod tests;
 
 use loopwright_kernel_ir::{DType, Number, arithmetic};
+use loopwright_poly::Table;
 
 use crate::{BinOp, UnOp};
 
@@ -62,6 +63,10 @@ impl Num {
         }
     }
 }
+
+/// The elements of arrays that have been written, by array and offset: what they hold, and how
+/// often they have been written.
+pub(super) type Written = Table<(usize, i64), (Num, u32)>;
 
 /// A well-mixed hash of some numbers (the finaliser of splitmix64, in a chain).
 pub(super) fn hash(of: impl IntoIterator<Item = u64>) -> u64 {

@@ -11,7 +11,7 @@ use loopwright_poly::Table;
 use super::{
     block::{Result, Stop},
     nest::Nest,
-    number::{self, Num},
+    number::{self, Num, Written},
 };
 use crate::{
     BinOp, Program, UnOp, eval_host,
@@ -34,8 +34,7 @@ pub(super) struct Interpreter<'n, 'k> {
     /// The state of each reduction, by instruction and number.
     states: Table<(Name, usize), Vec<Num>>,
     globals: Table<Name, usize>,
-    /// What is written, and how often, by array and offset.
-    pub written: Table<(usize, i64), (Num, u32)>,
+    pub written: Written,
 }
 
 /// Names inside of an operator's expressions.
