@@ -1,24 +1,70 @@
-//! Reads of arrays that only copies of one other array fill, which nothing writes.
+//! Reads of arrays that only copies of one other array fill.
 //!
-//! What such a read should see is known: the initial value of the declared cell. A copy of that
+//! Which cell of the other array such a read should see is known: the declared one. A copy of that
 //! cell is looked for instead of the last write ([`last_gives`]), which costs less where a ring of
 //! buffers is filled by several copies, some of them iterations ago.
+//!
+//! If nothing writes the other array, the copy holds the cell's initial value. If something does,
+//! but each copy sees what its cell holds at the end of the kernel, as where the array is complete
+//! before it is copied, then what the cell holds then is also what the read sees.
 
 use loopwright_kernel_ir::{Aff, Name};
-use loopwright_poly::{Valued, last_gives};
+use loopwright_poly::{Map, Set, Valued, last_gives};
 
-use super::{Checked, flows::Flows};
-use crate::copies::source;
+use super::{
+    Checked,
+    flows::{Flows, HOPS, View, unite},
+};
+use crate::{Touch, copies::source, owner};
 
 impl Flows<'_, '_> {
-    /// Whether a read provably sees the initial value of a cell of an array, in terms of the read's
-    /// inames. `false` means only that there is no proof.
-    pub(super) fn sees_initial(
+    /// What a read sees, if it provably sees copies of this cell of a written array that all threads
+    /// share, and each copy of the array sees what its cell holds in the end. `None` means only that
+    /// there is no proof.
+    pub(super) fn sees_copy_of_result(
         &mut self,
         (p, k): (usize, usize),
         array: &Name,
         cell: &[Aff],
-    ) -> Checked<bool> {
+    ) -> Checked<Option<View>> {
+        let model = self.model;
+        // In the end there are no threads to which copies of an array could belong.
+        let is_shared_by_all = owner(model.space(array)).iter().next().is_none()
+            && model.owning_lanes(array).is_ok_and(|lanes| lanes.is_empty());
+        if !is_shared_by_all || !self.sees_copy((p, k), array, cell)? {
+            return Ok(None);
+        }
+        let Ok(ends) = self.view(array, None, HOPS) else { return Ok(None) };
+        for (w, _) in self.writes(&model.parts[p].events[k].array) {
+            let part = &model.parts[w];
+            let is_source =
+                |e: &usize| part.events[*e].touch == Touch::Read && part.events[*e].array == *array;
+            let (Some(e), Some(from)) = ((0..part.events.len()).find(is_source), self.copied_from(w, array))
+            else {
+                return Ok(None);
+            };
+            let Ok(seen) = self.view(array, Some((w, e)), HOPS) else { return Ok(None) };
+            let from = Map::from_affs(&Self::dims(part), &from)?;
+            for (seen, map) in &seen {
+                let Some(end) = ends.get(seen) else { return Ok(None) };
+                if !map.is_subset(&from.then(end)?)? {
+                    return Ok(None);
+                }
+            }
+        }
+        let read = self.access(p, k)?;
+        let domain = Set::from_constraints(&read.dims, &read.constraints)?;
+        let wanted = Map::from_affs(&read.dims, cell)?.intersect_domain(&domain)?;
+        let mut view = View::new();
+        for (seen, end) in ends {
+            unite(&mut view, seen, wanted.then(&end)?)?;
+        }
+        Ok(Some(view))
+    }
+
+    /// Whether only copies of an array fill what a read reads, and it provably sees one of this cell,
+    /// in terms of the read's inames. `false` means only that there is no proof.
+    pub(super) fn sees_copy(&mut self, (p, k): (usize, usize), array: &Name, cell: &[Aff]) -> Checked<bool> {
         let mut writes = Vec::new();
         for (w, e) in self.writes(&self.model.parts[p].events[k].array) {
             let Some(value) = self.copied_from(w, array) else { return Ok(false) };
