@@ -25,7 +25,7 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn random_programs_compute_what_the_declared_kernels_say() {
-    let (count, first) = (setting("LOOPWRIGHT_CASES", 200), setting("LOOPWRIGHT_SEED", 0));
+    let (count, first) = (setting("LOOPWRIGHT_CASES", 120), setting("LOOPWRIGHT_SEED", 0));
     let all = Mutex::new(Refusals::default());
     let mut failures: Vec<String> = (first..first + count)
         .into_par_iter()
@@ -74,7 +74,7 @@ fn random_programs_compute_what_the_declared_kernels_say() {
 
 #[test]
 fn printed_random_programs_compile_without_warnings() {
-    let count = setting("LOOPWRIGHT_CASES", 200) / 5;
+    let count = setting("LOOPWRIGHT_CASES", 120) / 5;
     let failures: Vec<String> = (0..count)
         .into_par_iter()
         .filter_map(|seed| {
@@ -99,7 +99,7 @@ fn printed_random_programs_compile_without_warnings() {
 
 #[test]
 fn printed_random_programs_compute_the_same_on_the_cpu() {
-    let count = setting("LOOPWRIGHT_CASES", 200) / 15;
+    let count = setting("LOOPWRIGHT_CASES", 120) / 15;
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
     let cases: Vec<_> = (0..count)
         .filter_map(|seed| {

@@ -251,10 +251,10 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
         "threads in [64]\nitems in [8, 16]\ntiles in [4]\nfull_chunks in [0]\ntail_tiles in [0]\n",
     );
     let tune = |more: &[&str]| {
-        let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=40000000"];
+        let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=4000000"];
         call(&[&args[..], more].concat())
     };
-    let all = offsets(&folder, "all.npy", (0..=1000).map(|k| 40_000 * k).collect());
+    let all = offsets(&folder, "all.npy", (0..=100).map(|k| 40_000 * k).collect());
     // One giant segment among empty ones, and equal segments: arrays of the same lengths.
     let giant = offsets(&folder, "giant.npy", (0..=100).map(|k| if k < 50 { 0 } else { 5000 }).collect());
     let even = offsets(&folder, "even.npy", (0..=100).map(|k| 50 * k).collect());
@@ -275,12 +275,12 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     out(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &even, "--record", &record]));
     let run = |offsets: &str| {
         let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
-        call(&[&args[..], &["--set", "n=40000000", "--input", offsets]].concat())
+        call(&[&args[..], &["--set", "n=4000000", "--input", offsets]].concat())
     };
-    let middle = |k: i32| 40_000 * k + if k % 1000 == 0 { 0 } else { k * 7919 % 30_000 };
-    let tomorrow = offsets(&folder, "tomorrow.npy", (0..=1000).map(middle).collect());
+    let middle = |k: i32| 40_000 * k + if k % 100 == 0 { 0 } else { k * 7919 % 30_000 };
+    let tomorrow = offsets(&folder, "tomorrow.npy", (0..=100).map(middle).collect());
     out(&run(&tomorrow));
-    let uneven = (0..=1000).map(|k| if k <= 500 { k } else { 40_000_000 - (1000 - k) });
+    let uneven = (0..=100).map(|k| if k <= 50 { k } else { 4_000_000 - (100 - k) });
     let text = refusal(&run(&offsets(&folder, "uneven.npy", uneven.collect())));
     assert!(
         text.contains(

@@ -325,10 +325,7 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     let same = match content {
         _ if large => false,
         0 => constant < 0 || constant >= slack,
-        g => {
-            let g = g as i128;
-            constant.div_euclid(g) == (constant - slack).div_euclid(g)
-        }
+        g => floor_quotient(constant, g as i128) == floor_quotient(constant - slack, g as i128),
     };
     if same {
         return Pair::Exact;
@@ -342,11 +339,25 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     }
 }
 
+// Divisions of 128 bits take many times as long as those of 64, for which nearly all pairs have
+// room.
+
 fn gcd_u128(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
-        (a, b) = (b, a % b);
+        (a, b) = match (u64::try_from(a), u64::try_from(b)) {
+            (Ok(short_a), Ok(short_b)) => (b, u128::from(short_a % short_b)),
+            _ => (b, a % b),
+        };
     }
     a
+}
+
+/// `a / b` rounded down, for a positive `b`.
+fn floor_quotient(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => a.div_euclid(b).into(),
+        _ => a.div_euclid(b),
+    }
 }
 
 /// The column whose elimination is exact, if there is one, and adds the fewest rows.
@@ -489,5 +500,28 @@ mod tests {
         let (pivot, equality) = &solved[0];
         assert_eq!(equality[*pivot].abs(), 1);
         assert_eq!(rows.len(), 1, "{rows:?}");
+    }
+
+    /// At the ends of what has room in 64 bits, and beyond.
+    #[test]
+    fn short_and_long_divisions_agree() {
+        let ends = [0, 1, 5, 6, 1 << 40, i128::from(i64::MAX), i128::from(u64::MAX), 1 << 100];
+        let near: Vec<i128> = ends.iter().flat_map(|v| [v - 1, *v, v + 1]).flat_map(|v| [v, -v]).collect();
+        for &a in &near {
+            for &b in &near {
+                let (x, y) = (a.unsigned_abs(), b.unsigned_abs());
+                let common = gcd_u128(x, y);
+                if common == 0 {
+                    assert_eq!((x, y), (0, 0));
+                } else {
+                    assert_eq!((x % common, y % common), (0, 0), "{x} and {y}");
+                    assert_eq!(gcd_u128(x / common, y / common), 1, "{x} and {y}");
+                }
+                if b > 0 {
+                    let quotient = floor_quotient(a, b);
+                    assert!(quotient * b <= a && a - quotient * b < b, "{a} / {b}");
+                }
+            }
+        }
     }
 }

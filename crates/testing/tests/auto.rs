@@ -15,7 +15,7 @@ use loopwright_testing::{affine, data};
 use rayon::prelude::*;
 
 /// Number of kernels of a short run.
-const CASES: u64 = 200;
+const CASES: u64 = 120;
 
 /// Sizes of the runs; tiles are much larger, so that all of them are partial.
 const SIZES: [(i64, i64); 4] = [(0, 2), (4, 1), (3, 5), (5, 6)];

@@ -19,7 +19,7 @@ use loopwright_transforms::{Pipeline, Step};
 use rayon::prelude::*;
 
 /// Number of cases of a short run.
-const CASES: u64 = 300;
+const CASES: u64 = 200;
 
 /// Number of cases from a seed of the clock.
 const FRESH: u64 = 60;

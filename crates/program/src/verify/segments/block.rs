@@ -369,7 +369,13 @@ impl<'m, 'p> Block<'m, 'p> {
             | ValueKind::Float(_)
             | ValueKind::Param(_)
             | ValueKind::BlockIdx(_) => vec![self.common(value).unwrap_or(Num::Nothing); active.len()],
-            ValueKind::Var(var) => active.iter().map(|t| self.vars[var.0 * self.threads + t]).collect(),
+            ValueKind::Var(var) => {
+                let of_all = &self.vars[var.0 * self.threads..][..self.threads];
+                match active.len() == self.threads {
+                    true => of_all.to_vec(),
+                    false => active.iter().map(|t| of_all[*t]).collect(),
+                }
+            }
             ValueKind::ThreadIdx(dim) => {
                 active.iter().map(|t| Num::Int(self.coordinates(*t)[*dim])).collect()
             }

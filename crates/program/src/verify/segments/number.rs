@@ -168,8 +168,8 @@ fn integers(op: BinOp, dtype: DType, a: i128, b: i128) -> Num {
         BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem if b == 0 => {
             return Num::Nothing;
         }
-        BinOp::FloorDiv => a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0),
-        BinOp::FloorMod => a - b * (a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0)),
+        BinOp::FloorDiv => floor_quotient(a, b),
+        BinOp::FloorMod => a - b * floor_quotient(a, b),
         BinOp::TruncDiv => a / b,
         BinOp::TruncRem => a % b,
         BinOp::Min => a.min(b),
@@ -191,6 +191,15 @@ fn integers(op: BinOp, dtype: DType, a: i128, b: i128) -> Num {
         op => return compared(op, a, b).unwrap_or(Num::Nothing),
     };
     Num::Int(wrapped(dtype, result))
+}
+
+/// The quotient by a number that is not zero, rounded down. Divisions of 128 bits are slow, and
+/// rarely needed.
+fn floor_quotient(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) if b > 0 => a.div_euclid(b).into(),
+        _ => a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0),
+    }
 }
 
 /// A function of the library, of operands of a type.
