@@ -445,13 +445,12 @@ fn check_reads(
                 f.cell.iter().map(|t| t.as_ref().and_then(|t| t.substitute(&value).ok())).collect();
             let cell = cell.filter(|_| f.opaque.is_empty());
             let is_written = new.is_written(&f.array) || declared.is_written(&f.array);
-            if !is_written {
-                if let Some(cell) = &cell
-                    && (copies.see_initial((p, k), &f.array, cell, &mut is.queries)?
-                        || is.sees_copy((p, k), &f.array, cell)?)
-                {
-                    continue;
-                }
+            if let Some(cell) = &cell
+                && !is_written
+                && (copies.see_initial((p, k), &f.array, cell, &mut is.queries)?
+                    || is.sees_copy((p, k), &f.array, cell)?)
+            {
+                continue;
             }
             let to_declared = Map::from_affs(&Flows::dims(part), &values)?;
             let mut expected = View::new();
