@@ -172,6 +172,40 @@ fn launches_of_whole_vectors_assume_so() {
     assert!(refused.is_err_and(|d| d.to_string().contains("len mod 4 = 0")));
 }
 
+const PRODUCT: &str = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
+                       assume 0 <= m and 0 <= n and 0 <= l\n\
+                       domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+                       domain { [k] : 0 <= k < l }\n\
+                       c[i, j] = sum(k, a[i, k]*b[k, j]) {id=product}\n";
+
+/// Of whole tiles, later ones are copied while one is multiplied. What is assumed for that, and for
+/// nothing else, is not where the steps that need it are refused.
+#[test]
+fn products_of_whole_tiles_are_copied_ahead() {
+    let kernel = parsed(PRODUCT);
+    let launch = |l: i64| Launch::of([("m", 256), ("n", 128), ("l", l)]);
+    let whole = found(&kernel, &launch(80));
+    let text = whole.to_string();
+    let begin = "# launch: loops consist of whole tiles in the launch that is meant\n\
+                 assume(m mod 128 = 0 and n mod 128 = 0 and l mod 16 = 0)\n";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.contains("pipeline(k_outer, [a_tile, b_tile], stages=3)\n"), "{text}");
+    let (a, b) = (numbers(&[256, 80]), numbers(&[80, 128]));
+    let outputs = ran(&whole, &Args::new().tensor("a", &a).tensor("b", &b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let dot = |e: usize| (0..80).map(|k| x[e / 128 * 80 + k] * y[k * 128 + e % 128]).sum();
+    let wanted: Vec<f64> = (0..256 * 128).map(dot).collect();
+    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted);
+
+    let plain = found(&kernel, &launch(88));
+    assert_eq!(plain.pipeline, auto(&kernel, &Target::default()).pipeline);
+    // 64 KiB of shared memory hold no results beside the slots.
+    let small = Target { dynamic_shared: 64 << 10, ..Target::default() };
+    let text = auto_for(&kernel, &small, &launch(80)).to_string();
+    assert!(!text.contains("assume(") && !text.contains("pipeline("), "{text}");
+    assert!(text.contains("better: `assume(m % 128 = 0 and n % 128 = 0 and l % 16 = 0)`"), "{text}");
+}
+
 /// Fewer rows than fill the device with a block each are divided among more blocks; where larger
 /// blocks fill it, they do.
 #[test]

@@ -31,8 +31,19 @@ pub struct Decision {
     pub better: Vec<String>,
     /// Number of loops of the nest around its statements.
     pub(crate) loops: usize,
-    /// Those of `better` that hold in the launch that is meant, as steps.
-    pub(crate) assumable: Vec<String>,
+    /// Those of `better` that hold in the launch that is meant.
+    pub(crate) assumable: Vec<Assumable>,
+}
+
+/// What holds in the launch that is meant, and could be assumed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Assumable {
+    /// The step that assumes it.
+    pub step: String,
+    /// What consists of whole parts then.
+    pub why: &'static str,
+    /// Whether only other steps make use of it; vectors may make the same ones better.
+    pub changes_steps: bool,
 }
 
 /// A proposal that was refused, or a step of one that was left out.
@@ -96,8 +107,9 @@ pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
 }
 
 /// As [`auto`], for one launch, whose sizes say which form is the best: a row of 16 elements wants
-/// a few lanes, one of 16 million many blocks. Where its rows consist of whole vectors, the
-/// pipeline begins by assuming so; other launches for which that is wrong are refused then.
+/// a few lanes, one of 16 million many blocks. Where its rows consist of whole vectors, or its
+/// loops of whole tiles, the pipeline begins by assuming so; other launches for which that is wrong
+/// are refused then.
 ///
 /// ```
 /// use loopwright_auto::{Launch, Target, auto_for};
@@ -128,12 +140,26 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
         auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
     };
     let plain = found_for(kernel);
-    let texts: BTreeSet<&String> = plain.decisions.iter().flat_map(|d| &d.assumable).collect();
-    let assumed = Found::assuming(kernel, texts);
-    if assumed.decisions.is_empty() {
-        return plain;
+    let mut open: BTreeSet<&Assumable> = plain.decisions.iter().flat_map(|d| &d.assumable).collect();
+    let found_with = |open: &BTreeSet<&Assumable>| {
+        let assumed = Found::assuming(kernel, open);
+        let rest = (!assumed.decisions.is_empty()).then(|| found_for(&assumed.kernel));
+        rest.map(|rest| (assumed, rest))
+    };
+    let mut found = found_with(&open);
+    for assumable in open.clone().into_iter().filter(|a| a.changes_steps) {
+        let mut fewer = open.clone();
+        fewer.remove(assumable);
+        let without = found_with(&fewer);
+        let steps = |found: &Option<(Found, Found)>| match found {
+            Some((_, rest)) => rest.pipeline.clone(),
+            None => plain.pipeline.clone(),
+        };
+        if steps(&without) == steps(&found) {
+            (open, found) = (fewer, without);
+        }
     }
-    let rest = found_for(&assumed.kernel);
+    let Some((assumed, rest)) = found else { return plain };
     // Nothing is assumed that no step makes use of: the same steps may be about vectors that are
     // aligned then.
     let makes_use = rest.kernel.tags.values().any(|tag| *tag == Tag::Vec);
@@ -234,17 +260,17 @@ impl Found {
     }
 
     /// These assumptions alone.
-    fn assuming<'t>(kernel: &LoopKernel, texts: impl IntoIterator<Item = &'t String>) -> Found {
+    fn assuming(kernel: &LoopKernel, all: &BTreeSet<&Assumable>) -> Found {
         let mut found = Found::nothing(kernel);
-        for text in texts {
-            let step = Step::parse(text).and_then(|step| Ok((step.proved(&found.kernel)?, step)));
+        for assumable in all {
+            let step = Step::parse(&assumable.step).and_then(|step| Ok((step.proved(&found.kernel)?, step)));
             let Ok((kernel, step)) = step else { continue };
             found.kernel = kernel;
             found.pipeline = found.pipeline.step(step.clone());
             found.decisions.push(Decision {
                 nest: Name::new(""),
                 rule: Some("launch"),
-                reason: "rows consist of whole vectors in the launch that is meant".to_string(),
+                reason: format!("{} in the launch that is meant", assumable.why),
                 steps: vec![step],
                 refused: Vec::new(),
                 better: Vec::new(),

@@ -8,13 +8,14 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, DType, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree, TypeTable,
+    AddressSpace, Aff, DType, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree, TypeTable,
 };
 use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
 use crate::{
     Launch, bounds,
+    found::Assumable,
     judge::Judge,
     site::{self, Site, Stride},
 };
@@ -39,7 +40,7 @@ pub struct Nest<'k> {
     judge: Rc<Judge>,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
     wishes: RefCell<BTreeSet<String>>,
-    assumable: RefCell<BTreeSet<String>>,
+    assumable: RefCell<BTreeSet<Assumable>>,
 }
 
 impl<'k> Nest<'k> {
@@ -114,8 +115,8 @@ impl<'k> Nest<'k> {
         self.wishes.borrow().iter().cloned().collect()
     }
 
-    /// Those of the wishes that hold in the launch that is meant, as steps.
-    pub(crate) fn assumable(&self) -> Vec<String> {
+    /// Those of the wishes that hold in the launch that is meant.
+    pub(crate) fn assumable(&self) -> Vec<Assumable> {
         self.assumable.borrow().iter().cloned().collect()
     }
 
@@ -352,9 +353,46 @@ impl<'k> Nest<'k> {
         let wish = format!("`{assumed}` would allow whole vectors of {width} along `{iname}`");
         self.wishes.borrow_mut().insert(wish);
         if at.is_some() {
-            self.assumable.borrow_mut().insert(assumed);
+            let why = "rows consist of whole vectors";
+            self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps: false });
         }
         1
+    }
+
+    /// Whether each of these loops has a multiple of so many iterations in every launch. Where that
+    /// is not known, it is a wish, for what it would allow.
+    pub(crate) fn are_multiples(&self, loops: &[(&Name, i64)], what: &str) -> bool {
+        let (mut open, mut are_meant) = (Vec::new(), true);
+        for (iname, by) in loops {
+            if let Some(length) = bounds::fixed_length(self.kernel, iname) {
+                if length % by != 0 {
+                    return false;
+                }
+                continue;
+            }
+            let Some(length) = bounds::length_parameter(self.kernel, iname) else { return false };
+            if bounds::is_multiple(self.kernel, &Expr::from_aff(&Aff::var(&length)), *by) {
+                continue;
+            }
+            match self.launch().integers.get(&length) {
+                Some(value) if value % by != 0 => return false,
+                value => are_meant &= value.is_some(),
+            }
+            let text = format!("{length} % {by} = 0");
+            if !open.contains(&text) {
+                open.push(text);
+            }
+        }
+        if open.is_empty() {
+            return true;
+        }
+        let assumed = format!("assume({})", open.join(" and "));
+        self.wishes.borrow_mut().insert(format!("`{assumed}` would allow {what}"));
+        if are_meant {
+            let why = "loops consist of whole tiles";
+            self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps: true });
+        }
+        false
     }
 
     /// The number of values of an iname, if that is known: the same in every launch, or that of the

@@ -6,8 +6,9 @@
 //! factors' tiles are copied to shared memory, and each thread has several results along both
 //! loops in registers, so that an element is read there once for several updates. Tiles are as long
 //! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
-//! an instruction fits. Other reductions of the same statement, such as what a row is divided by,
-//! may stand beside it, if what they read belongs to a row or a column of the tile.
+//! an instruction fits, and whole tiles of 32 bits are copied ahead of their use (`ring`). Other
+//! reductions of the same statement, such as what a row is divided by, may stand beside it, if what
+//! they read belongs to a row or a column of the tile.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -26,6 +27,8 @@
 //! assert_eq!(found.kernel.temporaries.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+mod ring;
 
 use loopwright_kernel_ir::{Expr, Name};
 use loopwright_lowering::Target;
@@ -73,6 +76,9 @@ impl Rule for Product {
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
         if shape.factors.iter().all(|s| s.bytes == 2) && shape.beside.is_empty() {
             proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
+        }
+        if shape.beside.is_empty() {
+            proposals.extend(ring::ring(&shape));
         }
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
         proposals.extend([registers(&shape, width), tiles(&shape)]);

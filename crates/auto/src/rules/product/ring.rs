@@ -1,0 +1,137 @@
+//! Products of 32-bit numbers in whole tiles: asynchronous copies into a ring of three slots, issued
+//! between the steps of the product.
+//!
+//! A block of four warps takes 128 x 128 results, a thread 8 x 16 of them, 16 terms of the sum at a
+//! time. What a thread copies of the tiles after the next is spread over the terms, so that no
+//! thread waits for its addresses. Results leave through shared memory: stored as vectors from
+//! registers, they would bind accumulators to the bank of registers of the element that they are
+//! multiplied with, and half of the multiplications would take a second cycle. For the same reason
+//! a thread's loop over the rows of its results is the inner one.
+//!
+//! Partial tiles would need conditions at each copy, so that sizes have to be multiples of a tile:
+//! known to be, or, in a launch whose sizes are, assumed.
+
+use super::Shape;
+use crate::{
+    Proposal, Site, Stride,
+    text::{split, split_as, tag},
+};
+
+/// Results of a block along each side, and terms of the sum in a slot.
+const TILE: i64 = 128;
+const DEPTH: i64 = 16;
+
+/// Elements of a vector of 16 bytes.
+const VECTOR: i64 = 4;
+
+/// The proposal, if the factors lie as it needs them: one with neighbours along the sum, one with
+/// neighbours along the rows of the result.
+pub(super) fn ring(shape: &Shape<'_>) -> Option<Proposal> {
+    let Shape { nest, x, y, k, .. } = shape;
+    let of_side = |side| -> Option<&Site> {
+        let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
+        own.next().filter(|_| own.next().is_none())
+    };
+    let (left, right) = (of_side(y)?, of_side(x)?);
+    let is_plain = |f: &Site, side| {
+        let moving = f.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count();
+        moving == 2 && f.bytes == 4
+    };
+    let lie_so = left.stride(k) == Stride::Unit && right.stride(x) == Stride::Unit;
+    let target = nest.sites.iter().find(|s| s.is_write)?;
+    if !lie_so || !is_plain(left, y) || !is_plain(right, x) || left.array == right.array {
+        return None;
+    }
+    let whole = [(y, TILE), (x, TILE), (k, DEPTH)];
+    if !nest.are_multiples(&whole, "tiles that are copied while the ones before are multiplied") {
+        return None;
+    }
+    let mut proposal = Proposal::new(format!(
+        "each element of the factors serves many results: a block takes {TILE} x {TILE} of them, a thread 8 \
+         x 16 in registers, and {DEPTH} terms of the sum at a time through shared memory, copied two tiles \
+         ahead of their use"
+    ))
+    .step(split(y, TILE))
+    .step(split(x, TILE))
+    .step(split(k, DEPTH));
+    for (n, quarter) in [(y, 8 * VECTOR), (x, 4 * VECTOR)] {
+        let part = |part: &str| format!("{n}_{part}");
+        proposal = proposal
+            .step(split_as(part("inner"), TILE / 2, part("warp"), part("strip")))
+            .step(split_as(part("strip"), quarter, part("half"), part("quarter")))
+            .step(split_as(part("quarter"), VECTOR, part("thread"), part("vec")));
+    }
+    let of = |n: &str, parts: &[&str]| parts.iter().map(|p| format!("{n}_{p}")).collect::<Vec<String>>();
+    let lane = nest.next_name("lane");
+    let order = [
+        format!("{y}_outer"),
+        format!("{x}_outer"),
+        format!("{y}_warp"),
+        format!("{x}_warp"),
+        format!("{y}_thread"),
+        format!("{x}_thread"),
+        format!("{x}_half"),
+        format!("{x}_vec"),
+        format!("{y}_half"),
+        format!("{y}_vec"),
+    ];
+    proposal = proposal
+        .step(format!("reorder([{}])", order.join(", ")))
+        .step(format!("join_inames([{y}_thread, {x}_thread], {lane})"));
+    let (begun, mut tags) = shape.grid(proposal, TILE);
+    tags.extend([
+        (lane.clone(), "thread.x"),
+        (format!("{y}_warp"), "thread.y"),
+        (format!("{x}_warp"), "thread.z"),
+    ]);
+    let mut in_registers: Vec<(String, &str)> = Vec::new();
+    in_registers.extend(of(y, &["half"]).into_iter().chain(of(x, &["half"])).map(|n| (n, "ilp")));
+    in_registers.extend(of(y, &["vec"]).into_iter().chain(of(x, &["vec"])).map(|n| (n, "vec")));
+    let sweep = |n: &str| {
+        let mut parts = of(n, &["warp", "half"]);
+        parts.push(lane.clone());
+        parts.extend(of(n, &["vec"]));
+        parts.push(format!("{k}_inner"));
+        parts
+    };
+    let (copy_left, left_tile) = shape.prefetch(left, &sweep(y), ", via=cp_async");
+    let (copy_right, right_tile) = shape.prefetch(right, &sweep(x), &format!(", vec={VECTOR}, via=cp_async"));
+    let mut block = of(y, &["warp"]);
+    block.extend(of(x, &["warp", "half"]));
+    block.push(lane.clone());
+    block.extend(of(x, &["vec"]));
+    block.extend(of(y, &["half", "vec"]));
+    proposal = begun
+        .step(tag(&tags))
+        .step(tag(&in_registers))
+        .step(copy_left)
+        .step(copy_right)
+        .step(format!("tag_array_axes({left_tile}, f)"))
+        .step(format!("pad_array_axis({left_tile}, 0, {VECTOR})"))
+        .step(format!(
+            "buffer_array({}, [{}], space=shared, init=none, vec={VECTOR})",
+            target.array,
+            block.join(", ")
+        ))
+        .step(format!("pipeline({k}_outer, [{left_tile}, {right_tile}], stages=3)"));
+    Some(between_terms(proposal, k, [&left.array, &right.array]))
+}
+
+/// Puts a thread's 16 copies of the left tile, two at a time, and its four of the right one before
+/// the terms of the sum.
+fn between_terms(proposal: Proposal, k: &str, [left, right]: [&str; 2]) -> Proposal {
+    let copies = |array: &str| format!("{array}_f_outer_outer_outer");
+    proposal
+        .step(split_as(format!("{k}_inner"), 4, format!("{k}_four"), format!("{k}_two")))
+        .step(split_as(format!("{k}_two"), 2, format!("{k}_pair"), format!("{k}_one")))
+        .step(format!("untag_inames({}, {})", copies(left), copies(right)))
+        .step(split_as(copies(left), 4, format!("{left}_four"), format!("{left}_two")))
+        .step(split_as(format!("{left}_two"), 2, format!("{left}_pair"), format!("{left}_one")))
+        .step(format!("fuse_loops([{}, {left}_four, {k}_four], new={k}_quarter)", copies(right)))
+        .step(format!("fuse_loops([{left}_pair, {k}_pair], new={k}_pair)"))
+        .step(format!("unroll({k}_quarter)"))
+        .step(format!("unroll({k}_pair)"))
+        .step(format!("unroll({k}_one)"))
+        .step(format!("unroll({left}_one)"))
+        .step("min_blocks_per_multiprocessor(2)")
+}
