@@ -1,5 +1,5 @@
-//! Products of 32-bit numbers in whole tiles: asynchronous copies into a ring of three slots, issued
-//! between the steps of the product.
+//! Products of 32-bit numbers in whole tiles: asynchronous copies into a ring of three slots,
+//! issued between the steps of the product.
 //!
 //! A block of four warps takes 128 x 128 results, a thread 8 x 16 of them, 16 terms of the sum at a
 //! time. What a thread copies of the tiles after the next is spread over the terms, so that no
