@@ -6,7 +6,7 @@
 //! factors' tiles are copied to shared memory, and each thread has several results along both
 //! loops in registers, so that an element is read there once for several updates. Tiles are as long
 //! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
-//! an instruction fits, and whole tiles of 32 bits are copied ahead of their use (`ring`). Other
+//! an instruction fits. Whole tiles are copied ahead of their use (`ring`, `fragment_ring`). Other
 //! reductions of the same statement, such as what a row is divided by, may stand beside it, if what
 //! they read belongs to a row or a column of the tile.
 //!
@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod fragment_ring;
 mod ring;
 
 use loopwright_kernel_ir::{Expr, Name};
@@ -75,6 +76,7 @@ impl Rule for Product {
         let mut proposals = Vec::new();
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
         if shape.factors.iter().all(|s| s.bytes == 2) && shape.beside.is_empty() {
+            proposals.extend(fragment_ring::fragment_ring(&shape));
             proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
         }
         if shape.beside.is_empty() {

@@ -1,0 +1,122 @@
+//! Products of 16-bit numbers in whole tiles, on tensor cores: fragments are loaded a step ahead of
+//! their use, also across the edges of tiles, and tiles are copied into a ring of three slots.
+//!
+//! A block of eight warps takes 256 x 128 results, a warp 64 x 64 of them, 64 terms of the sum at a
+//! time. The first fragments of the next tile are loaded behind the last products of this one,
+//! before the barrier, so that tensor cores do not wait for either. Eight blocks one below the
+//! other come one after the other and read the same tiles of the right factor, which the cache
+//! serves. Results leave through shared memory, as whole vectors of rows.
+
+use super::Shape;
+use crate::{
+    Proposal, Site, Stride,
+    text::{split, split_as, tag},
+};
+
+/// Results of a block along each side, and terms of the sum in a slot.
+const TILES: [i64; 2] = [256, 128];
+const DEPTH: i64 = 64;
+
+/// Blocks one below the other that are launched one after the other.
+const RASTER: i64 = 8;
+
+/// Elements of a vector of 16 bytes.
+const VECTOR: i64 = 8;
+
+/// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
+pub(super) fn fragment_ring(shape: &Shape<'_>) -> Option<Proposal> {
+    let Shape { nest, x, y, k, .. } = shape;
+    let of_side = |side| -> Option<&Site> {
+        let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
+        own.next().filter(|_| own.next().is_none())
+    };
+    let (left, right) = (of_side(y)?, of_side(x)?);
+    let is_matrix = |f: &Site, side| {
+        let moving = f.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count();
+        moving == 2 && (f.stride(k) == Stride::Unit || f.stride(side) == Stride::Unit)
+    };
+    let target = nest.sites.iter().find(|s| s.is_write)?;
+    let lies_so = is_matrix(left, y) && is_matrix(right, x) && target.stride(x) == Stride::Unit;
+    // The grid has no axis for a batch.
+    if !lies_so || target.bytes != 2 || left.array == right.array || shape.batch.is_some() {
+        return None;
+    }
+    // Fewer blocks than multiprocessors are better off with smaller tiles.
+    let blocks = nest.count(&[y.clone(), x.clone()]).map(|results| results / TILES[0] / TILES[1]);
+    if blocks.is_some_and(|blocks| 2 * blocks < i64::from(nest.launch().multiprocessors)) {
+        return None;
+    }
+    let whole = [(y, RASTER * TILES[0]), (x, TILES[1]), (k, DEPTH)];
+    if !nest.are_multiples(&whole, "fragments that are loaded while the ones before are multiplied") {
+        return None;
+    }
+    let mut proposal = Proposal::new(format!(
+        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {} x {} \
+         results, a warp 64 x 64, while the next fragments are loaded and the next tiles are on their way to \
+         shared memory",
+        TILES[0], TILES[1]
+    ))
+    .step(split(y, TILES[0]))
+    .step(split(x, TILES[1]))
+    .step(split(k, DEPTH))
+    .step(split_as(format!("{y}_outer"), RASTER, format!("{y}_group"), format!("{y}_raster")));
+    for (n, length) in [(y, 16), (x, 8)] {
+        let part = |part: &str| format!("{n}_{part}");
+        proposal = proposal.step(split_as(part("inner"), 64, part("warp"), part("tile"))).step(split_as(
+            part("tile"),
+            length,
+            part("mma"),
+            part("box"),
+        ));
+    }
+    proposal = proposal
+        .step(split_as(format!("{k}_inner"), 16, format!("{k}_mma"), format!("{k}_box")))
+        .step(tag(&[
+            (format!("{y}_raster"), "block.x"),
+            (format!("{x}_outer"), "block.y"),
+            (format!("{y}_group"), "block.z"),
+            (format!("{y}_warp"), "thread.z"),
+            (format!("{x}_warp"), "thread.y"),
+            (format!("{y}_mma"), "ilp"),
+            (format!("{x}_mma"), "ilp"),
+        ]))
+        .step(format!("map_to_atom({})", shape.instruction))
+        .step(format!("untag_inames({x}_box_reg)"))
+        .step(tag(&[(format!("{x}_box_reg"), "vec")]));
+    let lane = nest.next_name("lane");
+    for (factor, side, length) in [(left, y, TILES[0]), (right, x, TILES[1])] {
+        let sweep = [
+            format!("{side}_warp"),
+            format!("{side}_mma"),
+            format!("{side}_box_reg"),
+            lane.clone(),
+            format!("{k}_mma"),
+            format!("{k}_box"),
+        ];
+        let (copy, tile) = shape.prefetch(factor, &sweep, &format!(", vec={VECTOR}, via=cp_async"));
+        // Eight rows of a tile lie in different banks: three bits of the row are added to those of
+        // the vector within it.
+        let row = if factor.stride(k) == Stride::Unit { DEPTH } else { length };
+        let shift = row.ilog2() - VECTOR.ilog2();
+        proposal = proposal.step(copy).step(format!("swizzle({tile}, 3, 3, {shift})"));
+    }
+    let (a, b, c) = (&left.array, &right.array, &target.array);
+    proposal = proposal
+        .step(format!(
+            "buffer_array({c}, [{y}_warp, {y}_mma, {y}_box_reg, {lane}, {x}_warp, {x}_mma, {x}_box_reg], \
+             space=shared, init=none, vec={VECTOR})"
+        ))
+        .step(format!("pad_array_axis({c}_buf, 1, {VECTOR})"))
+        .step(format!("prefetch_fragments({})", shape.instruction))
+        .step(format!("pipeline({k}_mma, [{a}_fragment, {b}_fragment], stages=2)"))
+        .step(format!("pipeline({k}_outer, [{a}_tile, {b}_tile], stages=3)"))
+        .step(format!("advance({k}_outer, [{a}_load_first, {b}_load_first])"));
+    // Loops of their own for the copies of the ring say which part of an address differs between
+    // them: the swizzle of a row is the same for all that a thread copies.
+    for array in [a, b] {
+        let loops = ["f_outer_outer_outer", "f_outer_outer_inner", "f_outer_inner", "f_inner", "f1_vec"];
+        let loops = loops.map(|part| format!("{array}_{part}")).join(", ");
+        proposal = proposal.step(format!("duplicate_inames([{loops}], [{array}_fetch])"));
+    }
+    Some(proposal.step(format!("unroll({k}_mma)")))
+}
