@@ -286,7 +286,7 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
         text.contains(
             "the record is of something else: its data class is `offsets: mean about 32768, a \
              quarter in segments about 1 x as long, no giant, few empty`, and here it is \
-             `offsets: mean about 32768, a quarter in segments about 512 x as long, a giant, few \
+             `offsets: mean about 32768, a quarter in segments about 64 x as long, a giant, few \
              empty`"
         ),
         "{text}"
