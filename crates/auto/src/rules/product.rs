@@ -76,11 +76,11 @@ impl Rule for Product {
         let mut proposals = Vec::new();
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
         if shape.factors.iter().all(|s| s.bytes == 2) && shape.beside.is_empty() {
-            proposals.extend(fragment_ring::fragment_ring(&shape));
+            proposals.extend(fragment_ring::fragment_ring(&shape, target));
             proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
         }
         if shape.beside.is_empty() {
-            proposals.extend(ring::ring(&shape));
+            proposals.extend(ring::ring(&shape, target));
         }
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
         proposals.extend([registers(&shape, width), tiles(&shape)]);
@@ -157,6 +157,19 @@ impl Shape<'_> {
     /// The loop of the product's result over which a factor varies: `x` or `y`.
     fn side(&self, factor: &Site) -> &Name {
         if factor.stride(&self.x) == Stride::Same { &self.y } else { &self.x }
+    }
+
+    /// The result, if nothing else of it is read, so that it can be kept elsewhere and stored once.
+    fn result(&self) -> Option<&Site> {
+        let target = self.nest.sites.iter().find(|s| s.is_write)?;
+        let is_read = self.nest.sites.iter().any(|s| !s.is_write && s.array == target.array);
+        (!is_read).then_some(target)
+    }
+
+    /// Whether shared memory has room for so many blocks with so many bytes each.
+    fn has_room(&self, target: &Target, blocks: u64, bytes: i64) -> bool {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        bytes <= target.dynamic_shared && blocks.saturating_mul(bytes) <= self.nest.launch().shared
     }
 
     /// A copy of a factor's tile, swept over these inames, and the name of the tile.

@@ -18,9 +18,9 @@ use super::{
 use crate::{Touch, copies::source, owner};
 
 impl Flows<'_, '_> {
-    /// What a read sees, if it provably sees copies of this cell of a written array that all threads
-    /// share, and each copy of the array sees what its cell holds in the end. `None` means only that
-    /// there is no proof.
+    /// What a read sees, if it provably sees copies of this cell of a written array that all
+    /// threads share, and each copy of the array sees what its cell holds in the end. `None` means
+    /// only that there is no proof.
     pub(super) fn sees_copy_of_result(
         &mut self,
         (p, k): (usize, usize),
@@ -62,8 +62,8 @@ impl Flows<'_, '_> {
         Ok(Some(view))
     }
 
-    /// Whether only copies of an array fill what a read reads, and it provably sees one of this cell,
-    /// in terms of the read's inames. `false` means only that there is no proof.
+    /// Whether only copies of an array fill what a read reads, and it provably sees one of this
+    /// cell, in terms of the read's inames. `false` means only that there is no proof.
     pub(super) fn sees_copy(&mut self, (p, k): (usize, usize), array: &Name, cell: &[Aff]) -> Checked<bool> {
         let mut writes = Vec::new();
         for (w, e) in self.writes(&self.model.parts[p].events[k].array) {

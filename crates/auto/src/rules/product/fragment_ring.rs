@@ -7,6 +7,8 @@
 //! other come one after the other and read the same tiles of the right factor, which the cache
 //! serves. Results leave through shared memory, as whole vectors of rows.
 
+use loopwright_lowering::Target;
+
 use super::Shape;
 use crate::{
     Proposal, Site, Stride,
@@ -23,8 +25,11 @@ const RASTER: i64 = 8;
 /// Elements of a vector of 16 bytes.
 const VECTOR: i64 = 8;
 
+/// Bytes of shared memory of a block: three slots of both tiles, and results in padded rows.
+const SHARED: i64 = 2 * (3 * DEPTH * (TILES[0] + TILES[1]) + TILES[0] * (TILES[1] + VECTOR));
+
 /// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
-pub(super) fn fragment_ring(shape: &Shape<'_>) -> Option<Proposal> {
+pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
     let of_side = |side| -> Option<&Site> {
         let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
@@ -35,7 +40,10 @@ pub(super) fn fragment_ring(shape: &Shape<'_>) -> Option<Proposal> {
         let moving = f.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count();
         moving == 2 && (f.stride(k) == Stride::Unit || f.stride(side) == Stride::Unit)
     };
-    let target = nest.sites.iter().find(|s| s.is_write)?;
+    let target = shape.result()?;
+    if !shape.has_room(device, 1, SHARED) {
+        return None;
+    }
     let lies_so = is_matrix(left, y) && is_matrix(right, x) && target.stride(x) == Stride::Unit;
     // The grid has no axis for a batch.
     if !lies_so || target.bytes != 2 || left.array == right.array || shape.batch.is_some() {

@@ -11,6 +11,8 @@
 //! Partial tiles would need conditions at each copy, so that sizes have to be multiples of a tile:
 //! known to be, or, in a launch whose sizes are, assumed.
 
+use loopwright_lowering::Target;
+
 use super::Shape;
 use crate::{
     Proposal, Site, Stride,
@@ -24,9 +26,12 @@ const DEPTH: i64 = 16;
 /// Elements of a vector of 16 bytes.
 const VECTOR: i64 = 4;
 
+/// Bytes of shared memory of a block: three slots of both tiles, one of them padded, and results.
+const SHARED: i64 = 4 * (3 * DEPTH * (2 * TILE + VECTOR) + TILE * TILE);
+
 /// The proposal, if the factors lie as it needs them: one with neighbours along the sum, one with
 /// neighbours along the rows of the result.
-pub(super) fn ring(shape: &Shape<'_>) -> Option<Proposal> {
+pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
     let of_side = |side| -> Option<&Site> {
         let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
@@ -38,7 +43,11 @@ pub(super) fn ring(shape: &Shape<'_>) -> Option<Proposal> {
         moving == 2 && f.bytes == 4
     };
     let lie_so = left.stride(k) == Stride::Unit && right.stride(x) == Stride::Unit;
-    let target = nest.sites.iter().find(|s| s.is_write)?;
+    let target = shape.result()?;
+    // One block alone would be too few warps for a multiprocessor.
+    if !shape.has_room(device, 2, SHARED) {
+        return None;
+    }
     if !lie_so || !is_plain(left, y) || !is_plain(right, x) || left.array == right.array {
         return None;
     }
