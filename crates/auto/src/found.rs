@@ -151,11 +151,8 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
         let mut fewer = open.clone();
         fewer.remove(assumable);
         let without = found_with(&fewer);
-        let steps = |found: &Option<(Found, Found)>| match found {
-            Some((_, rest)) => rest.pipeline.clone(),
-            None => plain.pipeline.clone(),
-        };
-        if steps(&without) == steps(&found) {
+        let [a, b] = [&without, &found].map(|found| found.as_ref().map_or(&plain, |(_, rest)| rest));
+        if a.pipeline == b.pipeline {
             (open, found) = (fewer, without);
         }
     }

@@ -159,6 +159,22 @@ impl Shape<'_> {
         if factor.stride(&self.x) == Stride::Same { &self.y } else { &self.x }
     }
 
+    /// Whether a factor's own loop and that of the sum are in a subscript each.
+    fn is_matrix(&self, factor: &Site) -> bool {
+        let (side, k) = (self.side(factor), &self.k);
+        factor.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count() == 2
+    }
+
+    /// The factors of a product of two matrices: the one over y, and the one over x.
+    fn matrices(&self) -> Option<[&Site; 2]> {
+        let of_side = |side: &Name| {
+            let mut own = self.factors.iter().copied().filter(|f| self.side(f) == side);
+            own.next().filter(|f| own.next().is_none() && self.is_matrix(f))
+        };
+        let (left, right) = (of_side(&self.y)?, of_side(&self.x)?);
+        (left.array != right.array).then_some([left, right])
+    }
+
     /// The result, if nothing else of it is read, so that it can be kept elsewhere and stored once.
     fn result(&self) -> Option<&Site> {
         let target = self.nest.sites.iter().find(|s| s.is_write)?;
@@ -257,8 +273,7 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
         let sweep: Vec<String> = own.into_iter().chain([format!("{k}_inner")]).collect();
         let (copy, tile) = shape.prefetch(factor, &sweep, "");
         proposal = proposal.optional(copy);
-        let swept = factor.index.iter().flatten().filter(|aff| aff.mentions(k) || aff.mentions(side)).count();
-        if turned && swept == 2 {
+        if turned && shape.is_matrix(factor) {
             // Neighbouring results read neighbours in the tile, whatever the order in memory.
             proposal = proposal
                 .optional(format!("tag_array_axes({tile}, f)"))

@@ -31,25 +31,16 @@ const SHARED: i64 = 2 * (3 * DEPTH * (TILES[0] + TILES[1]) + TILES[0] * (TILES[1
 /// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
 pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
-    let of_side = |side| -> Option<&Site> {
-        let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
-        own.next().filter(|_| own.next().is_none())
-    };
-    let (left, right) = (of_side(y)?, of_side(x)?);
-    let is_matrix = |f: &Site, side| {
-        let moving = f.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count();
-        moving == 2 && (f.stride(k) == Stride::Unit || f.stride(side) == Stride::Unit)
-    };
+    let [left, right] = shape.matrices()?;
     let target = shape.result()?;
-    if !shape.has_room(device, 1, SHARED) {
-        return None;
-    }
-    let lies_so = is_matrix(left, y) && is_matrix(right, x) && target.stride(x) == Stride::Unit;
+    let lies_in_rows = |f: &Site| f.stride(k) == Stride::Unit || f.stride(shape.side(f)) == Stride::Unit;
+    let lie_so = lies_in_rows(left) && lies_in_rows(right) && target.stride(x) == Stride::Unit;
     // The grid has no axis for a batch.
-    if !lies_so || target.bytes != 2 || left.array == right.array || shape.batch.is_some() {
+    let has_room = shape.has_room(device, 1, SHARED) && shape.batch.is_none();
+    if !lie_so || target.bytes != 2 || !has_room {
         return None;
     }
-    // Fewer blocks than multiprocessors are better off with smaller tiles.
+    // Where blocks are for less than half of the multiprocessors, smaller tiles are better.
     let blocks = nest.count(&[y.clone(), x.clone()]).map(|results| results / TILES[0] / TILES[1]);
     if blocks.is_some_and(|blocks| 2 * blocks < i64::from(nest.launch().multiprocessors)) {
         return None;

@@ -11,11 +11,12 @@
 //! Partial tiles would need conditions at each copy, so that sizes have to be multiples of a tile:
 //! known to be, or, in a launch whose sizes are, assumed.
 
+use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use super::Shape;
 use crate::{
-    Proposal, Site, Stride,
+    Proposal, Stride,
     text::{split, split_as, tag},
 };
 
@@ -33,22 +34,11 @@ const SHARED: i64 = 4 * (3 * DEPTH * (2 * TILE + VECTOR) + TILE * TILE);
 /// neighbours along the rows of the result.
 pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
-    let of_side = |side| -> Option<&Site> {
-        let mut own = shape.factors.iter().copied().filter(|f| shape.side(f) == side);
-        own.next().filter(|_| own.next().is_none())
-    };
-    let (left, right) = (of_side(y)?, of_side(x)?);
-    let is_plain = |f: &Site, side| {
-        let moving = f.index.iter().flatten().filter(|s| s.mentions(k) || s.mentions(side)).count();
-        moving == 2 && f.bytes == 4
-    };
-    let lie_so = left.stride(k) == Stride::Unit && right.stride(x) == Stride::Unit;
+    let [left, right] = shape.matrices()?;
     let target = shape.result()?;
+    let lie_so = left.stride(k) == Stride::Unit && right.stride(x) == Stride::Unit;
     // One block alone would be too few warps for a multiprocessor.
-    if !shape.has_room(device, 2, SHARED) {
-        return None;
-    }
-    if !lie_so || !is_plain(left, y) || !is_plain(right, x) || left.array == right.array {
+    if !lie_so || left.bytes != 4 || right.bytes != 4 || !shape.has_room(device, 2, SHARED) {
         return None;
     }
     let whole = [(y, TILE), (x, TILE), (k, DEPTH)];
@@ -70,22 +60,12 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
             .step(split_as(part("strip"), quarter, part("half"), part("quarter")))
             .step(split_as(part("quarter"), VECTOR, part("thread"), part("vec")));
     }
-    let of = |n: &str, parts: &[&str]| parts.iter().map(|p| format!("{n}_{p}")).collect::<Vec<String>>();
     let lane = nest.next_name("lane");
-    let order = [
-        format!("{y}_outer"),
-        format!("{x}_outer"),
-        format!("{y}_warp"),
-        format!("{x}_warp"),
-        format!("{y}_thread"),
-        format!("{x}_thread"),
-        format!("{x}_half"),
-        format!("{x}_vec"),
-        format!("{y}_half"),
-        format!("{y}_vec"),
-    ];
     proposal = proposal
-        .step(format!("reorder([{}])", order.join(", ")))
+        .step(format!(
+            "reorder([{y}_outer, {x}_outer, {y}_warp, {x}_warp, {y}_thread, {x}_thread, {x}_half, {x}_vec, \
+             {y}_half, {y}_vec])"
+        ))
         .step(format!("join_inames([{y}_thread, {x}_thread], {lane})"));
     let (begun, mut tags) = shape.grid(proposal, TILE);
     tags.extend([
@@ -93,23 +73,17 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
         (format!("{y}_warp"), "thread.y"),
         (format!("{x}_warp"), "thread.z"),
     ]);
-    let mut in_registers: Vec<(String, &str)> = Vec::new();
-    in_registers.extend(of(y, &["half"]).into_iter().chain(of(x, &["half"])).map(|n| (n, "ilp")));
-    in_registers.extend(of(y, &["vec"]).into_iter().chain(of(x, &["vec"])).map(|n| (n, "vec")));
-    let sweep = |n: &str| {
-        let mut parts = of(n, &["warp", "half"]);
-        parts.push(lane.clone());
-        parts.extend(of(n, &["vec"]));
-        parts.push(format!("{k}_inner"));
-        parts
+    let in_registers = [
+        (format!("{y}_half"), "ilp"),
+        (format!("{x}_half"), "ilp"),
+        (format!("{y}_vec"), "vec"),
+        (format!("{x}_vec"), "vec"),
+    ];
+    let sweep = |n: &Name| {
+        [format!("{n}_warp"), format!("{n}_half"), lane.clone(), format!("{n}_vec"), format!("{k}_inner")]
     };
     let (copy_left, left_tile) = shape.prefetch(left, &sweep(y), ", via=cp_async");
     let (copy_right, right_tile) = shape.prefetch(right, &sweep(x), &format!(", vec={VECTOR}, via=cp_async"));
-    let mut block = of(y, &["warp"]);
-    block.extend(of(x, &["warp", "half"]));
-    block.push(lane.clone());
-    block.extend(of(x, &["vec"]));
-    block.extend(of(y, &["half", "vec"]));
     proposal = begun
         .step(tag(&tags))
         .step(tag(&in_registers))
@@ -118,9 +92,9 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
         .step(format!("tag_array_axes({left_tile}, f)"))
         .step(format!("pad_array_axis({left_tile}, 0, {VECTOR})"))
         .step(format!(
-            "buffer_array({}, [{}], space=shared, init=none, vec={VECTOR})",
-            target.array,
-            block.join(", ")
+            "buffer_array({}, [{y}_warp, {x}_warp, {x}_half, {lane}, {x}_vec, {y}_half, {y}_vec], \
+             space=shared, init=none, vec={VECTOR})",
+            target.array
         ))
         .step(format!("pipeline({k}_outer, [{left_tile}, {right_tile}], stages=3)"));
     Some(between_terms(proposal, k, [&left.array, &right.array]))
