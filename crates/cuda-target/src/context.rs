@@ -17,6 +17,7 @@ use crate::{
     asynchronous::Function,
     dialect::Dialect,
     serpentine::Serpentine,
+    slots::Slots,
     types::{c_type, vector_type},
 };
 
@@ -177,6 +178,8 @@ pub(crate) struct Context<'a> {
     taken: BTreeSet<&'a str>,
     /// The loops of the nest being printed that go back and forth, if some do.
     pub serpentine: RefCell<Option<Serpentine>>,
+    /// The remainders that loops around what is printed count up, innermost last.
+    pub slots: RefCell<Vec<Slots>>,
     /// Where the condition of copies is an argument of each.
     pub predicates: CopyPredicates<'a>,
     /// The condition of the copies being printed, in that case.
@@ -253,6 +256,7 @@ impl<'a> Context<'a> {
             lengths,
             taken,
             serpentine: RefCell::default(),
+            slots: RefCell::default(),
             predicates: CopyPredicates::of(kernel),
             predicate: RefCell::default(),
         }
@@ -274,6 +278,7 @@ impl<'a> Context<'a> {
             lengths: BTreeSet::new(),
             taken: kernel.vars.iter().map(|v| &*v.name).collect(),
             serpentine: RefCell::default(),
+            slots: RefCell::default(),
             predicates: CopyPredicates::of(kernel),
             predicate: RefCell::default(),
         }

@@ -55,7 +55,10 @@ impl Context<'_> {
             }
             ValueKind::Load(m) => Printed::primary(self.element(m)),
             ValueKind::Unary(op, a) => self.unary(*op, a, dtype),
-            ValueKind::Binary(op, a, b) => self.binary(*op, a, b, dtype),
+            ValueKind::Binary(op, a, b) => match self.slot(value) {
+                Some(slot) => Printed::primary(slot),
+                None => self.binary(*op, a, b, dtype),
+            },
             ValueKind::Select(c, a, b) => self.select(c, a, b, dtype),
             ValueKind::Cast(a) => self.conversion(a, dtype),
             ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),

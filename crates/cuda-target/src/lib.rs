@@ -38,6 +38,7 @@ mod math;
 mod printed;
 mod record;
 mod serpentine;
+mod slots;
 mod stmt;
 mod table;
 mod types;

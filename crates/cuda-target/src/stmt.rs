@@ -194,10 +194,15 @@ impl Context<'_> {
             let why = "what is inside goes back and forth: one operand stays where the other changes";
             out.comment(why, indent, leaf);
         }
+        let slots = self.slots_of(stmt);
+        if let Some(slots) = &slots {
+            out.comment(&self.about_slots(slots), indent, leaf);
+        }
         if *unroll {
             out.push("#pragma unroll", indent, leaf);
         }
-        let start = format!("{} {name} = {}", self.var_type(*var), self.converted(lower));
+        let first_slots = slots.as_ref().map(|slots| self.first_slots(slots, lower)).unwrap_or_default();
+        let start = format!("{} {name} = {}{first_slots}", self.var_type(*var), self.converted(lower));
         let head = format!(
             "for ({start}; {name} {relation} {}; {advance}) {{",
             bound.within(crate::printed::prec::SHIFT)
@@ -208,7 +213,16 @@ impl Context<'_> {
             let direction = format!("{by} % 2 == 0 ? {name} : {last} - {name}");
             out.push(&format!("const {} {value} = {direction};", self.var_type(*var)), indent + 4, leaf);
         }
+        let next_slots = slots.as_ref().map(|slots| self.next_slots(slots)).unwrap_or_default();
+        let is_counted = slots.is_some();
+        self.slots.borrow_mut().extend(slots);
         self.body(body, indent + 4, out);
+        if is_counted {
+            self.slots.borrow_mut().pop();
+        }
+        for line in next_slots {
+            out.push(&line, indent + 4, leaf);
+        }
         self.serpentine.replace(around);
         out.push("}", indent, leaf);
     }

@@ -75,41 +75,99 @@ impl<'k> CopyPredicates<'k> {
         let Some(array) = self.kernel.shared.get(number) else { return false };
         let ranges = self.ranges.get_or_init(|| ranges(self.kernel));
         let inside = |(subscript, length): (&Value, &u64)| {
-            range(self.kernel, ranges, subscript)
+            range(self.kernel, &|var| ranges.get(var).copied(), subscript)
                 .is_some_and(|range| range.is_within((0, i128::from(*length) - 1)))
         };
         element.subscripts.len() == array.dims.len() && element.subscripts.iter().zip(&array.dims).all(inside)
     }
 }
 
-/// The ranges of names, in one pass: what a name is made of is declared before it.
+/// The ranges of names: what a name is made of is declared before it.
 fn ranges(kernel: &DeviceKernel) -> Ranges {
     let mut found = Ranges::new();
-    Stmt::visit(&kernel.body, &mut |stmt| {
-        let (var, known) = match stmt {
-            Stmt::Let { var, value, .. } => (var, range(kernel, &found, value)),
-            Stmt::For { var, lower, upper, step: Step::Add(_), .. } => {
-                (var, counter(range(kernel, &found, lower), range(kernel, &found, upper)))
-            }
-            Stmt::For { var, .. } => (var, None),
-            _ => return,
-        };
-        let Some(of_var) = kernel.vars.get(var.0).filter(|var| !var.mutable) else { return };
-        if let Some(known) = known.or_else(|| Range::of_type(of_var.dtype)) {
-            found.entry(*var).and_modify(|range| *range = range.union(known)).or_insert(known);
-        }
-    });
+    add_ranges(kernel, &kernel.body, &Ranges::new(), &mut found);
     found
 }
 
+/// Adds the ranges of the names that these statements declare. `narrowed` are those of counters
+/// under the conditions around them that stay control flow.
+fn add_ranges(kernel: &DeviceKernel, body: &[Stmt], narrowed: &Ranges, found: &mut Ranges) {
+    for stmt in body {
+        let here = |found: &Ranges, value: &Value| {
+            let names = |var: &VarId| narrowed.get(var).or_else(|| found.get(var)).copied();
+            range(kernel, &names, value)
+        };
+        let declared = match stmt {
+            Stmt::Let { var, value, .. } => Some((var, here(found, value))),
+            Stmt::For { var, lower, upper, step: Step::Add(_), .. } => {
+                Some((var, counter(here(found, lower), here(found, upper))))
+            }
+            Stmt::For { var, .. } => Some((var, None)),
+            _ => None,
+        };
+        if let Some((var, known)) = declared
+            && let Some(of_var) = kernel.vars.get(var.0).filter(|var| !var.mutable)
+            && let Some(known) = known.or_else(|| Range::of_type(of_var.dtype))
+        {
+            found.entry(*var).and_modify(|range| *range = range.union(known)).or_insert(known);
+        }
+        match stmt {
+            Stmt::If { cond, body, otherwise, .. } => {
+                // Where the condition may become a predicate, it does not hold around addresses.
+                let inside = match copies_only(kernel, body) {
+                    true => narrowed.clone(),
+                    false => narrow(kernel, cond, narrowed, found),
+                };
+                add_ranges(kernel, body, &inside, found);
+                add_ranges(kernel, otherwise, narrowed, found);
+            }
+            other => {
+                for body in other.bodies() {
+                    add_ranges(kernel, body, narrowed, found);
+                }
+            }
+        }
+    }
+}
+
+/// The ranges of counters where a condition holds, too, that bounds one by a constant.
+fn narrow(kernel: &DeviceKernel, cond: &Value, narrowed: &Ranges, found: &Ranges) -> Ranges {
+    let mut inside = narrowed.clone();
+    let mut conjuncts = vec![cond];
+    while let Some(cond) = conjuncts.pop() {
+        let ValueKind::Binary(op, a, b) = &cond.kind else { continue };
+        if *op == BinOp::And {
+            conjuncts.extend([&**a, &**b]);
+            continue;
+        }
+        let (ValueKind::Var(var), Some(bound)) = (&a.kind, b.as_int()) else { continue };
+        let is_fixed = kernel.vars.get(var.0).is_some_and(|var| !var.mutable);
+        let Some(known) = inside.get(var).or_else(|| found.get(var)).filter(|_| is_fixed) else { continue };
+        let bound = i128::from(bound);
+        let (low, high) = match op {
+            BinOp::Lt => (known.low, known.high.min(bound - 1)),
+            BinOp::Le => (known.low, known.high.min(bound)),
+            BinOp::Gt => (known.low.max(bound + 1), known.high),
+            BinOp::Ge => (known.low.max(bound), known.high),
+            BinOp::Eq => (known.low.max(bound), known.high.min(bound)),
+            _ => continue,
+        };
+        // Where nothing satisfies it, what is inside does not run.
+        if low <= high {
+            inside.insert(*var, Range::new(low, high));
+        }
+    }
+    inside
+}
+
 /// The range of an index where nothing is known of parameters; `None` if it is not an integer.
-fn range(kernel: &DeviceKernel, names: &Ranges, value: &Value) -> Option<Range> {
+fn range(kernel: &DeviceKernel, names: &dyn Fn(&VarId) -> Option<Range>, value: &Value) -> Option<Range> {
     let of = |value: &Value| range(kernel, names, value);
     let known = match &value.kind {
         ValueKind::Int(v) => Some(Range::constant(*v)),
         ValueKind::ThreadIdx(dim) => Some(Range::new(0, i128::from(kernel.block[*dim].max(1)) - 1)),
         ValueKind::BlockIdx(_) => Some(Range::new(0, limits(value.dtype)?.1)),
-        ValueKind::Var(var) => names.get(var).copied(),
+        ValueKind::Var(var) => names(var),
         ValueKind::Unary(UnOp::Neg, a) => of(a).map(|a| Range::new(-a.high, -a.low)),
         ValueKind::Binary(op, a, b) if !op.is_comparison() => binary(*op, of(a)?, of(b)?, value.dtype),
         ValueKind::Select(_, a, b) => Some(of(a)?.union(of(b)?)),

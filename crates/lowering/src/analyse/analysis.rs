@@ -14,14 +14,14 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Access as Element, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionTypes, Share, Tree, TypeTable, UpdateOp,
+    Access as Element, AddressSpace, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup,
+    LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Role, Share, Tree, TypeTable, UpdateOp,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, affine_predicate, axes_in_use, context, evaluated,
     executor, outside_reductions,
 };
-use loopwright_poly::{System, Table};
+use loopwright_poly::{System, Table, leading};
 
 use crate::{
     analyse::{
@@ -327,7 +327,17 @@ impl<'k> Analysis<'k> {
                 }
             }
         }
-        let instances = guards.iter().map(|g| g.canonical.clone()).collect();
+        let instances: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
+        // The sweep of a copy into shared memory is spread over threads, the digits of one number.
+        let is_shared = |target: &Element| {
+            self.lookup.array(&target.array).is_some_and(|array| array.space == AddressSpace::Shared)
+        };
+        if matches!(instruction.role, Role::Copies { .. }) && instruction.targets.iter().any(is_shared) {
+            let simpler = leading(&instances, &|n| loopwright_legality::is_coordinate(n))
+                .into_iter()
+                .filter(|c| !instances.contains(c));
+            guards.extend(simpler.map(|c| Guard { declared: c.clone(), canonical: c }));
+        }
         let Some(mut guards) = self.irredundant(guards, answers)? else { return Ok(None) };
         let executor = executor(kernel, &self.lookup, instruction, part.part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();

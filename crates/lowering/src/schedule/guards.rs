@@ -2,12 +2,13 @@
 //!
 //! A guard is placed where all its names have values, around all neighbours that share it, unless
 //! this would put a barrier inside a guard that differs between threads: then it is placed further
-//! in. A constraint is not tested if it follows from the facts known at that place (ranges of
+//! in. Around asynchronous copies, constraints on the counters of unrolled loops are tested first.
+//! A constraint is not tested if it follows from the facts known at that place (ranges of
 //! coordinates, bounds of loops, outer guards, assumptions) or from the other constraints.
 
 use std::rc::Rc;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
 use super::{Guarded, Node, Which, place::Place, planner::Planner};
 use crate::{
@@ -68,7 +69,14 @@ impl Planner<'_, '_> {
                     body.extend(self.item(item, &mut inside)?);
                 }
             }
-            nodes.extend(self.guarded(guards, of, known, body));
+            // What is decided when loops are unrolled stands around a condition that copies can
+            // have as a predicate.
+            let copies = items[k..end].iter().any(|item| self.copies_asynchronously(item));
+            let (unrolled, others): (Vec<Guard>, Vec<Guard>) =
+                guards.into_iter().partition(|g| copies && self.is_of_unrolled(&g.canonical));
+            let around = place.with(&canonical(&unrolled))?;
+            let body = self.guarded(others, of.clone(), known, body);
+            nodes.extend(self.guarded(unrolled, of, around, body));
             k = end;
         }
         Ok(nodes)
@@ -87,6 +95,17 @@ impl Planner<'_, '_> {
                 None => self.loop_over(iname, body, place),
             },
         }
+    }
+
+    /// Whether a part of an item copies asynchronously.
+    fn copies_asynchronously(&self, item: &Item) -> bool {
+        let is_one = |p: &usize| self.analysis.instruction(&self.analysis.parts[*p]).via.is_asynchronous();
+        Item::parts(std::slice::from_ref(item)).iter().any(is_one)
+    }
+
+    /// Whether a constraint is one on the counters of unrolled loops.
+    fn is_of_unrolled(&self, c: &Constraint) -> bool {
+        c.names().iter().all(|n| self.analysis.kernel.tag(n) == Tag::Unroll)
     }
 
     /// Wraps a body in guards, if there are any.

@@ -76,7 +76,7 @@ impl Place {
     /// The value of `floor(numerator / denominator)`, if it is constant here and this can be seen
     /// cheaply.
     pub fn constant_quotient(&self, numerator: &Aff, denominator: i64) -> Result<Option<i64>, Diagnostic> {
-        if denominator > 1
+        if (denominator > 1 || !numerator.is_affine())
             && let (Some(least), Some(greatest)) = self.system.constant_range(numerator)?
             && least.div_euclid(denominator) == greatest.div_euclid(denominator)
         {

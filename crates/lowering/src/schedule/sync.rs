@@ -11,11 +11,12 @@
 //! since the last barrier. Nothing before a barrier needs to be compared again, so the number of
 //! queries grows with the distance between barriers, not with the square of the number of
 //! statements. A back edge gets a barrier at the end of the body if anything after the last barrier
-//! conflicts with anything before the first one. Inner loops come first: of a loop that contains
-//! barriers, only what runs before its first barrier or after its last one is exposed to what
-//! stands around it. Such a barrier orders nothing else, since the loop may have no iterations.
-//! Arrays of which different threads (or blocks)
-//! touch different cells throughout are recognised first, by one query for the whole array.
+//! conflicts with anything before the first one; directly before what an asynchronous copy of an
+//! earlier iteration is for, if that orders as much, since the copy is waited for there. Inner
+//! loops come first: of a loop that contains barriers, only what runs before its first barrier or
+//! after its last one is exposed to what stands around it. Such a barrier orders nothing else,
+//! since the loop may have no iterations. Arrays of which different threads (or blocks) touch
+//! different cells throughout are recognised first, by one query for the whole array.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,7 +24,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
-use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs};
+use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs, primed};
 use loopwright_poly::System;
 
 use crate::{
@@ -408,8 +409,14 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 note = scratch.then(|| Note::new("the partial results are written again"));
             }
             if let Some(mut note) = note {
+                let arrival = match barriers.is_empty() {
+                    true => self.arrival(&heads, &tails, depth - 1)?,
+                    false => None,
+                };
+                let (at, inside) = arrival.unwrap_or((end, note.clone()));
+                note = inside;
                 note.text.push_str(" in the next iteration");
-                barriers.insert(end, note);
+                barriers.insert(at, note);
             }
         }
         let mut placed = Vec::new();
@@ -419,6 +426,54 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
         placed.extend(barriers.remove(&end).map(Item::Sync));
         Ok(placed)
+    }
+
+    /// The first child of a loop's body that needs what an asynchronous copy before it has brought
+    /// in an earlier iteration, and where a barrier orders all that one at the end of the body
+    /// would. It does unless something at or behind the child conflicts with something before it
+    /// in the very next iteration: nothing further away is without a barrier in between. `heads`
+    /// and `tails` are what the children expose.
+    fn arrival(
+        &self,
+        heads: &[Vec<usize>],
+        tails: &[Vec<usize>],
+        depth: usize,
+    ) -> Result<Option<(usize, Note)>, Diagnostic> {
+        let time = Time::Earlier(depth);
+        let mut copies: Vec<usize> = Vec::new();
+        for (k, needed) in heads.iter().enumerate() {
+            if let Some(found) = self.meet_any(&copies, needed, time)? {
+                if !self.meet_in_next(&tails[k..].concat(), &heads[..k].concat(), depth)? {
+                    return Ok(Some((k, because(found))));
+                }
+            }
+            copies.extend(tails[k].iter().filter(|p| self.is_asynchronous(**p)));
+        }
+        Ok(None)
+    }
+
+    /// Whether a part of `first` may conflict with a part of `second` in the next iteration of the
+    /// loop at this depth that they are in. Where that is not known to be the one whose number is
+    /// by one greater, or which threads meet is not told, any later iteration counts.
+    fn meet_in_next(&self, first: &[usize], second: &[usize], depth: usize) -> Result<bool, Diagnostic> {
+        for &p in first {
+            let execution = &self.analysis.parts[p].execution;
+            let Some(iname) = execution.loops.get(depth) else { return Ok(true) };
+            let next = Constraint::equal(&Aff::var(primed(iname)), &Aff::var(iname).add_constant(1)?)?;
+            for &q in second {
+                let runs_always = |part: usize| {
+                    let constraints = &self.analysis.parts[part].execution.constraints;
+                    constraints.iter().all(|c| c.aff.is_affine() || !c.aff.mentions(iname))
+                };
+                let told =
+                    (self.is_asynchronous(p) || self.is_asynchronous(q)) && runs_always(p) && runs_always(q);
+                let holds = |pairs: &System| Ok(!told || !pairs.is_empty_with(std::slice::from_ref(&next))?);
+                if self.meet_where(p, q, Time::Earlier(depth), &holds)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Where a kernel has to end between neighbours at the host's level, inside `depth` host loops:

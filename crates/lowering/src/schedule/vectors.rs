@@ -493,6 +493,10 @@ impl Planner<'_, '_> {
             }
         }
         let [axis] = along[..] else { return Ok(None) };
+        // A swizzle takes nothing apart that lay together only along another axis.
+        if array.layout.modes.is_none() && dense_axis(array) != Some(axis) {
+            return Ok(None);
+        }
         let Err(why) = array.keeps_vectors(axis, lanes) else { return Ok(None) };
         let (name, part) = (&access.array, &info.execution.part);
         let verb = if write { "writes" } else { "reads" };
