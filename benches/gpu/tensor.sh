@@ -25,7 +25,7 @@ bf16 examples/pipelines/matmul_bf16/mma_raster.pipe
 bf16 $here/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
 bf16 $here/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
 bf16 $here/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
-bf16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+bf16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8 a=4 b=2
 tf32 $here/ring_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=3 group=4

@@ -5,7 +5,8 @@
 //! time. The first fragments of the next tile are loaded behind the last products of this one,
 //! before the barrier, so that tensor cores do not wait for either. Eight blocks one below the
 //! other come one after the other and read the same tiles of the right factor, which the cache
-//! serves. Results leave through shared memory, as whole vectors of rows.
+//! serves. Copies are issued between the first products of a tile. Results leave through shared
+//! memory, as whole vectors of rows.
 
 use loopwright_lowering::Target;
 
@@ -18,6 +19,9 @@ use crate::{
 /// Results of a block along each side, and terms of the sum in a slot.
 const TILES: [i64; 2] = [256, 128];
 const DEPTH: i64 = 64;
+
+/// Threads of a block: a warp of 32 for 64 x 64 results.
+const THREADS: i64 = TILES[0] / 64 * TILES[1] / 64 * 32;
 
 /// Blocks one below the other that are launched one after the other.
 const RASTER: i64 = 8;
@@ -117,5 +121,22 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
         let loops = loops.map(|part| format!("{array}_{part}")).join(", ");
         proposal = proposal.step(format!("duplicate_inames([{loops}], [{array}_fetch])"));
     }
-    Some(proposal.step(format!("unroll({k}_mma)")))
+    // Half of a thread's copies in each of the first two steps, behind the loads of the next step's
+    // fragments: before them, the loads would wait for the addresses of all copies.
+    let [of_a, of_b] = TILES.map(|length| length * DEPTH / VECTOR / THREADS / 2);
+    let copies = |array: &str| format!("{array}_f_outer_outer_outer_dup");
+    let step = format!("{k}_step");
+    proposal = proposal.step(format!("untag_inames({}, {})", copies(a), copies(b)));
+    for (array, half) in [(a, of_a), (b, of_b)] {
+        let [outer, inner] = [format!("{array}_half"), format!("{array}_copy")];
+        proposal = proposal.step(split_as(copies(array), half, outer, inner));
+    }
+    proposal = proposal.step(format!("fuse_loops([{a}_half, {b}_half, {k}_mma], new={step})"));
+    for array in [a, b] {
+        proposal = proposal.step(format!("move_statement({array}_copy, before={k}_box)"));
+    }
+    for unrolled in [step, format!("{a}_copy"), format!("{b}_copy")] {
+        proposal = proposal.step(format!("unroll({unrolled})"));
+    }
+    Some(proposal)
 }

@@ -93,9 +93,12 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
         .step(format!("pad_array_axis({left_tile}, 0, {VECTOR})"))
         .step(format!(
             "buffer_array({}, [{y}_warp, {x}_warp, {x}_half, {lane}, {x}_vec, {y}_half, {y}_vec], \
-             space=shared, init=none, vec={VECTOR})",
+             space=shared, init=none)",
             target.array
         ))
+        // Of eight rows that a warp writes at once, three bits of the row are added to those of
+        // the column.
+        .step(format!("swizzle({}_buf, 3, 0, {})", target.array, TILE.ilog2() + VECTOR.ilog2()))
         .step(format!("pipeline({k}_outer, [{left_tile}, {right_tile}], stages=3)"));
     Some(between_terms(proposal, k, [&left.array, &right.array]))
 }
