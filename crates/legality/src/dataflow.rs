@@ -29,6 +29,7 @@ mod copies;
 mod flows;
 mod recomputed;
 mod sees;
+mod through;
 
 pub use conditions::conditions_before;
 pub use sees::{operands_stay, sees_only};
@@ -364,6 +365,12 @@ fn check_reads(
                 }
                 for k in mine.into_iter().filter(needed) {
                     let array = &part.events[k].array;
+                    // A copy of what a caller passes is one of something.
+                    if let Some(argument) = is.copied_argument(p)
+                        && is.copied_through(p, &argument, HOPS)?.is_some()
+                    {
+                        continue;
+                    }
                     let view = if is.model.is_given(array) {
                         None
                     } else {
@@ -448,7 +455,7 @@ fn check_reads(
             if let Some(cell) = &cell
                 && !is_written
                 && (copies.see_initial((p, k), &f.array, cell, &mut is.queries)?
-                    || is.sees_copy((p, k), &f.array, cell)?)
+                    || is.sees_copy((p, k), &f.array, cell, HOPS)?)
             {
                 continue;
             }

@@ -6,6 +6,7 @@ mod buffers;
 mod common;
 mod copies;
 mod copies_in_blocks;
+mod copies_of_copies;
 mod copies_of_results;
 mod data_subscripts;
 mod declarations;

@@ -2,7 +2,8 @@
 //!
 //! Which cell of the other array such a read should see is known: the declared one. A copy of that
 //! cell is looked for instead of the last write ([`last_gives`]), which costs less where a ring of
-//! buffers is filled by several copies, some of them iterations ago.
+//! buffers is filled by several copies, some of them iterations ago. Copies may themselves read
+//! copies ([`super::through`]).
 //!
 //! If nothing writes the other array, the copy holds the cell's initial value. If something does,
 //! but each copy sees what its cell holds at the end of the kernel, as where the array is complete
@@ -31,7 +32,7 @@ impl Flows<'_, '_> {
         // In the end there are no threads to which copies of an array could belong.
         let is_shared_by_all = owner(model.space(array)).iter().next().is_none()
             && model.owning_lanes(array).is_ok_and(|lanes| lanes.is_empty());
-        if !is_shared_by_all || !self.sees_copy((p, k), array, cell)? {
+        if !is_shared_by_all || !self.sees_copy((p, k), array, cell, 1)? {
             return Ok(None);
         }
         let Ok(ends) = self.view(array, None, HOPS) else { return Ok(None) };
@@ -63,11 +64,18 @@ impl Flows<'_, '_> {
     }
 
     /// Whether only copies of an array fill what a read reads, and it provably sees one of this
-    /// cell, in terms of the read's inames. `false` means only that there is no proof.
-    pub(super) fn sees_copy(&mut self, (p, k): (usize, usize), array: &Name, cell: &[Aff]) -> Checked<bool> {
+    /// cell, in terms of the read's inames; `hops` is the greatest number of copies in a row.
+    /// `false` means only that there is no proof.
+    pub(super) fn sees_copy(
+        &mut self,
+        (p, k): (usize, usize),
+        array: &Name,
+        cell: &[Aff],
+        hops: usize,
+    ) -> Checked<bool> {
         let mut writes = Vec::new();
         for (w, e) in self.writes(&self.model.parts[p].events[k].array) {
-            let Some(value) = self.copied_from(w, array) else { return Ok(false) };
+            let Some(value) = self.copied_through(w, array, hops)? else { return Ok(false) };
             let Ok(access) = self.access(w, e) else { return Ok(false) };
             writes.push(Valued { access, value });
         }
@@ -77,7 +85,7 @@ impl Flows<'_, '_> {
     }
 
     /// The cell of the array that each execution of a part copies, if it does nothing else.
-    fn copied_from(&self, w: usize, array: &Name) -> Option<Vec<Aff>> {
+    pub(super) fn copied_from(&self, w: usize, array: &Name) -> Option<Vec<Aff>> {
         let part = &self.model.parts[w];
         let source = source(self.model, part).filter(|e| e.array == *array && e.under.is_empty())?;
         let plain = |s: &Aff| !s.mentions_any(&|n| !part.inames.contains(n) && !self.model.is_parameter(n));

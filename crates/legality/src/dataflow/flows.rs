@@ -50,6 +50,8 @@ pub(super) struct Flows<'a, 'k> {
     /// The updated arrays of which all reads see what they hold in the end.
     pub settled: BTreeSet<Name>,
     lowers: Table<Name, Aff>,
+    /// The cells of an array that parts copy by way of buffers, as far as known.
+    pub(super) through: Table<(usize, Name), Option<Vec<Aff>>>,
     context: Vec<Constraint>,
     /// How many conditions are being followed, each to decide about the one before.
     pub(super) conditions: usize,
@@ -107,6 +109,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             arrays: Table::default(),
             settled: BTreeSet::new(),
             lowers: Table::default(),
+            through: Table::default(),
             context: context.to_vec(),
             conditions: 0,
             run: HashSet::new(),
