@@ -8,6 +8,10 @@ use common::judged;
 /// read in place of `x[i]`. `fetch` fills the slot of the next iteration; `more` is another copy,
 /// and the order is that of the names.
 fn verdict(fetch: &str, load: &str, take: &str, more: &str, order: &str) -> String {
+    verdict_on("x[i]", fetch, load, take, more, order)
+}
+
+fn verdict_on(declared: &str, fetch: &str, load: &str, take: &str, more: &str, order: &str) -> String {
     let kernel = |copies: &str, value: &str, tree: &str| {
         format!(
             "kernel k(x: f32[n + 3], y: f32[n], n: i32)\n\
@@ -30,7 +34,7 @@ fn verdict(fetch: &str, load: &str, take: &str, more: &str, order: &str) -> Stri
     );
     let order = order.replace(' ', "\n");
     let after = kernel(&copies, take, &format!("first\nfor i {{\n{order}\n}}"));
-    judged(&after, &kernel("", "x[i]", "for i {\ntake\n}"))
+    judged(&after, &kernel("", declared, "for i {\ntake\n}"))
 }
 
 const FETCH: &str = "t[(i + 1) % 3] = x[i + 1]";
@@ -67,4 +71,9 @@ fn what_is_supposed_of_a_load_is_proved() {
         assert_eq!(verdict(FETCH, LOAD, TAKE, more, order), "refuted", "{more}");
     }
     assert_eq!(verdict(FETCH, LOAD, TAKE, "t[i % 3] = x[i]", order), "flow");
+    // As if the load read what the first copy has written, in all iterations.
+    let of_first = |fetch: &str, load: &str| verdict_on("x[0]", fetch, load, TAKE, "", "fetch load take");
+    assert_eq!(of_first(FETCH, LOAD), "refuted");
+    assert_eq!(of_first(FETCH, "u[i % 2] = t[0]"), "refuted");
+    assert_eq!(of_first("t[1 + i % 2] = x[i + 1]", "u[i % 2] = t[0]"), "flow");
 }
