@@ -442,10 +442,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let time = Time::Earlier(depth);
         let mut copies: Vec<usize> = Vec::new();
         for (k, needed) in heads.iter().enumerate() {
-            if let Some(found) = self.meet_any(&copies, needed, time)? {
-                if !self.meet_in_next(&tails[k..].concat(), &heads[..k].concat(), depth)? {
-                    return Ok(Some((k, because(found))));
-                }
+            if let Some(found) = self.meet_any(&copies, needed, time)?
+                && !self.meet_in_next(&tails[k..].concat(), &heads[..k].concat(), depth)?
+            {
+                return Ok(Some((k, because(found))));
             }
             copies.extend(tails[k].iter().filter(|p| self.is_asynchronous(**p)));
         }
