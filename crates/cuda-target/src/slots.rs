@@ -168,8 +168,9 @@ impl Context<'_> {
             };
             // All of them: the first one's value goes to the last one.
             let Some(first) = (0..ring.slots).find(|residue| name(residue - 1).is_none()) else {
-                let passed = self.free_name("passed_slot");
-                lines.push(format!("const {c_type} {passed} = {};", name(0).unwrap_or_default()));
+                let least = name(0).unwrap_or_default();
+                let passed = self.free_name(&format!("passed_{least}"));
+                lines.push(format!("const {c_type} {passed} = {least};"));
                 for residue in 0..ring.slots {
                     let next = if residue + 1 == ring.slots { Some(&*passed) } else { name(residue + 1) };
                     if let (Some(own), Some(next)) = (name(residue), next) {
