@@ -93,8 +93,13 @@ impl Planner<'_, '_> {
     ) -> Result<Option<Vec<Node>>, Diagnostic> {
         let mut joins = false;
         Item::visit(items, &mut |item| joins |= matches!(item, Item::Join(_) | Item::Start(_)));
-        if joins || Item::parts(items).into_iter().any(|number| self.part(number).filling.is_some()) {
+        if joins {
             return Ok(None);
+        }
+        for number in Item::parts(items) {
+            if self.fills(self.part(number), place)? {
+                return Ok(None);
+            }
         }
         let bounds = self.loop_bounds(items, iname, place)?;
         let cuts = self.cuts(iname, items, &bounds, place)?;
@@ -120,6 +125,18 @@ impl Planner<'_, '_> {
             nodes.extend(self.range(iname, items, LoopBounds { lower, upper }, place, note, true)?);
         }
         Ok(Some(nodes))
+    }
+
+    /// Whether a part fills anything: where tiles are known to be whole, there is nothing to fill.
+    fn fills(&self, info: &PartInfo, place: &Place) -> Result<bool, Diagnostic> {
+        let Some(filling) = &info.filling else { return Ok(false) };
+        let known = place.with(&canonical(&info.guards))?;
+        for guard in &filling.guards {
+            if !known.implies(&guard.canonical)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The conditions on `iname` that hold for some of its iterations only: guards of the
