@@ -28,9 +28,9 @@ fn ranges(
         let [(Term::Var(name), k)] = c.aff.terms() else { continue };
         let constant = c.aff.constant_term();
         let (lower, upper) = ranges.entry(name.clone()).or_default();
-        match (c.kind, k) {
-            (Kind::Ge, 1) => *lower = Some(lower.map_or(-constant, |known| known.max(-constant))),
-            (Kind::Ge, -1) => *upper = Some(upper.map_or(constant, |known| known.min(constant))),
+        match (c.kind, k, constant.checked_neg()) {
+            (Kind::Ge, 1, Some(least)) => *lower = Some(lower.map_or(least, |known| known.max(least))),
+            (Kind::Ge, -1, _) => *upper = Some(upper.map_or(constant, |known| known.min(constant))),
             _ => {}
         }
     }
