@@ -4,3 +4,4 @@
 mod fuzz;
 mod grammar;
 mod offsets;
+mod predicates;
