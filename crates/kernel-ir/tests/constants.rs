@@ -162,6 +162,11 @@ fn wrong_tables_are_refused_with_their_place() {
             "constant-fact: `fact 0 <= t < 2` does not follow from the values of the table",
         ),
         (
+            "constant t: i32[2] = [1, 2]\nfact 2 <= t < 3",
+            "y[i] = t[0]",
+            "constant-fact: `fact 2 <= t < 3` does not follow from the values of the table",
+        ),
+        (
             "constant t: i32[2] = [2, 1]\nfact monotone(t)",
             "y[i] = t[0]",
             "constant-fact: `fact monotone(t)` does not follow from the values of the table",

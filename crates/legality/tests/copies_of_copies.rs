@@ -71,6 +71,10 @@ fn what_is_supposed_of_a_load_is_proved() {
         assert_eq!(verdict(FETCH, LOAD, TAKE, more, order), "refuted", "{more}");
     }
     assert_eq!(verdict(FETCH, LOAD, TAKE, "t[i % 3] = x[i]", order), "flow");
+    // Whether another one is made depends on data.
+    assert_ne!(verdict(FETCH, LOAD, TAKE, "t[i % 3] = x[0] if x[i] < 0.0", order), "flow");
+    let behind = "fetch load more take";
+    assert_ne!(verdict(FETCH, LOAD, TAKE, "u[i % 2] = x[0] if x[i] < 0.0", behind), "flow");
     // As if the load read what the first copy has written, in all iterations.
     let of_first = |fetch: &str, load: &str| verdict_on("x[0]", fetch, load, TAKE, "", "fetch load take");
     assert_eq!(of_first(FETCH, LOAD), "refuted");
