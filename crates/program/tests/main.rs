@@ -3,5 +3,6 @@
 
 mod fuzz;
 mod grammar;
+mod look_back;
 mod offsets;
 mod predicates;
