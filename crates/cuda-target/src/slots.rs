@@ -11,8 +11,10 @@
 //!
 //! The counter advances by one, and nothing else assigns it, so that after an iteration the
 //! remainder of `k + c` is the one of `k + c + 1` before it: a variable that is there, or the
-//! variable plus one, or 0. Subscripts are not negative, so that C's remainder is the one meant; of
-//! offsets with the same remainder the greatest one is the one to begin with.
+//! variable plus one, or 0. Subscripts are not negative where they are used, so that C's remainder
+//! is the one meant; of offsets with the same remainder the greatest one is the one to begin with.
+//! A loop may begin before one of them is used, though. A variable that begins below 0 is right
+//! again when it has come to 0, but until then nothing may be taken over from it.
 
 use std::collections::BTreeMap;
 
@@ -56,6 +58,14 @@ impl Remainder {
             _ => return None,
         };
         Some(Remainder { counter, offset, slots })
+    }
+}
+
+/// Whether a value is evidently not negative.
+fn is_nonnegative(value: &Value) -> bool {
+    match &value.kind {
+        ValueKind::Binary(BinOp::Max, a, b) => is_nonnegative(a) || is_nonnegative(b),
+        _ => value.as_int().is_some_and(|value| value >= 0),
     }
 }
 
@@ -144,12 +154,17 @@ impl Context<'_> {
                 let first = match lower.as_int().and_then(|lower| lower.checked_add(*offset)) {
                     Some(first) => Value::int(lower.dtype, first.rem_euclid(ring.slots)),
                     None => {
+                        let alone = ring.variables.len() == 1;
+                        let rem = match alone || *offset >= 0 && is_nonnegative(lower) {
+                            true => BinOp::TruncRem,
+                            false => BinOp::FloorMod,
+                        };
                         let offset = Value::int(lower.dtype, *offset);
                         let dividend = match offset.as_int() {
                             Some(0) => lower.clone(),
                             _ => Value::binary(BinOp::Add, lower.clone(), offset),
                         };
-                        Value::binary(BinOp::TruncRem, dividend, Value::int(lower.dtype, ring.slots))
+                        Value::binary(rem, dividend, Value::int(lower.dtype, ring.slots))
                     }
                 };
                 text += &format!(", {name} = {}", self.converted(&first));

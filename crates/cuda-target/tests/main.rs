@@ -1,5 +1,6 @@
 //! The tests of this package that need no process of their own, as one program, which is linked
 //! once. Others are listed beside it in the manifest.
 
+mod slots;
 mod statements;
 mod values;
