@@ -14,6 +14,7 @@ mod laws;
 mod loaded;
 mod outside_by_numbers;
 mod stored;
+mod structs;
 mod subscripts_at_launch;
 mod text;
 mod types;
