@@ -4,6 +4,7 @@
 //! If NVRTC is not installed, each test is listed as ignored with the reason. If its files are
 //! present but do not load, the tests fail.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -344,6 +345,51 @@ fn several_processes_share_a_cache() -> Outcome {
     check(left == ["compiler", "cubin-entry"], format!("{left:?}"))
 }
 
+/// Set in processes started by the tests below: a folder of Python packages.
+const PACKAGES: &str = "LOOPWRIGHT_TEST_PACKAGES";
+
+/// What a process loads that is told of a folder of Python packages, with this search path of the
+/// loader, and without the variable for NVRTC.
+fn loaded_beside(packages: &Path, searched: &Path) -> Result<String, Failed> {
+    let output = std::process::Command::new(std::env::current_exe()?)
+        .env(PACKAGES, packages)
+        .env("LD_LIBRARY_PATH", searched)
+        .env_remove("LOOPWRIGHT_NVRTC")
+        .output()?;
+    check(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// A folder with NVRTC under this name of the library, as links.
+fn linked(folder: &Path, name: &str) -> Result<PathBuf, Failed> {
+    let library = &nvrtc::library()?.file;
+    std::fs::create_dir_all(folder)?;
+    let beside = library.parent().ok_or("the library is in no folder")?;
+    for file in beside.read_dir()?.flatten() {
+        if file.file_name().to_string_lossy().starts_with("libnvrtc-builtins") {
+            std::os::unix::fs::symlink(file.path(), folder.join(file.file_name()))?;
+        }
+    }
+    let link = folder.join(name);
+    std::os::unix::fs::symlink(library, &link)?;
+    Ok(link)
+}
+
+/// What the loader finds is taken: a toolkit beside packages with a compiler of their own is no
+/// conflict. Without it, the packages of the interpreter come first.
+fn packages_of_an_interpreter_come_after_the_loader() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let packages = folder.path().join("site-packages");
+    let of_packages = linked(&packages.join("nvidia/cu13/lib"), "libnvrtc.so.13")?;
+    let toolkit = linked(&folder.path().join("toolkit"), "libnvrtc.so")?;
+    let loaded = loaded_beside(&packages, &folder.path().join("toolkit"))?;
+    check(loaded == toolkit.display().to_string(), loaded)?;
+    let loaded = loaded_beside(&packages, &folder.path().join("nothing"))?;
+    // The loader's own cache may have one.
+    let others = !loaded.starts_with(&folder.path().display().to_string());
+    check(loaded == of_packages.display().to_string() || others, loaded)
+}
+
 fn worker(folder: &std::ffi::OsStr) -> ExitCode {
     match Cache::at(folder).compile(AXPY, &CompileOptions::new(Arch::SM_90A)) {
         Ok((_, Lookup::Hit)) => println!("hit"),
@@ -368,6 +414,19 @@ fn main() -> ExitCode {
     if let Some(folder) = std::env::var_os(WORKER) {
         return worker(&folder);
     }
+    if let Some(folder) = std::env::var_os(PACKAGES) {
+        nvrtc::search_packages(Path::new(&folder));
+        return match nvrtc::library() {
+            Ok(library) => {
+                println!("{}", library.file.display());
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let arguments = Arguments::from_args();
     // A missing NVRTC is not a failure of this crate; an unusable one is.
     let missing = match nvrtc::library() {
@@ -388,7 +447,7 @@ fn main() -> ExitCode {
             Some("there is no NVRTC")
         }
     };
-    let tests: [Test; 14] = [
+    let tests: [Test; 15] = [
         (
             "minimal_leaves_declarations_out_and_the_code_as_it_is",
             minimal_leaves_declarations_out_and_the_code_as_it_is,
@@ -409,6 +468,10 @@ fn main() -> ExitCode {
         ("threads_compile_side_by_side", threads_compile_side_by_side),
         ("the_cache_gives_what_the_compiler_gave", the_cache_gives_what_the_compiler_gave),
         ("several_processes_share_a_cache", several_processes_share_a_cache),
+        (
+            "packages_of_an_interpreter_come_after_the_loader",
+            packages_of_an_interpreter_come_after_the_loader,
+        ),
     ];
     let mut trials = Vec::new();
     for (name, test) in tests {

@@ -50,6 +50,13 @@ mod _loopwright {
 
     use pyo3::prelude::*;
 
+    /// Has NVRTC searched in a folder of installed packages, such as PyTorch's, if the dynamic
+    /// loader does not find it.
+    #[pyfunction]
+    fn search_packages(folder: std::path::PathBuf) {
+        loopwright::runtime::nvrtc::search_packages(&folder);
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))

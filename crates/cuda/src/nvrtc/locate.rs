@@ -1,11 +1,13 @@
 //! Where NVRTC's library files and the CUDA headers may be.
 //!
 //! The order is from the most to the least explicit: `LOOPWRIGHT_NVRTC`; the dynamic loader
-//! (`LD_LIBRARY_PATH`, the system's cache); installed toolkits; Python packages, first those that
-//! the setup script unpacked for the project.
+//! (`LD_LIBRARY_PATH`, the system's cache); the packages of the interpreter that this library is
+//! loaded into; installed toolkits; other Python packages, first those that the setup script
+//! unpacked for the project.
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::tools;
 
@@ -33,9 +35,20 @@ pub(super) fn explicit_root() -> Option<PathBuf> {
     env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+static OWN_PACKAGES: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has a folder of unpacked Python packages searched before toolkits, but after the dynamic loader:
+/// the `site-packages` of the interpreter that this library is loaded into, which no other search
+/// finds unless its environment is active. Only the first call counts, and only before NVRTC is
+/// loaded.
+pub fn search_packages(folder: &Path) {
+    OWN_PACKAGES.get_or_init(|| folder.to_path_buf());
+}
+
 /// The folders that are searched if the loader does not find the library.
 pub(super) fn implicit_roots() -> Vec<PathBuf> {
-    let mut roots = tools::toolkit_roots();
+    let mut roots: Vec<PathBuf> = OWN_PACKAGES.get().cloned().into_iter().collect();
+    roots.extend(tools::toolkit_roots());
     roots.extend(tools::package_roots());
     roots
 }

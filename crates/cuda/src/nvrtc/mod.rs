@@ -19,6 +19,7 @@ pub use compiled::Compiled;
 pub use error::CompileError;
 pub use library::{Library, NotFound, library};
 pub(crate) use library::{fingerprint, is_loaded, situation};
+pub use locate::search_packages;
 pub use log::{KernelResources, Message, Severity};
 pub use options::{CompileOptions, Header};
 pub use warm_up::warm_up_beside;

@@ -40,4 +40,4 @@ __all__ = [
     "tune",
 ]
 
-_nvrtc.prefer_own_packages()
+_nvrtc.search_own_packages()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
 import sysconfig
 
-_VARIABLE = "LOOPWRIGHT_NVRTC"
+from . import _loopwright
 
 
-def prefer_own_packages() -> None:
-    """Has the library use NVRTC of this environment's packages, such as PyTorch's, if there is one.
+def search_own_packages() -> None:
+    """Has the library search this environment's packages for NVRTC, such as PyTorch's, if the
+    dynamic loader does not find one.
 
     The library finds other environments by the search path, and this one only if it is active.
     """
-    packages = pathlib.Path(sysconfig.get_path("purelib"))
-    found = any(packages.glob("nvidia/*/lib/libnvrtc.so.1[23]"))
-    if found and not os.environ.get(_VARIABLE):
-        os.environ[_VARIABLE] = str(packages)
+    _loopwright.search_packages(sysconfig.get_path("purelib"))
