@@ -6,12 +6,12 @@ use loopwright::{
     tuner::{Machine, estimate_at},
 };
 
-fn parsed(text: &str) -> LoopKernel {
+pub(crate) fn parsed(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"))
 }
 
 /// What is found for a launch: the same each time, and what its text says.
-fn found(kernel: &LoopKernel, launch: &Launch) -> Found {
+pub(crate) fn found(kernel: &LoopKernel, launch: &Launch) -> Found {
     let found = auto_for(kernel, &Target::default(), launch);
     assert_eq!(found, auto_for(kernel, &Target::default(), launch), "another pipeline the second time");
     let read = Pipeline::parse(&found.to_string()).unwrap_or_else(|d| panic!("{d}\n{found}"));
@@ -20,7 +20,7 @@ fn found(kernel: &LoopKernel, launch: &Launch) -> Found {
 }
 
 /// The numbers -8 to 8 without a pattern; sums of them are exact.
-fn numbers(shape: &[usize]) -> Tensor {
+pub(crate) fn numbers(shape: &[usize]) -> Tensor {
     let mut state = 9u64;
     let mut next = || {
         state ^= state << 13;
@@ -32,7 +32,7 @@ fn numbers(shape: &[usize]) -> Tensor {
     Tensor::from_vec(shape, all).expect("a tensor").cast(DType::F32)
 }
 
-fn ran(found: &Found, args: &Args) -> Outputs {
+pub(crate) fn ran(found: &Found, args: &Args) -> Outputs {
     let compiled = Device::emulator().compile(&found.kernel).unwrap_or_else(|d| panic!("{d}\n{found}"));
     compiled.run(args).unwrap_or_else(|d| panic!("{d}\n{found}"))
 }
@@ -170,99 +170,6 @@ fn launches_of_whole_vectors_assume_so() {
         .compile(&found.kernel)
         .and_then(|compiled| compiled.run(&Args::new().tensor("x", &numbers(&[5, 63]))));
     assert!(refused.is_err_and(|d| d.to_string().contains("len mod 4 = 0")));
-}
-
-const PRODUCT: &str = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
-                       assume 0 <= m and 0 <= n and 0 <= l\n\
-                       domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
-                       domain { [k] : 0 <= k < l }\n\
-                       c[i, j] = sum(k, a[i, k]*b[k, j]) {id=product}\n";
-
-/// Of whole tiles, later ones are copied while one is multiplied. What is assumed for that, and for
-/// nothing else, is not where the steps that need it are refused.
-#[test]
-fn products_of_whole_tiles_are_copied_ahead() {
-    let kernel = parsed(PRODUCT);
-    let launch = |l: i64| Launch::of([("m", 256), ("n", 128), ("l", l)]);
-    let whole = found(&kernel, &launch(80));
-    let text = whole.to_string();
-    let begin = "# launch: loops consist of whole tiles in the launch that is meant\n\
-                 assume(m mod 128 = 0 and n mod 128 = 0 and l mod 16 = 0)\n";
-    assert!(text.starts_with(begin), "{text}");
-    assert!(text.contains("pipeline(k_outer, [a_tile, b_tile], stages=3)\n"), "{text}");
-    let (a, b) = (numbers(&[256, 80]), numbers(&[80, 128]));
-    let outputs = ran(&whole, &Args::new().tensor("a", &a).tensor("b", &b));
-    let (x, y) = (a.to_f64(), b.to_f64());
-    let dot = |e: usize| (0..80).map(|k| x[e / 128 * 80 + k] * y[k * 128 + e % 128]).sum();
-    let wanted: Vec<f64> = (0..256 * 128).map(dot).collect();
-    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted);
-
-    let plain = found(&kernel, &launch(88));
-    assert_eq!(plain.pipeline, auto(&kernel, &Target::default()).pipeline);
-    // 64 KiB of shared memory hold no results beside the slots.
-    let small = Target { dynamic_shared: 64 << 10, ..Target::default() };
-    let text = auto_for(&kernel, &small, &launch(80)).to_string();
-    assert!(!text.contains("assume(") && !text.contains("pipeline("), "{text}");
-    // A name that one of the steps would give.
-    let taken = PRODUCT.replace(", m: i32", ", k_quarter: f32, m: i32").replace("sum(", "k_quarter*sum(");
-    let taken = parsed(&taken);
-    assert_eq!(found(&taken, &launch(80)).pipeline, auto(&taken, &Target::default()).pipeline);
-}
-
-/// A product of matrices of 16 bits, each given by its lengths and its subscripts.
-fn product_of_halves(a: [&str; 2], b: [&str; 2], assumed: &str) -> LoopKernel {
-    let ([a, at], [b, bt]) = (a, b);
-    parsed(&format!(
-        "kernel product(a: bf16[{a}], b: bf16[{b}], c: bf16[m, n], m: i32, n: i32, l: i32)\n\
-         assume 0 <= m and 0 <= n and 0 <= l and {assumed}\n\
-         domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}\n\
-         domain {{ [k] : 0 <= k < l }}\n\
-         c[i, j] = cast(bf16, sum(k, cast(f32, a[{at}])*cast(f32, b[{bt}]))) {{id=product}}\n"
-    ))
-}
-
-/// On tensor cores, fragments are loaded a step ahead as well, if there are enough blocks.
-#[test]
-fn products_of_fragments_are_loaded_ahead() {
-    let ahead = "prefetch_fragments(product)\n";
-    let kernel = product_of_halves(["m, l", "i, k"], ["n, l", "j, k"], "l % 8 = 0");
-    let text_for = |n: i64| {
-        let launch = Launch::of([("m", 2048), ("n", n), ("l", 128)]);
-        auto_for(&kernel, &Target::default(), &launch).to_string()
-    };
-    let whole = text_for(2048);
-    let begin = "# launch: loops consist of whole tiles in the launch that is meant\n\
-                 assume(m mod 2048 = 0 and n mod 128 = 0 and l mod 64 = 0)\n";
-    assert!(whole.starts_with(begin) && whole.contains(ahead), "{whole}");
-    // Eight blocks would leave most of the device idle.
-    let few = text_for(128);
-    assert!(!few.contains("assume(") && !few.contains(ahead), "{few}");
-
-    // Rows of tiles are as long as factors lie.
-    let turned = product_of_halves(["l, m", "k, i"], ["n, l", "j, k"], WHOLE);
-    let text = auto(&turned, &Target::default()).to_string();
-    assert!(text.contains(ahead) && text.contains("swizzle(a_tile, 3, 3, 5)\n"), "{text}");
-}
-
-const WHOLE: &str = "l % 64 = 0 and m % 2048 = 0 and n % 128 = 0";
-
-#[test]
-#[ignore = "half a minute"]
-fn products_of_fragments_compute_what_is_declared() {
-    let kernel = product_of_halves(["m, l", "i, k"], ["l, n", "k, j"], WHOLE);
-    let found = auto(&kernel, &Target::default());
-    assert!(found.to_string().contains("swizzle(b_tile, 3, 3, 4)\n"), "{found}");
-    let (m, n, l) = (2048, 128, 128);
-    let [a, b] = [[m, l], [l, n]].map(|shape| numbers(&shape).cast(DType::BF16));
-    let outputs = ran(&found, &Args::new().tensor("a", &a).tensor("b", &b));
-    let got = outputs.get("c").expect("an output").to_f64();
-    let (x, y) = (a.to_f64(), b.to_f64());
-    // Products and sums are exact in f32; the result is rounded.
-    let dot = |e: usize| (0..l).map(|k| x[e / n * l + k] * y[k * n + e % n]).sum::<f64>();
-    for e in (0..m * n).step_by(997) {
-        let wanted = Tensor::from_vec(&[1], vec![dot(e)]).expect("a tensor").cast(DType::BF16).to_f64();
-        assert_eq!(got[e], wanted[0], "element {e}");
-    }
 }
 
 /// Fewer rows than fill the device with a block each are divided among more blocks; where larger

@@ -15,6 +15,7 @@ mod suite;
 
 mod atoms;
 mod auto_launch;
+mod auto_products;
 mod claims;
 mod common;
 mod complex;

@@ -81,7 +81,8 @@ def rows(power):
     for length in ROWS:
         count = (1 << power) // length
         own = (Own("untuned", chosen=("sum", "f32", "rows", count, length)), found("segmented_sum"))
-        peers = ("CUB, offsets", "CUB, fixed size", "torch.sum", "cuBLAS, ones", "Triton", "Triton, evict-first")
+        peers = ("CUB, offsets", "CUB, fixed size", "torch.sum", "cuBLAS, ones", "torch.compile")
+        peers += ("Triton", "Triton, evict-first", "Triton, persistent")
         yield Case("rows", f"rows of {length}", power, {"nseg": count, "len": length}, own, peers)
 
 
@@ -135,7 +136,7 @@ def product(power, workload, kernel, forms):
 
 
 def bf16(power):
-    shape = {"bm": 256, "bn": 128, "wm": 64, "wn": 64, "bk": 64, "stages": 3, "swizzle": 3, "group": 8}
+    shape = {"bm": 256, "bn": 128, "wm": 64, "wn": 64, "bk": 64, "stages": 3, "swizzle": 3, "group": 8, "a": 4, "b": 2}
     kernel = EXAMPLES / "kernels" / "matmul_bf16.lw"
     flat = Own("ring_across_flat, 256 x 128 x 64", kernel, HERE / "tensor" / "ring_across_flat.pipe", shape)
     return product(power, "bf16", "matmul_bf16", [(flat, 2048), (example("matmul_bf16", "mma_swizzled"), 1)])
@@ -153,7 +154,6 @@ LEFT_OUT = (
     "softmax, layer norm and log-sum-exp of rows: benches/gpu/rows.sh; other shapes of sparse rows: benches/gpu/csr.sh",
     "products of tf32, s8 and f64, convolutions: benches/gpu/tensor.sh; other forms of f32: benches/gpu/sgemm.sh",
     "tuned points of segmented sums, other types: benches/peers/segments.py; PolyBench: benches/gpu/auto.sh",
-    "Triton with a persistent grid, torch.compile: for softmax and layer norm by benches/gpu/rows.sh; not for the sums of rows here",
     "cutlass, FlashAttention's own package, libcudf, Thrust: not tried",
 )
 

@@ -17,7 +17,7 @@ import scan
 import tensor
 from all_cases import SPARSE, UNEQUAL, export_arguments
 from exported import Exported, Ours
-from libraries import Cub, triton_row_forms
+from libraries import Cub, compiled, triton_row_forms
 from segments import lengths_of
 from table import Form, Wrong, check
 
@@ -124,6 +124,7 @@ def rows(case, context):
         "torch.sum": Form(lambda: torch.sum(x, -1, out=out), out),
         "cuBLAS, ones": Form(lambda: torch.mv(x, ones, out=out), out),
     }
+    peers["torch.compile"] = peer("torch.compile", lambda: Form(compiled(lambda x: torch.sum(x, -1), x)))
     triton = peer("Triton", lambda: triton_row_forms(x.view(-1), out, length)) or {}
     peers |= {name: Form(launch, out) for name, launch in triton.items()}
     expected = torch.cat([part.double().sum(-1) for part in x.split(max(1, (1 << 26) // length))])

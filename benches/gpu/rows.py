@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
 from exported import EXAMPLES, Ours
+from libraries import compiled
 from table import Form, Table, check
 
 HERE = ROOT / "benches" / "gpu" / "rows"
@@ -71,13 +72,6 @@ def libraries(kind, x, y, gain, bias):
     return Form(lambda: norm(x, gain, bias)), norm
 
 
-def compiled(function, *arguments):
-    torch._dynamo.reset()
-    run = torch.compile(function, fullgraph=True, dynamic=False, mode="max-autotune-no-cudagraphs")
-    run(*arguments)
-    return Form(lambda: run(*arguments))
-
-
 def measure(kind, length, elements, ours, table):
     case, count = f"{kind}, rows of {length}", elements // length
     x = torch.randn(count, length, device="cuda")
@@ -93,7 +87,7 @@ def measure(kind, length, elements, ours, table):
         table.failed += launch is None
         own[name] = launch and Form(launch, y)
     eager, function = libraries(kind, x, y, gain, bias)
-    peers = {"torch": eager, "torch.compile": table.peer(case, "torch.compile", lambda: compiled(function, x, gain, bias))}
+    peers = {"torch": eager, "torch.compile": table.peer(case, "torch.compile", lambda: Form(compiled(function, x, gain, bias)))}
 
     def triton():
         from triton_fused import forms

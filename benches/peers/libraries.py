@@ -1,4 +1,4 @@
-"""The peers: CUB behind C functions (`cub_*.cu`), and row sums by Triton."""
+"""The peers: CUB behind C functions (`cub_*.cu`), row sums by Triton, functions by torch.compile."""
 
 import ctypes
 import statistics
@@ -39,6 +39,14 @@ class Cub:
         return launch
 
 
+def compiled(function, *arguments):
+    """The function, compiled for these arguments by torch."""
+    torch._dynamo.reset()
+    run = torch.compile(function, fullgraph=True, dynamic=False, mode="max-autotune-no-cudagraphs")
+    run(*arguments)
+    return lambda: run(*arguments)
+
+
 def triton_rows(x, out, length):
     """Row sums by Triton, the fastest of some tiles. Few rows are cut into parts, whose sums a
     second launch adds."""
@@ -46,16 +54,17 @@ def triton_rows(x, out, length):
 
 
 def triton_row_forms(x, out, length):
-    """Those, and the same tile with loads that are evicted first."""
+    """Those, the same tile with loads that are evicted first, and by a grid that stays resident:
+    each of its programs takes tile after tile."""
     import triton
     import triton.language as tl
 
-    global row_sums
+    global tile_sums, row_sums, resident_row_sums
     if "row_sums" not in globals():
 
         @triton.jit
-        def row_sums(x, out, count, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, FIRST: tl.constexpr):
-            row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        def tile_sums(x, out, count, tile, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, FIRST: tl.constexpr):
+            row = tile * ROWS + tl.arange(0, ROWS)
             column = tl.arange(0, STEP)
             place = row.to(tl.int64)[:, None] * LENGTH + column[None, :]
             total = tl.zeros((ROWS, STEP), tl.float32)
@@ -70,6 +79,15 @@ def triton_row_forms(x, out, length):
                     total += tl.load(x + place + start, mask=inside, other=0.0)
             tl.store(out + row, tl.sum(total, 1), mask=row < count)
 
+        @triton.jit
+        def row_sums(x, out, count, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, FIRST: tl.constexpr):
+            tile_sums(x, out, count, tl.program_id(0), LENGTH, ROWS, STEP, FIRST)
+
+        @triton.jit
+        def resident_row_sums(x, out, count, tiles, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, STAGES: tl.constexpr):
+            for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), num_stages=STAGES):
+                tile_sums(x, out, count, tile, LENGTH, ROWS, STEP, False)
+
     segments = out.numel()
     parts = 1
     while segments * parts < 4096 and length // parts % 2 == 0 and length // parts > 16384:
@@ -77,16 +95,37 @@ def triton_row_forms(x, out, length):
     part = length // parts
     sums = torch.empty(segments * parts, device="cuda") if parts > 1 else out
 
-    def candidate(rows, step, warps, first=False):
-        def launch():
-            row_sums[(triton.cdiv(segments * parts, rows),)](x, sums, segments * parts, part, rows, step, first, num_warps=warps)
+    def added(launch):
+        def both():
+            launch()
             if parts > 1:
                 row_sums[(segments,)](sums, out, segments, parts, 1, triton.next_power_of_2(parts), False, num_warps=1)
 
-        return launch
+        return both
+
+    def candidate(rows, step, warps, first=False):
+        grid = (triton.cdiv(segments * parts, rows),)
+        return added(lambda: row_sums[grid](x, sums, segments * parts, part, rows, step, first, num_warps=warps))
+
+    def resident(rows, step, warps, stages, blocks):
+        tiles = triton.cdiv(segments * parts, rows)
+        grid = (min(tiles, torch.cuda.get_device_properties(0).multi_processor_count * blocks),)
+        return added(lambda: resident_row_sums[grid](x, sums, segments * parts, tiles, part, rows, step, stages, num_warps=warps))
+
+    def quickest(candidates):
+        """The least time, its launch and what it is."""
+        best = None
+        for launch, what in candidates:
+            try:
+                time = statistics.median(times(launch, 5))
+            except Exception:  # a tile that does not fit is no candidate
+                continue
+            if best is None or time < best[0]:
+                best = (time, launch, what)
+        return best
 
     whole = triton.next_power_of_2(part)
-    best = None
+    shapes = []
     for step in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192):
         # All of a row at once, or by steps of many; of those that leave a rest, where there is no
         # other.
@@ -96,17 +135,17 @@ def triton_row_forms(x, out, length):
             rows = tile // step
             if rows == 0 or (part % step == 0 and segments * parts % rows):
                 continue
-            for warps in (2, 4, 8, 16):
-                launch = candidate(rows, step, warps)
-                try:
-                    time = statistics.median(times(launch, 5))
-                except Exception:  # a tile that does not fit is no candidate
-                    continue
-                if best is None or time < best[0]:
-                    best = (time, launch, (rows, step, warps))
+            shapes += [(rows, step, warps) for warps in (2, 4, 8, 16)]
+    best = quickest((candidate(*shape), shape) for shape in shapes)
     if best is None:
         return {}
+    rows, step, warps = best[2]
     found = {"Triton": best[1]}
-    if part % best[2][1] == 0:
-        found["Triton, evict-first"] = candidate(*best[2], first=True)
+    if part % step == 0:
+        found["Triton, evict-first"] = candidate(rows, step, warps, first=True)
+    # As many programs as have room by their threads, or half of them.
+    blocks = [count for count in (64 // warps, 32 // warps) if count]
+    staying = quickest((resident(rows, step, warps, stages, count), count) for stages in (1, 2, 3) for count in blocks)
+    if staying:
+        found["Triton, persistent"] = staying[1]
     return found

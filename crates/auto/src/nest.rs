@@ -362,6 +362,15 @@ impl<'k> Nest<'k> {
     /// Whether each of these loops has a multiple of so many iterations in every launch. Where that
     /// is not known, it is a wish, for what it would allow.
     pub(crate) fn are_multiples(&self, loops: &[(&Name, i64)], what: &str) -> bool {
+        self.multiples(loops, what, true)
+    }
+
+    /// The same for steps that serve partial tiles, too, and are better with whole ones.
+    pub(crate) fn had_better_be_multiples(&self, loops: &[(&Name, i64)], what: &str) -> bool {
+        self.multiples(loops, what, false)
+    }
+
+    fn multiples(&self, loops: &[(&Name, i64)], what: &str, changes_steps: bool) -> bool {
         let (mut open, mut are_meant) = (Vec::new(), true);
         for (iname, by) in loops {
             if let Some(length) = bounds::fixed_length(self.kernel, iname) {
@@ -390,7 +399,7 @@ impl<'k> Nest<'k> {
         self.wishes.borrow_mut().insert(format!("`{assumed}` would allow {what}"));
         if are_meant {
             let why = "loops consist of whole tiles";
-            self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps: true });
+            self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps });
         }
         false
     }

@@ -6,9 +6,10 @@
 //! factors' tiles are copied to shared memory, and each thread has several results along both
 //! loops in registers, so that an element is read there once for several updates. Tiles are as long
 //! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
-//! an instruction fits. Whole tiles are copied ahead of their use (`ring`, `fragment_ring`). Other
-//! reductions of the same statement, such as what a row is divided by, may stand beside it, if what
-//! they read belongs to a row or a column of the tile.
+//! an instruction fits (`fragments`). Whole tiles are copied ahead of their use (`ring`,
+//! `fragment_ring`). A launch with few results gets smaller tiles, so that each multiprocessor has
+//! one (`filling`, `small`). Other reductions of the same statement, such as what a row is divided
+//! by, may stand beside it, if what they read belongs to a row or a column of the tile.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -28,8 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod filling;
 mod fragment_ring;
+mod fragments;
 mod ring;
+mod small;
 
 use loopwright_kernel_ir::{Expr, Name};
 use loopwright_lowering::Target;
@@ -75,15 +79,17 @@ impl Rule for Product {
         let Some(shape) = shape(nest) else { return Vec::new() };
         let mut proposals = Vec::new();
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
-        if shape.factors.iter().all(|s| s.bytes == 2) && shape.beside.is_empty() {
-            proposals.extend(fragment_ring::fragment_ring(&shape, target));
-            proposals.extend([fragments(&shape, true), fragments(&shape, false)]);
-        }
-        if shape.beside.is_empty() {
-            proposals.extend(ring::ring(&shape, target));
-        }
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
-        proposals.extend([registers(&shape, width), tiles(&shape)]);
+        if shape.beside.is_empty() {
+            if shape.factors.iter().all(|s| s.bytes == 2) {
+                proposals.extend(fragment_ring::fragment_ring(&shape, target));
+                proposals.extend(fragments::proposals(&shape, target));
+            }
+            proposals.extend(filling::plain(&shape, target, width));
+        } else {
+            proposals.push(registers(&shape, width));
+        }
+        proposals.push(tiles(&shape));
         if !shape.beside.is_empty() {
             // A result has an accumulator for each reduction, of which a thread has room for few.
             proposals.reverse();
@@ -180,6 +186,18 @@ impl Shape<'_> {
         let target = self.nest.sites.iter().find(|s| s.is_write)?;
         let is_read = self.nest.sites.iter().any(|s| !s.is_write && s.array == target.array);
         (!is_read).then_some(target)
+    }
+
+    /// The blocks of a launch with tiles of these sides along y and x, if its sizes are known.
+    fn blocks(&self, [of_y, of_x]: [i64; 2]) -> Option<i64> {
+        let along = |n: &Name, each: i64| Some((self.nest.extent(n)?.max(1) - 1) / each + 1);
+        let batches = self.batch.as_ref().map_or(Some(1), |n| self.nest.extent(n))?;
+        Some(along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?).saturating_mul(batches))
+    }
+
+    /// Whether the known lengths of these loops are multiples of so many iterations.
+    fn divide(&self, loops: &[(&Name, i64)]) -> bool {
+        loops.iter().all(|(n, by)| self.nest.extent(n).is_some_and(|length| length % by == 0))
     }
 
     /// Whether shared memory has room for so many blocks with so many bytes each.
@@ -299,52 +317,4 @@ fn tiles(shape: &Shape<'_>) -> Proposal {
         proposal = proposal.optional(shape.prefetch(factor, &sweep, "").0);
     }
     shape.copied_beside(proposal, SIDE, &["inner"])
-}
-
-/// Tiles whose updates tensor-core instructions do, with copies under way or plain ones.
-fn fragments(shape: &Shape<'_>, is_async: bool) -> Proposal {
-    let Shape { x, y, k, .. } = shape;
-    let reason = format!(
-        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes 128 x \
-         128 results, a warp 64 x 64{}",
-        if is_async { ", while the next tiles are on their way to shared memory" } else { "" }
-    );
-    let mut proposal = Proposal::new(reason).step(split(y, 128)).step(split(x, 128)).step(split(k, 32));
-    for n in [y, x] {
-        let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
-        proposal = proposal.step(split_as(format!("{n}_inner"), 64, warp, tile));
-    }
-    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", 16)] {
-        let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
-        proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
-    }
-    let (begun, mut tags) = shape.grid(proposal, 128);
-    tags.extend([
-        (format!("{y}_warp"), "thread.z"),
-        (format!("{x}_warp"), "thread.y"),
-        (format!("{y}_mma"), "ilp"),
-        (format!("{x}_mma"), "ilp"),
-    ]);
-    proposal = begun.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
-    let mut tiles = Vec::new();
-    let lane = shape.nest.next_name("lane");
-    for factor in &shape.factors {
-        let side = shape.side(factor);
-        let sweep: Vec<String> =
-            ["warp", "mma", "box_reg"].iter().map(|part| format!("{side}_{part}")).collect();
-        let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
-        let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
-        let via = if is_async { ", vec=8, via=cp_async" } else { ", vec=8" };
-        let (copy, tile) = shape.prefetch(factor, &sweep, via);
-        proposal = proposal.step(copy);
-        proposal = match is_async {
-            true => proposal.optional(format!("swizzle({tile}, 2, 3, 3)")),
-            false => proposal.optional(format!("pad_array_axis({tile}, 1, 8)")),
-        };
-        tiles.push(tile);
-    }
-    if is_async {
-        proposal = proposal.step(format!("pipeline({k}_outer, [{}], stages=3)", tiles.join(", ")));
-    }
-    proposal.step(format!("unroll({k}_mma)"))
 }

@@ -4,9 +4,9 @@
 //! A block of eight warps takes 256 x 128 results, a warp 64 x 64 of them, 64 terms of the sum at a
 //! time. The first fragments of the next tile are loaded behind the last products of this one,
 //! before the barrier, so that tensor cores do not wait for either. Eight blocks one below the
-//! other come one after the other and read the same tiles of the right factor, which the cache
-//! serves. Copies are issued between the first products of a tile. Results leave through shared
-//! memory, as whole vectors of rows.
+//! other, or as many as divide the rows of a launch, come one after the other and read the same
+//! tiles of the right factor, which the cache serves. Copies are issued between the first products
+//! of a tile. Results leave through shared memory, as whole vectors of rows.
 
 use loopwright_lowering::Target;
 
@@ -23,7 +23,7 @@ const DEPTH: i64 = 64;
 /// Threads of a block: a warp of 32 for 64 x 64 results.
 const THREADS: i64 = TILES[0] / 64 * TILES[1] / 64 * 32;
 
-/// Blocks one below the other that are launched one after the other.
+/// The most blocks one below the other that are launched one after the other.
 const RASTER: i64 = 8;
 
 /// Elements of a vector of 16 bytes.
@@ -45,11 +45,13 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
         return None;
     }
     // Where blocks are for less than half of the multiprocessors, smaller tiles are better.
-    let blocks = nest.count(&[y.clone(), x.clone()]).map(|results| results / TILES[0] / TILES[1]);
-    if blocks.is_some_and(|blocks| 2 * blocks < i64::from(nest.launch().multiprocessors)) {
+    if shape.blocks(TILES).is_some_and(|blocks| 2 * blocks < i64::from(nest.launch().multiprocessors)) {
         return None;
     }
-    let whole = [(y, RASTER * TILES[0]), (x, TILES[1]), (k, DEPTH)];
+    // Groups of blocks have to be whole, too.
+    let divides = |raster: &i64| nest.extent(y).is_none_or(|rows| rows % (raster * TILES[0]) == 0);
+    let raster = [RASTER, RASTER / 2, RASTER / 4].into_iter().find(divides).unwrap_or(1);
+    let whole = [(y, raster * TILES[0]), (x, TILES[1]), (k, DEPTH)];
     if !nest.are_multiples(&whole, "fragments that are loaded while the ones before are multiplied") {
         return None;
     }
@@ -62,7 +64,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     .step(split(y, TILES[0]))
     .step(split(x, TILES[1]))
     .step(split(k, DEPTH))
-    .step(split_as(format!("{y}_outer"), RASTER, format!("{y}_group"), format!("{y}_raster")));
+    .step(split_as(format!("{y}_outer"), raster, format!("{y}_group"), format!("{y}_raster")));
     for (n, length) in [(y, 16), (x, 8)] {
         let part = |part: &str| format!("{n}_{part}");
         proposal = proposal.step(split_as(part("inner"), 64, part("warp"), part("tile"))).step(split_as(

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Results of a block along each side, and terms of the sum in a slot.
-const TILE: i64 = 128;
+pub(super) const TILE: i64 = 128;
 const DEPTH: i64 = 16;
 
 /// Elements of a vector of 16 bytes.
@@ -30,19 +30,27 @@ const VECTOR: i64 = 4;
 /// Bytes of shared memory of a block: three slots of both tiles, one of them padded, and results.
 const SHARED: i64 = 4 * (3 * DEPTH * (2 * TILE + VECTOR) + TILE * TILE);
 
-/// The proposal, if the factors lie as it needs them: one with neighbours along the sum, one with
-/// neighbours along the rows of the result.
+/// The loops whose tiles have to be whole, with the lengths of tiles.
+pub(super) fn whole<'s>(shape: &'s Shape<'_>) -> [(&'s Name, i64); 3] {
+    [(&shape.y, TILE), (&shape.x, TILE), (&shape.k, DEPTH)]
+}
+
+/// Whether the factors lie as it needs them: one with neighbours along the sum, one with neighbours
+/// along the rows of the result.
+pub(super) fn is_possible(shape: &Shape<'_>, device: &Target) -> bool {
+    let Some([left, right]) = shape.matrices() else { return false };
+    let lie_so = left.stride(&shape.k) == Stride::Unit && right.stride(&shape.x) == Stride::Unit;
+    // One block alone would be too few warps for a multiprocessor.
+    let has_room = shape.has_room(device, 2, SHARED);
+    lie_so && left.bytes == 4 && right.bytes == 4 && shape.result().is_some() && has_room
+}
+
+/// The proposal, if it is possible and tiles are known to be whole.
 pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
-    let [left, right] = shape.matrices()?;
+    let [left, right] = shape.matrices().filter(|_| is_possible(shape, device))?;
     let target = shape.result()?;
-    let lie_so = left.stride(k) == Stride::Unit && right.stride(x) == Stride::Unit;
-    // One block alone would be too few warps for a multiprocessor.
-    if !lie_so || left.bytes != 4 || right.bytes != 4 || !shape.has_room(device, 2, SHARED) {
-        return None;
-    }
-    let whole = [(y, TILE), (x, TILE), (k, DEPTH)];
-    if !nest.are_multiples(&whole, "tiles that are copied while the ones before are multiplied") {
+    if !nest.are_multiples(&whole(shape), "tiles that are copied while the ones before are multiplied") {
         return None;
     }
     let mut proposal = Proposal::new(format!(

@@ -1,0 +1,171 @@
+//! Products of 16-bit numbers on tensor cores, in tiles of any length.
+//!
+//! A block has four warps, each with a quarter of the tile. Tiles are 128 x 128, or shorter where
+//! so many blocks would leave multiprocessors without one: 64 x 64 or 32 x 32, of which a slot of
+//! the ring then has 64 terms of the sum instead of 32, as many bytes or half of them. Where tiles
+//! are known to be whole, results leave through shared memory as vectors, and the loop over the sum
+//! is divided where there is nothing more to copy, so that its first part asks nothing.
+
+use loopwright_kernel_ir::Name;
+use loopwright_lowering::Target;
+
+use super::Shape;
+use crate::{
+    Proposal, Site, Stride,
+    text::{split, split_as, tag},
+};
+
+/// Elements of a vector of 16 bytes.
+const VECTOR: i64 = 8;
+
+/// A block's tile.
+#[derive(Clone, Copy)]
+struct Tile {
+    /// Results along each side.
+    side: i64,
+    /// Terms of the sum in a slot.
+    depth: i64,
+}
+
+/// The tiles, the longest first: a longer one reads each element for more results.
+const TILES: [Tile; 3] =
+    [Tile { side: 128, depth: 32 }, Tile { side: 64, depth: 64 }, Tile { side: 32, depth: 64 }];
+
+impl Tile {
+    /// The longest tile of which each multiprocessor gets one; the usual one where the launch is
+    /// not known.
+    fn of(shape: &Shape<'_>) -> Tile {
+        let wanted = i64::from(shape.nest.launch().multiprocessors);
+        let fills = |tile: &&Tile| shape.blocks([tile.side; 2]).is_none_or(|blocks| blocks >= wanted);
+        TILES.iter().find(fills).copied().unwrap_or(TILES[TILES.len() - 1])
+    }
+
+    /// The loops that tiles divide, with the lengths of tiles.
+    fn loops<'s>(&self, shape: &'s Shape<'_>) -> [(&'s Name, i64); 3] {
+        [(&shape.y, self.side), (&shape.x, self.side), (&shape.k, self.depth)]
+    }
+}
+
+/// How tiles come to shared memory.
+#[derive(Clone, Copy, PartialEq)]
+enum Copies {
+    /// Asynchronously, into a ring, and all of them whole.
+    Whole,
+    /// Asynchronously, into a ring.
+    Ahead,
+    /// By way of registers.
+    Plain,
+}
+
+/// The proposals, the best first.
+pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
+    let tile = Tile::of(shape);
+    let mut found: Vec<Proposal> = whole(shape, tile, device).into_iter().collect();
+    if let Some(factors) = shape.matrices()
+        && !shape.divide(&tile.loops(shape))
+    {
+        // Whole vectors can be copied asynchronously.
+        let rows = factors
+            .map(|f| (if f.stride(&shape.k) == Stride::Unit { &shape.k } else { shape.side(f) }, VECTOR));
+        let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
+    }
+    found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, tile, copies)));
+    found
+}
+
+/// Whole tiles, of a product of two matrices whose result has 16 bits, too, in a launch whose sizes
+/// are known.
+fn whole(shape: &Shape<'_>, tile: Tile, device: &Target) -> Option<Proposal> {
+    let Shape { nest, x, k, .. } = shape;
+    let [left, right] = shape.matrices()?;
+    let target = shape.result()?;
+    let lies_in_rows = |f: &Site| f.stride(k) == Stride::Unit || f.stride(shape.side(f)) == Stride::Unit;
+    let lie_so = lies_in_rows(left) && lies_in_rows(right) && target.stride(x) == Stride::Unit;
+    // Four slots of both tiles, and results in padded rows.
+    let shared = 2 * (4 * 2 * tile.side * tile.depth + tile.side * (tile.side + VECTOR));
+    if !lie_so || target.bytes != 2 || !shape.has_room(device, 1, shared) {
+        return None;
+    }
+    let loops = tile.loops(shape);
+    let are_whole = shape.divide(&loops) && nest.are_multiples(&loops, "whole tiles on tensor cores");
+    are_whole.then(|| fragments(shape, tile, Copies::Whole))
+}
+
+/// Tiles whose updates tensor-core instructions do.
+fn fragments(shape: &Shape<'_>, tile: Tile, copies: Copies) -> Proposal {
+    let Shape { x, y, k, .. } = shape;
+    let Tile { side, depth } = tile;
+    let reason = format!(
+        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {side} x \
+         {side} results, a warp {0} x {0}{1}",
+        side / 2,
+        if copies == Copies::Plain { "" } else { ", while the next tiles are on their way to shared memory" }
+    );
+    let mut proposal = Proposal::new(reason).step(split(y, side)).step(split(x, side)).step(split(k, depth));
+    for n in [y, x] {
+        let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
+        proposal = proposal.step(split_as(format!("{n}_inner"), side / 2, warp, tile));
+    }
+    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", 16)] {
+        let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
+        proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
+    }
+    let (begun, mut tags) = shape.grid(proposal, side);
+    tags.extend([
+        (format!("{y}_warp"), "thread.z"),
+        (format!("{x}_warp"), "thread.y"),
+        (format!("{y}_mma"), "ilp"),
+        (format!("{x}_mma"), "ilp"),
+    ]);
+    proposal = begun.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
+    if copies == Copies::Whole {
+        let registers = format!("{x}_box_reg");
+        proposal = proposal.step(format!("untag_inames({registers})")).step(tag(&[(registers, "vec")]));
+    }
+    let mut tiles = Vec::new();
+    let lane = shape.nest.next_name("lane");
+    for factor in &shape.factors {
+        let along = shape.side(factor);
+        let sweep: Vec<String> =
+            ["warp", "mma", "box_reg"].iter().map(|part| format!("{along}_{part}")).collect();
+        let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
+        let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
+        let via = if copies == Copies::Plain { ", vec=8" } else { ", vec=8, via=cp_async" };
+        let (copy, name) = shape.prefetch(factor, &sweep, via);
+        proposal = proposal.step(copy);
+        proposal = match copies {
+            Copies::Plain => proposal.optional(format!("pad_array_axis({name}, 1, 8)")),
+            _ => {
+                proposal.optional(swizzle(&name, if factor.stride(k) == Stride::Unit { depth } else { side }))
+            }
+        };
+        tiles.push(name);
+    }
+    if copies == Copies::Whole
+        && let Some(target) = shape.result()
+    {
+        let c = &target.array;
+        proposal = proposal
+            .step(format!(
+                "buffer_array({c}, [{y}_warp, {y}_mma, {y}_box_reg, {lane}, {x}_warp, {x}_mma, {x}_box_reg], \
+                 space=shared, init=none, vec={VECTOR})"
+            ))
+            .step(format!("pad_array_axis({c}_buf, 1, {VECTOR})"));
+    }
+    let tiles = tiles.join(", ");
+    proposal = match copies {
+        Copies::Whole => proposal
+            .step(format!("pipeline({k}_outer, [{tiles}], stages=4, issue=last)"))
+            .step(format!("tag_inames({k}_outer: partition)")),
+        Copies::Ahead => proposal.step(format!("pipeline({k}_outer, [{tiles}], stages=3)")),
+        Copies::Plain => proposal,
+    };
+    proposal.step(format!("unroll({k}_mma)"))
+}
+
+/// Has the vectors of eight rows of a tile lie in different banks: bits of the row are added to
+/// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks.
+fn swizzle(tile: &str, row: i64) -> String {
+    let vectors = row.ilog2() - VECTOR.ilog2();
+    format!("swizzle({tile}, {}, {}, {})", vectors.min(3), VECTOR.ilog2(), vectors.max(3))
+}

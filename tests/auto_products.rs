@@ -1,0 +1,179 @@
+//! Products: which tiles a launch gets, and that what is computed is what is declared.
+
+use loopwright::{
+    auto::{Found, Launch, auto, auto_for},
+    prelude::*,
+};
+
+use crate::auto_launch::{found, numbers, parsed, ran};
+
+const PRODUCT: &str = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
+                       assume 0 <= m and 0 <= n and 0 <= l\n\
+                       domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+                       domain { [k] : 0 <= k < l }\n\
+                       c[i, j] = sum(k, a[i, k]*b[k, j]) {id=product}\n";
+
+/// Of whole tiles, later ones are copied while one is multiplied. What is assumed for that, and for
+/// nothing else, is not where the steps that need it are refused.
+#[test]
+fn products_of_whole_tiles_are_copied_ahead() {
+    let kernel = parsed(PRODUCT);
+    // Two blocks, which one multiprocessor holds.
+    let launch = |l: i64| Launch { multiprocessors: 1, ..Launch::of([("m", 256), ("n", 128), ("l", l)]) };
+    let whole = found(&kernel, &launch(80));
+    let text = whole.to_string();
+    let begin = "# launch: loops consist of whole tiles in the launch that is meant\n\
+                 assume(m mod 128 = 0 and n mod 128 = 0 and l mod 16 = 0)\n";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.contains("pipeline(k_outer, [a_tile, b_tile], stages=3)\n"), "{text}");
+    let (a, b) = (numbers(&[256, 80]), numbers(&[80, 128]));
+    let outputs = ran(&whole, &Args::new().tensor("a", &a).tensor("b", &b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let dot = |e: usize| (0..80).map(|k| x[e / 128 * 80 + k] * y[k * 128 + e % 128]).sum();
+    let wanted: Vec<f64> = (0..256 * 128).map(dot).collect();
+    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted);
+
+    let plain = found(&kernel, &launch(88));
+    assert_eq!(plain.pipeline, auto(&kernel, &Target::default()).pipeline);
+    // 64 KiB of shared memory hold no results beside the slots.
+    let small = Target { dynamic_shared: 64 << 10, ..Target::default() };
+    let text = auto_for(&kernel, &small, &launch(80)).to_string();
+    assert!(!text.contains("assume(") && !text.contains("pipeline("), "{text}");
+    // A name that one of the steps would give.
+    let taken = PRODUCT.replace(", m: i32", ", k_quarter: f32, m: i32").replace("sum(", "k_quarter*sum(");
+    let taken = parsed(&taken);
+    assert_eq!(found(&taken, &launch(80)).pipeline, auto(&taken, &Target::default()).pipeline);
+}
+
+/// A product of matrices of 16 bits, each given by its lengths and its subscripts.
+fn product_of_halves(a: [&str; 2], b: [&str; 2], assumed: &str) -> LoopKernel {
+    let ([a, at], [b, bt]) = (a, b);
+    parsed(&format!(
+        "kernel product(a: bf16[{a}], b: bf16[{b}], c: bf16[m, n], m: i32, n: i32, l: i32)\n\
+         assume 0 <= m and 0 <= n and 0 <= l and {assumed}\n\
+         domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}\n\
+         domain {{ [k] : 0 <= k < l }}\n\
+         c[i, j] = cast(bf16, sum(k, cast(f32, a[{at}])*cast(f32, b[{bt}]))) {{id=product}}\n"
+    ))
+}
+
+/// On tensor cores, fragments are loaded a step ahead as well, if there are enough blocks.
+#[test]
+fn products_of_fragments_are_loaded_ahead() {
+    let ahead = "prefetch_fragments(product)\n";
+    let kernel = product_of_halves(["m, l", "i, k"], ["n, l", "j, k"], "l % 8 = 0");
+    let text_for = |n: i64| {
+        let launch = Launch::of([("m", 2048), ("n", n), ("l", 128)]);
+        auto_for(&kernel, &Target::default(), &launch).to_string()
+    };
+    let whole = text_for(2048);
+    let begin = "# launch: loops consist of whole tiles in the launch that is meant\n\
+                 assume(m mod 2048 = 0 and n mod 128 = 0 and l mod 64 = 0)\n";
+    assert!(whole.starts_with(begin) && whole.contains(ahead), "{whole}");
+    // Eight blocks would leave most of the device idle.
+    let few = text_for(128);
+    assert!(few.contains("split_iname(i, 32)\n") && !few.contains(ahead), "{few}");
+    // Of six rows of blocks, two are taken together.
+    let launch = Launch::of([("m", 1536), ("n", 2048), ("l", 128)]);
+    let six = auto_for(&kernel, &Target::default(), &launch).to_string();
+    assert!(six.contains("split_iname(i_outer, 2, ") && six.contains("assume(m mod 512 = 0"), "{six}");
+
+    // Rows of tiles are as long as factors lie.
+    let turned = product_of_halves(["l, m", "k, i"], ["n, l", "j, k"], WHOLE);
+    let text = auto(&turned, &Target::default()).to_string();
+    assert!(text.contains(ahead) && text.contains("swizzle(a_tile, 3, 3, 5)\n"), "{text}");
+}
+
+const WHOLE: &str = "l % 64 = 0 and m % 2048 = 0 and n % 128 = 0";
+
+#[test]
+#[ignore = "half a minute"]
+fn products_of_fragments_compute_what_is_declared() {
+    let kernel = product_of_halves(["m, l", "i, k"], ["l, n", "k, j"], WHOLE);
+    let found = auto(&kernel, &Target::default());
+    assert!(found.to_string().contains("swizzle(b_tile, 3, 3, 4)\n"), "{found}");
+    let (m, n, l) = (2048, 128, 128);
+    let [a, b] = [[m, l], [l, n]].map(|shape| numbers(&shape).cast(DType::BF16));
+    let outputs = ran(&found, &Args::new().tensor("a", &a).tensor("b", &b));
+    let got = outputs.get("c").expect("an output").to_f64();
+    let (x, y) = (a.to_f64(), b.to_f64());
+    // Products and sums are exact in f32; the result is rounded.
+    let dot = |e: usize| (0..l).map(|k| x[e / n * l + k] * y[k * n + e % n]).sum::<f64>();
+    for e in (0..m * n).step_by(997) {
+        let wanted = Tensor::from_vec(&[1], vec![dot(e)]).expect("a tensor").cast(DType::BF16).to_f64();
+        assert_eq!(got[e], wanted[0], "element {e}");
+    }
+}
+
+/// A product of matrices in one of the four orders of factors.
+fn ordered(a: [&str; 2], b: [&str; 2], dtype: &str) -> LoopKernel {
+    let ([a, at], [b, bt]) = (a, b);
+    let (left, right) = match dtype {
+        "bf16" => (format!("cast(f32, a[{at}])"), format!("cast(f32, b[{bt}])")),
+        _ => (format!("a[{at}]"), format!("b[{bt}]")),
+    };
+    let sum = format!("sum(k, {left}*{right})");
+    let sum = if dtype == "bf16" { format!("cast(bf16, {sum})") } else { sum };
+    parsed(&format!(
+        "kernel product(a: {dtype}[{a}], b: {dtype}[{b}], c: {dtype}[m, n], m: i32, n: i32, l: i32)\n\
+         assume 0 <= m and 0 <= n and 0 <= l\n\
+         domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}\n\
+         domain {{ [k] : 0 <= k < l }}\n\
+         c[i, j] = {sum} {{id=product}}\n"
+    ))
+}
+
+/// Where the usual tiles would leave multiprocessors without a block, tiles are shorter: 64 x 64,
+/// of which the launch has four for four multiprocessors, or 32 x 32. Whole or not, and whatever
+/// the order of the factors, they compute what is declared.
+#[test]
+fn few_results_get_short_tiles() {
+    let lefts = [["m, l", "i, k"], ["l, m", "k, i"]];
+    let rights = [["l, n", "k, j"], ["n, l", "j, k"]];
+    let long = |sizes: [usize; 3]| (4, 64, sizes);
+    let short = |sizes: [usize; 3]| (132, 32, sizes);
+    let some = [[long([128, 128, 64]), short([40, 56, 24])], [long([104, 120, 40]), short([64, 32, 64])]];
+    for dtype in ["f32", "bf16"] {
+        for (order, (a, b)) in lefts.iter().flat_map(|a| rights.iter().map(move |b| (*a, *b))).enumerate() {
+            let kernel = ordered(a, b, dtype);
+            for (multiprocessors, side, [m, n, l]) in some[order.count_ones() as usize % 2] {
+                let sizes = Launch::of([("m", m as i64), ("n", n as i64), ("l", l as i64)]);
+                let found = auto_for(&kernel, &Target::default(), &Launch { multiprocessors, ..sizes });
+                let what = format!("{dtype} {a:?} {b:?} {m} x {n} x {l}\n{found}");
+                assert!(what.contains(&format!("split_iname(i, {side})\n")), "{what}");
+                assert!(what.contains("pipeline(k_outer, [a_tile, b_tile], stages="), "{what}");
+                // Partial tiles need no more than whole vectors for tensor cores.
+                let assumed = if dtype == "bf16" { "mod 8 = 0" } else { "assume(" };
+                assert_eq!(
+                    what.contains(assumed),
+                    l != 64 && dtype == "bf16" || l == 64 && dtype == "f32",
+                    "{what}"
+                );
+                check(&found, [a, b], [m, n, l], dtype, &what);
+            }
+        }
+    }
+}
+
+/// Compares a run on the emulator with the product in f64.
+fn check(found: &Found, [a, b]: [[&str; 2]; 2], [m, n, l]: [usize; 3], dtype: &str, what: &str) {
+    let dtype = if dtype == "bf16" { DType::BF16 } else { DType::F32 };
+    let length =
+        |name: &str| [("m", m), ("n", n), ("l", l)].iter().find(|(known, _)| *known == name).map(|e| e.1);
+    let shape = |of: &str| of.split(", ").filter_map(length).collect::<Vec<usize>>();
+    let [left, right] = [a[0], b[0]].map(|of| numbers(&shape(of)).cast(dtype));
+    let outputs = ran(found, &Args::new().tensor("a", &left).tensor("b", &right));
+    let (x, y) = (left.to_f64(), right.to_f64());
+    let dot = |e: usize| -> f64 {
+        let (i, j) = (e / n, e % n);
+        let at = |k: usize| {
+            let of_a = if a[0] == "m, l" { i * l + k } else { k * m + i };
+            let of_b = if b[0] == "l, n" { k * n + j } else { j * l + k };
+            x[of_a] * y[of_b]
+        };
+        (0..l).map(at).sum()
+    };
+    // Products and sums are exact in f32; the result is rounded.
+    let wanted = Tensor::from_vec(&[m * n], (0..m * n).map(dot).collect()).expect("a tensor").cast(dtype);
+    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted.to_f64(), "{what}");
+}
