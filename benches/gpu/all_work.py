@@ -58,6 +58,12 @@ def export(own, case, binary, folder):
         last = [longest(case)] if "ragged" in own.chosen else []
         kernel, pipeline, form = ours.chosen(*own.chosen, *last)
         own = replace(own, kernel=kernel, pipeline=pipeline)
+    if own.auto:
+        # What `run` takes: found for these sizes.
+        pipeline = folder / "auto.pipe"
+        sets = [f"--set={name}={value}" for name, value in case.sizes.items()]
+        pipeline.write_text(ours.call("auto", str(own.kernel), *sets))
+        own = replace(own, pipeline=pipeline, auto=False)
     to = folder / "export"
     ours.call(*export_arguments(own, case.sizes, ours.arch, to))
     return Binary(to, form, "__ldcs(" in (to / "kernel.cu").read_text())
