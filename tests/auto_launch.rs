@@ -208,6 +208,11 @@ fn few_long_rows_are_divided() {
     let short = of(8, 4096);
     assert!(reason(&short).starts_with("a block of 1024 threads for each row"), "{short}");
     check_sums(&short, 8, 4096);
+    // Where each load has a thread at once, even shorter rows get a block each.
+    let shorter = of(128, 512);
+    assert!(reason(&shorter).starts_with("a block of 128 threads for each row of 512"), "{shorter}");
+    check_sums(&shorter, 5, 512);
+    assert!(reason(&of(8192, 512)).starts_with("rows of 512 are short: 16 lanes"));
     for (rows, longest) in [(16, 1 << 16), (64, 1 << 16), (132, 1 << 16), (200, 1 << 18)] {
         let (block, chunks) = (of(rows, longest), of(rows, 2 * longest));
         assert!(reason(&block).starts_with("a block of 1024 threads"), "{block}");

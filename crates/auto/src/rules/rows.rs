@@ -214,12 +214,22 @@ fn of_length(
     if misaligned && wide.loads() <= 8 * row.warp {
         proposals.push(of_short(lanes::misaligned(nest, &wide, parallel, last)));
     }
+    let places = nest.launch().places();
+    let count = nest.count(parallel);
     if row.loads() < long || (misaligned && wide.loads() < long) {
+        // So few rows that the device has a thread for each of their loads: all of them are under
+        // way at once then, and joining them takes a block one step more than a warp.
+        let all = count.map(|count| (count, count.saturating_mul(row.loads())));
+        if let Some((count, _)) = all.filter(|(_, loads)| *loads <= places)
+            && is_aligned
+            && row.loads() >= 2 * row.warp
+        {
+            let block = Block::of_few(count, &row, nest.launch(), target.most_threads.into());
+            proposals.push(of_short(block::proposal(nest, &row, parallel, block, false)));
+        }
         proposals.push(of_short(lanes::proposal(nest, &row, parallel, last, waves.is_some())));
         return proposals;
     }
-    let places = nest.launch().places();
-    let count = nest.count(parallel);
     let of = if misaligned { &wide } else { &row };
     let few = count.filter(|count| count.saturating_mul(THREADS) < places);
     let mut block = match misaligned {
