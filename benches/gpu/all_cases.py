@@ -60,10 +60,14 @@ class Case:
         return f"{name}, 2^{self.power}"
 
 
+def set_options(sizes):
+    return [f"--set={name}={value}" for name, value in sizes.items()]
+
+
 def export_arguments(own, sizes, arch, folder):
     """The command line of `loopwright` that writes a form's binary and launches."""
     pipeline = [own.pipeline] if own.pipeline else []
-    sets = [f"--set={name}={value}" for name, value in (own.sizes or sizes).items()]
+    sets = set_options(own.sizes or sizes)
     parameters = [f"--parameter={name}={value}" for name, value in own.parameters.items()]
     auto = ["--auto"] if own.auto else []
     return [str(a) for a in ("export", own.kernel, *pipeline, *auto, *sets, *parameters, "--arch", arch, "-o", folder)]

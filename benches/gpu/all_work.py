@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE.parent / "peers"), str(HERE)]
 import csr
 import scan
 import tensor
-from all_cases import SPARSE, UNEQUAL, export_arguments
+from all_cases import SPARSE, UNEQUAL, export_arguments, set_options
 from exported import Exported, Ours
 from libraries import Cub, compiled, triton_row_forms
 from segments import lengths_of
@@ -61,8 +61,7 @@ def export(own, case, binary, folder):
     if own.auto:
         # What `run` takes: found for these sizes.
         pipeline = folder / "auto.pipe"
-        sets = [f"--set={name}={value}" for name, value in case.sizes.items()]
-        pipeline.write_text(ours.call("auto", str(own.kernel), *sets))
+        pipeline.write_text(ours.call("auto", own.kernel, *set_options(own.sizes or case.sizes)))
         own = replace(own, pipeline=pipeline, auto=False)
     to = folder / "export"
     ours.call(*export_arguments(own, case.sizes, ours.arch, to))

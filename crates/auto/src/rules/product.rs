@@ -195,6 +195,23 @@ impl Shape<'_> {
         Some(along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?).saturating_mul(batches))
     }
 
+    /// The loops that tiles of these sides along y and x and of this depth divide, with lengths.
+    fn loops(&self, [of_y, of_x]: [i64; 2], depth: i64) -> [(&Name, i64); 3] {
+        [(&self.y, of_y), (&self.x, of_x), (&self.k, depth)]
+    }
+
+    /// The loop along which neighbours of a matrix lie in memory: that of the sum, or its own one.
+    fn row(&self, factor: &Site) -> &Name {
+        if factor.stride(&self.k) == Stride::Unit { &self.k } else { self.side(factor) }
+    }
+
+    /// Two factors and their result whose rows are copied and stored as vectors of 16 bits.
+    fn matrices_of_halves(&self) -> Option<([&Site; 2], &Site)> {
+        let (factors, target) = (self.matrices()?, self.result()?);
+        let lie_so = factors.iter().all(|f| f.stride(self.row(f)) == Stride::Unit);
+        (lie_so && target.stride(&self.x) == Stride::Unit && target.bytes == 2).then_some((factors, target))
+    }
+
     /// Whether the known lengths of these loops are multiples of so many iterations.
     fn divide(&self, loops: &[(&Name, i64)]) -> bool {
         loops.iter().all(|(n, by)| self.nest.extent(n).is_some_and(|length| length % by == 0))

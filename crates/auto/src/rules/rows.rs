@@ -219,8 +219,7 @@ fn of_length(
     if row.loads() < long || (misaligned && wide.loads() < long) {
         // So few rows that the device has a thread for each of their loads: all of them are under
         // way at once then, and joining them takes a block one step more than a warp.
-        let all = count.map(|count| (count, count.saturating_mul(row.loads())));
-        if let Some((count, _)) = all.filter(|(_, loads)| *loads <= places)
+        if let Some(count) = count.filter(|count| count.saturating_mul(row.loads()) <= places)
             && is_aligned
             && row.loads() >= 2 * row.warp
         {

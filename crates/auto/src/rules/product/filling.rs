@@ -59,9 +59,7 @@ impl Form {
     fn whole<'s>(&self, shape: &'s Shape<'_>) -> Option<[(&'s Name, i64); 3]> {
         match self.kind {
             Kind::Ring => Some(ring::whole(shape)),
-            Kind::Small(tile, true) => {
-                Some([(&shape.y, tile.side), (&shape.x, tile.side), (&shape.k, tile.depth)])
-            }
+            Kind::Small(tile, true) => Some(shape.loops([tile.side; 2], tile.depth)),
             Kind::Registers | Kind::Small(_, false) => None,
         }
     }
@@ -85,7 +83,7 @@ impl Form {
         match self.kind {
             Kind::Ring => ring::ring(shape, device),
             Kind::Registers => Some(registers(shape, width)),
-            Kind::Small(tile, _) => small::small(shape, tile, device),
+            Kind::Small(tile, _) => small::small(shape, tile),
         }
     }
 

@@ -10,9 +10,9 @@
 
 use loopwright_lowering::Target;
 
-use super::Shape;
+use super::{Shape, fragments};
 use crate::{
-    Proposal, Site, Stride,
+    Proposal,
     text::{split, split_as, tag},
 };
 
@@ -35,13 +35,9 @@ const SHARED: i64 = 2 * (3 * DEPTH * (TILES[0] + TILES[1]) + TILES[0] * (TILES[1
 /// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
 pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
-    let [left, right] = shape.matrices()?;
-    let target = shape.result()?;
-    let lies_in_rows = |f: &Site| f.stride(k) == Stride::Unit || f.stride(shape.side(f)) == Stride::Unit;
-    let lie_so = lies_in_rows(left) && lies_in_rows(right) && target.stride(x) == Stride::Unit;
+    let ([left, right], target) = shape.matrices_of_halves()?;
     // The grid has no axis for a batch.
-    let has_room = shape.has_room(device, 1, SHARED) && shape.batch.is_none();
-    if !lie_so || target.bytes != 2 || !has_room {
+    if !shape.has_room(device, 1, SHARED) || shape.batch.is_some() {
         return None;
     }
     // Where blocks are for less than half of the multiprocessors, smaller tiles are better.
@@ -51,7 +47,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     // Groups of blocks have to be whole, too.
     let divides = |raster: &i64| nest.extent(y).is_none_or(|rows| rows % (raster * TILES[0]) == 0);
     let raster = [RASTER, RASTER / 2, RASTER / 4].into_iter().find(divides).unwrap_or(1);
-    let whole = [(y, raster * TILES[0]), (x, TILES[1]), (k, DEPTH)];
+    let whole = shape.loops([raster * TILES[0], TILES[1]], DEPTH);
     if !nest.are_multiples(&whole, "fragments that are loaded while the ones before are multiplied") {
         return None;
     }
@@ -99,19 +95,11 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
             format!("{k}_box"),
         ];
         let (copy, tile) = shape.prefetch(factor, &sweep, &format!(", vec={VECTOR}, via=cp_async"));
-        // Eight rows of a tile lie in different banks: three bits of the row are added to those of
-        // the vector within it.
-        let row = if factor.stride(k) == Stride::Unit { DEPTH } else { length };
-        let shift = row.ilog2() - VECTOR.ilog2();
-        proposal = proposal.step(copy).step(format!("swizzle({tile}, 3, 3, {shift})"));
+        let row = if shape.row(factor) == k { DEPTH } else { length };
+        proposal = proposal.step(copy).step(fragments::swizzle(&tile, row));
     }
-    let (a, b, c) = (&left.array, &right.array, &target.array);
-    proposal = proposal
-        .step(format!(
-            "buffer_array({c}, [{y}_warp, {y}_mma, {y}_box_reg, {lane}, {x}_warp, {x}_mma, {x}_box_reg], \
-             space=shared, init=none, vec={VECTOR})"
-        ))
-        .step(format!("pad_array_axis({c}_buf, 1, {VECTOR})"))
+    let (a, b) = (&left.array, &right.array);
+    proposal = fragments::buffered(shape, target, &lane, proposal)
         .step(format!("prefetch_fragments({})", shape.instruction))
         .step(format!("pipeline({k}_mma, [{a}_fragment, {b}_fragment], stages=2)"))
         .step(format!("pipeline({k}_outer, [{a}_tile, {b}_tile], stages=3)"))

@@ -11,7 +11,7 @@ use loopwright_lowering::Target;
 
 use super::Shape;
 use crate::{
-    Proposal, Site, Stride,
+    Proposal, Site,
     text::{split, split_as, tag},
 };
 
@@ -42,7 +42,7 @@ impl Tile {
 
     /// The loops that tiles divide, with the lengths of tiles.
     fn loops<'s>(&self, shape: &'s Shape<'_>) -> [(&'s Name, i64); 3] {
-        [(&shape.y, self.side), (&shape.x, self.side), (&shape.k, self.depth)]
+        shape.loops([self.side; 2], self.depth)
     }
 }
 
@@ -64,9 +64,8 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     if let Some(factors) = shape.matrices()
         && !shape.divide(&tile.loops(shape))
     {
-        // Whole vectors can be copied asynchronously.
-        let rows = factors
-            .map(|f| (if f.stride(&shape.k) == Stride::Unit { &shape.k } else { shape.side(f) }, VECTOR));
+        // Whole vectors can be copied asynchronously, which is a wish where it is not known.
+        let rows = factors.map(|f| (shape.row(f), VECTOR));
         let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
     }
     found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, tile, copies)));
@@ -76,18 +75,14 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
 /// Whole tiles, of a product of two matrices whose result has 16 bits, too, in a launch whose sizes
 /// are known.
 fn whole(shape: &Shape<'_>, tile: Tile, device: &Target) -> Option<Proposal> {
-    let Shape { nest, x, k, .. } = shape;
-    let [left, right] = shape.matrices()?;
-    let target = shape.result()?;
-    let lies_in_rows = |f: &Site| f.stride(k) == Stride::Unit || f.stride(shape.side(f)) == Stride::Unit;
-    let lie_so = lies_in_rows(left) && lies_in_rows(right) && target.stride(x) == Stride::Unit;
+    shape.matrices_of_halves()?;
     // Four slots of both tiles, and results in padded rows.
     let shared = 2 * (4 * 2 * tile.side * tile.depth + tile.side * (tile.side + VECTOR));
-    if !lie_so || target.bytes != 2 || !shape.has_room(device, 1, shared) {
+    if !shape.has_room(device, 1, shared) {
         return None;
     }
     let loops = tile.loops(shape);
-    let are_whole = shape.divide(&loops) && nest.are_multiples(&loops, "whole tiles on tensor cores");
+    let are_whole = shape.divide(&loops) && shape.nest.are_multiples(&loops, "whole tiles on tensor cores");
     are_whole.then(|| fragments(shape, tile, Copies::Whole))
 }
 
@@ -135,22 +130,14 @@ fn fragments(shape: &Shape<'_>, tile: Tile, copies: Copies) -> Proposal {
         proposal = proposal.step(copy);
         proposal = match copies {
             Copies::Plain => proposal.optional(format!("pad_array_axis({name}, 1, 8)")),
-            _ => {
-                proposal.optional(swizzle(&name, if factor.stride(k) == Stride::Unit { depth } else { side }))
-            }
+            _ => proposal.optional(swizzle(&name, if shape.row(factor) == k { depth } else { side })),
         };
         tiles.push(name);
     }
     if copies == Copies::Whole
         && let Some(target) = shape.result()
     {
-        let c = &target.array;
-        proposal = proposal
-            .step(format!(
-                "buffer_array({c}, [{y}_warp, {y}_mma, {y}_box_reg, {lane}, {x}_warp, {x}_mma, {x}_box_reg], \
-                 space=shared, init=none, vec={VECTOR})"
-            ))
-            .step(format!("pad_array_axis({c}_buf, 1, {VECTOR})"));
+        proposal = buffered(shape, target, &lane, proposal);
     }
     let tiles = tiles.join(", ");
     proposal = match copies {
@@ -163,9 +150,20 @@ fn fragments(shape: &Shape<'_>, tile: Tile, copies: Copies) -> Proposal {
     proposal.step(format!("unroll({k}_mma)"))
 }
 
+/// Has results leave through shared memory as whole vectors of rows, which are padded by one.
+pub(super) fn buffered(shape: &Shape<'_>, target: &Site, lane: &str, proposal: Proposal) -> Proposal {
+    let (Shape { x, y, .. }, c) = (shape, &target.array);
+    proposal
+        .step(format!(
+            "buffer_array({c}, [{y}_warp, {y}_mma, {y}_box_reg, {lane}, {x}_warp, {x}_mma, {x}_box_reg], \
+             space=shared, init=none, vec={VECTOR})"
+        ))
+        .step(format!("pad_array_axis({c}_buf, 1, {VECTOR})"))
+}
+
 /// Has the vectors of eight rows of a tile lie in different banks: bits of the row are added to
 /// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks.
-fn swizzle(tile: &str, row: i64) -> String {
+pub(super) fn swizzle(tile: &str, row: i64) -> String {
     let vectors = row.ilog2() - VECTOR.ilog2();
     format!("swizzle({tile}, {}, {}, {})", vectors.min(3), VECTOR.ilog2(), vectors.max(3))
 }

@@ -32,7 +32,7 @@ const SHARED: i64 = 4 * (3 * DEPTH * (2 * TILE + VECTOR) + TILE * TILE);
 
 /// The loops whose tiles have to be whole, with the lengths of tiles.
 pub(super) fn whole<'s>(shape: &'s Shape<'_>) -> [(&'s Name, i64); 3] {
-    [(&shape.y, TILE), (&shape.x, TILE), (&shape.k, DEPTH)]
+    shape.loops([TILE; 2], DEPTH)
 }
 
 /// Whether the factors lie as it needs them: one with neighbours along the sum, one with neighbours

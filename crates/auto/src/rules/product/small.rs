@@ -44,10 +44,10 @@ pub(super) fn is_possible(shape: &Shape<'_>, tile: Tile, device: &Target) -> boo
 }
 
 /// The proposal, if it is possible.
-pub(super) fn small(shape: &Shape<'_>, tile: Tile, device: &Target) -> Option<Proposal> {
+pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     let Shape { x, y, k, .. } = shape;
     let Tile { side, depth, rows } = tile;
-    let [left, right] = shape.matrices().filter(|_| is_possible(shape, tile, device))?;
+    let [left, right] = shape.matrices()?;
     let proposal = Proposal::new(format!(
         "each element of the factors serves many results: a block takes {side} x {side} of them, since longer \
          tiles would leave multiprocessors without work, a thread {rows} x {VECTOR} in registers, and {depth} \
