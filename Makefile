@@ -31,7 +31,7 @@ test: setup lint doc package external python built-book
 
 # 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
 values: setup
-	LOOPWRIGHT_CASES=700 LOOPWRIGHT_SEED=$(SEED) $(CARGO) test --release -p loopwright-testing --test values -- --nocapture
+	LOOPWRIGHT_CASES=700 LOOPWRIGHT_SEED=$(SEED) $(CARGO) test --release -p loopwright-suites --test testing_values -- --nocapture
 
 bench: setup
 	$(CARGO) bench $(ARGS)
@@ -45,14 +45,14 @@ mutants: setup
 	@mkdir -p target/mutants/poly target/mutants/legality target/mutants/runtime target/mutants/emulator \
 		target/mutants/program target/mutants/cuda-target
 	@missed=0; \
-	$(mutate)/poly -p loopwright-poly || missed=1; \
+	$(mutate)/poly -p loopwright-poly --test-package loopwright-poly,loopwright-suites || missed=1; \
 	$(mutate)/legality -p loopwright-legality \
-		--test-package loopwright-legality,loopwright-realize,loopwright-transforms,loopwright-testing || missed=1; \
+		--test-package loopwright-legality,loopwright-realize,loopwright-transforms,loopwright-suites || missed=1; \
 	$(mutate)/runtime -p loopwright-runtime || missed=1; \
-	$(mutate)/emulator -p loopwright-emulator || missed=1; \
-	$(mutate)/program -p loopwright-program --test-package loopwright-program,loopwright || missed=1; \
+	$(mutate)/emulator -p loopwright-emulator --test-package loopwright-emulator,loopwright-suites || missed=1; \
+	$(mutate)/program -p loopwright-program --test-package loopwright-program,loopwright-suites,loopwright || missed=1; \
 	$(mutate)/cuda-target -p loopwright-cuda-target \
-		--test-package loopwright-cuda-target,loopwright-text-check,loopwright || missed=1; \
+		--test-package loopwright-cuda-target,loopwright-suites,loopwright-text-check,loopwright || missed=1; \
 	exit $$missed
 
 sweep: setup

@@ -87,7 +87,7 @@ fn outcome_in(test: &Filetest, asynchrony: Asynchrony, turns: u64) -> String {
 
 #[test]
 fn filetests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../emulator/tests/filetests");
     check(&folder, "lwp", &["inputs"], outcome);
     check(&folder.join("async"), "lwp", &["inputs"], outcome);
 }

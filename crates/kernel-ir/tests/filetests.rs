@@ -24,6 +24,6 @@ fn outcome(test: &Filetest) -> String {
 
 #[test]
 fn filetests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel-ir/tests/filetests");
     check(&folder, "lw", &[], outcome);
 }

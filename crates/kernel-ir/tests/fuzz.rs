@@ -27,7 +27,7 @@ fn read(text: &[u8]) {
 fn corpus() -> &'static [String] {
     static CORPUS: OnceLock<Vec<String>> = OnceLock::new();
     CORPUS.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel-ir/tests/filetests");
         let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
         files.sort();
         let texts = files.iter().map(|f| fs::read_to_string(f).unwrap());

@@ -18,7 +18,7 @@ fn list<'a>(source: &'a str, begin: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_word_of_the_parser_is_in_the_grammar() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel-ir");
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
     let mut words: BTreeSet<String> = BTreeSet::new();
     for entry in fs::read_dir(root.join("src/text")).unwrap() {

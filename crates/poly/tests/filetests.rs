@@ -293,7 +293,7 @@ fn run(test: &Filetest, failures: &mut Vec<String>) -> usize {
 }
 
 fn all() -> usize {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../poly/tests/filetests");
     let files = read(&folder, "poly", &[]);
     let mut failures = Vec::new();
     let queries = files.iter().map(|file| run(file, &mut failures)).sum();

@@ -1,4 +1,4 @@
-//! The tests of this package that need no process of their own, as one program, which is linked
+//! The tests of this crate that need no process of their own, as one program, which is linked
 //! once. Others are listed beside it in the manifest.
 
 mod accessors;

@@ -37,7 +37,7 @@ fn outcome(test: &Filetest) -> String {
 
 #[test]
 fn filetests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../program/tests/filetests");
     for kind in ["check", "async", "text"] {
         check(&folder.join(kind), "lwp", &[], outcome);
     }

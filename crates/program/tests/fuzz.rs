@@ -35,7 +35,8 @@ fn corpus() -> &'static [String] {
     CORPUS.get_or_init(|| {
         let mut texts = Vec::new();
         for folder in ["check", "text"] {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests").join(folder);
+            let folder =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../program/tests/filetests").join(folder);
             let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
             files.sort();
             for file in files {

@@ -396,11 +396,10 @@ impl<'m, 'p> Block<'m, 'p> {
             ValueKind::Binary(op, a, b) => {
                 let mut left = self.values(a, active)?;
                 if let Some(r) = self.common(b) {
-                    left.iter_mut().for_each(|l| *l = number::binary(*op, a.dtype, *l, r));
+                    number::binary_each(*op, a.dtype, &mut left, |_| r);
                 } else {
-                    for (l, r) in left.iter_mut().zip(self.values(b, active)?) {
-                        *l = number::binary(*op, a.dtype, *l, r);
-                    }
+                    let right = self.values(b, active)?;
+                    number::binary_each(*op, a.dtype, &mut left, |k| right[k]);
                 }
                 left
             }

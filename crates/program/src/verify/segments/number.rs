@@ -131,6 +131,57 @@ pub(super) fn binary(op: BinOp, dtype: DType, a: Num, b: Num) -> Num {
     }
 }
 
+/// An operation on many pairs of numbers of a type: what [`binary`] gives for each. The right ones
+/// by their place.
+pub(super) fn binary_each(op: BinOp, dtype: DType, left: &mut [Num], right: impl Fn(usize) -> Num) {
+    // Sums, differences and products are the same in 64 bits that wrap; the rest is exact there,
+    // but for the upper half of u64.
+    let truth = i64::from;
+    match (op, dtype) {
+        (_, DType::Bool) => one_by_one(op, dtype, left, right),
+        (BinOp::Add, _) => each(op, dtype, left, right, i64::wrapping_add),
+        (BinOp::Sub, _) => each(op, dtype, left, right, i64::wrapping_sub),
+        (BinOp::Mul, _) => each(op, dtype, left, right, i64::wrapping_mul),
+        (_, DType::U64) => one_by_one(op, dtype, left, right),
+        (BinOp::Min, _) => each(op, dtype, left, right, i64::min),
+        (BinOp::Max, _) => each(op, dtype, left, right, i64::max),
+        (BinOp::Lt, _) => each(op, DType::Bool, left, right, |a, b| truth(a < b)),
+        (BinOp::Le, _) => each(op, DType::Bool, left, right, |a, b| truth(a <= b)),
+        (BinOp::Gt, _) => each(op, DType::Bool, left, right, |a, b| truth(a > b)),
+        (BinOp::Ge, _) => each(op, DType::Bool, left, right, |a, b| truth(a >= b)),
+        (BinOp::Eq, _) => each(op, DType::Bool, left, right, |a, b| truth(a == b)),
+        (BinOp::Ne, _) => each(op, DType::Bool, left, right, |a, b| truth(a != b)),
+        _ => one_by_one(op, dtype, left, right),
+    }
+}
+
+fn one_by_one(op: BinOp, dtype: DType, left: &mut [Num], right: impl Fn(usize) -> Num) {
+    for (k, l) in left.iter_mut().enumerate() {
+        *l = binary(op, dtype, *l, right(k));
+    }
+}
+
+/// An operation on integers, whose results are of a type; floating-point numbers go the slow way.
+fn each(
+    op: BinOp,
+    dtype: DType,
+    left: &mut [Num],
+    right: impl Fn(usize) -> Num,
+    of: impl Fn(i64, i64) -> i64,
+) {
+    let spare = 64 - 8 * dtype.bytes() as u32;
+    let is_unsigned = dtype.is_unsigned();
+    for (k, l) in left.iter_mut().enumerate() {
+        *l = match (*l, right(k)) {
+            (Num::Int(a), Num::Int(b)) => {
+                let bits = of(a, b) << spare;
+                Num::Int(if is_unsigned { (bits as u64 >> spare) as i64 } else { bits >> spare })
+            }
+            (a, b) => binary(op, dtype, a, b),
+        };
+    }
+}
+
 fn compared<T: PartialOrd>(op: BinOp, a: T, b: T) -> Option<Num> {
     let truth = match op {
         BinOp::Lt => a < b,

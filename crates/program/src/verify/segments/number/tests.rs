@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::DType;
 
-use super::{Num, binary, cast, hash, unary};
+use super::{Num, binary, binary_each, cast, hash, unary};
 use crate::{BinOp, UnOp};
 
 /// Of a value whose bits have all been shifted out, its sign is left, if it is shifted to the
@@ -21,6 +21,62 @@ fn shifts_by_all_bits_or_a_negative_number_leave_the_sign_at_most() {
     let by_most = |op, value| binary(op, DType::I32, Num::Int(value), Num::Int(31)).int();
     assert_eq!([by_most(BinOp::Shl, 1), by_most(BinOp::Shr, 1 << 30)], [Some(i32::MIN.into()), Some(0)]);
     assert_eq!(binary(BinOp::Shr, DType::I32, Num::Int(1 << 30), Num::Int(20)).int(), Some(1 << 10));
+}
+
+/// What is computed for many at once is what is computed for each.
+#[test]
+fn operations_on_many_numbers_are_those_on_each() {
+    let ops = [
+        BinOp::Add,
+        BinOp::Sub,
+        BinOp::Mul,
+        BinOp::Div,
+        BinOp::FloorDiv,
+        BinOp::FloorMod,
+        BinOp::TruncDiv,
+        BinOp::TruncRem,
+        BinOp::Min,
+        BinOp::Max,
+        BinOp::Lt,
+        BinOp::Le,
+        BinOp::Gt,
+        BinOp::Ge,
+        BinOp::Eq,
+        BinOp::Ne,
+        BinOp::And,
+        BinOp::Or,
+        BinOp::BitAnd,
+        BinOp::BitOr,
+        BinOp::BitXor,
+        BinOp::Shl,
+        BinOp::Shr,
+    ];
+    let integers =
+        [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
+    for dtype in integers.into_iter().chain([DType::Bool, DType::F32]) {
+        let bits = |v: i64| Num::Int(super::wrapped(dtype, v.into()));
+        let mut numbers: Vec<Num> =
+            [0, 1, 2, 3, 7, 31, -1, -2, -5, 100, 127, 128, 255, 1 << 31, i64::MAX, i64::MIN].map(bits).into();
+        if dtype == DType::F32 {
+            numbers = [0.0, -0.0, 1.5, -3.0, f64::INFINITY].map(Num::Float).into();
+        }
+        numbers.push(Num::Nothing);
+        let pairs: Vec<(Num, Num)> =
+            numbers.iter().flat_map(|a| numbers.iter().map(move |b| (*a, *b))).collect();
+        for op in ops {
+            let mut found: Vec<Num> = pairs.iter().map(|(a, _)| *a).collect();
+            binary_each(op, dtype, &mut found, |k| pairs[k].1);
+            for ((a, b), found) in pairs.iter().zip(found) {
+                let wanted = binary(op, dtype, *a, *b);
+                // By their bits: a quotient by zero is equal to itself.
+                assert_eq!(
+                    format!("{found:?}"),
+                    format!("{wanted:?}"),
+                    "{op:?} of {a:?} and {b:?} as {dtype:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]
