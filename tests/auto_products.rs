@@ -75,7 +75,7 @@ fn products_of_fragments_are_loaded_ahead() {
     let few = text_for(128);
     assert!(few.contains("split_iname(i, 32)\n") && !few.contains(ahead), "{few}");
     // Of six rows of blocks, two are taken together.
-    let launch = Launch::of([("m", 1536), ("n", 2048), ("l", 128)]);
+    let launch = Launch::of([("m", 1536), ("n", 2816), ("l", 128)]);
     let six = auto_for(&kernel, &Target::default(), &launch).to_string();
     assert!(six.contains("split_iname(i_outer, 2, ") && six.contains("assume(m mod 512 = 0"), "{six}");
 
@@ -136,6 +136,31 @@ fn few_results_get_short_tiles() {
             }
         }
     }
+}
+
+/// Where the last wave of the longest tiles would be mostly idle, tiles are as short as fills it.
+#[test]
+fn tiles_of_a_fragment_ring_fill_waves() {
+    let whole = "fragments that are loaded while the ones before are multiplied";
+    for (multiprocessors, [rows, columns], b) in
+        [(2, [96, 128], ["n, l", "j, k"]), (4, [96, 64], ["n, l", "j, k"]), (4, [96, 64], ["l, n", "k, j"])]
+    {
+        let (a, [m, n, l]) = (["m, l", "i, k"], [192, 128, 128]);
+        let kernel = product(a, b, "bf16", "");
+        let sizes = Launch::of([("m", m as i64), ("n", n as i64), ("l", l as i64)]);
+        let found = auto_for(&kernel, &Target::default(), &Launch { multiprocessors, ..sizes });
+        let what = format!("{b:?} on {multiprocessors}\n{found}");
+        for step in [format!("split_iname(i, {rows})\n"), format!("split_iname(j, {columns})\n")] {
+            assert!(what.contains(&step), "{what}");
+        }
+        assert!(what.contains("prefetch_fragments(") && !what.contains(whole), "{what}");
+        check(&found, [a, b], [m, n, l], "bf16", &what);
+    }
+    // Rows of 96 elements along the side have no swizzle.
+    let kernel = product(["l, m", "k, i"], ["n, l", "j, k"], "bf16", "");
+    let sizes = Launch::of([("m", 192), ("n", 128), ("l", 128)]);
+    let found = auto_for(&kernel, &Target::default(), &Launch { multiprocessors: 2, ..sizes }).to_string();
+    assert!(!found.contains("split_iname(i, 96)"), "{found}");
 }
 
 /// Compares a run on the emulator with the product in f64.

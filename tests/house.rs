@@ -7,7 +7,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The crates in the folder `crates`, each with those that its manifest names, also for tests.
+/// Adds the crates that the Rust files of a folder name, by their folders in `crates`.
+fn named_in(folder: &Path, crates: &Path, found: &mut BTreeSet<String>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            named_in(&path, crates, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let names = text.split("loopwright_").skip(1).map(|rest| {
+                let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
+                rest[..end].replace('_', "-")
+            });
+            found.extend(names.filter(|name| crates.join(name).is_dir()));
+        }
+    }
+}
+
+/// The crates in the folder `crates`, each with those that its manifest names, also for tests, and
+/// that its tests name: those of many crates are built by `suites`, which is left out.
 fn dependences() -> BTreeMap<String, BTreeSet<String>> {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates");
     let of = |folder: PathBuf| {
@@ -16,9 +34,21 @@ fn dependences() -> BTreeMap<String, BTreeSet<String>> {
             let name = line.strip_prefix("loopwright-")?;
             Some(name.split(['.', ' ', '=']).next()?.to_string())
         });
-        (folder.file_name().unwrap().to_string_lossy().into_owned(), named.collect())
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let mut named: BTreeSet<String> = named.collect();
+        named_in(&folder.join("tests"), &crates, &mut named);
+        named.remove(&name);
+        (name, named)
     };
-    fs::read_dir(crates).unwrap().map(|entry| of(entry.unwrap().path())).collect()
+    let all = fs::read_dir(&crates).unwrap().map(|entry| of(entry.unwrap().path()));
+    all.filter(|(name, _)| name != "suites").collect()
+}
+
+#[test]
+fn what_tests_of_another_package_use_is_a_dependence() {
+    let dependences = dependences();
+    // No manifest but that of `suites` says so.
+    assert!(dependences["poly"].contains("filetest") && dependences["testing"].contains("counts"));
 }
 
 /// Crates that read programs do not depend on lowering, not even in their tests: only the facade,
@@ -175,24 +205,49 @@ fn test_files(tests: &Path) -> BTreeSet<String> {
     entries.filter(own).map(name).filter(|name| name != "main").collect()
 }
 
-/// Those that the manifest does not list as programs, nor `tests/main.rs` as modules.
-fn forgotten_tests(package: &Path) -> Vec<String> {
-    let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
-    let modules = fs::read_to_string(package.join("tests/main.rs")).unwrap();
-    let (mut files, mut section) = (test_files(&package.join("tests")), "");
+/// The files that a manifest lists as programs of tests, from the package's folder on.
+fn programs(manifest: &str) -> BTreeSet<String> {
+    let (mut found, mut section, mut name) = (BTreeSet::new(), "", "");
+    let quoted = |line: &'_ str, key: &str| -> Option<String> {
+        let rest = line.strip_prefix(key)?.strip_prefix(" = \"")?;
+        Some(rest.strip_suffix('"')?.to_string())
+    };
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line;
         }
-        let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
-        if let Some(name) = name.filter(|_| section == "[[test]]") {
-            files.remove(name);
+        if section == "[[test]]" {
+            if let Some(named) = quoted(line, "name") {
+                found.insert(format!("tests/{named}.rs"));
+                name = line;
+            } else if let (Some(path), Some(named)) = (quoted(line, "path"), quoted(name, "name")) {
+                found.remove(&format!("tests/{named}.rs"));
+                found.insert(path);
+            }
         }
     }
-    for line in modules.lines() {
-        if let Some(name) = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
-            files.remove(name);
+    found
+}
+
+/// Those that neither manifest lists as programs, the package's or that of `suites`, nor
+/// `tests/main.rs` as modules.
+fn forgotten_tests(package: &Path, suites: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+    let (name, main) = (package.file_name().unwrap().to_string_lossy(), package.join("tests/main.rs"));
+    let mut files = test_files(&package.join("tests"));
+    if main.exists() {
+        files.insert("main".to_string());
+        for line in fs::read_to_string(main).unwrap().lines() {
+            if let Some(module) = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+                files.remove(module);
+            }
         }
+    }
+    let elsewhere = programs(suites);
+    let elsewhere = elsewhere.iter().filter_map(|path| path.strip_prefix(&format!("../{name}/")));
+    for path in programs(&manifest).iter().map(String::as_str).chain(elsewhere) {
+        let file = path.strip_prefix("tests/").unwrap_or(path);
+        files.remove(file.strip_suffix("/main.rs").or(file.strip_suffix(".rs")).unwrap_or(file));
     }
     files.into_iter().collect()
 }
@@ -202,14 +257,15 @@ fn forgotten_tests(package: &Path) -> Vec<String> {
 #[test]
 fn every_file_of_tests_is_part_of_a_program() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let suites = fs::read_to_string(root.join("crates/suites/Cargo.toml")).unwrap();
     let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let mut asked = 0;
     for package in crates.chain([root]) {
         let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
         let lists_tests = manifest.lines().any(|line| line == "autotests = false");
-        assert_eq!(lists_tests, package.join("tests/main.rs").exists(), "{}", package.display());
+        assert!(lists_tests || !package.join("tests/main.rs").exists(), "{}", package.display());
         if lists_tests {
-            let forgotten = forgotten_tests(&package);
+            let forgotten = forgotten_tests(&package, &suites);
             assert!(forgotten.is_empty(), "{}: {forgotten:?}", package.display());
             asked += 1;
         }
@@ -227,8 +283,14 @@ fn a_forgotten_test_is_found() {
     };
     put("Cargo.toml", "[package]\nname = \"lost\"\n[[test]]\nname = \"own\"\n");
     put("tests/main.rs", "mod part;\n");
-    for file in ["own.rs", "part.rs", "lost.rs", "gone/main.rs", "common/mod.rs"] {
+    for file in ["own.rs", "part.rs", "lost.rs", "gone/main.rs", "common/mod.rs", "elsewhere.rs"] {
         put(&format!("tests/{file}"), "");
     }
-    assert_eq!(forgotten_tests(folder.path()), ["gone", "lost"]);
+    let name = folder.path().file_name().unwrap().to_string_lossy();
+    let of_suites = |file: &str, name: &str| {
+        format!("[[test]]\nname = \"of_{file}\"\npath = \"../{name}/tests/{file}.rs\"\n")
+    };
+    let suites = of_suites("elsewhere", &name) + &of_suites("lost", "another");
+    assert_eq!(forgotten_tests(folder.path(), &suites), ["gone", "lost", "main"]);
+    assert_eq!(forgotten_tests(folder.path(), &(suites + &of_suites("main", &name))), ["gone", "lost"]);
 }

@@ -101,7 +101,7 @@ impl Form {
 
 /// The part of the places for blocks that work, on average: all of them but in the last wave. Where
 /// there are too few for one wave, they are spread evenly.
-fn working(blocks: i64, resident: i64, multiprocessors: i64) -> f64 {
+pub(super) fn working(blocks: i64, resident: i64, multiprocessors: i64) -> f64 {
     let wave = multiprocessors.max(1) * if blocks < multiprocessors * resident { 1 } else { resident };
     let waves = (blocks.max(1) - 1) / wave + 1;
     blocks as f64 / (waves as f64 * wave as f64)

@@ -2,26 +2,45 @@
 //! their use, also across the edges of tiles, and tiles are copied into a ring of three slots.
 //!
 //! A block of eight warps takes 256 x 128 results, a warp 64 x 64 of them, 64 terms of the sum at a
-//! time. The first fragments of the next tile are loaded behind the last products of this one,
-//! before the barrier, so that tensor cores do not wait for either. Eight blocks one below the
-//! other, or as many as divide the rows of a launch, come one after the other and read the same
-//! tiles of the right factor, which the cache serves. Copies are issued between the first products
-//! of a tile. Results leave through shared memory, as whole vectors of rows.
+//! time. Of a launch whose last wave of such blocks would leave many multiprocessors idle, tiles
+//! are shorter, so that as many blocks fill a wave as can ([`FORMS`]). The first fragments of the
+//! next tile are loaded behind the last products of this one, before the barrier, so that tensor
+//! cores do not wait for either. Eight blocks one below the other, or as many as divide the rows of
+//! a launch, come one after the other and read the same tiles of the right factor, which the cache
+//! serves. Copies are issued between the first products of a tile. Results leave through shared
+//! memory, as whole vectors of rows.
 
 use loopwright_lowering::Target;
 
-use super::{Shape, fragments};
+use super::{Shape, filling::working, fragments};
 use crate::{
-    Proposal,
+    Proposal, Site,
     text::{split, split_as, tag},
 };
 
-/// Results of a block along each side, and terms of the sum in a slot.
-const TILES: [i64; 2] = [256, 128];
+/// Terms of the sum in a slot.
 const DEPTH: i64 = 64;
 
-/// Threads of a block: a warp of 32 for 64 x 64 results.
-const THREADS: i64 = TILES[0] / 64 * TILES[1] / 64 * 32;
+/// The tile of a block, and how fast such blocks are.
+struct Form {
+    /// Results along each side.
+    tile: [i64; 2],
+    /// Warps along each side.
+    warps: [i64; 2],
+    /// How many blocks of it a multiprocessor holds.
+    resident: u32,
+    /// Its rate where there are enough blocks, relative to that of the first form. Measured
+    /// (`benches/RESULTS.md`).
+    speed: f64,
+}
+
+/// The forms, the fastest first. Rows of results are a power of two vectors, so that a warp stores
+/// whole rows.
+const FORMS: [Form; 3] = [
+    Form { tile: [256, 128], warps: [4, 2], resident: 1, speed: 1.0 },
+    Form { tile: [96, 128], warps: [2, 2], resident: 2, speed: 0.89 },
+    Form { tile: [96, 64], warps: [2, 2], resident: 3, speed: 0.74 },
+];
 
 /// The most blocks one below the other that are launched one after the other.
 const RASTER: i64 = 8;
@@ -29,46 +48,74 @@ const RASTER: i64 = 8;
 /// Elements of a vector of 16 bytes.
 const VECTOR: i64 = 8;
 
-/// Bytes of shared memory of a block: three slots of both tiles, and results in padded rows.
-const SHARED: i64 = 2 * (3 * DEPTH * (TILES[0] + TILES[1]) + TILES[0] * (TILES[1] + VECTOR));
+impl Form {
+    /// The form by which the most is done in a launch, and the fastest one where the launch is not
+    /// known. `None` where smaller tiles are better: blocks of it are for less than half of the
+    /// multiprocessors.
+    fn of(shape: &Shape<'_>, [left, right]: [&Site; 2], device: &Target) -> Option<&'static Form> {
+        let fits = |form: &&Form| {
+            let [rows, columns] = form.tile;
+            // The swizzle of a tile is of rows that are powers of two.
+            let has_rows = |factor, length: i64| shape.row(factor) == &shape.k || length.count_ones() == 1;
+            has_rows(left, rows)
+                && has_rows(right, columns)
+                && shape.has_room(device, form.resident.into(), form.shared())
+        };
+        let multiprocessors = i64::from(shape.nest.launch().multiprocessors);
+        let rate = |form: &&Form| {
+            let blocks = shape.blocks(form.tile).unwrap_or(i64::MAX);
+            form.speed * working(blocks, form.resident.into(), multiprocessors)
+        };
+        let whole = FORMS.iter().filter(|form| shape.divide(&shape.loops(form.tile, DEPTH)) && fits(form));
+        let best = whole.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let form = best.or(FORMS.first().filter(fits))?;
+        shape.blocks(form.tile).is_none_or(|blocks| 2 * blocks >= multiprocessors).then_some(form)
+    }
+
+    fn threads(&self) -> i64 {
+        self.warps.iter().product::<i64>() * 32
+    }
+
+    /// Bytes of shared memory of a block: three slots of both tiles, and results in padded rows.
+    fn shared(&self) -> i64 {
+        let [rows, columns] = self.tile;
+        2 * (3 * DEPTH * (rows + columns) + rows * (columns + VECTOR))
+    }
+}
 
 /// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
 pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
     let ([left, right], target) = shape.matrices_of_halves()?;
     // The grid has no axis for a batch.
-    if !shape.has_room(device, 1, SHARED) || shape.batch.is_some() {
+    if shape.batch.is_some() {
         return None;
     }
-    // Where blocks are for less than half of the multiprocessors, smaller tiles are better.
-    if shape.blocks(TILES).is_some_and(|blocks| 2 * blocks < i64::from(nest.launch().multiprocessors)) {
-        return None;
-    }
+    let form = Form::of(shape, [left, right], device)?;
+    let [rows, columns] = form.tile;
+    let of_warp = [0, 1].map(|side| form.tile[side] / form.warps[side]);
     // Groups of blocks have to be whole, too.
-    let divides = |raster: &i64| nest.extent(y).is_none_or(|rows| rows % (raster * TILES[0]) == 0);
+    let divides = |raster: &i64| nest.extent(y).is_none_or(|length| length % (raster * rows) == 0);
     let raster = [RASTER, RASTER / 2, RASTER / 4].into_iter().find(divides).unwrap_or(1);
-    let whole = shape.loops([raster * TILES[0], TILES[1]], DEPTH);
+    let whole = shape.loops([raster * rows, columns], DEPTH);
     if !nest.are_multiples(&whole, "fragments that are loaded while the ones before are multiplied") {
         return None;
     }
     let mut proposal = Proposal::new(format!(
-        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {} x {} \
-         results, a warp 64 x 64, while the next fragments are loaded and the next tiles are on their way to \
-         shared memory",
-        TILES[0], TILES[1]
+        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {rows} x \
+         {columns} results, a warp {} x {}, while the next fragments are loaded and the next tiles are on their \
+         way to shared memory",
+        of_warp[0], of_warp[1]
     ))
-    .step(split(y, TILES[0]))
-    .step(split(x, TILES[1]))
+    .step(split(y, rows))
+    .step(split(x, columns))
     .step(split(k, DEPTH))
     .step(split_as(format!("{y}_outer"), raster, format!("{y}_group"), format!("{y}_raster")));
-    for (n, length) in [(y, 16), (x, 8)] {
+    for (n, of_warp, length) in [(y, of_warp[0], 16), (x, of_warp[1], 8)] {
         let part = |part: &str| format!("{n}_{part}");
-        proposal = proposal.step(split_as(part("inner"), 64, part("warp"), part("tile"))).step(split_as(
-            part("tile"),
-            length,
-            part("mma"),
-            part("box"),
-        ));
+        proposal = proposal
+            .step(split_as(part("inner"), of_warp, part("warp"), part("tile")))
+            .step(split_as(part("tile"), length, part("mma"), part("box")));
     }
     proposal = proposal
         .step(split_as(format!("{k}_inner"), 16, format!("{k}_mma"), format!("{k}_box")))
@@ -85,7 +132,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
         .step(format!("untag_inames({x}_box_reg)"))
         .step(tag(&[(format!("{x}_box_reg"), "vec")]));
     let lane = nest.next_name("lane");
-    for (factor, side, length) in [(left, y, TILES[0]), (right, x, TILES[1])] {
+    for (factor, side, length) in [(left, y, rows), (right, x, columns)] {
         let sweep = [
             format!("{side}_warp"),
             format!("{side}_mma"),
@@ -113,7 +160,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     }
     // Half of a thread's copies in each of the first two steps, behind the loads of the next step's
     // fragments: before them, the loads would wait for the addresses of all copies.
-    let [of_a, of_b] = TILES.map(|length| length * DEPTH / VECTOR / THREADS / 2);
+    let [of_a, of_b] = form.tile.map(|length| length * DEPTH / VECTOR / form.threads() / 2);
     let copies = |array: &str| format!("{array}_f_outer_outer_outer_dup");
     let step = format!("{k}_step");
     proposal = proposal.step(format!("untag_inames({}, {})", copies(a), copies(b)));
