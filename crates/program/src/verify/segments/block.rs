@@ -260,14 +260,11 @@ impl<'m, 'p> Block<'m, 'p> {
 
     fn integers(&mut self, value: &Value, active: &Active, what: &str) -> Result<Vec<i64>> {
         let values = self.values(value, active)?;
-        let mut found = Vec::with_capacity(values.len());
-        for (thread, value) in active.iter().zip(values) {
-            match value.int() {
-                Some(v) => found.push(v),
-                None => return self.wrong(*thread, &format!("{what} a value that nothing has given")),
-            }
+        if let Some(k) = values.iter().position(|v| v.int().is_none()) {
+            return self.wrong(active[k], &format!("{what} a value that nothing has given"));
         }
-        Ok(found)
+        // In the memory of the values.
+        Ok(values.into_iter().map(|v| v.int().unwrap_or_default()).collect())
     }
 
     fn offsets(&mut self, element: &MemRef, active: &Active) -> Result<Vec<i64>> {
