@@ -364,7 +364,7 @@ fn report(what: &str, tally: &Tally) {
 #[test]
 fn random_kernels_are_counted_exactly() {
     let (mut general, mut dense) = (Tally::default(), Tally::default());
-    for seed in 0..150 {
+    for seed in 0..80 {
         check(&LoopKernel::parse(&kernels::kernel(seed).text).unwrap(), &mut general);
         check(&LoopKernel::parse(&affine::kernel(seed).text).unwrap(), &mut dense);
     }
@@ -379,7 +379,7 @@ fn random_kernels_are_counted_exactly() {
 #[test]
 fn transformed_kernels_are_counted_exactly() {
     let mut tally = Tally::default();
-    for seed in 0..40 {
+    for seed in 0..24 {
         let case = Case::random(seed, &mut Refusals::default());
         check(&case.build().unwrap().transformed, &mut tally);
     }
