@@ -118,8 +118,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
     // Asynchronous copies fill with zeros only.
     let zero = filling.value == Expr::Int(0);
-    if !zero && sources.iter().any(|s| analysis.instruction(&analysis.parts[s.number]).via.is_asynchronous())
-    {
+    if !zero && sources.iter().any(|s| analysis.copies_asynchronously(s.number)) {
         return Ok(None);
     }
     let mut kept = split.kept;

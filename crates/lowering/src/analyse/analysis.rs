@@ -241,6 +241,11 @@ impl<'k> Analysis<'k> {
         &self.kernel.instructions[part.instruction]
     }
 
+    /// Whether a part is an asynchronous copy.
+    pub fn copies_asynchronously(&self, part: usize) -> bool {
+        self.instruction(&self.parts[part]).via.is_asynchronous()
+    }
+
     /// The parts that write an array, in order.
     pub fn writers(&self, array: &str) -> impl Iterator<Item = (usize, &PartInfo)> {
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);

@@ -71,7 +71,8 @@ impl Planner<'_, '_> {
             }
             // What is decided when loops are unrolled stands around a condition that copies can
             // have as a predicate.
-            let copies = items[k..end].iter().any(|item| self.copies_asynchronously(item));
+            let parts = Item::parts(&items[k..end]);
+            let copies = parts.iter().any(|p| self.analysis.copies_asynchronously(*p));
             let (unrolled, others): (Vec<Guard>, Vec<Guard>) =
                 guards.into_iter().partition(|g| copies && self.is_of_unrolled(&g.canonical));
             let around = place.with(&canonical(&unrolled))?;
@@ -95,12 +96,6 @@ impl Planner<'_, '_> {
                 None => self.loop_over(iname, body, place),
             },
         }
-    }
-
-    /// Whether a part of an item copies asynchronously.
-    fn copies_asynchronously(&self, item: &Item) -> bool {
-        let is_one = |p: &usize| self.analysis.instruction(&self.analysis.parts[*p]).via.is_asynchronous();
-        Item::parts(std::slice::from_ref(item)).iter().any(is_one)
     }
 
     /// Whether a constraint is one on the counters of unrolled loops.

@@ -112,7 +112,7 @@ impl Planner<'_, '_> {
     ) -> Result<Option<Vec<Node>>, Diagnostic> {
         let analysis = self.analysis;
         let info = of.info(analysis);
-        let is_asynchronous = analysis.instruction(info).via.is_asynchronous();
+        let is_asynchronous = analysis.copies_asynchronously(of.number);
         if lanes.is_empty() || is_asynchronous || matches!(info.execution.part.part, Part::Init(_)) {
             return Ok(None);
         }

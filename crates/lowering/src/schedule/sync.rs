@@ -153,12 +153,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
     /// Whether one of these parts copies asynchronously.
     fn copied_asynchronously(&self, touches: &[(usize, usize)]) -> bool {
-        self.meeting == Meeting::Threads && touches.iter().any(|(p, _)| self.is_asynchronous(*p))
-    }
-
-    /// Whether a part copies asynchronously.
-    pub fn is_asynchronous(&self, part: usize) -> bool {
-        self.analysis.instruction(&self.analysis.parts[part]).via.is_asynchronous()
+        self.meeting == Meeting::Threads
+            && touches.iter().any(|(p, _)| self.analysis.copies_asynchronously(*p))
     }
 
     /// Whether different threads (blocks) touch different cells in all of these accesses: all have
@@ -284,7 +280,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let meeting = match self.meeting {
             Meeting::Threads
                 if !(p == q && time == Time::Same)
-                    && (self.is_asynchronous(p) || self.is_asynchronous(q)) =>
+                    && (self.analysis.copies_asynchronously(p) || self.analysis.copies_asynchronously(q)) =>
             {
                 Meeting::Block
             }
@@ -447,7 +443,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             {
                 return Ok(Some((k, because(found))));
             }
-            copies.extend(tails[k].iter().filter(|p| self.is_asynchronous(**p)));
+            copies.extend(tails[k].iter().filter(|p| self.analysis.copies_asynchronously(**p)));
         }
         Ok(None)
     }
@@ -465,8 +461,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     let constraints = &self.analysis.parts[part].execution.constraints;
                     constraints.iter().all(|c| c.aff.is_affine() || !c.aff.mentions(iname))
                 };
-                let told =
-                    (self.is_asynchronous(p) || self.is_asynchronous(q)) && runs_always(p) && runs_always(q);
+                let told = (self.analysis.copies_asynchronously(p) || self.analysis.copies_asynchronously(q))
+                    && runs_always(p)
+                    && runs_always(q);
                 let holds = |pairs: &System| Ok(!told || !pairs.is_empty_with(std::slice::from_ref(&next))?);
                 if self.meet_where(p, q, Time::Earlier(depth), &holds)?.is_some() {
                     return Ok(true);

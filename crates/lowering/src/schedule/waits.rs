@@ -68,7 +68,7 @@ enum Change {
 
 /// The items with groups of their asynchronous copies, and waits.
 pub(crate) fn place(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Result<Vec<Item>, Diagnostic> {
-    let copies = |p: &usize| conflicts.is_asynchronous(*p);
+    let copies = |p: &usize| conflicts.analysis.copies_asynchronously(*p);
     if !Item::parts(&items).iter().any(copies) {
         return Ok(items);
     }
@@ -124,8 +124,8 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
         let parts = Item::parts(std::slice::from_ref(&item));
         let is_loop = matches!(item, Item::Loop { .. });
         let copies = !has_barriers(&item)
-            && parts.iter().any(|p| conflicts.is_asynchronous(*p))
-            && (is_loop || parts.iter().all(|p| conflicts.is_asynchronous(*p)));
+            && parts.iter().any(|p| conflicts.analysis.copies_asynchronously(*p))
+            && (is_loop || parts.iter().all(|p| conflicts.analysis.copies_asynchronously(*p)));
         if !copies {
             if !arrays.is_empty() {
                 placed.push(Item::Commit);
@@ -139,7 +139,7 @@ fn with_groups(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Vec<Item> {
         }
         let analysis = conflicts.analysis;
         let targets = |p: &usize| analysis.instruction(&analysis.parts[*p]).targets.iter();
-        let issued = parts.iter().filter(|p| conflicts.is_asynchronous(**p));
+        let issued = parts.iter().filter(|p| conflicts.analysis.copies_asynchronously(**p));
         let written: Vec<Name> = issued.flat_map(targets).map(|t| t.array.clone()).collect();
         if written.iter().any(|array| arrays.contains(array)) {
             placed.push(Item::Commit);
@@ -247,7 +247,7 @@ impl Walk<'_, '_, '_> {
                 for flight in &flights {
                     self.meet(flight, *part, path)?;
                 }
-                if self.conflicts.is_asynchronous(*part) {
+                if self.conflicts.analysis.copies_asynchronously(*part) {
                     let (commits, done, barrier, relations) = (0, false, None, Vec::new());
                     let path = path.clone();
                     join(&mut flights, vec![Flight { part: *part, path, commits, done, barrier, relations }]);

@@ -258,7 +258,7 @@ impl Emitter<'_, '_> {
         let Vector { of, lane, length, reads, write, first, inside, statement, .. } = vector;
         let leaf = self.leaf(of.number, env);
         if let ([from], Some(to)) = (reads.as_slice(), write)
-            && self.analysis.instruction(of.info(self.analysis)).via.is_asynchronous()
+            && self.analysis.copies_asynchronously(of.number)
         {
             let (mut stmts, first) = self.first_lane(lane, first, env)?;
             stmts.extend(self.async_vector(to, from, vector, &first, leaf)?);

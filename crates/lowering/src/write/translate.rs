@@ -82,7 +82,7 @@ impl Emitter<'_, '_> {
                     UnaryOp::BitNot => Value { dtype, kind: ValueKind::Unary(UnOp::BitNot, Box::new(a)) },
                 }
             }
-            TypedKind::Binary(op, a, b) => self.binary(*op, a, b, scope, context)?,
+            TypedKind::Binary(..) => self.chain(e, scope, context)?,
             TypedKind::If(c, a, b) => {
                 let c = self.translate(c, scope, context)?;
                 let a = self.translate(a, scope, context)?;
@@ -103,17 +103,32 @@ impl Emitter<'_, '_> {
         })
     }
 
+    /// Operators of two operands, `a + b - c`. A chain is nested as deeply as it is long, and is gone
+    /// through in a loop: its calls would not fit on the stack of a thread.
+    fn chain(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<Value, Diagnostic> {
+        let (mut first, mut operators) = (e, Vec::new());
+        while let TypedKind::Binary(op, a, b) = &first.kind {
+            operators.push((*op, &**a, &**b));
+            first = a;
+        }
+        let mut value = self.translate(first, scope, context)?;
+        for (op, a, b) in operators.into_iter().rev() {
+            let right = self.translate(b, scope, context)?;
+            value = self.binary(op, (a, value), (b, right), scope, context)?;
+        }
+        Ok(value)
+    }
+
+    /// An operator of two operands, each with its value.
     fn binary(
         &mut self,
         op: BinaryOp,
-        a: &Typed,
-        b: &Typed,
+        (a, x): (&Typed, Value),
+        (b, y): (&Typed, Value),
         scope: Scope<'_>,
         context: Context,
     ) -> Result<Value, Diagnostic> {
         let own = a.dtype;
-        let x = self.translate(a, scope, context)?;
-        let y = self.translate(b, scope, context)?;
         if op == BinaryOp::Div && !own.is_float() {
             return Err(Diagnostic::new("internal", "`/` of integers, which no kernel has"));
         }
