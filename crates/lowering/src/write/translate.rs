@@ -103,8 +103,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Operators of two operands, `a + b - c`. A chain is nested as deeply as it is long, and is gone
-    /// through in a loop: its calls would not fit on the stack of a thread.
+    /// Operators of two operands, `a + b - c`. A chain is nested as deeply as it is long, and is
+    /// gone through in a loop: its calls would not fit on the stack of a thread.
     fn chain(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<Value, Diagnostic> {
         let (mut first, mut operators) = (e, Vec::new());
         while let TypedKind::Binary(op, a, b) = &first.kind {
