@@ -207,23 +207,23 @@ fn test_files(tests: &Path) -> BTreeSet<String> {
 
 /// The files that a manifest lists as programs of tests, from the package's folder on.
 fn programs(manifest: &str) -> BTreeSet<String> {
-    let (mut found, mut section, mut name) = (BTreeSet::new(), "", "");
-    let quoted = |line: &'_ str, key: &str| -> Option<String> {
-        let rest = line.strip_prefix(key)?.strip_prefix(" = \"")?;
-        Some(rest.strip_suffix('"')?.to_string())
-    };
+    fn quoted<'l>(line: &'l str, key: &str) -> Option<&'l str> {
+        line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"')
+    }
+    let (mut found, mut section, mut usual) = (BTreeSet::new(), "", String::new());
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line;
         }
-        if section == "[[test]]" {
-            if let Some(named) = quoted(line, "name") {
-                found.insert(format!("tests/{named}.rs"));
-                name = line;
-            } else if let (Some(path), Some(named)) = (quoted(line, "path"), quoted(name, "name")) {
-                found.remove(&format!("tests/{named}.rs"));
-                found.insert(path);
-            }
+        if section != "[[test]]" {
+            continue;
+        }
+        if let Some(name) = quoted(line, "name") {
+            usual = format!("tests/{name}.rs");
+            found.insert(usual.clone());
+        } else if let Some(path) = quoted(line, "path") {
+            found.remove(&usual);
+            found.insert(path.to_string());
         }
     }
     found

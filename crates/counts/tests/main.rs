@@ -1,5 +1,5 @@
-//! The tests of this package that need no process of their own, as one program, which is linked
-//! once. Others are listed beside it in the manifest.
+//! The tests of this crate that need no process of their own, as one program, which is linked
+//! once. `crates/suites` builds it, and lists others beside it.
 
 mod kernels_by_hand;
 mod points_by_enumeration;

@@ -1,5 +1,5 @@
 //! The tests of this crate that need no process of their own, as one program, which is linked
-//! once. Others are listed beside it in the manifest.
+//! once. `crates/suites` builds it, and lists others beside it.
 
 mod barriers;
 mod bounds;

@@ -42,7 +42,7 @@ impl Machine<'_> {
             }
             TypedKind::Call { function, args, .. } => self.call(function, args, scope)?.cast(held),
         };
-        assert_eq!(value.number.dtype(), held);
+        debug_assert_eq!(value.number.dtype(), held);
         Ok(value)
     }
 

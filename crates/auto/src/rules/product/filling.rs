@@ -94,14 +94,20 @@ impl Form {
             Kind::Registers => 2 * SIDE * width,
             Kind::Small(tile, _) => tile.side,
         };
-        let blocks = shape.blocks([side; 2]).unwrap_or(i64::MAX);
-        self.speed * working(blocks, self.resident, shape.nest.launch().multiprocessors.into())
+        rate(shape, [side; 2], self.speed, self.resident)
     }
+}
+
+/// What is done in a launch by blocks with such tiles, whose speed where there are enough of them
+/// is this.
+pub(super) fn rate(shape: &Shape<'_>, tile: [i64; 2], speed: f64, resident: i64) -> f64 {
+    let blocks = shape.blocks(tile).unwrap_or(i64::MAX);
+    speed * working(blocks, resident, shape.nest.launch().multiprocessors.into())
 }
 
 /// The part of the places for blocks that work, on average: all of them but in the last wave. Where
 /// there are too few for one wave, they are spread evenly.
-pub(super) fn working(blocks: i64, resident: i64, multiprocessors: i64) -> f64 {
+fn working(blocks: i64, resident: i64, multiprocessors: i64) -> f64 {
     let wave = multiprocessors.max(1) * if blocks < multiprocessors * resident { 1 } else { resident };
     let waves = (blocks.max(1) - 1) / wave + 1;
     blocks as f64 / (waves as f64 * wave as f64)

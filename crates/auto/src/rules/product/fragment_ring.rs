@@ -12,7 +12,7 @@
 
 use loopwright_lowering::Target;
 
-use super::{Shape, filling::working, fragments};
+use super::{Shape, filling::rate, fragments};
 use crate::{
     Proposal, Site,
     text::{split, split_as, tag},
@@ -61,14 +61,11 @@ impl Form {
                 && has_rows(right, columns)
                 && shape.has_room(device, form.resident.into(), form.shared())
         };
-        let multiprocessors = i64::from(shape.nest.launch().multiprocessors);
-        let rate = |form: &&Form| {
-            let blocks = shape.blocks(form.tile).unwrap_or(i64::MAX);
-            form.speed * working(blocks, form.resident.into(), multiprocessors)
-        };
+        let rate = |form: &Form| rate(shape, form.tile, form.speed, form.resident.into());
         let whole = FORMS.iter().filter(|form| shape.divide(&shape.loops(form.tile, DEPTH)) && fits(form));
         let best = whole.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
         let form = best.or(FORMS.first().filter(fits))?;
+        let multiprocessors = i64::from(shape.nest.launch().multiprocessors);
         shape.blocks(form.tile).is_none_or(|blocks| 2 * blocks >= multiprocessors).then_some(form)
     }
 

@@ -51,13 +51,11 @@ fn operations_on_many_numbers_are_those_on_each() {
         BinOp::Shl,
         BinOp::Shr,
     ];
-    let integers =
-        [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
-    for dtype in integers.into_iter().chain([DType::Bool, DType::F32]) {
+    for dtype in DType::ALL {
         let bits = |v: i64| Num::Int(super::wrapped(dtype, v.into()));
         let mut numbers: Vec<Num> =
             [0, 1, 2, 3, 7, 31, -1, -2, -5, 100, 127, 128, 255, 1 << 31, i64::MAX, i64::MIN].map(bits).into();
-        if dtype == DType::F32 {
+        if dtype.is_float() {
             numbers = [0.0, -0.0, 1.5, -3.0, f64::INFINITY].map(Num::Float).into();
         }
         numbers.push(Num::Nothing);
