@@ -71,8 +71,15 @@ pub fn sub(a: Value, b: Value) -> Value {
     if a == b { Value::int(a.dtype, 0) } else { Value::binary(BinOp::Sub, a, b) }
 }
 
-/// `a * b`, a constant factor to the right.
+/// `a * b`, a constant factor to the right; two of them are one.
 pub fn mul(a: Value, b: Value) -> Value {
+    if a.dtype.is_integer()
+        && let (ValueKind::Binary(BinOp::Mul, x, y), Some(factor)) = (&a.kind, b.as_int())
+        && let Some(both) = y.as_int().and_then(|own| own.checked_mul(factor))
+        && let Some(both) = constant(a.dtype, both)
+    {
+        return mul((**x).clone(), both);
+    }
     if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
         && let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v))
     {

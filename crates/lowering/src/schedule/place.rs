@@ -6,7 +6,7 @@
 use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, rc::Rc};
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
-use loopwright_poly::{System, Table};
+use loopwright_poly::{System, Table, Term};
 
 /// The facts known at a place.
 #[derive(Clone)]
@@ -71,6 +71,21 @@ impl Place {
     /// The canonical function, with inames and coordinates that have one value here replaced by it.
     pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         Ok(canonical.substitute(&|n| self.only.get(n).or_else(|| self.fixed.get(n)).cloned())?)
+    }
+
+    /// The canonical function without its quotients that have one value here: `(16*l + v) // 512`
+    /// is zero where `16*l + v` is a remainder by 512.
+    pub fn without_constant_quotients(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
+        let mut result = canonical.clone();
+        for (term, factor) in canonical.terms() {
+            if let Term::Div(div) = term
+                && let Some(value) = self.constant_quotient(&div.numerator, div.denominator)?
+            {
+                let quotient = div.numerator.floor_div(div.denominator)?;
+                result = result.sub(&quotient.scale(*factor)?)?.add(&Aff::constant(value).scale(*factor)?)?;
+            }
+        }
+        Ok(result)
     }
 
     /// The value of `floor(numerator / denominator)`, if it is constant here and this can be seen

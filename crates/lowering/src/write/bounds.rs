@@ -41,7 +41,10 @@ impl Emitter<'_, '_> {
         let numerator = side.numerator(b)?;
         match env.place.constant_quotient(&numerator, b.denominator)? {
             Some(value) => Ok(self.index_int(value)),
-            None => self.aff_value(&numerator.floor_div(b.denominator)?, env),
+            None => {
+                let quotient = numerator.floor_div(b.denominator)?;
+                self.aff_value(&env.place.without_constant_quotients(&quotient)?, env)
+            }
         }
     }
 }

@@ -200,6 +200,7 @@ impl Emitter<'_, '_> {
     fn by_digits(&mut self, a: &Typed, divisor: i64, env: &Env) -> Result<Option<(Aff, Aff)>, Diagnostic> {
         let Some(aff) = integer_form(a, Context::Index) else { return Ok(None) };
         let Ok(canonical) = self.analysis.canonical(&aff) else { return Ok(None) };
+        let canonical = env.place.without_constant_quotients(&canonical)?;
         let constant = canonical.constant_term();
         let mut whole = Aff::constant(constant.div_euclid(divisor));
         let mut rest = Aff::constant(constant.rem_euclid(divisor));
