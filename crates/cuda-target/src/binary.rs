@@ -77,23 +77,60 @@ fn has_division(text: &str) -> bool {
     })
 }
 
+/// `a + (-5)` as `a - 5`, which has the same value: the operation and the constant.
+fn minus_a_constant(op: BinOp, b: &Value) -> Option<(BinOp, Value)> {
+    let kind = match b.kind {
+        ValueKind::Int(v) if v < 0 && v > -i64::from(i32::MAX) && !b.dtype.is_unsigned() => {
+            ValueKind::Int(-v)
+        }
+        ValueKind::Float(v) if v < 0.0 => ValueKind::Float(-v),
+        _ => return None,
+    };
+    let opposite = match op {
+        BinOp::Add => BinOp::Sub,
+        BinOp::Sub => BinOp::Add,
+        _ => return None,
+    };
+    Some((opposite, Value { dtype: b.dtype, kind }))
+}
+
+/// The argument of a function: overload resolution uses the exact type; narrow integers become int.
+fn operand(v: &Value, printed: Printed) -> String {
+    if is_small(v.dtype) { printed.exact(v.dtype).text } else { printed.typed(v.dtype).text }
+}
+
 impl Context<'_> {
-    /// `a op b`, whose value is of type `dtype`.
+    /// `a op b`, whose value is of type `dtype`. A chain, as `a + b - c`, is nested as deeply as it
+    /// is long, and is gone through in a loop: its calls would not fit on the stack of a thread.
     pub(crate) fn binary(&self, op: BinOp, a: &Value, b: &Value, dtype: DType) -> Printed {
+        let (mut first, mut operations) = (a, vec![(op, a, b, dtype)]);
+        while let (ValueKind::Binary(op, a, b), None) = (&first.kind, self.slot(first)) {
+            operations.push((*op, a, b, first.dtype));
+            first = a;
+        }
+        let mut printed = self.raw(first);
+        while let Some((op, a, b, dtype)) = operations.pop() {
+            printed = self.operation(op, (a, printed), b, dtype);
+        }
+        printed
+    }
+
+    /// `a op b`, where `a` has been printed.
+    fn operation(&self, op: BinOp, (a, pa): (&Value, Printed), b: &Value, dtype: DType) -> Printed {
         let of = a.dtype;
         if !matches!(op, BinOp::Eq | BinOp::Ne) {
             self.no_half(of);
         }
-        let Some((symbol, level)) = operator(op) else { return self.function(op, a, b) };
-        if let Some(printed) = self.minus_a_constant(op, a, b) {
-            return printed;
+        let Some((symbol, level)) = operator(op) else { return self.function(op, (a, pa), b) };
+        if let Some((opposite, b)) = minus_a_constant(op, b) {
+            return self.operation(opposite, (a, pa), &b, of);
         }
         let mut b = b;
         if let BinOp::Shl | BinOp::Shr = op {
-            let Some(amount) = self.small_amount(b) else { return self.shift_by_any(op, a, b) };
+            let Some(amount) = self.small_amount(b) else { return self.shift_by_any(op, (a, pa), b) };
             b = amount;
         }
-        let (mut pa, mut pb) = (self.raw(a), self.raw(b));
+        let (mut pa, mut pb) = (pa, self.raw(b));
         match op {
             BinOp::Add | BinOp::Sub | BinOp::Mul if self.wraps_in(op, a, b) => {
                 let unsigned = |p: &Printed| match of {
@@ -133,38 +170,24 @@ impl Context<'_> {
         Printed::own(format!("{} {symbol} {}", left(symbol, level, &pa), right(level, &pb)), level).with(rep)
     }
 
-    /// `a + (-5)` as `a - 5`, which has the same value.
-    fn minus_a_constant(&self, op: BinOp, a: &Value, b: &Value) -> Option<Printed> {
-        let kind = match b.kind {
-            ValueKind::Int(v) if v < 0 && v > -i64::from(i32::MAX) && !b.dtype.is_unsigned() => {
-                ValueKind::Int(-v)
-            }
-            ValueKind::Float(v) if v < 0.0 => ValueKind::Float(-v),
-            _ => return None,
-        };
-        let opposite = match op {
-            BinOp::Add => BinOp::Sub,
-            BinOp::Sub => BinOp::Add,
-            _ => return None,
-        };
-        Some(self.binary(opposite, a, &Value { dtype: b.dtype, kind }, a.dtype))
-    }
-
     /// A shift by an amount that may exceed the bits of the type, for which C defines no result.
-    fn shift_by_any(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
+    fn shift_by_any(&self, op: BinOp, (a, pa): (&Value, Printed), b: &Value) -> Printed {
         let of = if is_small(a.dtype) { DType::I32 } else { a.dtype };
         let name = self.needs.helper(if op == BinOp::Shl { "shift_left" } else { "shift_right" }, of);
-        let operand = |v: &Value| if is_small(v.dtype) { self.exact(v).text } else { self.typed(v).text };
-        let call = Printed::primary(format!("{name}({}, {})", operand(a), operand(b)));
+        let call = Printed::primary(format!("{name}({}, {})", operand(a, pa), operand(b, self.raw(b))));
         if is_small(a.dtype) { call.with(Rep::Int { exact: op == BinOp::Shr }) } else { call }
     }
 
     /// An operation that is a function in CUDA C.
-    fn function(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
+    fn function(&self, op: BinOp, (a, pa): (&Value, Printed), b: &Value) -> Printed {
         let of = a.dtype;
         let name = match (op, of) {
-            (BinOp::FloorDiv, t) if t.is_unsigned() => return self.binary(BinOp::TruncDiv, a, b, of),
-            (BinOp::FloorMod, t) if t.is_unsigned() => return self.binary(BinOp::TruncRem, a, b, of),
+            (BinOp::FloorDiv, t) if t.is_unsigned() => {
+                return self.operation(BinOp::TruncDiv, (a, pa), b, of);
+            }
+            (BinOp::FloorMod, t) if t.is_unsigned() => {
+                return self.operation(BinOp::TruncRem, (a, pa), b, of);
+            }
             (BinOp::FloorDiv | BinOp::FloorMod, t) => {
                 let helper_type = if t == DType::I64 { DType::I64 } else { DType::I32 };
                 self.needs.helper(if op == BinOp::FloorDiv { "floor_div" } else { "floor_mod" }, helper_type)
@@ -176,9 +199,7 @@ impl Context<'_> {
             (BinOp::Min, _) => "min",
             _ => "max",
         };
-        // Overload resolution uses the exact type; narrow integers become int.
-        let operand = |v: &Value| if is_small(of) { self.exact(v).text } else { self.typed(v).text };
-        let call = Printed::primary(format!("{name}({}, {})", operand(a), operand(b)));
+        let call = Printed::primary(format!("{name}({}, {})", operand(a, pa), operand(b, self.raw(b))));
         match is_small(of) {
             true => call.with(Rep::Int { exact: op != BinOp::FloorDiv }),
             false => call,
