@@ -36,6 +36,7 @@ const STEPS: &[(&str, usize)] = &[
     ("pipeline", 3),
     ("prefetch_fragments", 1),
     ("privatize", 2),
+    ("privatize_updates", 6),
     ("reverse", 2),
     ("separate_axis", 2),
     ("simplify_floats", 1),
@@ -57,6 +58,8 @@ fn arguments(program: &Program, size: i64) -> Arguments {
         let buffer = match global.dtype {
             DType::F64 => Buffer::from_slice(&numbers.collect::<Vec<f64>>()),
             DType::F32 => Buffer::from_slice(&numbers.map(|v| v as f32).collect::<Vec<f32>>()),
+            DType::I32 => Buffer::from_slice(&numbers.map(|v| v as i32).collect::<Vec<i32>>()),
+            DType::U8 => Buffer::from_slice(&numbers.map(|v| v as u8).collect::<Vec<u8>>()),
             other => panic!("no numbers of type {other:?}"),
         };
         arguments = arguments.array(global.name.clone(), buffer);

@@ -32,7 +32,7 @@ KERNELS = {
     "attention": ("q k v", ["scale=0.125 h=2 n=256 m=256 d=64"]),
     "axpy": ("x y", ["a=2 n=1048576"]),
     "column_sum": ("x", ["m=8192 n=128"]),
-    "histogram": ("keys counts", ["n=1048576 bins=300"]),
+    "histogram": ("keys counts", ["n=1048576 bins=300", "n=1048576 bins=256"]),
     "histogram_blocks": ("keys counts", ["n=1048576"]),
     "layer_norm": ("x gain bias", ["eps=0.00001 m=1024 n=1024", "eps=0.00001 m=256 n=4096", "eps=0.00001 m=64 n=16384"]),
     "log_sum_exp": ("x", ["m=256 n=4096"]),

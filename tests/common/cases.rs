@@ -44,7 +44,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "attention" => [(1, 130, 136, 72), (2, 1, 8, 8), (0, 3, 8, 8), (1, 3, 1032, 8), (1, 5, 8, 0)]
             .map(|(h, n, m, d)| vec![("h", h), ("n", n), ("m", m), ("d", d)])
             .to_vec(),
-        "histogram" => [(2000, 300), (1024, 256), (0, 3), (3, 1), (4, 8)]
+        "histogram" => [(2000, 300), (1024, 256), (20_000, 256), (0, 3), (3, 1), (4, 8)]
             .map(|(n, bins)| vec![("n", n), ("bins", bins)])
             .to_vec(),
         "histogram_blocks" => [20_000, 256, 0].map(|n| vec![("n", n)]).to_vec(),

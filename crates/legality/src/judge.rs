@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, Fact, LoopKernel, Name};
 use loopwright_poly::remembering;
 
 use crate::{
@@ -195,8 +195,15 @@ fn facts_wanted(model: &Model<'_>, changed: &BTreeMap<Name, String>) -> Option<S
         part.loads.iter().find(|load| event.touch != Touch::Read && decides(load))
     });
     let load = written.or_else(|| touches().flat_map(|(p, _)| &model.parts[*p].loads).next())?;
+    let array = &load.array;
+    // Where values may be out of the range of a temporary, nothing may have written what they read.
+    let of_temporary = changed.keys().any(|n| model.kernel.temporary(n).is_some());
+    let bounded = |fact: &Fact| matches!(fact, Fact::Range { array: of, .. } if of == array);
+    let range = match of_temporary && !model.kernel.facts.iter().any(bounded) {
+        true => format!("`fact 0 <= {array} < n`, "),
+        false => String::new(),
+    };
     Some(format!(
-        "declare what is known of the data, as `fact injective({0})` or `fact monotone({0})`",
-        load.array
+        "declare what is known of the data, as {range}`fact injective({array})` or `fact monotone({array})`"
     ))
 }

@@ -348,10 +348,22 @@ impl<'k> Model<'k> {
         aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
     }
 
-    /// The declared ranges of the values that a part reads from data.
+    /// The ranges of the values that a part reads from data: those declared, and those of the types
+    /// of at most 16 bits, beyond which a bound would say little; unsigned values are not negative.
     pub fn ranges_of_data(&self, part: &ModelPart) -> Result<Vec<Constraint>> {
         let mut rows = Vec::new();
         for load in &part.loads {
+            let dtype = self.kernel.array(&load.array).and_then(|a| a.dtype.known());
+            if let Some((dtype, range)) = dtype.and_then(|t| Some((t, t.range()?))) {
+                let (value, is_narrow) = (Aff::var(&load.name), dtype.bytes() <= 2);
+                if let Some(least) = i64::try_from(range.0).ok().filter(|_| is_narrow || dtype.is_unsigned())
+                {
+                    rows.push(Constraint::le(&Aff::constant(least), &value)?);
+                }
+                if let Some(greatest) = i64::try_from(range.1).ok().filter(|_| is_narrow) {
+                    rows.push(Constraint::le(&value, &Aff::constant(greatest))?);
+                }
+            }
             for fact in &self.kernel.facts {
                 let Fact::Range { array, lower, upper } = fact else { continue };
                 if *array != load.array {

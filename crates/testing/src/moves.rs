@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 63] = [
+pub const KINDS: [(&str, usize); 64] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -69,6 +69,7 @@ pub const KINDS: [(&str, usize); 63] = [
     ("move_statement", 16),
     ("split_live_range", 14),
     ("recognize_reduction", 14),
+    ("privatize_updates", 14),
     ("pack_array", 10),
     ("separate_axis", 10),
     ("concatenate_arrays", 10),
@@ -429,6 +430,21 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let chosen: Vec<(Name, Name)> = own.iter().filter(adds).cloned().collect();
             let (id, k) = any(rng, if chosen.is_empty() { &own } else { &chosen })?;
             format!("recognize_reduction({id}, {k})")
+        }
+        "privatize_updates" => {
+            let updates: Vec<&Instruction> =
+                kernel.instructions.iter().filter(|i| i.update.is_some()).collect();
+            let i = any(rng, &updates)?;
+            let iname = any(rng, &i.within)?;
+            let chunk = rng.chance(60).then(|| format!(", chunk={}", 1 + rng.below(5)));
+            let copies =
+                rng.chance(30).then(|| format!(", copies={}, each={}", 2 + rng.below(2), 1 + rng.below(3)));
+            format!(
+                "privatize_updates({}, {iname}{}{})",
+                i.id,
+                chunk.unwrap_or_default(),
+                copies.unwrap_or_default()
+            )
         }
         "subst_to_assignment" => {
             let rules: Vec<Name> = kernel.rules.iter().map(|r| r.name.clone()).collect();

@@ -14,6 +14,7 @@ mod emulated_updates_by_operators;
 mod from_loopy;
 mod hip_examples;
 mod printed_examples;
+mod private_updates;
 mod program_text;
 mod ranges;
 mod scans_across_blocks;

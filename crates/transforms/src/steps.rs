@@ -53,6 +53,7 @@ mod storage {
 /// Reductions: how they are split, scanned and joined.
 mod reductions {
     pub(super) mod map_to_atom;
+    pub(super) mod privatize_updates;
     pub(super) mod realize_scan;
     pub(super) mod recognize_reduction;
     pub(super) mod reduce_atomically;
@@ -148,6 +149,7 @@ steps! {
     loops::fuse_maximal::FuseMaximal,
     reductions::realize_scan::RealizeScan,
     reductions::recognize_reduction::RecognizeReduction,
+    reductions::privatize_updates::PrivatizeUpdates,
     copies::save_reload::SaveReload,
     parallelism::flatten_ragged::FlattenRagged,
     storage::cache_streaming::CacheStreaming,

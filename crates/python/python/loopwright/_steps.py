@@ -1266,6 +1266,49 @@ class Steps:
         """
         return self._step("recognize_reduction", (id, iname), {})
 
+    def privatize_updates(
+        self, id: str, iname: str, *, chunk: Optional[int] = None, copies: Optional[int] = None,
+        each: Optional[int] = None, name: Optional[str] = None, outer: Optional[str] = None
+    ) -> Kernel:
+        r"""
+        `privatize_updates(count, i, chunk=8192)`: each chunk of a loop updates elements of its own,
+        in shared memory, with which those of the array are updated at its end.
+
+        Meaning
+        -------
+
+        The loop over `i` is cut into chunks. For each of them a temporary, of the array's shape,
+        gets the neutral element of the update, the instruction updates the temporary, and every
+        element of the array is updated with that of the temporary, unless that is neutral still.
+        A histogram is then counted in shared memory, one copy for each block, and updates global
+        memory once for each block and bin. Axes of the array whose subscripts do not change in the
+        loop are left out of the temporary. Without `chunk` the whole loop is one.
+
+        With `copies=8, each=512` the temporary has a leading axis of 8, and groups of 512
+        neighbours of `i` take its elements in turn: for warps that read 16 neighbours a lane, each
+        of 8 warps has a copy. The copies are combined by a reduction, before the array is updated.
+
+        The declared kernel changes in the same way, and keeps its `origin`, with which `run
+        --verify` compares.
+
+        Legality
+        --------
+
+        Updates of an element by one sign are in no order, and may be grouped; floating-point sums
+        are rounded in another order. The loop runs nothing but this instruction, so that nothing
+        reads the array between its updates; neither do the instruction's own expressions. The
+        operator is one of the signs, whose neutral elements are known, or one of the library. The
+        axes that are kept have constant lengths, and no step has changed the loops of the
+        instruction yet.
+
+        In text: `privatize_updates(count, i)` with the options `chunk=8192`, `copies=8`,
+        `each=512`, `name=counts_own`, and `outer=i_outer` for the loop over chunks.
+        """
+        return self._step(
+            "privatize_updates", (id, iname), {"chunk": chunk, "copies": copies, "each": each,
+            "name": name, "outer": outer}
+        )
+
     def save_reload(self, temporary: str, *, name: Optional[str] = None) -> Kernel:
         r"""
         `save_reload(t)`: saves a private or shared temporary in global memory where a device kernel
