@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, rc::Rc};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
 use loopwright_lowering::Target;
-use loopwright_poly::remembering;
+use loopwright_poly::{System, remembering};
 use loopwright_transforms::{Pipeline, Step};
 
 use crate::{
@@ -159,7 +159,8 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
     let Some((assumed, rest)) = found else { return plain };
     // Nothing is assumed that no step makes use of: the same steps may be about vectors that are
     // aligned then.
-    let makes_use = rest.kernel.tags.values().any(|tag| *tag == Tag::Vec);
+    let makes_use =
+        open.iter().any(|a| a.changes_steps) || rest.kernel.tags.values().any(|tag| *tag == Tag::Vec);
     if makes_use { assumed.then(rest) } else { plain }
 }
 
@@ -256,12 +257,22 @@ impl Found {
         Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() }
     }
 
-    /// These assumptions alone.
+    /// These assumptions alone: values of parameters first, and of the others those that do not
+    /// follow.
     fn assuming(kernel: &LoopKernel, all: &BTreeSet<&Assumable>) -> Found {
         let mut found = Found::nothing(kernel);
-        for assumable in all {
-            let step = Step::parse(&assumable.step).and_then(|step| Ok((step.proved(&found.kernel)?, step)));
-            let Ok((kernel, step)) = step else { continue };
+        let parsed = all.iter().filter_map(|a| Some((*a, Step::parse(&a.step).ok()?)));
+        let (others, values): (Vec<_>, Vec<_>) =
+            parsed.partition(|(_, step)| matches!(step, Step::Assume(_)));
+        for (assumable, step) in values.into_iter().chain(others) {
+            if let Step::Assume(assume) = &step
+                && System::new(&found.kernel.assumptions)
+                    .and_then(|known| known.implies_all(&assume.constraints))
+                    .unwrap_or(false)
+            {
+                continue;
+            }
+            let Ok(kernel) = step.proved(&found.kernel) else { continue };
             found.kernel = kernel;
             found.pipeline = found.pipeline.step(step.clone());
             found.decisions.push(Decision {

@@ -115,6 +115,23 @@ impl<'k> Nest<'k> {
         self.wishes.borrow().iter().cloned().collect()
     }
 
+    /// Adds what the user could declare, and what it would allow.
+    pub(crate) fn wish(&self, text: String) {
+        self.wishes.borrow_mut().insert(text);
+    }
+
+    /// The same for one value of a parameter, which the launch that is meant may have.
+    pub(crate) fn wish_fixed(&self, parameter: &Name, what: &str) {
+        let value = self.launch().integers.get(parameter);
+        let example = value.copied().unwrap_or(256);
+        self.wish(format!("`fix_parameters({parameter}={example})` would allow {what}"));
+        if let Some(value) = value {
+            let step = format!("fix_parameters({parameter}={value})");
+            let why = "the number of elements is this one";
+            self.assumable.borrow_mut().insert(Assumable { step, why, changes_steps: true });
+        }
+    }
+
     /// Those of the wishes that hold in the launch that is meant.
     pub(crate) fn assumable(&self) -> Vec<Assumable> {
         self.assumable.borrow().iter().cloned().collect()

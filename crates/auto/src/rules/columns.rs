@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use crate::{
@@ -59,25 +60,35 @@ impl Rule for Columns {
             "neighbouring results are neighbours in memory for {unit} of {moving} accesses along `{x}`"
         );
         let warp = i64::from(target.warp_size);
-        let mut others = parallel.iter().rev().filter(|n| **n != x);
+        let others = parallel.iter().rev().filter(|n| **n != x);
         // A loop that is not split may be long, and only x has room for that.
-        let batch = others.next().map(|n| (n.to_string(), "block.x"));
+        let batch = others.clone().next().map(|n| (n.to_string(), "block.x"));
         let axis = if batch.is_some() { "block.z" } else { "block.x" };
-        let own = |proposal: Proposal, width: i64| {
-            let tags = vec![(format!("{x}_outer"), axis), (format!("{x}_inner"), "thread.x")];
-            (proposal.step(split(&x, width)), tags)
+        let own = |proposal: Proposal, width: i64, vector: i64| {
+            let proposal = proposal.step(split(&x, width * vector));
+            let mut tags = vec![(format!("{x}_outer"), axis)];
+            if vector == 1 {
+                tags.push((format!("{x}_inner"), "thread.x"));
+                return (proposal, tags);
+            }
+            let parts = [format!("{x}_thread"), format!("{x}_vec")];
+            let proposal = proposal.step(split_as(format!("{x}_inner"), vector, &parts[0], &parts[1]));
+            tags.extend(parts.into_iter().zip(["thread.x", "vec"]));
+            (proposal, tags)
         };
         let mut proposals = Vec::new();
         if let [r] = rows.as_slice() {
-            let divided = |blocks: bool, width: i64, threads: i64| {
+            let divided = |blocks: bool, width: i64, threads: i64, vector: i64| {
+                let vectors =
+                    if vector > 1 { format!(", in whole vectors of {vector}") } else { String::new() };
                 let reason = match blocks {
                     true => format!(
-                        "{coalesced}; the reduction over `{r}` is divided among blocks of {CHUNK} points \
-                         and {threads} threads each"
+                        "{coalesced}{vectors}; the reduction over `{r}` is divided among blocks of {CHUNK} \
+                         points and {threads} threads each"
                     ),
                     false => format!("{coalesced}; {threads} threads share each reduction over `{r}`"),
                 };
-                let (mut proposal, mut tags) = own(Proposal::new(reason), width);
+                let (mut proposal, mut tags) = own(Proposal::new(reason), width, vector);
                 let mut rest = r.to_string();
                 if blocks {
                     proposal = proposal.step(split_as(r, CHUNK, format!("{r}_chunk"), format!("{r}_rest")));
@@ -98,16 +109,28 @@ impl Rule for Columns {
                 "{coalesced}; the reduction over `{r}` is divided among blocks of {} points",
                 CHUNK / 4
             );
-            let (proposal, mut tags) = own(Proposal::new(reason), wide);
+            let (proposal, mut tags) = own(Proposal::new(reason), wide, 1);
             tags.extend([(format!("{r}_chunk"), "block.y"), (format!("{r}_part"), "unroll")]);
             tags.extend(batch.clone());
             let along = proposal
                 .step(split_as(r, CHUNK / 4, format!("{r}_chunk"), format!("{r}_rest")))
                 .step(split_as(format!("{r}_rest"), IN_FLIGHT, format!("{r}_step"), format!("{r}_part")))
                 .step(tag(&tags));
-            proposals.extend([divided(true, warp, ALONG), along, divided(false, warp, ALONG)]);
+            // A row of a block's threads then reads as many whole lines; there have to be blocks
+            // enough of these.
+            let vector = nest.vector(&x, target.widest_access as usize);
+            let blocks = || {
+                let of = |n: &Name, each: i64| Some((nest.extent(n)?.max(1) - 1) / each + 1);
+                let own = of(&x, warp * vector)?.saturating_mul(of(r, CHUNK)?);
+                Some(others.clone().try_fold(own, |all, n| Some(all.saturating_mul(nest.extent(n)?)))?)
+            };
+            let fills = || blocks().is_none_or(|n| n >= nest.launch().multiprocessors.into());
+            if vector > 1 && fills() {
+                proposals.push(divided(true, warp, ALONG, vector));
+            }
+            proposals.extend([divided(true, warp, ALONG, 1), along, divided(false, warp, ALONG, 1)]);
         }
-        let (proposal, mut tags) = own(Proposal::new(format!("{coalesced}; a thread for each")), 4 * warp);
+        let (proposal, mut tags) = own(Proposal::new(format!("{coalesced}; a thread for each")), 4 * warp, 1);
         tags.extend(batch);
         proposals.push(proposal.step(tag(&tags)));
         proposals

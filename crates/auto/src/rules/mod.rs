@@ -14,6 +14,7 @@ mod segments;
 mod short;
 mod total;
 mod transpose;
+mod updates;
 mod wavefront;
 
 use crate::{Nest, Rule};
@@ -29,6 +30,7 @@ pub(crate) fn has_tiles(nest: &Nest<'_>) -> bool {
 pub const RULES: &[&dyn Rule] = &[
     &apart::Apart,
     &segments::Segments,
+    &updates::Updates,
     &scan::Scan,
     &product::Product,
     &transpose::Transpose,

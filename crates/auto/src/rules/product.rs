@@ -5,8 +5,8 @@
 //! a block that takes a tile of results loads each element once for a row or a column of them. The
 //! factors' tiles are copied to shared memory, and each thread has several results along both
 //! loops in registers, so that an element is read there once for several updates. Tiles are as long
-//! as two halves of 16 threads with a vector each; of types of 16 bits, tensor cores multiply where
-//! an instruction fits (`fragments`). Whole tiles are copied ahead of their use (`ring`,
+//! as two halves of 16 threads with a vector each; of types of 8 and 16 bits, tensor cores multiply
+//! where an instruction fits (`fragments`). Whole tiles are copied ahead of their use (`ring`,
 //! `fragment_ring`). A launch with few results gets smaller tiles, so that each multiprocessor has
 //! one (`filling`, `small`). Other reductions of the same statement, such as what a row is divided
 //! by, may stand beside it, if what they read belongs to a row or a column of the tile.
@@ -83,8 +83,8 @@ impl Rule for Product {
         if shape.beside.is_empty() {
             if shape.factors.iter().all(|s| s.bytes == 2) {
                 proposals.extend(fragment_ring::fragment_ring(&shape, target));
-                proposals.extend(fragments::proposals(&shape, target));
             }
+            proposals.extend(fragments::proposals(&shape, target));
             proposals.extend(filling::plain(&shape, target, width));
         } else {
             proposals.push(registers(&shape, width));

@@ -3,8 +3,13 @@
 //! Read as it stands, each result sums all points before it. `realize_scan` makes it one pass;
 //! threads along a row then scan it in rounds. A block has barriers in each round, at which all its
 //! loads end, so that few are under way; a warp has none. So where there are rows, each gets a
-//! warp, unless it consists of whole vectors, of which a block loads enough. A single row is
-//! scanned by a block. Columns of a matrix go to neighbouring threads, several of which scan one.
+//! warp, unless it consists of whole vectors, of which a block loads enough. Columns of a matrix go
+//! to neighbouring threads, several of which scan one.
+//!
+//! A single row, or a few long ones, would leave most of the device idle: its tiles go to blocks,
+//! each of which looks back over the tiles before its own. A thread scans neighbouring points,
+//! which come and go by way of shared memory, so that a warp reads and writes whole lines; the
+//! swizzle spreads the points of neighbouring threads over the banks.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -28,10 +33,10 @@
 //! ```
 
 use loopwright_kernel_ir::Name;
-use loopwright_lowering::Target;
+use loopwright_lowering::{Language, Target};
 
 use crate::{
-    Nest, Proposal, Rule, bounds,
+    Nest, Proposal, Rule, Site, Stride, bounds,
     grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
@@ -44,6 +49,80 @@ const THREADS: i64 = 256;
 const WARPS: i64 = 8;
 /// Threads along a column.
 const ALONG: i64 = 16;
+/// Points of a tile whose block looks back, and of a thread of it.
+const TILE: i64 = 4096;
+const OWN: i64 = 32;
+/// The same of a short row, of which a thread has one point: more blocks, and no copies.
+const SHORT_TILE: i64 = 1024;
+/// The longest row that has short tiles.
+const SHORT: i64 = 16 * TILE;
+
+/// Tiles on blocks that look back, where there are too few rows for the multiprocessors. HIP's
+/// printer has no such blocks.
+fn across_blocks(
+    nest: &Nest<'_>,
+    parallel: &[Name],
+    i: &Name,
+    j: &Name,
+    reason: &str,
+    target: &Target,
+) -> Vec<Proposal> {
+    let around: Vec<Name> = parallel.iter().rev().filter(|n| *n != i).cloned().collect();
+    let multiprocessors = i64::from(nest.launch().multiprocessors);
+    let is_few = around.is_empty() || nest.count(&around).is_some_and(|rows| rows < multiprocessors);
+    let length = nest.extent(i);
+    if !is_few || length.is_some_and(|n| n <= TILE) || target.language != Language::CUDA_C {
+        return Vec::new();
+    }
+    let form = |tile: i64, what: &str| {
+        let reason = format!(
+            "{reason}; blocks take tiles of {tile} points, and each looks back over those before its \
+             own{what}"
+        );
+        Proposal::new(reason).step(format!("realize_scan({i}, {j})")).step(split(i, tile))
+    };
+    let on_grid = |proposal: Proposal, tile: i64, inner: &[(String, &'static str)]| {
+        let loops = std::iter::once(Along::outer(i, tile)).chain(around.iter().map(Along::whole));
+        let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
+        tags.extend_from_slice(inner);
+        proposal.step(tag(&tags))
+    };
+    let short = on_grid(form(SHORT_TILE, ""), SHORT_TILE, &[(format!("{i}_inner"), "thread.x")]);
+    if length.is_some_and(|n| n <= SHORT) {
+        return vec![short];
+    }
+    let reads: Vec<&Site> = nest.sites.iter().filter(|s| !s.is_write).collect();
+    let writes: Vec<&Site> = nest.sites.iter().filter(|s| s.is_write).collect();
+    let ([read], [write]) = (reads.as_slice(), writes.as_slice()) else { return vec![short] };
+    if read.stride(j) != Stride::Unit || write.stride(i) != Stride::Unit {
+        return vec![short];
+    }
+    let staged = |width: i64| {
+        let what = format!(": a thread has {OWN} neighbours, which pass through shared memory");
+        let parts = [format!("{i}_thread"), format!("{i}_own")];
+        let staged = form(TILE, &what).step(split_as(format!("{i}_inner"), OWN, &parts[0], &parts[1]));
+        let sweep = format!("[{}]", parts.join(", "));
+        let inner: Vec<(String, &'static str)> = parts.into_iter().zip(["thread.x", "ilp"]).collect();
+        let vectors = if width > 1 { format!(", vec={width}") } else { String::new() };
+        let tile = nest.next_name(&format!("{}_tile", read.array));
+        let buffer = nest.next_name(&format!("{}_buf", write.array));
+        // As many bits as number the vectors of a thread.
+        let (vector, number) = (width.ilog2(), (OWN / width).ilog2());
+        on_grid(staged, TILE, &inner)
+            .step(format!("add_prefetch({}, {sweep}{vectors})", read.array))
+            .step(format!("swizzle({tile}, {number}, {vector}, {number})"))
+            .step(format!("buffer_array({}, {sweep}, space=shared, init=none{vectors})", write.array))
+            .optional(format!("alias_temporaries([{tile}, {buffer}])"))
+            .optional(format!("swizzle({buffer}, {number}, {vector}, {number})"))
+    };
+    let widest = i64::from(target.widest_access) / i64::try_from(read.bytes.max(write.bytes)).unwrap_or(1);
+    let is_whole = widest > 1
+        && widest <= OWN
+        && nest.had_better_be_multiples(&[(i, widest)], &format!("whole vectors of {widest} along `{i}`"));
+    let vectors = is_whole.then(|| staged(widest));
+    vectors.into_iter().chain([staged(1), short]).collect()
+}
+
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
 fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {
@@ -103,6 +182,7 @@ impl Rule for Scan {
                 on_axes(nest, realized(&reason), around, &AXES)
             };
             proposals.extend(columns(nest, &parallel, i, j, target));
+            proposals.extend(across_blocks(nest, &parallel, i, j, &reason, target));
             let width = nest.vector(i, target.widest_access as usize);
             if width > 1 {
                 let (proposal, mut tags) = begun();

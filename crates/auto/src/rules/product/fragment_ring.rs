@@ -140,7 +140,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
         ];
         let (copy, tile) = shape.prefetch(factor, &sweep, &format!(", vec={VECTOR}, via=cp_async"));
         let row = if shape.row(factor) == k { DEPTH } else { length };
-        proposal = proposal.step(copy).step(fragments::swizzle(&tile, row));
+        proposal = proposal.step(copy).step(fragments::swizzle(&tile, row, VECTOR));
     }
     let (a, b) = (&left.array, &right.array);
     proposal = fragments::buffered(shape, target, &lane, proposal)

@@ -1,10 +1,11 @@
-//! Products of 16-bit numbers on tensor cores, in tiles of any length.
+//! Products of 16-bit numbers and of 8-bit integers on tensor cores, in tiles of any length.
 //!
 //! A block has four warps, each with a quarter of the tile. Tiles are 128 x 128, or shorter where
 //! so many blocks would leave multiprocessors without one: 64 x 64 or 32 x 32, of which a slot of
-//! the ring then has 64 terms of the sum instead of 32, as many bytes or half of them. Where tiles
-//! are known to be whole, results leave through shared memory as vectors, and the loop over the sum
-//! is divided where there is nothing more to copy, so that its first part asks nothing.
+//! the ring then has 64 terms of 16 bits instead of 32, as many bytes or half of them; of 8 bits it
+//! always has 128. Where tiles of 16 bits are known to be whole, results leave through shared
+//! memory as vectors, and the loop over the sum is divided where there is nothing more to copy, so
+//! that its first part asks nothing.
 
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
@@ -15,8 +16,35 @@ use crate::{
     text::{split, split_as, tag},
 };
 
-/// Elements of a vector of 16 bytes.
+/// Elements of 16 bits in a vector of 16 bytes.
 const VECTOR: i64 = 8;
+
+/// What depends on the size of the factors' elements.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Bits of an element.
+    bits: i64,
+    /// Elements of a vector of 16 bytes.
+    vector: i64,
+    /// Terms of the sum of an instruction.
+    terms: i64,
+    /// The tiles, the longest first: a longer one reads each element for more results.
+    tiles: [Tile; 3],
+}
+
+impl Kind {
+    /// `None` if no instruction takes elements of so many bytes.
+    fn of(bytes: usize) -> Option<Kind> {
+        match bytes {
+            2 => Some(Kind { bits: 16, vector: VECTOR, terms: 16, tiles: TILES }),
+            1 => {
+                let tiles = TILES.map(|tile| Tile { depth: 128, ..tile });
+                Some(Kind { bits: 8, vector: 2 * VECTOR, terms: 32, tiles })
+            }
+            _ => None,
+        }
+    }
+}
 
 /// A block's tile.
 #[derive(Clone, Copy)]
@@ -27,17 +55,16 @@ struct Tile {
     depth: i64,
 }
 
-/// The tiles, the longest first: a longer one reads each element for more results.
 const TILES: [Tile; 3] =
     [Tile { side: 128, depth: 32 }, Tile { side: 64, depth: 64 }, Tile { side: 32, depth: 64 }];
 
 impl Tile {
     /// The longest tile of which each multiprocessor gets one; the usual one where the launch is
     /// not known.
-    fn of(shape: &Shape<'_>) -> Tile {
+    fn of(shape: &Shape<'_>, tiles: &[Tile; 3]) -> Tile {
         let wanted = i64::from(shape.nest.launch().multiprocessors);
         let fills = |tile: &&Tile| shape.blocks([tile.side; 2]).is_none_or(|blocks| blocks >= wanted);
-        TILES.iter().find(fills).copied().unwrap_or(TILES[TILES.len() - 1])
+        tiles.iter().find(fills).copied().unwrap_or(tiles[tiles.len() - 1])
     }
 
     /// The loops that tiles divide, with the lengths of tiles.
@@ -59,22 +86,29 @@ enum Copies {
 
 /// The proposals, the best first.
 pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
-    let tile = Tile::of(shape);
-    let mut found: Vec<Proposal> = whole(shape, tile, device).into_iter().collect();
+    let sizes: Vec<usize> = shape.factors.iter().map(|f| f.bytes).collect();
+    let Some(kind) =
+        sizes.first().filter(|first| sizes.iter().all(|s| s == *first)).and_then(|s| Kind::of(*s))
+    else {
+        return Vec::new();
+    };
+    let tile = Tile::of(shape, &kind.tiles);
+    let mut found: Vec<Proposal> = whole(shape, kind, tile, device).into_iter().collect();
+    let is_whole = || shape.matrices_of_halves().is_some() && shape.divide(&tile.loops(shape));
     if let Some(factors) = shape.matrices()
-        && !shape.divide(&tile.loops(shape))
+        && !is_whole()
     {
         // Whole vectors can be copied asynchronously, which is a wish where it is not known.
-        let rows = factors.map(|f| (shape.row(f), VECTOR));
+        let rows = factors.map(|f| (shape.row(f), kind.vector));
         let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
     }
-    found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, tile, copies)));
+    found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, kind, tile, copies)));
     found
 }
 
 /// Whole tiles, of a product of two matrices whose result has 16 bits, too, in a launch whose sizes
 /// are known.
-fn whole(shape: &Shape<'_>, tile: Tile, device: &Target) -> Option<Proposal> {
+fn whole(shape: &Shape<'_>, kind: Kind, tile: Tile, device: &Target) -> Option<Proposal> {
     shape.matrices_of_halves()?;
     // Four slots of both tiles, and results in padded rows.
     let shared = 2 * (4 * 2 * tile.side * tile.depth + tile.side * (tile.side + VECTOR));
@@ -83,25 +117,26 @@ fn whole(shape: &Shape<'_>, tile: Tile, device: &Target) -> Option<Proposal> {
     }
     let loops = tile.loops(shape);
     let are_whole = shape.divide(&loops) && shape.nest.are_multiples(&loops, "whole tiles on tensor cores");
-    are_whole.then(|| fragments(shape, tile, Copies::Whole))
+    are_whole.then(|| fragments(shape, kind, tile, Copies::Whole))
 }
 
 /// Tiles whose updates tensor-core instructions do.
-fn fragments(shape: &Shape<'_>, tile: Tile, copies: Copies) -> Proposal {
+fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Proposal {
     let Shape { x, y, k, .. } = shape;
     let Tile { side, depth } = tile;
     let reason = format!(
-        "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {side} x \
+        "the factors have {2} bits, and an instruction of tensor cores does the updates: a block takes {side} x \
          {side} results, a warp {0} x {0}{1}",
         side / 2,
-        if copies == Copies::Plain { "" } else { ", while the next tiles are on their way to shared memory" }
+        if copies == Copies::Plain { "" } else { ", while the next tiles are on their way to shared memory" },
+        kind.bits
     );
     let mut proposal = Proposal::new(reason).step(split(y, side)).step(split(x, side)).step(split(k, depth));
     for n in [y, x] {
         let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
         proposal = proposal.step(split_as(format!("{n}_inner"), side / 2, warp, tile));
     }
-    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", 16)] {
+    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", kind.terms)] {
         let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
         proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
     }
@@ -125,12 +160,15 @@ fn fragments(shape: &Shape<'_>, tile: Tile, copies: Copies) -> Proposal {
             ["warp", "mma", "box_reg"].iter().map(|part| format!("{along}_{part}")).collect();
         let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
         let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
-        let via = if copies == Copies::Plain { ", vec=8" } else { ", vec=8, via=cp_async" };
-        let (copy, name) = shape.prefetch(factor, &sweep, via);
+        let via = if copies == Copies::Plain { "" } else { ", via=cp_async" };
+        let (copy, name) = shape.prefetch(factor, &sweep, &format!(", vec={}{via}", kind.vector));
         proposal = proposal.step(copy);
         proposal = match copies {
-            Copies::Plain => proposal.optional(format!("pad_array_axis({name}, 1, 8)")),
-            _ => proposal.optional(swizzle(&name, if shape.row(factor) == k { depth } else { side })),
+            Copies::Plain => proposal.optional(format!("pad_array_axis({name}, 1, {})", kind.vector)),
+            _ => {
+                let row = if shape.row(factor) == k { depth } else { side };
+                proposal.optional(swizzle(&name, row, kind.vector))
+            }
         };
         tiles.push(name);
     }
@@ -163,7 +201,7 @@ pub(super) fn buffered(shape: &Shape<'_>, target: &Site, lane: &str, proposal: P
 
 /// Has the vectors of eight rows of a tile lie in different banks: bits of the row are added to
 /// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks.
-pub(super) fn swizzle(tile: &str, row: i64) -> String {
-    let vectors = row.ilog2() - VECTOR.ilog2();
-    format!("swizzle({tile}, {}, {}, {})", vectors.min(3), VECTOR.ilog2(), vectors.max(3))
+pub(super) fn swizzle(tile: &str, row: i64, vector: i64) -> String {
+    let vectors = row.ilog2() - vector.ilog2();
+    format!("swizzle({tile}, {}, {}, {})", vectors.min(3), vector.ilog2(), vectors.max(3))
 }
