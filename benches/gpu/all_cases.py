@@ -126,10 +126,11 @@ def scan(power):
 
 
 def histogram(power):
-    for type_name, chunk in (("i32", 1 << 16), ("u8", 1 << 18)):
-        if 1 << power < chunk:
-            continue
-        own = (Own("warps' own counts", *(HERE / "histogram" / f"{type_name}.{e}" for e in ("lw", "pipe"))),)
+    for type_name, least in (("i32", 1 << 10), ("u8", 1 << 12)):
+        kernel, pipeline = (HERE / "histogram" / f"{type_name}.{e}" for e in ("lw", "pipe"))
+        # At least 256 blocks, which have a copy of the counts for each warp.
+        chunk = max(least, min(1 << power >> 8, 64 * least))
+        own = (Own("warps' own counts", kernel, pipeline, {"chunk": chunk}), Own("auto", kernel, auto=True))
         yield Case("histogram", f"{type_name} keys", power, {"n": 1 << power}, own, ("CUB",))
 
 
@@ -153,7 +154,6 @@ def f32(power):
 
 # What the cases leave out on purpose.
 LEFT_OUT = (
-    "histograms of u8 keys, 2^16: a block takes 2^18 of them",
     "attention, auto, 2^28: its second product runs without tensor cores, for seconds",
     "softmax, layer norm and log-sum-exp of rows: benches/gpu/rows.sh; other shapes of sparse rows: benches/gpu/csr.sh",
     "products of tf32, s8 and f64, convolutions: benches/gpu/tensor.sh; other forms of f32: benches/gpu/sgemm.sh",

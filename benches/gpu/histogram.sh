@@ -12,12 +12,14 @@
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/histogram
+declare -A chunk=([i32]=65536 [u8]=262144)
 
 case "${1:-}" in
 export)
     folder=$2 arch=${3:-sm_90a}
     for type in i32 u8; do
-        loopwright export $here/$type.lw $here/$type.pipe --set n=$((1 << 28)) --arch "$arch" -o "$folder/$type"
+        loopwright export $here/$type.lw $here/$type.pipe -p chunk=${chunk[$type]} --set n=$((1 << 28)) --arch "$arch" \
+            -o "$folder/$type"
     done
     ;;
 measure)
@@ -26,7 +28,8 @@ measure)
 check)
     for type in i32 u8; do
         printf '%s: ' $type
-        loopwright run $here/$type.lw $here/$type.pipe --set n=$((1 << 19)) --random keys --zeros counts --device emulator --verify | tail -1
+        loopwright run $here/$type.lw $here/$type.pipe -p chunk=${chunk[$type]} --set n=$((1 << 19)) --random keys \
+            --zeros counts --device emulator --verify | tail -1
     done
     ;;
 *)
