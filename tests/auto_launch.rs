@@ -355,3 +355,88 @@ fn statements_of_attention_are_products() {
         }
     }
 }
+
+/// A single long row, and a few of them, are scanned by blocks that look back; of 4096 points, one
+/// block is as fast.
+#[test]
+fn long_rows_are_scanned_across_blocks() {
+    let kernel = |rows: &str, of: &str| {
+        parsed(&format!(
+            "kernel cumsum(x: f32[{rows}n], out: f32[{rows}n], m: i32, n: i32)\n\
+             assume 0 <= m and 0 <= n\n\
+             domain {{ [s] : 0 <= s < m }}\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             domain {{ [j] : 0 <= j <= i }}\n\
+             out[{of}i] = sum(j, x[{of}j]) {{id=scan}}\n"
+        ))
+    };
+    let of = |n: i64, m: i64| Launch::of([("n", n), ("m", m)]);
+    for (rows, at, m) in [("", "", 1), ("m, ", "s, ", 3)] {
+        let kernel = kernel(rows, at);
+        for (n, text) in
+            [(1 << 20, "vec=4)\nswizzle(x_tile, 3, 2, 3)"), (1_000_003, "i_own])\nswizzle(x_tile, 5, 0, 5)")]
+        {
+            let across = found(&kernel, &of(n, m));
+            let found = across.to_string();
+            assert!(found.contains("i_outer: block.x") && found.contains(text), "{found}");
+            let length = if n % 4 == 0 { 9000 } else { 9001 };
+            let shape = if m == 1 { vec![length] } else { vec![m as usize, length] };
+            let x = numbers(&shape);
+            let outputs = ran(&across, &Args::new().tensor("x", &x).scalar("m", m as i32));
+            let x = x.to_f64();
+            let wanted: Vec<f64> = x
+                .chunks(length)
+                .flat_map(|row| {
+                    row.iter().scan(0.0, |sum, v| {
+                        *sum += v;
+                        Some(*sum)
+                    })
+                })
+                .collect();
+            assert_eq!(outputs.get("out").expect("an output").to_f64(), wanted, "{found}");
+        }
+        let short = found(&kernel, &of(4096, m)).to_string();
+        assert!(!short.contains("block.x") || !short.contains("i_outer: block"), "{short}");
+    }
+    // Rows enough for all multiprocessors.
+    let many = found(&kernel("m, ", "s, "), &of(1 << 20, 132)).to_string();
+    assert!(!many.contains("i_outer: block"), "{many}");
+}
+
+/// The chunk of a block's own copy follows the number of updates; of few, or of more elements than
+/// shared memory holds, there is none.
+#[test]
+fn updates_are_private_where_they_are_many() {
+    let kernel = parsed(
+        "kernel sums(keys: i32[n], x: f32[n], out: f32[bins], n: i32, bins: i32)\n\
+         fact 0 <= keys < bins\n\
+         assume 0 <= n and 1 <= bins\n\
+         domain { [i] : 0 <= i < n }\n\
+         out[keys[i]] += x[i] {id=add}\n",
+    );
+    let of = |n: i64, bins: i64| found(&kernel, &Launch::of([("n", n), ("bins", bins)]));
+    let chunk = |found: &Found| {
+        let text = found.to_string();
+        let rest = text.split_once("chunk=").map(|(_, rest)| rest.to_string());
+        rest.and_then(|rest| rest.split(',').next().and_then(|n| n.parse::<i64>().ok()))
+    };
+    // 64 updates for each element; as many blocks as are resident; two for each multiprocessor.
+    assert_eq!(chunk(&of(1 << 24, 256)), Some(16384));
+    assert_eq!(chunk(&of(1 << 28, 256)), Some(254_976));
+    assert_eq!(chunk(&of(1 << 20, 256)), Some(4096));
+    assert_eq!(chunk(&of(1 << 20, 65536)), None);
+    assert_eq!(chunk(&of(1 << 16, 4096)), None);
+    let found = of(1 << 20, 7);
+    let text = found.to_string();
+    assert!(text.contains("fix_parameters(bins=7)\n"), "{text}");
+    let x = numbers(&[5000]);
+    let keys: Vec<i32> = (0..5000).map(|k| (k * k) % 7).collect();
+    let keyed = Tensor::from_vec(&[5000], keys.clone()).expect("a tensor");
+    let zeros = Tensor::from_vec(&[7], vec![0.0f32; 7]).expect("a tensor");
+    let args = Args::new().tensor("keys", &keyed).tensor("x", &x).tensor("out", &zeros);
+    let mut wanted = [0.0; 7];
+    for (key, value) in keys.iter().zip(x.to_f64()) {
+        wanted[*key as usize] += value;
+    }
+    assert_eq!(ran(&found, &args).get("out").expect("an output").to_f64(), wanted, "{text}");
+}

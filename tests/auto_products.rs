@@ -185,3 +185,49 @@ fn check(found: &Found, [a, b]: [[&str; 2]; 2], [m, n, l]: [usize; 3], dtype: &s
     let wanted = Tensor::from_vec(&[m * n], (0..m * n).map(dot).collect()).expect("a tensor").cast(dtype);
     assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted.to_f64(), "{what}");
 }
+
+/// A sum that is long, of few results: blocks share it, and their partial results are joined.
+#[test]
+fn blocks_share_the_sums_of_few_results() {
+    let launch = |l: i64| Launch { multiprocessors: 2, ..Launch::of([("m", 64), ("n", 64), ("l", l)]) };
+    for (dtype, l, chunk) in [("f32", 1104, 512), ("bf16", 2064, 1024)] {
+        let factors = [["m, l", "i, k"], ["n, l", "j, k"]];
+        let kernel = product(factors[0], factors[1], dtype, "");
+        let shared = found(&kernel, &launch(l));
+        let text = shared.to_string();
+        assert!(text.contains(&format!("split_iname(k, {chunk}, outer=k_chunk")), "{text}");
+        assert!(text.contains("k_chunk: block.z") && text.contains("via=cp_async"), "{text}");
+        check(&shared, factors, [64, 64, l as usize], dtype, &text);
+        // Two blocks would load too little each.
+        let short = found(&kernel, &launch(2 * chunk - 16)).to_string();
+        assert!(!short.contains("k_chunk"), "{short}");
+    }
+}
+
+#[test]
+fn products_of_8_bit_integers_are_done_by_tensor_cores() {
+    for (b, at) in [("n, l", "j, k"), ("l, n", "k, j")] {
+        let kernel = parsed(&format!(
+            "kernel product(a: i8[m, l], b: i8[{b}], c: i32[m, n], m: i32, n: i32, l: i32)\n\
+             assume 0 <= m and 0 <= n and 0 <= l\n\
+             domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}\n\
+             domain {{ [k] : 0 <= k < l }}\n\
+             c[i, j] = sum(k, cast(i32, a[i, k])*cast(i32, b[{at}])) {{id=product}}\n"
+        ));
+        let (m, n, l) = (40, 48, 144);
+        let launch = Launch::of([("m", 4096), ("n", 4096), ("l", 4096)]);
+        let found = found(&kernel, &launch);
+        let text = found.to_string();
+        assert!(text.contains("map_to_atom(product)") && text.contains("vec=16, via=cp_async"), "{text}");
+        let shape = if at == "j, k" { [n, l] } else { [l, n] };
+        let [left, right] = [[m, l], shape].map(|shape| numbers(&shape).cast(DType::I8));
+        let outputs = ran(&found, &Args::new().tensor("a", &left).tensor("b", &right));
+        let (x, y) = (left.to_f64(), right.to_f64());
+        let wanted = |e: usize| -> f64 {
+            let (i, j) = (e / n, e % n);
+            (0..l).map(|k| x[i * l + k] * y[if at == "j, k" { j * l + k } else { k * n + j }]).sum()
+        };
+        let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
+        assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+    }
+}

@@ -122,7 +122,7 @@ impl Rule for Columns {
             let blocks = || {
                 let of = |n: &Name, each: i64| Some((nest.extent(n)?.max(1) - 1) / each + 1);
                 let own = of(&x, warp * vector)?.saturating_mul(of(r, CHUNK)?);
-                Some(others.clone().try_fold(own, |all, n| Some(all.saturating_mul(nest.extent(n)?)))?)
+                others.clone().try_fold(own, |all, n| Some(all.saturating_mul(nest.extent(n)?)))
             };
             let fills = || blocks().is_none_or(|n| n >= nest.launch().multiprocessors.into());
             if vector > 1 && fills() {

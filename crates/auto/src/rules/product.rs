@@ -8,8 +8,9 @@
 //! as two halves of 16 threads with a vector each; of types of 8 and 16 bits, tensor cores multiply
 //! where an instruction fits (`fragments`). Whole tiles are copied ahead of their use (`ring`,
 //! `fragment_ring`). A launch with few results gets smaller tiles, so that each multiprocessor has
-//! one (`filling`, `small`). Other reductions of the same statement, such as what a row is divided
-//! by, may stand beside it, if what they read belongs to a row or a column of the tile.
+//! one (`filling`, `small`); if its sums are long, blocks share them, and their partial results are
+//! joined. Other reductions of the same statement, such as what a row is divided by, may stand
+//! beside it, if what they read belongs to a row or a column of the tile.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -55,6 +56,11 @@ impl Product {
 
 /// Threads of a block along each side of its tile.
 const SIDE: i64 = 16;
+/// Blocks of each multiprocessor where blocks share a sum.
+const PLACES: i64 = 2;
+/// The least bytes that such a block loads: what joins the partial results takes as long as some
+/// thousand loads.
+const SHARE: i64 = 1 << 18;
 
 /// A contraction: `x` and `y` are the loops around the sum over `k` whose tiles a block takes.
 struct Shape<'n> {
@@ -81,7 +87,7 @@ impl Rule for Product {
         let bytes = shape.factors.iter().map(|s| s.bytes).max().unwrap_or(4);
         let width = i64::try_from(target.widest_access as usize / bytes.max(4)).unwrap_or(1);
         if shape.beside.is_empty() {
-            if shape.factors.iter().all(|s| s.bytes == 2) {
+            if shape.factors.iter().all(|s| s.bytes == 2) && !fragments::shares_sums(&shape) {
                 proposals.extend(fragment_ring::fragment_ring(&shape, target));
             }
             proposals.extend(fragments::proposals(&shape, target));
@@ -193,6 +199,49 @@ impl Shape<'_> {
         let along = |n: &Name, each: i64| Some((self.nest.extent(n)?.max(1) - 1) / each + 1);
         let batches = self.batch.as_ref().map_or(Some(1), |n| self.nest.extent(n))?;
         Some(along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?).saturating_mul(batches))
+    }
+
+    /// The terms of the sum that a block takes, where tiles of these sides along y and x would
+    /// leave multiprocessors without a block and the sum is long: blocks then share it, and their
+    /// partial results are joined. In a launch of known sizes, without a batch, whose place in the
+    /// grid they take.
+    fn chunk(&self, [of_y, of_x]: [i64; 2], depth: i64) -> Option<i64> {
+        let (blocks, terms) = (self.blocks([of_y, of_x])?.max(1), self.nest.extent(&self.k)?);
+        let bytes: i64 = self.factors.iter().map(|f| i64::try_from(f.bytes).unwrap_or(8)).max()?;
+        let have_room = self.nest.fits_grid(&self.x, of_x) && self.nest.fits_grid(&self.y, of_y);
+        let shares = PLACES * i64::from(self.nest.launch().multiprocessors) / blocks;
+        if shares < 2 || self.batch.is_some() || !have_room || !self.beside.is_empty() {
+            return None;
+        }
+        let least = SHARE / ((of_y + of_x) * bytes);
+        let steps = ((terms / shares).max(least).max(1) - 1) / depth + 1;
+        Some(steps * depth).filter(|chunk| terms >= 2 * chunk)
+    }
+
+    /// How many blocks share a sum so divided.
+    fn shares(&self, tile: [i64; 2], depth: i64) -> i64 {
+        let of = |chunk: i64| Some((self.nest.extent(&self.k)? - 1) / chunk + 1);
+        self.chunk(tile, depth).and_then(of).unwrap_or(1)
+    }
+
+    /// The proposal with the loop over the sum split into steps of this depth, in chunks if blocks
+    /// share it; the tag of these, and a word about them.
+    fn split_sum(
+        &self,
+        proposal: Proposal,
+        chunk: Option<i64>,
+        depth: i64,
+    ) -> (Proposal, Option<(String, &'static str)>) {
+        let k = &self.k;
+        let Some(chunk) = chunk else { return (proposal.step(split(k, depth)), None) };
+        let mut proposal = proposal
+            .step(split_as(k, chunk, format!("{k}_chunk"), format!("{k}_rest")))
+            .step(split_as(format!("{k}_rest"), depth, format!("{k}_outer"), format!("{k}_inner")));
+        proposal.reason += &format!(
+            "; blocks take {chunk} terms of the sum each, since there are few results, and their partial \
+             results are joined"
+        );
+        (proposal, Some((format!("{k}_chunk"), "block.z")))
     }
 
     /// The loops that tiles of these sides along y and x and of this depth divide, with lengths.

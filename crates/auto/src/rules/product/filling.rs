@@ -89,19 +89,19 @@ impl Form {
 
     /// The estimate, relative to other forms.
     fn rate(&self, shape: &Shape<'_>, width: i64) -> f64 {
-        let side = match self.kind {
-            Kind::Ring => ring::TILE,
-            Kind::Registers => 2 * SIDE * width,
-            Kind::Small(tile, _) => tile.side,
+        let (side, shares) = match self.kind {
+            Kind::Ring => (ring::TILE, 1),
+            Kind::Registers => (2 * SIDE * width, 1),
+            Kind::Small(tile, _) => (tile.side, shape.shares([tile.side; 2], tile.depth)),
         };
-        rate(shape, [side; 2], self.speed, self.resident)
+        rate(shape, [side; 2], shares, self.speed, self.resident)
     }
 }
 
-/// What is done in a launch by blocks with such tiles, whose speed where there are enough of them
-/// is this.
-pub(super) fn rate(shape: &Shape<'_>, tile: [i64; 2], speed: f64, resident: i64) -> f64 {
-    let blocks = shape.blocks(tile).unwrap_or(i64::MAX);
+/// What is done in a launch by blocks with such tiles, so many of which share a sum, whose speed
+/// where there are enough of them is this.
+pub(super) fn rate(shape: &Shape<'_>, tile: [i64; 2], shares: i64, speed: f64, resident: i64) -> f64 {
+    let blocks = shape.blocks(tile).unwrap_or(i64::MAX).saturating_mul(shares);
     speed * working(blocks, resident, shape.nest.launch().multiprocessors.into())
 }
 

@@ -61,7 +61,7 @@ impl Form {
                 && has_rows(right, columns)
                 && shape.has_room(device, form.resident.into(), form.shared())
         };
-        let rate = |form: &Form| rate(shape, form.tile, form.speed, form.resident.into());
+        let rate = |form: &Form| rate(shape, form.tile, 1, form.speed, form.resident.into());
         let whole = FORMS.iter().filter(|form| shape.divide(&shape.loops(form.tile, DEPTH)) && fits(form));
         let best = whole.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
         let form = best.or(FORMS.first().filter(fits))?;

@@ -63,7 +63,15 @@ impl Tile {
     /// not known.
     fn of(shape: &Shape<'_>, tiles: &[Tile; 3]) -> Tile {
         let wanted = i64::from(shape.nest.launch().multiprocessors);
-        let fills = |tile: &&Tile| shape.blocks([tile.side; 2]).is_none_or(|blocks| blocks >= wanted);
+        let sides = || Some(shape.nest.extent(&shape.x)?.min(shape.nest.extent(&shape.y)?));
+        let fills = |tile: &&Tile| {
+            // Of a longer tile, most would be beside the results.
+            let shares = match sides() {
+                Some(least) if tile.side < 2 * least => shape.shares([tile.side; 2], tile.depth),
+                _ => 1,
+            };
+            shape.blocks([tile.side; 2]).is_none_or(|blocks| blocks.saturating_mul(shares) >= wanted)
+        };
         tiles.iter().find(fills).copied().unwrap_or(tiles[tiles.len() - 1])
     }
 
@@ -84,19 +92,30 @@ enum Copies {
     Plain,
 }
 
+/// What the factors are, and the tile.
+fn chosen(shape: &Shape<'_>) -> Option<(Kind, Tile)> {
+    let mut sizes = shape.factors.iter().map(|f| f.bytes);
+    let first = sizes.next()?;
+    let kind = Kind::of(first).filter(|_| sizes.all(|size| size == first))?;
+    Some((kind, Tile::of(shape, &kind.tiles)))
+}
+
+/// Whether blocks share the sums of these few results.
+pub(super) fn shares_sums(shape: &Shape<'_>) -> bool {
+    chosen(shape).is_some_and(|(_, tile)| shape.chunk([tile.side; 2], tile.depth).is_some())
+}
+
 /// The proposals, the best first.
 pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
-    let sizes: Vec<usize> = shape.factors.iter().map(|f| f.bytes).collect();
-    let Some(kind) =
-        sizes.first().filter(|first| sizes.iter().all(|s| s == *first)).and_then(|s| Kind::of(*s))
-    else {
-        return Vec::new();
-    };
-    let tile = Tile::of(shape, &kind.tiles);
-    let mut found: Vec<Proposal> = whole(shape, kind, tile, device).into_iter().collect();
+    let Some((kind, tile)) = chosen(shape) else { return Vec::new() };
+    let mut found = Vec::new();
+    let is_shared = shape.chunk([tile.side; 2], tile.depth).is_some();
+    if !is_shared {
+        found.extend(whole(shape, kind, tile, device));
+    }
     let is_whole = || shape.matrices_of_halves().is_some() && shape.divide(&tile.loops(shape));
     if let Some(factors) = shape.matrices()
-        && !is_whole()
+        && (is_shared || !is_whole())
     {
         // Whole vectors can be copied asynchronously, which is a wish where it is not known.
         let rows = factors.map(|f| (shape.row(f), kind.vector));
@@ -131,7 +150,9 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         if copies == Copies::Plain { "" } else { ", while the next tiles are on their way to shared memory" },
         kind.bits
     );
-    let mut proposal = Proposal::new(reason).step(split(y, side)).step(split(x, side)).step(split(k, depth));
+    let chunk = shape.chunk([side; 2], depth).filter(|_| copies != Copies::Whole);
+    let proposal = Proposal::new(reason).step(split(y, side)).step(split(x, side));
+    let (mut proposal, shares) = shape.split_sum(proposal, chunk, depth);
     for n in [y, x] {
         let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
         proposal = proposal.step(split_as(format!("{n}_inner"), side / 2, warp, tile));
@@ -147,6 +168,7 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         (format!("{y}_mma"), "ilp"),
         (format!("{x}_mma"), "ilp"),
     ]);
+    tags.extend(shares);
     proposal = begun.step(tag(&tags)).step(format!("map_to_atom({})", shape.instruction));
     if copies == Copies::Whole {
         let registers = format!("{x}_box_reg");

@@ -54,10 +54,11 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
          terms of the sum at a time through shared memory, copied two tiles ahead of their use"
     ))
     .step(split(y, side))
-    .step(split(x, side))
-    .step(split(k, depth))
-    .step(split_as(format!("{y}_inner"), rows, format!("{y}_thread"), format!("{y}_part")))
-    .step(split_as(format!("{x}_inner"), VECTOR, format!("{x}_thread"), format!("{x}_vec")));
+    .step(split(x, side));
+    let (proposal, shares) = shape.split_sum(proposal, shape.chunk([side; 2], depth), depth);
+    let proposal = proposal
+        .step(split_as(format!("{y}_inner"), rows, format!("{y}_thread"), format!("{y}_part")))
+        .step(split_as(format!("{x}_inner"), VECTOR, format!("{x}_thread"), format!("{x}_vec")));
     let (begun, mut tags) = shape.grid(proposal, side);
     tags.extend([
         (format!("{y}_thread"), "thread.y"),
@@ -65,6 +66,7 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
         (format!("{y}_part"), "ilp"),
         (format!("{x}_vec"), "vec"),
     ]);
+    tags.extend(shares);
     let mut proposal = begun.step(tag(&tags));
     let mut tiles = Vec::new();
     for (factor, own) in [(left, format!("{y}_part")), (right, format!("{x}_vec"))] {
