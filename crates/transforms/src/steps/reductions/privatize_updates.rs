@@ -335,6 +335,12 @@ impl PrivatizeUpdates {
             ));
         }
         let kept = self.kept(kernel, target, &around)?;
+        if kept.is_empty() {
+            return Err(self.refuse(
+                "all its iterations update one element",
+                "write it as a reduction, such as `out[k] = sum(i, x[i])`, which has steps of its own",
+            ));
+        }
         let own = match &self.name {
             Some(name) => {
                 require_fresh(kernel, name, "name")?;
