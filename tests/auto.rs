@@ -12,7 +12,7 @@ mod suite;
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
 use loopwright::{
-    auto::{Found, auto, auto_with_witnesses},
+    auto::{Found, Launch, auto, auto_with_witnesses},
     emulator::{Options, run},
     prelude::*,
 };
@@ -255,7 +255,7 @@ fn pipelines_of_small_kernels() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/auto");
     loopwright_filetest::check(&folder, "test", &[], |test| match LoopKernel::parse(&test.text) {
         Ok(kernel) => {
-            let found = auto_with_witnesses(&kernel, &Target::default());
+            let found = auto_with_witnesses(&kernel, &Target::default(), &Launch::default());
             // Witnesses are all that differs.
             assert_eq!(found.pipeline, auto(&kernel, &Target::default()).pipeline, "{}", test.text);
             format!("==== found\n{found:#}")

@@ -440,3 +440,68 @@ fn updates_are_private_where_they_are_many() {
     }
     assert_eq!(ran(&found, &args).get("out").expect("an output").to_f64(), wanted, "{text}");
 }
+
+/// Statements along rows that are few and long have several blocks for each row, apart from one
+/// another. Where a block for each row is about as fast, one launch does all.
+#[test]
+fn few_long_rows_are_taken_apart() {
+    let kernel = parsed(
+        "kernel shifted(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+         assume 0 <= m and 1 <= n\n\
+         domain { [r] : 0 <= r < m }\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [k] : 0 <= k < n }\n\
+         domain { [j] : 0 <= j < n }\n\
+         temp top: f32 private\n\
+         temp total: f32 private\n\
+         top = max(i, x[r, i]) {id=largest}\n\
+         total = sum(k, top - x[r, k]) {id=differences}\n\
+         y[r, j] = total - x[r, j] {id=shift}\n",
+    );
+    let launch = |m: i64, n: i64| Launch::of([("m", m), ("n", n)]);
+    let apart = "privatize_temporary(total, [r])\ndistribute(r)\n";
+    for (m, n, is_apart) in [
+        (4, 1 << 16, true),
+        (64, 1 << 16, false),
+        (64, 1 << 18, true),
+        (264, 1 << 18, false),
+        (4096, 1 << 14, false),
+    ] {
+        let text = found(&kernel, &launch(m, n)).to_string();
+        assert_eq!(text.contains(apart), is_apart, "{m} {n}: {text}");
+    }
+    let found = found(&kernel, &launch(2, 1 << 22));
+    assert!(found.to_string().contains("their partial results are joined"), "{found}");
+    let (m, n) = (3, 20000);
+    let x = numbers(&[m, n]);
+    let outputs = ran(&found, &Args::new().tensor("x", &x));
+    let wanted: Vec<f64> = x
+        .to_f64()
+        .chunks(n)
+        .flat_map(|row| {
+            let top = row.iter().copied().fold(f64::MIN, f64::max);
+            let total: f64 = row.iter().map(|v| top - v).sum();
+            row.iter().map(move |v| total - v).collect::<Vec<f64>>()
+        })
+        .collect();
+    assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted, "{found}");
+}
+
+/// As many threads for a row as load it with several loads in flight, if there are many rows.
+#[test]
+fn long_rows_of_several_loops_have_more_threads() {
+    let kernel = parsed(
+        "kernel centred(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+         assume 0 <= m and 1 <= n\n\
+         domain { [r] : 0 <= r < m }\n\
+         domain { [i] : 0 <= i < n }\n\
+         domain { [j] : 0 <= j < n }\n\
+         temp total: f32 private\n\
+         total = sum(i, x[r, i]) {id=total}\n\
+         y[r, j] = x[r, j] - total/n {id=centre}\n",
+    );
+    for (m, n, of_block) in [(4096, 16384, 4096), (8192, 8192, 2048), (65536, 1024, 256), (256, 4096, 4096)] {
+        let text = found(&kernel, &Launch::of([("m", m), ("n", n)])).to_string();
+        assert!(text.contains(&format!("split_iname(i, {of_block})\n")), "{m} {n}: {text}");
+    }
+}

@@ -231,3 +231,121 @@ fn products_of_8_bit_integers_are_done_by_tensor_cores() {
         assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
     }
 }
+
+/// A sum over channels at each place of a window, of images that lie in this order; `last` is
+/// whether an element's channels are neighbours.
+fn convolution(dtype: &str, last: bool) -> LoopKernel {
+    let (shapes, at, factors) = if last {
+        (
+            ["nb, h + 2, v + 2, nc", "3, 3, nc, no", "nb, h, v, no"],
+            "b, i, j, o",
+            ["w[p, q, c, o]", "x[b, i + p, j + q, c]"],
+        )
+    } else {
+        (
+            ["nb, nc, h + 2, v + 2", "no, nc, 3, 3", "nb, no, h, v"],
+            "b, o, i, j",
+            ["w[o, c, p, q]", "x[b, c, i + p, j + q]"],
+        )
+    };
+    let total = match dtype {
+        "bf16" => {
+            format!("cast(bf16, sum([c, p, q], cast(f32, {})*cast(f32, {})))", factors[0], factors[1])
+        }
+        _ => format!("sum([c, p, q], {}*{})", factors[0], factors[1]),
+    };
+    let [x, w, y] = shapes;
+    parsed(&format!(
+        "kernel convolution(x: {dtype}[{x}], w: {dtype}[{w}], y: {dtype}[{y}], nb: i32, nc: i32, no: i32, h: i32, \
+         v: i32)\n\
+         assume 0 <= nb and 0 <= nc and 0 <= no and 0 <= h and 0 <= v\n\
+         domain {{ [b, i, j, o] : 0 <= b < nb and 0 <= i < h and 0 <= j < v and 0 <= o < no }}\n\
+         domain {{ [c, p, q] : 0 <= c < nc and 0 <= p < 3 and 0 <= q < 3 }}\n\
+         y[{at}] = {total} {{id=convolution}}\n"
+    ))
+}
+
+/// A product at each place of a window: one ring for all places, and one axis of the grid for the
+/// images and their rows, as far as lengths allow it.
+#[test]
+fn convolutions_are_products_at_each_place() {
+    for (dtype, last, channels, wanted) in [
+        ("bf16", true, 64, ["join_inames([b, i], b_i)", "pipeline(c_step,", "map_to_atom(convolution)"]),
+        ("bf16", true, 40, ["join_inames([b, i], b_i)", "pipeline(c_outer,", "map_to_atom(convolution)"]),
+        ("bf16", true, 20, ["join_inames([b, i], b_i)", "reorder(p, q, c_outer", "map_to_atom(convolution)"]),
+        ("bf16", false, 64, ["join_inames([b, i], b_i)", "reorder(o, j)", "map_to_atom(convolution)"]),
+        ("f32", false, 32, ["join_inames([b, i], b_i)", "pipeline(c_step,", "via=cp_async"]),
+    ] {
+        let kernel = convolution(dtype, last);
+        let (nb, nc, no, h, v) = (2usize, channels, 24usize, 2usize, 20usize);
+        let sizes = [("nb", nb), ("nc", nc), ("no", no), ("h", h), ("v", v)];
+        let found = found(&kernel, &Launch::of(sizes.map(|(name, n)| (name, n as i64))));
+        let text = found.to_string();
+        assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{dtype} {last} {channels}: {text}");
+
+        let dtype = if dtype == "bf16" { DType::BF16 } else { DType::F32 };
+        let (of_x, of_w) = if last {
+            ([nb, h + 2, v + 2, nc], [3, 3, nc, no])
+        } else {
+            ([nb, nc, h + 2, v + 2], [no, nc, 3, 3])
+        };
+        let [x, w] = [&of_x, &of_w].map(|shape| numbers(shape).cast(dtype));
+        let outputs = ran(&found, &Args::new().tensor("x", &x).tensor("w", &w));
+        let (x, w) = (x.to_f64(), w.to_f64());
+        let at = |of: &[f64], shape: [usize; 4], at: [usize; 4]| {
+            of[((at[0] * shape[1] + at[1]) * shape[2] + at[2]) * shape[3] + at[3]]
+        };
+        let mut all = Vec::new();
+        let axes = if last { [nb, h, v, no] } else { [nb, no, h, v] };
+        for e in 0..nb * h * v * no {
+            let (a, b, c, d) = (
+                e / (axes[1] * axes[2] * axes[3]),
+                e / (axes[2] * axes[3]) % axes[1],
+                e / axes[3] % axes[2],
+                e % axes[3],
+            );
+            let (image, i, j, o) = if last { (a, b, c, d) } else { (a, c, d, b) };
+            let mut total = 0.0;
+            for (c, p, q) in (0..nc).flat_map(|c| (0..9).map(move |place| (c, place / 3, place % 3))) {
+                total += if last {
+                    at(&w, of_w, [p, q, c, o]) * at(&x, of_x, [image, i + p, j + q, c])
+                } else {
+                    at(&w, of_w, [o, c, p, q]) * at(&x, of_x, [image, c, i + p, j + q])
+                };
+            }
+            all.push(total);
+        }
+        // Products and sums are exact in f32; the result is rounded.
+        let wanted = Tensor::from_vec(&[all.len()], all).expect("a tensor").cast(dtype);
+        assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted.to_f64(), "{text}");
+    }
+}
+
+/// Of a sum over several loops, the one along which neighbours lie in memory is divided into steps.
+#[test]
+fn sums_over_two_axes_are_products_at_each_place() {
+    let kernel = parsed(
+        "kernel contraction(a: f32[m, r, l], b: f32[r, l, n], c: f32[m, n], m: i32, n: i32, r: i32, l: i32)\n\
+         assume 0 <= m and 0 <= n and 0 <= r and 0 <= l\n\
+         domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
+         domain { [s, k] : 0 <= s < r and 0 <= k < l }\n\
+         c[i, j] = sum([s, k], a[i, s, k]*b[s, k, j]) {id=product}\n",
+    );
+    let (m, n, r, l) = (40, 33, 3, 64);
+    let launch = Launch::of([("m", m as i64), ("n", n as i64), ("r", r as i64), ("l", l as i64)]);
+    let found = found(&kernel, &launch);
+    let text = found.to_string();
+    assert!(
+        text.contains("join_inames([s, k_outer], k_step)") && text.contains("pipeline(k_step,"),
+        "{text}"
+    );
+    let (left, right) = (numbers(&[m, r, l]), numbers(&[r, l, n]));
+    let outputs = ran(&found, &Args::new().tensor("a", &left).tensor("b", &right));
+    let (x, y) = (left.to_f64(), right.to_f64());
+    let wanted = |e: usize| -> f64 {
+        let (i, j) = (e / n, e % n);
+        (0..r * l).map(|k| x[i * r * l + k] * y[k * n + j]).sum()
+    };
+    let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
+    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+}

@@ -40,6 +40,31 @@ def declared(arguments, assumed, domains, *statements):
     return "\n".join(lines) + "\n"
 
 
+def convolution(name, kind, images, side, channels, *, last):
+    """A convolution of 3 x 3 whose pixels' channels are the last axis, or the first one of an image."""
+    short = {"bfloat16": "bf16", "float32": "f32"}[kind]
+    if last:
+        arguments = f"x: {short}[nb, h + 2, v + 2, nc], w: {short}[3, 3, nc, no], y: {short}[nb, h, v, no]"
+        at, factors = "b, i, j, o", ["w[p, q, c, o]", "x[b, i + p, j + q, c]"]
+        shapes = (images, side + 2, side + 2, channels), (3, 3, channels, channels), (images, side, side, channels)
+        peer = "torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1)).permute(0, 2, 3, 1)"
+    else:
+        arguments = f"x: {short}[nb, nc, h + 2, v + 2], w: {short}[no, nc, 3, 3], y: {short}[nb, no, h, v]"
+        at, factors = "b, o, i, j", ["w[o, c, p, q]", "x[b, c, i + p, j + q]"]
+        shapes = (images, channels, side + 2, side + 2), (channels, channels, 3, 3), (images, channels, side, side)
+        peer = "torch.nn.functional.conv2d(x, w)"
+    factors = [f"cast(f32, {factor})" if short == "bf16" else factor for factor in factors]
+    total = f"sum([c, p, q], {'*'.join(factors)})"
+    kernel = declared(
+        f"{arguments}, nb: i32, nc: i32, no: i32, h: i32, v: i32",
+        ["assume 0 <= nb and 0 <= nc and 0 <= no and 0 <= h and 0 <= v"],
+        (f"[{at}] : 0 <= b < nb and 0 <= i < h and 0 <= j < v and 0 <= o < no", "[c, p, q] : 0 <= c < nc and 0 <= p < 3 and 0 <= q < 3"),
+        f"y[{at}] = cast(bf16, {total})" if short == "bf16" else f"y[{at}] = {total}",
+    )
+    sizes = {"nb": images, "nc": channels, "no": channels, "h": side, "v": side}
+    return Operation(name, kernel, sizes, {n: (shape, kind) for n, shape in zip("xwy", shapes)}, "y", peer)
+
+
 def operations():
     f32, bf16, f64 = "float32", "bfloat16", "float64"
     wide, large = (16384, 16384), (16384,)
@@ -66,10 +91,21 @@ def operations():
     yield Operation("product of i8, 4096", declared(rows.format("i8", "i32"), [natural], loops, "c[i, j] = sum(k, cast(i32, a[i, k])*cast(i32, b[j, k]))"), dict.fromkeys("mnl", 4096), {"a": (side, "int8"), "b": (side, "int8"), "c": (side, "int32")}, "c", "torch._int_mm(a, b.t())")
     yield Operation("product of bf16 into f32, 4096", declared(rows.format("bf16", "f32"), [natural], loops, "c[i, j] = sum(k, cast(f32, a[i, k])*cast(f32, b[j, k]))"), dict.fromkeys("mnl", 4096), {"a": (side, bf16), "b": (side, bf16), "c": (side, f32)}, "c", "a @ b.t()")
     yield Operation("squared distances, 4096 x 4096 x 128", declared(rows.format("f32", "f32"), [natural], loops, "c[i, j] = sum(k, (a[i, k] - b[j, k])*(a[i, k] - b[j, k]))"), {"m": 4096, "n": 4096, "l": 128}, {"a": ((4096, 128), f32), "b": ((4096, 128), f32), "c": (side, f32)}, "c", "torch.cdist(a, b).square()")
-    image, filters = (16, 66, 66, 64), (3, 3, 64, 64)
-    channels = "x: bf16[nb, h + 2, v + 2, nc], w: bf16[3, 3, nc, no], y: bf16[nb, h, v, no], nb: i32, nc: i32, no: i32, h: i32, v: i32"
-    convolved = declared(channels, ["assume 0 <= nb and 0 <= nc and 0 <= no and 0 <= h and 0 <= v"], ("[b, i, j, o] : 0 <= b < nb and 0 <= i < h and 0 <= j < v and 0 <= o < no", "[c, p, q] : 0 <= c < nc and 0 <= p < 3 and 0 <= q < 3"), "y[b, i, j, o] = cast(bf16, sum([c, p, q], cast(f32, w[p, q, c, o])*cast(f32, x[b, i + p, j + q, c])))")
-    yield Operation("convolution of bf16, 3 x 3", convolved, {"nb": 16, "nc": 64, "no": 64, "h": 64, "v": 64}, {"x": (image, bf16), "w": (filters, bf16), "y": ((16, 64, 64, 64), bf16)}, "y", "torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1)).permute(0, 2, 3, 1)")
+    yield convolution("convolution of bf16, 64 channels last", bf16, 16, 64, 64, last=True)
+    yield convolution("convolution of bf16, 256 channels last", bf16, 16, 128, 256, last=True)
+    yield convolution("convolution of bf16, 64 channels first", bf16, 16, 64, 64, last=False)
+    yield convolution("convolution of f32, 64 channels first", f32, 16, 64, 64, last=False)
+    heads = (8, 1024, 16, 64)
+    yield Operation("scores of 16 heads of bf16", einsum("bqhd,bkhd->bhqk", *bf16s), dict(zip(("n_b", "n_q", "n_h", "n_d", "n_k"), (8, 1024, 16, 64, 1024))), {"a": (heads, bf16), "b": (heads, bf16), "out": ((8, 16, 1024, 1024), bf16)}, "out", "torch.einsum('bqhd,bkhd->bhqk', a, b)")
+    yield Operation("sum of f32 over two axes", einsum("ijkl,klm->ijm"), dict(zip(("n_i", "n_j", "n_k", "n_l", "n_m"), (64, 64, 64, 64, 1024))), {"a": ((64, 64, 64, 64), f32), "b": ((64, 64, 1024), f32), "out": ((64, 64, 1024), f32)}, "out", "torch.einsum('ijkl,klm->ijm', a, b)")
+    whole, images = (8192, 8192), (64, 128, 56, 56)
+    added = declared("a: f32[m, n], b: f32[m, n], c: f32[m, n], m: i32, n: i32", ["assume 0 <= m and 0 <= n"], ("[i, j] : 0 <= i < m and 0 <= j < n",), "c[i, j] = a[i, j] + b[i, j]")
+    yield Operation("sum of two matrices", added, {"m": 8192, "n": 8192}, {"a": (whole, f32), "b": (whole, f32), "c": (whole, f32)}, "c", "a + b")
+    loops = "[p, c, i, j] : 0 <= p < np and 0 <= c < nc and 0 <= i < h and 0 <= j < v"
+    biased = declared("x: f32[np, nc, h, v], bias: f32[nc], y: f32[np, nc, h, v], np: i32, nc: i32, h: i32, v: i32", ["assume 0 <= np and 0 <= nc and 0 <= h and 0 <= v"], (loops,), "y[p, c, i, j] = max(x[p, c, i, j] + bias[c], 0.0)")
+    yield Operation("bias and relu of 64 x 128 x 56 x 56", biased, dict(zip(("np", "nc", "h", "v"), images)), {"x": (images, f32), "bias": ((128,), f32), "y": (images, f32)}, "y", "torch.relu(x + bias[None, :, None, None])")
+    last = (64, 56, 56, 128)
+    yield Operation("channels last of 64 x 128 x 56 x 56", ("make", "copy", "--shape", "p,c,i,j", "--axes", "0,2,3,1"), dict(zip("pcij", images)), {"x": (images, f32), "out": (last, f32)}, "out", "x.permute(0, 2, 3, 1).contiguous()")
     all_of = {"x": ((1 << 28,), f32), "out": ((1,), f32)}
     yield Operation("sum of all", ("make", "reduce", "sum", "--shape", "n"), {"n": 1 << 28}, all_of, "out", "x.sum()")
     yield Operation("greatest of each row", ("make", "reduce", "argmax", "--shape", "m,n", "--axes", "1"), {"m": 4096, "n": 16384}, {"x": ((4096, 16384), f32), "values": ((4096,), f32), "indices": ((4096,), "int32")}, "values", "x.max(1)[0]")

@@ -135,8 +135,12 @@ pub fn auto(kernel: &LoopKernel, target: &Target) -> Found {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found {
+    found_for(kernel, target, launch, false)
+}
+
+fn found_for(kernel: &LoopKernel, target: &Target, launch: &Launch, witnesses: bool) -> Found {
     let found_for = |kernel: &LoopKernel| {
-        let judge = Rc::new(Judge::new(target, false).meant_for(launch));
+        let judge = Rc::new(Judge::new(target, witnesses).meant_for(launch));
         auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
     };
     let plain = found_for(kernel);
@@ -164,11 +168,10 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
     if makes_use { assumed.then(rest) } else { plain }
 }
 
-/// As [`auto`], and the refusals of illegal steps show executions for which they are wrong, which
-/// takes longer.
-pub fn auto_with_witnesses(kernel: &LoopKernel, target: &Target) -> Found {
-    let judge = Rc::new(Judge::new(target, true));
-    auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
+/// As [`auto_for`], and the refusals of illegal steps show executions for which they are wrong,
+/// which takes longer.
+pub fn auto_with_witnesses(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found {
+    found_for(kernel, target, launch, true)
 }
 
 /// As [`auto`], except that the decision with number `k` passes over the first `skipped[k]` legal

@@ -21,17 +21,27 @@ pub(crate) struct Along {
     pub each: i64,
     /// The loop of blocks, after the proposal's steps so far.
     pub blocks: String,
+    /// The number of its iterations, if the nest has no such loop yet, and if that is known.
+    pub length: Option<i64>,
 }
 
 impl Along {
     /// A loop, each of whose iterations has a block.
     pub fn whole(of: &Name) -> Along {
-        Along { of: of.clone(), each: 1, blocks: of.to_string() }
+        Along { of: of.clone(), each: 1, blocks: of.to_string(), length: None }
+    }
+
+    /// Whether an axis other than x has room for it, as far as lengths are known.
+    fn fits(&self, nest: &Nest<'_>) -> bool {
+        match self.length {
+            Some(length) => length <= nest.most_blocks().saturating_mul(self.each),
+            None => nest.fits_grid(&self.of, self.each),
+        }
     }
 
     /// A loop that was split into `{of}_outer` of blocks and an inner part of this length.
     pub fn outer(of: &Name, each: i64) -> Along {
-        Along { of: of.clone(), each, blocks: format!("{of}_outer") }
+        Along { of: of.clone(), each, blocks: format!("{of}_outer"), length: None }
     }
 }
 
@@ -44,15 +54,15 @@ pub(crate) fn on_axes(
     axes: &[&'static str],
 ) -> (Proposal, Vec<(String, &'static str)>) {
     loops.truncate(axes.len());
-    let has_room = |axis: &str, a: &Along| axis == "block.x" || nest.fits_grid(&a.of, a.each);
-    let too_long = |a: &Along| nest.is_too_long(&a.of, a.each);
+    let has_room = |axis: &str, a: &Along| axis == "block.x" || a.fits(nest);
+    let too_long = |a: &Along| nest.is_too_long(&a.of, a.each) || a.length.is_some() && !a.fits(nest);
     // Neighbouring blocks had better be neighbours in memory, unless there are few of them anyway.
     let long = (1..loops.len()).filter(|k| !has_room(axes[*k], &loops[*k]));
     let long: Vec<usize> = long.collect();
     let worst = long.iter().copied().find(|k| too_long(&loops[*k])).or(long.first().copied());
     if let (Some(worst), Some(first)) = (worst, loops.first())
         && axes.first() == Some(&"block.x")
-        && nest.fits_grid(&first.of, first.each)
+        && first.fits(nest)
     {
         let name = &loops[worst].of;
         proposal.reason +=

@@ -54,6 +54,7 @@ mod bounds;
 mod fit;
 mod found;
 mod grid;
+mod joined;
 mod judge;
 mod launch;
 mod nest;

@@ -127,9 +127,21 @@ impl<'k> Nest<'k> {
         self.wish(format!("`fix_parameters({parameter}={example})` would allow {what}"));
         if let Some(value) = value {
             let step = format!("fix_parameters({parameter}={value})");
-            let why = "the number of elements is this one";
+            let why = "this is the value";
             self.assumable.borrow_mut().insert(Assumable { step, why, changes_steps: true });
         }
+    }
+
+    /// The same for the length of a loop, if that is a parameter.
+    pub(crate) fn wish_fixed_length(&self, iname: &Name, what: &str) {
+        if let Some(parameter) = bounds::length_parameter(self.kernel, iname) {
+            self.wish_fixed(&parameter, what);
+        }
+    }
+
+    /// Whether a loop has the same length in every launch, which is known.
+    pub(crate) fn has_fixed_length(&self, iname: &Name) -> bool {
+        bounds::fixed_length(self.kernel, iname).is_some()
     }
 
     /// Those of the wishes that hold in the launch that is meant.

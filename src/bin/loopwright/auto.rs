@@ -47,7 +47,10 @@ impl Auto {
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note, cut) = match self.search {
-            None => (auto_with_witnesses(&begun, &Target::default()), String::new(), false),
+            None => {
+                let launch = input::launch(&begun, &self.arguments, None);
+                (auto_with_witnesses(&begun, &Target::default(), &launch), String::new(), false)
+            }
             Some(most) => self.searched(&begun, most)?,
         };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };

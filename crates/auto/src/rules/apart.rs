@@ -5,7 +5,9 @@
 //! itself has a second loop around its sum, so that a block can take a tile of results. Where
 //! values pass from one to the other in memory, the loop is taken apart (`distribute`), and each
 //! nest is decided about by itself. Statements whose sums have no loop of their own around them, as
-//! of a softmax, share what they read, and stay together.
+//! of a softmax, share what they read, and stay together, unless a launch has fewer rows than the
+//! device has room for, and so long ones that more launches are less: then each statement gets
+//! several blocks for a row, and values pass through global memory.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -29,31 +31,81 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::{Instruction, Tree};
+use loopwright_kernel_ir::{AddressSpace, Instruction, Name, Tree};
 use loopwright_lowering::Target;
 
-use crate::{Nest, Proposal, Rule};
+use super::rows;
+use crate::{Nest, Proposal, Rule, Site, Stride};
 
 pub struct Apart;
+
+/// Loads that a thread has in flight: while one is used, the next is under way.
+const LOADS: i64 = 2;
+/// The time of a launch, in times that a load takes: three microseconds are four of them.
+const LAUNCH: i64 = 4;
 
 impl Rule for Apart {
     fn name(&self) -> &'static str {
         "apart"
     }
 
-    fn propose(&self, nest: &Nest<'_>, _: &Target) -> Vec<Proposal> {
+    fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
         let [i] = nest.band.as_slice() else { return Vec::new() };
         let Tree::Loop { body, .. } = nest.tree() else { return Vec::new() };
-        let is_product =
-            |i: &&&Instruction| !i.reductions().is_empty() && i.within.iter().any(|n| nest.inner.contains(n));
-        let products = nest.instructions.iter().filter(is_product).count();
-        if body.len() < 2 || products < 2 || !nest.is_parallel(i) {
+        if body.len() < 2 || !nest.is_parallel(i) {
             return Vec::new();
         }
-        let reason = format!(
-            "{products} sums under `{i}` have loops of their own around them: apart from one another, \
-             each is spread along both"
-        );
-        vec![Proposal::new(reason).step(format!("distribute({i})"))]
+        products(nest, i).or_else(|| long_rows(nest, i, target)).into_iter().collect()
     }
+}
+
+/// Sums with loops of their own around them.
+fn products(nest: &Nest<'_>, i: &Name) -> Option<Proposal> {
+    let is_product =
+        |i: &&&Instruction| !i.reductions().is_empty() && i.within.iter().any(|n| nest.inner.contains(n));
+    let products = nest.instructions.iter().filter(is_product).count();
+    let reason = format!(
+        "{products} sums under `{i}` have loops of their own around them: apart from one another, \
+         each is spread along both"
+    );
+    (products >= 2).then(|| Proposal::new(reason).step(format!("distribute({i})")))
+}
+
+/// Statements along rows that are so few and so long that several blocks had better work on each.
+fn long_rows(nest: &Nest<'_>, i: &Name, target: &Target) -> Option<Proposal> {
+    let (rows, count, launch) = (nest.rows(), nest.extent(i)?, nest.launch());
+    let reductions = i64::try_from(nest.reductions().len()).ok()?;
+    if rows.len() < 2 || reductions == 0 {
+        return None;
+    }
+    let bytes = |r: &Name| -> Option<i64> {
+        let own = |s: &&Site| s.stride(r) == Stride::Unit && s.stride(i) != Stride::Same;
+        let along = nest.sites.iter().filter(own);
+        let each = i64::try_from(along.map(|s| s.bytes).sum::<usize>()).ok()?;
+        Some(nest.extent(r)?.saturating_mul(each))
+    };
+    let bytes = rows.iter().map(bytes).sum::<Option<i64>>()?.saturating_mul(count);
+    // What a block for each row has in flight, of what the memory needs: the part of its bandwidth
+    // that is used. The time that is lost has to pay for the other launches: one for each statement,
+    // and one that joins the parts of each reduction.
+    let threads = rows::threads(nest, &nest.band, &rows, 1, target).saturating_mul(count);
+    let used = threads.saturating_mul(LOADS * i64::from(target.widest_access)).max(1) as f64;
+    let needed = launch.in_flight as f64;
+    let launches = i64::try_from(rows.len()).ok()? + reductions - 1;
+    if bytes as f64 * (needed / used - 1.0) < (launches * LAUNCH) as f64 * needed {
+        return None;
+    }
+    let mut proposal = Proposal::new(format!(
+        "rows are long, and too few for the device, {count}: apart from one another, statements have several \
+         blocks for each row"
+    ));
+    for t in &nest.kernel.temporaries {
+        let is_read = nest.instructions.iter().any(|i| i.reads().contains(&t.name));
+        if t.space != AddressSpace::Global && is_read {
+            proposal = proposal
+                .step(format!("set_address_space({}, global)", t.name))
+                .step(format!("privatize_temporary({}, [{i}])", t.name));
+        }
+    }
+    Some(proposal.step(format!("distribute({i})")))
 }

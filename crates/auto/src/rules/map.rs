@@ -5,6 +5,7 @@
 //! vector where all accesses are shown to be whole and aligned, otherwise elements a block's width
 //! apart, whose loads are in flight together. Of two and three loops a block takes a box, so that
 //! neighbours in the other directions, as a stencil reads them, are found in the first-level cache.
+//! Where rows of a box of two loops are whole vectors, a thread takes one.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -59,7 +60,13 @@ impl Rule for Map {
         match others.as_slice() {
             [] => one(nest, &x, &coalesced, target),
             [y] => {
-                let form = boxed(nest, &x, &[(y, 8, Some("thread.y"))], &coalesced, target);
+                let form = boxed(nest, &x, 1, &[(y, 8, Some("thread.y"))], &coalesced, target);
+                let width = nest.vector(&x, target.widest_access as usize);
+                let is_filled = |length: i64| length >= i64::from(target.warp_size) * width;
+                if width > 1 && nest.extent(&x).is_none_or(is_filled) {
+                    let vectors = boxed(nest, &x, width, &[(y, 8, Some("thread.y"))], &coalesced, target);
+                    return vec![vectors, form];
+                }
                 let copied = read_around(nest);
                 let mut tiled = copied.iter().fold(form.clone(), |form, array| {
                     form.step(format!("add_prefetch({array}, [{y}_inner, {x}_inner])"))
@@ -72,8 +79,8 @@ impl Rule for Map {
                 if copied.is_empty() { vec![form] } else { vec![form, tiled] }
             }
             [y, z, ..] => vec![
-                boxed(nest, &x, &[(y, 4, Some("thread.y")), (z, 4, None)], &coalesced, target),
-                boxed(nest, &x, &[(y, 8, Some("thread.y"))], &coalesced, target),
+                boxed(nest, &x, 1, &[(y, 4, Some("thread.y")), (z, 4, None)], &coalesced, target),
+                boxed(nest, &x, 1, &[(y, 8, Some("thread.y"))], &coalesced, target),
             ],
         }
     }
@@ -136,22 +143,29 @@ fn one(nest: &Nest<'_>, x: &Name, coalesced: &str, target: &Target) -> Vec<Propo
     proposals
 }
 
-/// Boxes of a warp's width along `x`, and of these lengths along others, each with the axis of its
-/// inner part.
+/// Boxes of a warp's width along `x`, a vector of this width for each thread, and of these lengths
+/// along others, each with the axis of its inner part.
 fn boxed(
     nest: &Nest<'_>,
     x: &Name,
+    width: i64,
     others: &[(&Name, i64, Option<&'static str>)],
     coalesced: &str,
     target: &Target,
 ) -> Proposal {
-    let warp = i64::from(target.warp_size);
+    let row = i64::from(target.warp_size) * width;
     let shape: Vec<String> =
-        others.iter().rev().map(|(_, n, _)| n.to_string()).chain([warp.to_string()]).collect();
-    let reason = format!("{coalesced}; a block takes a box of {}", shape.join(" x "));
-    let mut proposal = Proposal::new(reason).step(split(x, warp));
-    let mut loops = vec![Along::outer(x, warp)];
+        others.iter().rev().map(|(_, n, _)| n.to_string()).chain([row.to_string()]).collect();
+    let vectors = if width > 1 { format!(", in whole vectors of {width}") } else { String::new() };
+    let reason = format!("{coalesced}; a block takes a box of {}{vectors}", shape.join(" x "));
+    let mut proposal = Proposal::new(reason).step(split(x, row));
+    let mut loops = vec![Along::outer(x, row)];
     let mut inner = vec![(format!("{x}_inner"), "thread.x")];
+    if width > 1 {
+        let (thread, vec) = (format!("{x}_thread"), format!("{x}_vec"));
+        proposal = proposal.step(split_as(format!("{x}_inner"), width, &thread, &vec));
+        inner = vec![(thread, "thread.x"), (vec, "vec")];
+    }
     for (other, length, axis) in others {
         proposal = proposal.step(split(other, *length));
         loops.push(Along::outer(other, *length));

@@ -12,6 +12,11 @@
 //! joined. Other reductions of the same statement, such as what a row is divided by, may stand
 //! beside it, if what they read belongs to a row or a column of the tile.
 //!
+//! A sum over several loops, such as the channels and the window of a convolution, is a product at
+//! each place of the others: the loop along which neighbours lie in memory, or else the longest, is
+//! divided into steps, and the others stay around them. Where lengths are known, all steps are one
+//! loop, and loops of the results that the grid has no axes for are joined (`joined`).
+//!
 //! ```
 //! use loopwright_auto::{Target, auto};
 //! use loopwright_kernel_ir::LoopKernel;
@@ -36,12 +41,15 @@ mod fragments;
 mod ring;
 mod small;
 
+use std::cmp::Reverse;
+
 use loopwright_kernel_ir::{Expr, Name};
 use loopwright_lowering::Target;
 
 use crate::{
     Nest, Proposal, Rule, Site, Stride,
     grid::{AXES, Along, on_axes},
+    joined,
     text::{split, split_as, tag},
 };
 
@@ -56,6 +64,12 @@ impl Product {
 
 /// Threads of a block along each side of its tile.
 const SIDE: i64 = 16;
+/// The length from which a side of a tile is never longer than its loop.
+const LONG: i64 = 256;
+/// Steps of a ring that are few: it would be filled about as long as it runs.
+const FEW: i64 = 8;
+/// Bytes of the widest vector that is copied.
+const VECTOR_BYTES: i64 = 16;
 /// Blocks of each multiprocessor where blocks share a sum.
 const PLACES: i64 = 2;
 /// The least bytes that such a block loads: what joins the partial results takes as long as some
@@ -68,7 +82,10 @@ struct Shape<'n> {
     x: Name,
     y: Name,
     k: Name,
-    batch: Option<Name>,
+    /// The other loops of the sum, from the outside. They stay around the steps of `k`.
+    places: Vec<Name>,
+    /// The other loops of the results, from the outside, as far as the grid takes them.
+    batch: Vec<Name>,
     /// The factors: what the sum reads that does not depend on one of the two.
     factors: Vec<&'n Site>,
     /// What other reductions of the instruction read, each of one side alone, with their loops.
@@ -110,14 +127,39 @@ fn shape<'n>(nest: &'n Nest<'n>) -> Option<Shape<'n>> {
     {
         return None;
     }
-    let loops: Option<Vec<&Name>> = reductions.iter().map(|(_, r)| r.inames.first()).collect();
-    let loops = loops.filter(|_| reductions.iter().all(|(_, r)| r.inames.len() == 1))?;
+    let loops: Vec<Name> = reductions.iter().flat_map(|(_, r)| r.inames.clone()).collect();
     let parallel = nest.parallel();
-    loops.iter().find_map(|k| around(nest, &parallel, k, &loops))
+    if let [(_, only)] = reductions.as_slice() {
+        let places = |k: &Name| only.inames.iter().filter(|n| *n != k).cloned().collect();
+        return along(nest, &only.inames).find_map(|k| around(nest, &parallel, k, places(k), &[]));
+    }
+    if reductions.iter().any(|(_, r)| r.inames.len() > 1) {
+        return None;
+    }
+    let others = |k: &Name| loops.iter().filter(|n| *n != k).cloned().collect::<Vec<Name>>();
+    loops.iter().find_map(|k| around(nest, &parallel, k, Vec::new(), &others(k)))
 }
 
-/// The contraction over `k`, with the other reductions of its instruction beside it.
-fn around<'n>(nest: &'n Nest<'n>, parallel: &[Name], k: &Name, loops: &[&Name]) -> Option<Shape<'n>> {
+/// The loops of a sum that may be divided into steps, the best first: those along which neighbours
+/// lie in memory, and the longest of them. Of several loops, one that is known to be short is none:
+/// it would leave most of a step empty.
+fn along<'n>(nest: &Nest<'_>, loops: &'n [Name]) -> impl Iterator<Item = &'n Name> {
+    let is_long = |n: &Name| nest.extent(n).is_none_or(|length| length >= SIDE);
+    let neighbours = |n: &Name| nest.sites.iter().filter(|s| s.stride(n) == Stride::Unit).count();
+    let mut found: Vec<&Name> = loops.iter().filter(|n| loops.len() == 1 || is_long(n)).collect();
+    found.sort_by_key(|n| Reverse((neighbours(n), nest.extent(n).unwrap_or(i64::MAX))));
+    found.into_iter()
+}
+
+/// The contraction over `k`, at each of these places, with the loops of other reductions of its
+/// instruction beside it.
+fn around<'n>(
+    nest: &'n Nest<'n>,
+    parallel: &[Name],
+    k: &Name,
+    places: Vec<Name>,
+    others: &[Name],
+) -> Option<Shape<'n>> {
     let instruction = nest.instructions.first()?;
     let inside: Vec<&Site> =
         nest.sites.iter().filter(|s| s.inames.contains(k) && s.stride(k) != Stride::Same).collect();
@@ -129,8 +171,10 @@ fn around<'n>(nest: &'n Nest<'n>, parallel: &[Name], k: &Name, loops: &[&Name]) 
     };
     let target = nest.sites.iter().find(|s| s.is_write)?;
     let x = shared.iter().rev().find(|n| target.stride(n) == Stride::Unit).or(shared.last())?;
-    let y = shared.iter().rev().find(|n| *n != x && serves(n, x) && serves(x, n))?;
-    let batch = parallel.iter().rev().find(|n| n != x && n != y).cloned();
+    // The longest, as far as tiles make use of it; of equal ones the innermost.
+    let sides = shared.iter().filter(|n| *n != x && serves(n, x) && serves(x, n));
+    let y = sides.max_by_key(|n| nest.extent(n).map_or(LONG, |length| length.min(LONG)))?;
+    let batch: Vec<Name> = parallel.iter().filter(|n| n != x && n != y).cloned().collect();
     let one_side = |s: &&Site| (s.stride(x) == Stride::Same) != (s.stride(y) == Stride::Same);
     let mut factors: Vec<&Site> = Vec::new();
     for s in inside.iter().copied().filter(one_side) {
@@ -146,8 +190,8 @@ fn around<'n>(nest: &'n Nest<'n>, parallel: &[Name], k: &Name, loops: &[&Name]) 
     if !factors.iter().all(is_box) {
         return None;
     }
-    let others = loops.iter().filter(|n| **n != k);
     let beside: Vec<(Name, &Site)> = others
+        .iter()
         .flat_map(|n| nest.sites.iter().filter(|s| s.inames.contains(n)).map(|s| ((*n).clone(), s)))
         .collect();
     if !beside.iter().all(|(_, s)| one_side(s) && is_box(s)) {
@@ -158,6 +202,7 @@ fn around<'n>(nest: &'n Nest<'n>, parallel: &[Name], k: &Name, loops: &[&Name]) 
         x: (*x).clone(),
         y: (*y).clone(),
         k: k.clone(),
+        places,
         batch,
         factors,
         beside,
@@ -197,8 +242,18 @@ impl Shape<'_> {
     /// The blocks of a launch with tiles of these sides along y and x, if its sizes are known.
     fn blocks(&self, [of_y, of_x]: [i64; 2]) -> Option<i64> {
         let along = |n: &Name, each: i64| Some((self.nest.extent(n)?.max(1) - 1) / each + 1);
-        let batches = self.batch.as_ref().map_or(Some(1), |n| self.nest.extent(n))?;
+        let batches = self.nest.count(&self.batch)?;
         Some(along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?).saturating_mul(batches))
+    }
+
+    /// The part of tiles of these sides along y and x that are results; 1 if lengths are not known.
+    fn used(&self, [of_y, of_x]: [i64; 2]) -> f64 {
+        let along = |n: &Name, each: i64| {
+            self.nest
+                .extent(n)
+                .map_or(1.0, |length| length as f64 / (length as u64).next_multiple_of(each as u64) as f64)
+        };
+        along(&self.y, of_y) * along(&self.x, of_x)
     }
 
     /// The terms of the sum that a block takes, where tiles of these sides along y and x would
@@ -210,7 +265,12 @@ impl Shape<'_> {
         let bytes: i64 = self.factors.iter().map(|f| i64::try_from(f.bytes).unwrap_or(8)).max()?;
         let have_room = self.nest.fits_grid(&self.x, of_x) && self.nest.fits_grid(&self.y, of_y);
         let shares = PLACES * i64::from(self.nest.launch().multiprocessors) / blocks;
-        if shares < 2 || self.batch.is_some() || !have_room || !self.beside.is_empty() {
+        if shares < 2
+            || !self.places.is_empty()
+            || !self.batch.is_empty()
+            || !have_room
+            || !self.beside.is_empty()
+        {
             return None;
         }
         let least = SHARE / ((of_y + of_x) * bytes);
@@ -224,6 +284,65 @@ impl Shape<'_> {
         self.chunk(tile, depth).and_then(of).unwrap_or(1)
     }
 
+    /// A proposal for this reason, whose first steps make one loop of what the grid has no axes for.
+    fn begin(&self, reason: String) -> Proposal {
+        match joined::loops(self.nest, &self.batch) {
+            Some(joined) => joined.steps(Proposal::new(reason)),
+            None => Proposal::new(reason),
+        }
+    }
+
+    /// As [`Shape::begin`], with the loop over y outside of that over x, as the lanes of an
+    /// instruction are.
+    fn begin_fragments(&self, reason: String) -> Proposal {
+        let proposal = self.begin(reason);
+        let at = |of: &Name| self.nest.band.iter().position(|n| n == of);
+        if at(&self.y) < at(&self.x) {
+            return proposal;
+        }
+        proposal.step(format!("reorder({}, {})", self.y, self.x))
+    }
+
+    /// Whether the steps through a sum of several loops are one loop: where they are known to be
+    /// whole, so that a ring does not run dry between the places of the outer ones. Where that
+    /// would pay, and a length is a parameter, it is a wish.
+    fn has_one_loop(&self, depth: i64) -> bool {
+        let Some((_, inner)) = self.places.split_first() else { return false };
+        let terms = self.nest.extent(&self.k);
+        if terms.is_some_and(|terms| terms % depth != 0) {
+            return false;
+        }
+        let open: Vec<&Name> =
+            inner.iter().chain([&self.k]).filter(|n| !self.nest.has_fixed_length(n)).collect();
+        if terms.is_none_or(|terms| terms < FEW * depth) {
+            open.iter().for_each(|n| self.nest.wish_fixed_length(n, "one ring for the whole sum"));
+        }
+        open.is_empty()
+    }
+
+    /// The loop of steps of this depth through the sum.
+    fn steps(&self, depth: i64) -> String {
+        format!("{}_{}", self.k, if self.has_one_loop(depth) { "step" } else { "outer" })
+    }
+
+    /// The proposal with the loop over the sum split into steps of this depth, inside of its other
+    /// loops.
+    fn split_steps(&self, proposal: Proposal, depth: i64) -> Proposal {
+        let k = &self.k;
+        let proposal = proposal.step(split(k, depth));
+        if self.places.is_empty() {
+            return proposal;
+        }
+        let mut loops: Vec<String> = self.places.iter().map(Name::to_string).collect();
+        loops.push(format!("{k}_outer"));
+        let order = loops.join(", ");
+        let proposal = proposal.step(format!("reorder([{order}, {k}_inner])"));
+        if self.has_one_loop(depth) {
+            return proposal.step(format!("join_inames([{order}], {k}_step)"));
+        }
+        proposal
+    }
+
     /// The proposal with the loop over the sum split into steps of this depth, in chunks if blocks
     /// share it; the tag of these, and a word about them.
     fn split_sum(
@@ -233,7 +352,7 @@ impl Shape<'_> {
         depth: i64,
     ) -> (Proposal, Option<(String, &'static str)>) {
         let k = &self.k;
-        let Some(chunk) = chunk else { return (proposal.step(split(k, depth)), None) };
+        let Some(chunk) = chunk else { return (self.split_steps(proposal, depth), None) };
         let mut proposal = proposal
             .step(split_as(k, chunk, format!("{k}_chunk"), format!("{k}_rest")))
             .step(split_as(format!("{k}_rest"), depth, format!("{k}_outer"), format!("{k}_inner")));
@@ -254,10 +373,22 @@ impl Shape<'_> {
         if factor.stride(&self.k) == Stride::Unit { &self.k } else { self.side(factor) }
     }
 
+    /// Whether the rows of a factor's tiles begin where vectors do: not beside an offset that varies,
+    /// such as the place in the window of a convolution.
+    fn has_aligned_rows(&self, factor: &Site) -> bool {
+        let row = self.row(factor);
+        let along = factor.dense.and_then(|axis| factor.index.get(axis)?.as_ref());
+        let vector = VECTOR_BYTES / i64::try_from(factor.bytes.max(1)).unwrap_or(VECTOR_BYTES);
+        along.is_some_and(|subscript| {
+            let only = subscript.is_affine() && subscript.names().iter().all(|n| **n == **row);
+            only && subscript.coefficient(row) == 1 && subscript.constant_term() % vector.max(1) == 0
+        })
+    }
+
     /// Two factors and their result whose rows are copied and stored as vectors of 16 bits.
     fn matrices_of_halves(&self) -> Option<([&Site; 2], &Site)> {
         let (factors, target) = (self.matrices()?, self.result()?);
-        let lie_so = factors.iter().all(|f| f.stride(self.row(f)) == Stride::Unit);
+        let lie_so = factors.iter().all(|f| self.has_aligned_rows(f));
         (lie_so && target.stride(&self.x) == Stride::Unit && target.bytes == 2).then_some((factors, target))
     }
 
@@ -314,7 +445,11 @@ impl Shape<'_> {
     /// axis, a second one is only taken if they are known to be more.
     fn grid(&self, proposal: Proposal, tile: i64) -> (Proposal, Vec<(String, &'static str)>) {
         let sides = [&self.x, &self.y].map(|n| Along::outer(n, tile));
-        let loops: Vec<Along> = sides.into_iter().chain(self.batch.as_ref().map(Along::whole)).collect();
+        let batch = match joined::loops(self.nest, &self.batch) {
+            Some(joined) => Some(joined.along()),
+            None => self.batch.last().map(Along::whole),
+        };
+        let loops: Vec<Along> = sides.into_iter().chain(batch).collect();
         let have_room = self.nest.most_blocks().saturating_mul(tile) >= 1 << 22;
         let is_long = !have_room || self.nest.is_too_long(&self.y, tile);
         let taken = if is_long { AXES.len() } else { loops.len() };
@@ -332,8 +467,8 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
         2 * half,
         2 * width
     );
-    let mut proposal =
-        Proposal::new(reason).step(split(y, 2 * half)).step(split(x, 2 * half)).step(split(k, depth));
+    let proposal = shape.begin(reason).step(split(y, 2 * half)).step(split(x, 2 * half));
+    let mut proposal = shape.split_steps(proposal, depth);
     for n in [y, x] {
         proposal =
             proposal.step(split_as(format!("{n}_inner"), half, format!("{n}_half"), format!("{n}_quarter")));
@@ -374,7 +509,8 @@ fn tiles(shape: &Shape<'_>) -> Proposal {
         "each element of the factors serves many results: a block takes {SIDE} x {SIDE} of them, and {SIDE} \
          terms of the sum at a time through shared memory"
     );
-    let proposal = Proposal::new(reason).step(split(y, SIDE)).step(split(x, SIDE)).step(split(k, SIDE));
+    let proposal = shape.begin(reason).step(split(y, SIDE)).step(split(x, SIDE));
+    let proposal = shape.split_steps(proposal, SIDE);
     let (proposal, mut tags) = shape.grid(proposal, SIDE);
     tags.extend([(format!("{y}_inner"), "thread.y"), (format!("{x}_inner"), "thread.x")]);
     let mut proposal = proposal.step(tag(&tags));

@@ -44,7 +44,7 @@ use block::Block;
 use crate::{
     Nest, Proposal, Rule,
     grid::{AXES, Along, on_axes},
-    rounding::ceil,
+    rounding::{ceil, power_below},
     text::{names, split, split_as, tag},
     traffic::Traffic,
 };
@@ -271,12 +271,13 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
     let widths: Vec<i64> = rows.iter().map(|r| nest.vector(r, target.widest_access as usize)).collect();
     let width = widths.iter().copied().min().unwrap_or(1);
     let along = names(rows);
+    let threads = threads(nest, parallel, rows, width, target);
     let mut proposals = Vec::new();
     if width > 1 {
         let reason = format!("a block for each row, along {along}, in whole vectors of {width}");
         let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
         for r in rows {
-            proposal = proposal.step(split(r, THREADS * width)).step(split_as(
+            proposal = proposal.step(split(r, threads * width)).step(split_as(
                 format!("{r}_inner"),
                 width,
                 format!("{r}_thread"),
@@ -306,11 +307,26 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
     let reason = format!("a block for each row, along {along}");
     let (mut proposal, mut tags) = grid(nest, Proposal::new(reason), parallel, &AXES);
     for r in rows {
-        proposal = proposal.step(split(r, THREADS));
+        proposal = proposal.step(split(r, threads));
         tags.push((format!("{r}_inner"), "thread.x"));
     }
     proposals.push(proposal.step(tag(&tags)));
     proposals
+}
+
+/// Threads of a block that has a row of several loops, with vectors of this width. Where the device
+/// has a place for each load of all rows, that many; else, of a row that is known to be long enough,
+/// as many as load it with several in flight: the fewer rows are under way at a time, the more of
+/// what is read again is still in a cache, and the more loads a thread has, the less it waits.
+pub(super) fn threads(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], width: i64, target: &Target) -> i64 {
+    let Some(longest) = nest.longest(rows) else { return THREADS };
+    let (loads, most) = (ceil(longest.max(1), width), i64::from(target.most_threads));
+    let all = power_below(loads.min(most));
+    let have_places = |count: i64| count.saturating_mul(all) <= nest.launch().places();
+    match nest.count(parallel) {
+        Some(count) if have_places(count) => all.max(THREADS),
+        _ => power_below(ceil(loads, IN_FLIGHT).min(most)).max(LEAST),
+    }
 }
 
 fn by_warps(nest: &Nest<'_>, last: &Name, parallel: &[Name], rows: &[Name], warp: i64) -> Proposal {

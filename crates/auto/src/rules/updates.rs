@@ -166,7 +166,7 @@ impl Rule for Updates {
         }
         let mut loops: Vec<Along> = around.iter().rev().map(Along::whole).collect();
         if let Some((length, outer)) = chunk {
-            loops.insert(0, Along { of: i.clone(), each: length, blocks: outer });
+            loops.insert(0, Along { of: i.clone(), each: length, blocks: outer, length: None });
         }
         let (proposal, mut tags) = on_axes(nest, proposal, loops, &AXES);
         tags.extend(inner);

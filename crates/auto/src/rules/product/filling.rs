@@ -2,8 +2,8 @@
 //!
 //! The longer a tile, the more results an element serves that was loaded once; the shorter, the
 //! more of them there are for the multiprocessors. What a device does of a form is estimated as its
-//! speed where there are enough blocks, times the part of the places for blocks that work, on
-//! average. The speeds are measured, on products of f32 (`benches/RESULTS.md`). They are relative
+//! speed where there are enough blocks, times the part of their tiles that are results, times the
+//! part of the places for blocks that work, on average. The speeds are measured, on products of f32 (`benches/RESULTS.md`). They are relative
 //! to each other, so that they hold as far as devices resemble each other.
 
 use loopwright_kernel_ir::Name;
@@ -102,7 +102,7 @@ impl Form {
 /// where there are enough of them is this.
 pub(super) fn rate(shape: &Shape<'_>, tile: [i64; 2], shares: i64, speed: f64, resident: i64) -> f64 {
     let blocks = shape.blocks(tile).unwrap_or(i64::MAX).saturating_mul(shares);
-    speed * working(blocks, resident, shape.nest.launch().multiprocessors.into())
+    speed * shape.used(tile) * working(blocks, resident, shape.nest.launch().multiprocessors.into())
 }
 
 /// The part of the places for blocks that work, on average: all of them but in the last wave. Where

@@ -85,7 +85,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     let Shape { nest, x, y, k, .. } = shape;
     let ([left, right], target) = shape.matrices_of_halves()?;
     // The grid has no axis for a batch.
-    if shape.batch.is_some() {
+    if !shape.batch.is_empty() {
         return None;
     }
     let form = Form::of(shape, [left, right], device)?;
@@ -98,7 +98,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     if !nest.are_multiples(&whole, "fragments that are loaded while the ones before are multiplied") {
         return None;
     }
-    let mut proposal = Proposal::new(format!(
+    let proposal = shape.begin_fragments(format!(
         "the factors have 16 bits, and an instruction of tensor cores does the updates: a block takes {rows} x \
          {columns} results, a warp {} x {}, while the next fragments are loaded and the next tiles are on their \
          way to shared memory",
@@ -106,8 +106,9 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     ))
     .step(split(y, rows))
     .step(split(x, columns))
-    .step(split(k, DEPTH))
     .step(split_as(format!("{y}_outer"), raster, format!("{y}_group"), format!("{y}_raster")));
+    let mut proposal = shape.split_steps(proposal, DEPTH);
+    let steps = shape.steps(DEPTH);
     for (n, of_warp, length) in [(y, of_warp[0], 16), (x, of_warp[1], 8)] {
         let part = |part: &str| format!("{n}_{part}");
         proposal = proposal
@@ -146,8 +147,8 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     proposal = fragments::buffered(shape, target, &lane, proposal)
         .step(format!("prefetch_fragments({})", shape.instruction))
         .step(format!("pipeline({k}_mma, [{a}_fragment, {b}_fragment], stages=2)"))
-        .step(format!("pipeline({k}_outer, [{a}_tile, {b}_tile], stages=3)"))
-        .step(format!("advance({k}_outer, [{a}_load_first, {b}_load_first])"));
+        .step(format!("pipeline({steps}, [{a}_tile, {b}_tile], stages=3)"))
+        .step(format!("advance({steps}, [{a}_load_first, {b}_load_first])"));
     // Loops of their own for the copies of the ring say which part of an address differs between
     // them: the swizzle of a row is the same for all that a thread copies.
     for array in [a, b] {

@@ -63,14 +63,13 @@ impl Tile {
     /// not known.
     fn of(shape: &Shape<'_>, tiles: &[Tile; 3]) -> Tile {
         let wanted = i64::from(shape.nest.launch().multiprocessors);
-        let sides = || Some(shape.nest.extent(&shape.x)?.min(shape.nest.extent(&shape.y)?));
         let fills = |tile: &&Tile| {
-            // Of a longer tile, most would be beside the results.
-            let shares = match sides() {
-                Some(least) if tile.side < 2 * least => shape.shares([tile.side; 2], tile.depth),
-                _ => 1,
-            };
-            shape.blocks([tile.side; 2]).is_none_or(|blocks| blocks.saturating_mul(shares) >= wanted)
+            let sides = [tile.side; 2];
+            // Of other tiles, most would be beside the results.
+            let is_used = shape.used(sides) > 0.5;
+            let shares = if is_used { shape.shares(sides, tile.depth) } else { 1 };
+            let are_many = |blocks: i64| blocks.saturating_mul(shares) >= wanted;
+            shape.blocks(sides).is_none_or(|blocks| is_used && are_many(blocks))
         };
         tiles.iter().find(fills).copied().unwrap_or(tiles[tiles.len() - 1])
     }
@@ -90,6 +89,14 @@ enum Copies {
     Ahead,
     /// By way of registers.
     Plain,
+    /// By way of registers, element by element: rows need not consist of vectors.
+    Elements,
+}
+
+impl Copies {
+    fn are_ahead(self) -> bool {
+        matches!(self, Copies::Whole | Copies::Ahead)
+    }
 }
 
 /// What the factors are, and the tile.
@@ -114,14 +121,19 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
         found.extend(whole(shape, kind, tile, device));
     }
     let is_whole = || shape.matrices_of_halves().is_some() && shape.divide(&tile.loops(shape));
+    let have_vectors = shape.factors.iter().all(|f| shape.has_aligned_rows(f));
     if let Some(factors) = shape.matrices()
+        && have_vectors
         && (is_shared || !is_whole())
     {
         // Whole vectors can be copied asynchronously, which is a wish where it is not known.
         let rows = factors.map(|f| (shape.row(f), kind.vector));
         let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
     }
-    found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, kind, tile, copies)));
+    if have_vectors {
+        found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, kind, tile, copies)));
+    }
+    found.push(fragments(shape, kind, tile, Copies::Elements));
     found
 }
 
@@ -147,11 +159,11 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         "the factors have {2} bits, and an instruction of tensor cores does the updates: a block takes {side} x \
          {side} results, a warp {0} x {0}{1}",
         side / 2,
-        if copies == Copies::Plain { "" } else { ", while the next tiles are on their way to shared memory" },
+        if !copies.are_ahead() { "" } else { ", while the next tiles are on their way to shared memory" },
         kind.bits
     );
     let chunk = shape.chunk([side; 2], depth).filter(|_| copies != Copies::Whole);
-    let proposal = Proposal::new(reason).step(split(y, side)).step(split(x, side));
+    let proposal = shape.begin_fragments(reason).step(split(y, side)).step(split(x, side));
     let (mut proposal, shares) = shape.split_sum(proposal, chunk, depth);
     for n in [y, x] {
         let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
@@ -182,11 +194,17 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
             ["warp", "mma", "box_reg"].iter().map(|part| format!("{along}_{part}")).collect();
         let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
         let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
-        let via = if copies == Copies::Plain { "" } else { ", via=cp_async" };
-        let (copy, name) = shape.prefetch(factor, &sweep, &format!(", vec={}{via}", kind.vector));
+        let vector = match copies {
+            Copies::Elements => String::new(),
+            _ => format!(", vec={}", kind.vector),
+        };
+        let options = vector + if copies.are_ahead() { ", via=cp_async" } else { "" };
+        let (copy, name) = shape.prefetch(factor, &sweep, &options);
         proposal = proposal.step(copy);
         proposal = match copies {
-            Copies::Plain => proposal.optional(format!("pad_array_axis({name}, 1, {})", kind.vector)),
+            Copies::Plain | Copies::Elements => {
+                proposal.optional(format!("pad_array_axis({name}, 1, {})", kind.vector))
+            }
             _ => {
                 let row = if shape.row(factor) == k { depth } else { side };
                 proposal.optional(swizzle(&name, row, kind.vector))
@@ -200,12 +218,13 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         proposal = buffered(shape, target, &lane, proposal);
     }
     let tiles = tiles.join(", ");
+    let steps = shape.steps(depth);
     proposal = match copies {
         Copies::Whole => proposal
-            .step(format!("pipeline({k}_outer, [{tiles}], stages=4, issue=last)"))
-            .step(format!("tag_inames({k}_outer: partition)")),
-        Copies::Ahead => proposal.step(format!("pipeline({k}_outer, [{tiles}], stages=3)")),
-        Copies::Plain => proposal,
+            .step(format!("pipeline({steps}, [{tiles}], stages=4, issue=last)"))
+            .step(format!("tag_inames({steps}: partition)")),
+        Copies::Ahead => proposal.step(format!("pipeline({steps}, [{tiles}], stages=3)")),
+        Copies::Plain | Copies::Elements => proposal,
     };
     proposal.step(format!("unroll({k}_mma)"))
 }

@@ -39,7 +39,9 @@ pub(super) fn whole<'s>(shape: &'s Shape<'_>) -> [(&'s Name, i64); 3] {
 /// along the rows of the result.
 pub(super) fn is_possible(shape: &Shape<'_>, device: &Target) -> bool {
     let Some([left, right]) = shape.matrices() else { return false };
-    let lie_so = left.stride(&shape.k) == Stride::Unit && right.stride(&shape.x) == Stride::Unit;
+    let lie_so = left.stride(&shape.k) == Stride::Unit
+        && right.stride(&shape.x) == Stride::Unit
+        && shape.has_aligned_rows(right);
     // One block alone would be too few warps for a multiprocessor.
     let has_room = shape.has_room(device, 2, SHARED);
     lie_so && left.bytes == 4 && right.bytes == 4 && shape.result().is_some() && has_room
@@ -53,14 +55,14 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     if !nest.are_multiples(&whole(shape), "tiles that are copied while the ones before are multiplied") {
         return None;
     }
-    let mut proposal = Proposal::new(format!(
+    let proposal = shape.begin(format!(
         "each element of the factors serves many results: a block takes {TILE} x {TILE} of them, a thread 8 \
          x 16 in registers, and {DEPTH} terms of the sum at a time through shared memory, copied two tiles \
          ahead of their use"
     ))
     .step(split(y, TILE))
-    .step(split(x, TILE))
-    .step(split(k, DEPTH));
+    .step(split(x, TILE));
+    let mut proposal = shape.split_steps(proposal, DEPTH);
     for (n, quarter) in [(y, 8 * VECTOR), (x, 4 * VECTOR)] {
         let part = |part: &str| format!("{n}_{part}");
         proposal = proposal
@@ -107,7 +109,7 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
         // Of eight rows that a warp writes at once, three bits of the row are added to those of
         // the column.
         .step(format!("swizzle({}_buf, 3, 0, {})", target.array, TILE.ilog2() + VECTOR.ilog2()))
-        .step(format!("pipeline({k}_outer, [{left_tile}, {right_tile}], stages=3)"));
+        .step(format!("pipeline({}, [{left_tile}, {right_tile}], stages=3)", shape.steps(DEPTH)));
     Some(between_terms(proposal, k, [&left.array, &right.array]))
 }
 

@@ -1,13 +1,14 @@
 //! Products of 32-bit numbers in tiles of 64 x 64 or 32 x 32, copied into a ring of three slots:
-//! for launches of which longer tiles would leave multiprocessors without a block.
+//! for launches of which longer tiles would leave multiprocessors without a block, or would be full
+//! in part only.
 //!
 //! A thread has 8 x 4 results, or 4 x 4. Of a factor with neighbours along the sum, the tile is
 //! turned over while it is copied, element by element, so that the threads of a warp read
-//! neighbours; of another one vectors are copied.
+//! neighbours; of another one vectors are copied, if its rows begin where vectors do.
 
 use loopwright_lowering::Target;
 
-use super::Shape;
+use super::{Shape, ring};
 use crate::{
     Proposal, Site, Stride,
     text::{split, split_as, tag},
@@ -48,10 +49,12 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     let Shape { x, y, k, .. } = shape;
     let Tile { side, depth, rows } = tile;
     let [left, right] = shape.matrices()?;
-    let proposal = Proposal::new(format!(
+    let are_short = shape.used([ring::TILE; 2]) < shape.used([side; 2]);
+    let why = if are_short { "have fewer results than places" } else { "leave multiprocessors without work" };
+    let proposal = shape.begin(format!(
         "each element of the factors serves many results: a block takes {side} x {side} of them, since longer \
-         tiles would leave multiprocessors without work, a thread {rows} x {VECTOR} in registers, and {depth} \
-         terms of the sum at a time through shared memory, copied two tiles ahead of their use"
+         tiles would {why}, a thread {rows} x {VECTOR} in registers, and {depth} terms of the sum at a time \
+         through shared memory, copied two tiles ahead of their use"
     ))
     .step(split(y, side))
     .step(split(x, side));
@@ -72,7 +75,8 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     for (factor, own) in [(left, format!("{y}_part")), (right, format!("{x}_vec"))] {
         let sweep = [format!("{}_thread", shape.side(factor)), own, format!("{k}_inner")];
         let turned = factor.stride(k) == Stride::Unit;
-        let options = if turned { ", via=cp_async" } else { ", vec=4, via=cp_async" };
+        let has_vectors = !turned && shape.has_aligned_rows(factor);
+        let options = if has_vectors { ", vec=4, via=cp_async" } else { ", via=cp_async" };
         let (copy, name) = shape.prefetch(factor, &sweep, options);
         proposal = proposal.step(copy);
         if turned {
@@ -84,7 +88,7 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     }
     Some(
         proposal
-            .step(format!("pipeline({k}_outer, [{}], stages=3)", tiles.join(", ")))
+            .step(format!("pipeline({}, [{}], stages=3)", shape.steps(depth), tiles.join(", ")))
             .step(format!("unroll({k}_inner)")),
     )
 }
