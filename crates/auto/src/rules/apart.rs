@@ -86,8 +86,8 @@ fn long_rows(nest: &Nest<'_>, i: &Name, target: &Target) -> Option<Proposal> {
     };
     let bytes = rows.iter().map(bytes).sum::<Option<i64>>()?.saturating_mul(count);
     // What a block for each row has in flight, of what the memory needs: the part of its bandwidth
-    // that is used. The time that is lost has to pay for the other launches: one for each statement,
-    // and one that joins the parts of each reduction.
+    // that is used. The time that is lost has to pay for the other launches: one for each
+    // statement, and one that joins the parts of each reduction.
     let threads = rows::threads(nest, &nest.band, &rows, 1, target).saturating_mul(count);
     let used = threads.saturating_mul(LOADS * i64::from(target.widest_access)).max(1) as f64;
     let needed = launch.in_flight as f64;

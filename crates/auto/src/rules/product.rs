@@ -284,7 +284,8 @@ impl Shape<'_> {
         self.chunk(tile, depth).and_then(of).unwrap_or(1)
     }
 
-    /// A proposal for this reason, whose first steps make one loop of what the grid has no axes for.
+    /// A proposal for this reason, whose first steps make one loop of those that the grid has no
+    /// axes for.
     fn begin(&self, reason: String) -> Proposal {
         match joined::loops(self.nest, &self.batch) {
             Some(joined) => joined.steps(Proposal::new(reason)),
@@ -373,8 +374,8 @@ impl Shape<'_> {
         if factor.stride(&self.k) == Stride::Unit { &self.k } else { self.side(factor) }
     }
 
-    /// Whether the rows of a factor's tiles begin where vectors do: not beside an offset that varies,
-    /// such as the place in the window of a convolution.
+    /// Whether the rows of a factor's tiles begin where vectors do: not beside an offset that
+    /// varies, such as the place in the window of a convolution.
     fn has_aligned_rows(&self, factor: &Site) -> bool {
         let row = self.row(factor);
         let along = factor.dense.and_then(|axis| factor.index.get(axis)?.as_ref());

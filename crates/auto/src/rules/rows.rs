@@ -314,10 +314,11 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
     proposals
 }
 
-/// Threads of a block that has a row of several loops, with vectors of this width. Where the device
-/// has a place for each load of all rows, that many; else, of a row that is known to be long enough,
-/// as many as load it with several in flight: the fewer rows are under way at a time, the more of
-/// what is read again is still in a cache, and the more loads a thread has, the less it waits.
+/// Threads of a block that has a row of several loops, with vectors of this width: the more, the
+/// fewer rows are under way at a time, and the more of what is read again is still in a cache.
+///
+/// Where the device has a place for each load of all rows, that many; else, if the length is known,
+/// as many as load a row with several loads of each thread in flight.
 pub(super) fn threads(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], width: i64, target: &Target) -> i64 {
     let Some(longest) = nest.longest(rows) else { return THREADS };
     let (loads, most) = (ceil(longest.max(1), width), i64::from(target.most_threads));

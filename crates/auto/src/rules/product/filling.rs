@@ -3,8 +3,9 @@
 //! The longer a tile, the more results an element serves that was loaded once; the shorter, the
 //! more of them there are for the multiprocessors. What a device does of a form is estimated as its
 //! speed where there are enough blocks, times the part of their tiles that are results, times the
-//! part of the places for blocks that work, on average. The speeds are measured, on products of f32 (`benches/RESULTS.md`). They are relative
-//! to each other, so that they hold as far as devices resemble each other.
+//! part of the places for blocks that work, on average. The speeds are measured, on products of f32
+//! (`benches/RESULTS.md`). They are relative to each other, so that they hold as far as devices
+//! resemble each other.
 
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
