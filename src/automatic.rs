@@ -48,6 +48,7 @@ pub fn launch_on(machine: &Machine, limits: &DeviceInfo) -> Launch {
         in_flight: (machine.bandwidth * machine.latency) as u64,
         cache: machine.l2_bytes as u64,
         shared: limits.shared_per_multiprocessor.into(),
+        architecture: 10 * limits.compute_capability.0 + limits.compute_capability.1,
         ..Launch::default()
     }
 }

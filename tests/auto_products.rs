@@ -83,6 +83,10 @@ fn products_of_fragments_are_loaded_ahead() {
     let turned = product(["l, m", "k, i"], ["n, l", "j, k"], "bf16", WHOLE);
     let text = auto(&turned, &Target::default()).to_string();
     assert!(text.contains(ahead) && text.contains("swizzle(a_tile, 3, 3, 5)\n"), "{text}");
+    // Results of 32 bits leave as whole sectors, without a way through shared memory.
+    let wide = turned.to_string().replace("c: bf16", "c: f32").replace("cast(bf16, sum(k, ", "(sum(k, ");
+    let text = auto(&parsed(&wide), &Target::default()).to_string();
+    assert!(text.contains(ahead) && !text.contains("buffer_array"), "{text}");
 }
 
 const WHOLE: &str = " and l % 64 = 0 and m % 2048 = 0 and n % 128 = 0";
@@ -165,7 +169,11 @@ fn tiles_of_a_fragment_ring_fill_waves() {
 
 /// Compares a run on the emulator with the product in f64.
 fn check(found: &Found, [a, b]: [[&str; 2]; 2], [m, n, l]: [usize; 3], dtype: &str, what: &str) {
-    let dtype = if dtype == "bf16" { DType::BF16 } else { DType::F32 };
+    let dtype = match dtype {
+        "bf16" => DType::BF16,
+        "f64" => DType::F64,
+        _ => DType::F32,
+    };
     let length =
         |name: &str| [("m", m), ("n", n), ("l", l)].iter().find(|(known, _)| *known == name).map(|e| e.1);
     let shape = |of: &str| of.split(", ").filter_map(length).collect::<Vec<usize>>();
@@ -215,7 +223,7 @@ fn products_of_8_bit_integers_are_done_by_tensor_cores() {
              c[i, j] = sum(k, cast(i32, a[i, k])*cast(i32, b[{at}])) {{id=product}}\n"
         ));
         let (m, n, l) = (40, 48, 144);
-        let launch = Launch::of([("m", 4096), ("n", 4096), ("l", 4096)]);
+        let launch = Launch::of([("m", 4112), ("n", 4112), ("l", 4112)]);
         let found = found(&kernel, &launch);
         let text = found.to_string();
         assert!(text.contains("map_to_atom(product)") && text.contains("vec=16, via=cp_async"), "{text}");
@@ -229,6 +237,32 @@ fn products_of_8_bit_integers_are_done_by_tensor_cores() {
         };
         let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
         assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+    }
+}
+
+/// Of f64, by the instructions that the architecture has; whole tiles and others.
+#[test]
+fn products_of_f64_are_done_by_tensor_cores() {
+    for (architecture, rows, factors) in [
+        (90, 16, [["m, l", "i, k"], ["n, l", "j, k"]]),
+        (90, 16, [["m, l", "i, k"], ["l, n", "k, j"]]),
+        (80, 8, [["l, m", "k, i"], ["n, l", "j, k"]]),
+    ] {
+        let kernel = product(factors[0], factors[1], "f64", "");
+        let launch = |m: i64| Launch {
+            architecture,
+            multiprocessors: 2,
+            ..Launch::of([("m", m), ("n", 128), ("l", 32)])
+        };
+        let whole = found(&kernel, &launch(64));
+        let text = whole.to_string();
+        assert!(text.contains("map_to_atom(product)") && text.contains("issue=last)"), "{text}");
+        assert!(text.contains(&format!("split_iname(i_tile, {rows}, outer=i_mma")), "{text}");
+        check(&whole, factors, [64, 128, 32], "f64", &text);
+        let partial = found(&kernel, &launch(66));
+        let text = partial.to_string();
+        assert!(text.contains("map_to_atom(product)") && !text.contains("mod 64 = 0"), "{text}");
+        check(&partial, factors, [66, 128, 32], "f64", &text);
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Launch {
     pub cache: u64,
     /// Bytes of shared memory that the blocks on a multiprocessor have together.
     pub shared: u64,
+    /// The architecture, 90 for sm_90, which says what instructions there are.
+    pub architecture: u32,
 }
 
 /// Nothing is known, and the device is one of today's data centres, an H200.
@@ -39,6 +41,7 @@ impl Default for Launch {
             in_flight: 3_080_000,
             cache: 50_000_000,
             shared: 228 << 10,
+            architecture: 90,
         }
     }
 }

@@ -386,11 +386,11 @@ impl Shape<'_> {
         })
     }
 
-    /// Two factors and their result whose rows are copied and stored as vectors of 16 bits.
-    fn matrices_of_halves(&self) -> Option<([&Site; 2], &Site)> {
+    /// Two factors whose rows are copied as vectors, and their result with neighbours along x.
+    fn rows_of_vectors(&self) -> Option<([&Site; 2], &Site)> {
         let (factors, target) = (self.matrices()?, self.result()?);
         let lie_so = factors.iter().all(|f| self.has_aligned_rows(f));
-        (lie_so && target.stride(&self.x) == Stride::Unit && target.bytes == 2).then_some((factors, target))
+        (lie_so && target.stride(&self.x) == Stride::Unit).then_some((factors, target))
     }
 
     /// Whether the known lengths of these loops are multiples of so many iterations.

@@ -44,6 +44,9 @@ impl Flows<'_, '_> {
             else {
                 return Ok(None);
             };
+            if self.is_complete_before(array, w) {
+                continue;
+            }
             let Ok(seen) = self.view(array, Some((w, e)), HOPS) else { return Ok(None) };
             let from = Map::from_affs(&Self::dims(part), &from)?;
             for (seen, map) in &seen {
@@ -61,6 +64,13 @@ impl Flows<'_, '_> {
             unite(&mut view, seen, wanted.then(&end)?)?;
         }
         Ok(Some(view))
+    }
+
+    /// Whether all writes of an array are in loops that end before those of this part begin: what
+    /// the part reads is what the cells hold in the end.
+    fn is_complete_before(&self, array: &Name, part: usize) -> bool {
+        let root = |p: usize| self.model.parts[p].path.first().map(|step| step.position);
+        self.writes(array).into_iter().all(|(w, _)| root(w).is_some() && root(w) < root(part))
     }
 
     /// Whether only copies of an array fill what a read reads, and it provably sees one of this

@@ -7,8 +7,8 @@
 //! next tile are loaded behind the last products of this one, before the barrier, so that tensor
 //! cores do not wait for either. Eight blocks one below the other, or as many as divide the rows of
 //! a launch, come one after the other and read the same tiles of the right factor, which the cache
-//! serves. Copies are issued between the first products of a tile. Results leave through shared
-//! memory, as whole vectors of rows.
+//! serves. Copies are issued between the first products of a tile. Results of 16 bits leave through
+//! shared memory, as whole vectors of rows.
 
 use loopwright_lowering::Target;
 
@@ -52,14 +52,18 @@ impl Form {
     /// The form by which the most is done in a launch, and the fastest one where the launch is not
     /// known. `None` where smaller tiles are better: blocks of it are for less than half of the
     /// multiprocessors.
-    fn of(shape: &Shape<'_>, [left, right]: [&Site; 2], device: &Target) -> Option<&'static Form> {
+    fn of(
+        shape: &Shape<'_>,
+        ([left, right], target): ([&Site; 2], &Site),
+        device: &Target,
+    ) -> Option<&'static Form> {
         let fits = |form: &&Form| {
             let [rows, columns] = form.tile;
             // The swizzle of a tile is of rows that are powers of two.
             let has_rows = |factor, length: i64| shape.row(factor) == &shape.k || length.count_ones() == 1;
             has_rows(left, rows)
                 && has_rows(right, columns)
-                && shape.has_room(device, form.resident.into(), form.shared())
+                && shape.has_room(device, form.resident.into(), form.shared(target))
         };
         let rate = |form: &Form| rate(shape, form.tile, 1, form.speed, form.resident.into());
         let whole = FORMS.iter().filter(|form| shape.divide(&shape.loops(form.tile, DEPTH)) && fits(form));
@@ -74,21 +78,22 @@ impl Form {
     }
 
     /// Bytes of shared memory of a block: three slots of both tiles, and results in padded rows.
-    fn shared(&self) -> i64 {
+    fn shared(&self, target: &Site) -> i64 {
         let [rows, columns] = self.tile;
-        2 * (3 * DEPTH * (rows + columns) + rows * (columns + VECTOR))
+        let results = if fragments::is_buffered(target) { rows * (columns + VECTOR) } else { 0 };
+        2 * (3 * DEPTH * (rows + columns) + results)
     }
 }
 
-/// The proposal, for a product of two matrices in any order whose result has 16 bits, too.
+/// The proposal, for a product of two matrices in any order.
 pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     let Shape { nest, x, y, k, .. } = shape;
-    let ([left, right], target) = shape.matrices_of_halves()?;
+    let ([left, right], target) = shape.rows_of_vectors()?;
     // The grid has no axis for a batch.
     if !shape.batch.is_empty() {
         return None;
     }
-    let form = Form::of(shape, [left, right], device)?;
+    let form = Form::of(shape, ([left, right], target), device)?;
     let [rows, columns] = form.tile;
     let of_warp = [0, 1].map(|side| form.tile[side] / form.warps[side]);
     // Groups of blocks have to be whole, too.
@@ -144,7 +149,10 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
         proposal = proposal.step(copy).step(fragments::swizzle(&tile, row, VECTOR));
     }
     let (a, b) = (&left.array, &right.array);
-    proposal = fragments::buffered(shape, target, &lane, proposal)
+    if fragments::is_buffered(target) {
+        proposal = fragments::buffered(shape, target, &lane, proposal);
+    }
+    proposal = proposal
         .step(format!("prefetch_fragments({})", shape.instruction))
         .step(format!("pipeline({k}_mma, [{a}_fragment, {b}_fragment], stages=2)"))
         .step(format!("pipeline({steps}, [{a}_tile, {b}_tile], stages=3)"))

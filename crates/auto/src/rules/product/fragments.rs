@@ -1,48 +1,51 @@
-//! Products of 16-bit numbers and of 8-bit integers on tensor cores, in tiles of any length.
+//! Products of 16-bit numbers, of 8-bit integers and of f64 on tensor cores, in tiles of any length.
 //!
 //! A block has four warps, each with a quarter of the tile. Tiles are 128 x 128, or shorter where
-//! so many blocks would leave multiprocessors without one: 64 x 64 or 32 x 32, of which a slot of
-//! the ring then has 64 terms of 16 bits instead of 32, as many bytes or half of them; of 8 bits it
-//! always has 128. Where tiles of 16 bits are known to be whole, results leave through shared
-//! memory as vectors, and the loop over the sum is divided where there is nothing more to copy, so
-//! that its first part asks nothing.
+//! so many blocks would leave multiprocessors without one, or be full in part only: 64 x 64 or
+//! 32 x 32. A slot of the ring has 64 or 128 bytes of a row, of 8-bit integers always 128. Where
+//! tiles are known to be whole, results are stored as vectors, those of 16 bits through shared
+//! memory, and the loop over the sum is divided where there is nothing more to copy, so that its
+//! first part asks nothing.
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{DType, Name};
 use loopwright_lowering::Target;
 
-use super::Shape;
+use super::{Shape, VECTOR_BYTES};
 use crate::{
     Proposal, Site,
     text::{split, split_as, tag},
 };
 
-/// Elements of 16 bits in a vector of 16 bytes.
+/// Elements of 16 bits in a vector.
 const VECTOR: i64 = 8;
 
-/// What depends on the size of the factors' elements.
+/// What depends on the type of the factors.
 #[derive(Clone, Copy)]
 struct Kind {
-    /// Bits of an element.
-    bits: i64,
-    /// Elements of a vector of 16 bytes.
-    vector: i64,
-    /// Terms of the sum of an instruction.
+    /// Bytes of an element.
+    bytes: i64,
+    /// Rows of results and terms of the sum of an instruction, which has eight columns.
+    rows: i64,
     terms: i64,
     /// The tiles, the longest first: a longer one reads each element for more results.
-    tiles: [Tile; 3],
+    tiles: &'static [Tile],
 }
 
 impl Kind {
-    /// `None` if no instruction takes elements of so many bytes.
-    fn of(bytes: usize) -> Option<Kind> {
-        match bytes {
-            2 => Some(Kind { bits: 16, vector: VECTOR, terms: 16, tiles: TILES }),
-            1 => {
-                let tiles = TILES.map(|tile| Tile { depth: 128, ..tile });
-                Some(Kind { bits: 8, vector: 2 * VECTOR, terms: 32, tiles })
-            }
+    /// `None` if no instruction takes elements of this type.
+    fn of(dtype: DType, architecture: u32) -> Option<Kind> {
+        match dtype {
+            DType::F16 | DType::BF16 => Some(Kind { bytes: 2, rows: 16, terms: 16, tiles: &HALVES }),
+            DType::I8 | DType::U8 => Some(Kind { bytes: 1, rows: 16, terms: 32, tiles: &BYTES }),
+            DType::F64 if architecture >= 90 => Some(Kind { bytes: 8, rows: 16, terms: 16, tiles: &DOUBLES }),
+            DType::F64 => Some(Kind { bytes: 8, rows: 8, terms: 4, tiles: &DOUBLES }),
             _ => None,
         }
+    }
+
+    /// Elements of a vector.
+    fn vector(&self) -> i64 {
+        VECTOR_BYTES / self.bytes
     }
 }
 
@@ -55,13 +58,17 @@ struct Tile {
     depth: i64,
 }
 
-const TILES: [Tile; 3] =
+const HALVES: [Tile; 3] =
     [Tile { side: 128, depth: 32 }, Tile { side: 64, depth: 64 }, Tile { side: 32, depth: 64 }];
+const BYTES: [Tile; 3] =
+    [Tile { side: 128, depth: 128 }, Tile { side: 64, depth: 128 }, Tile { side: 32, depth: 128 }];
+/// Accumulators take two registers.
+const DOUBLES: [Tile; 2] = [Tile { side: 64, depth: 16 }, Tile { side: 32, depth: 16 }];
 
 impl Tile {
     /// The longest tile of which each multiprocessor gets one; the usual one where the launch is
     /// not known.
-    fn of(shape: &Shape<'_>, tiles: &[Tile; 3]) -> Tile {
+    fn of(shape: &Shape<'_>, tiles: &[Tile]) -> Option<Tile> {
         let wanted = i64::from(shape.nest.launch().multiprocessors);
         let fills = |tile: &&Tile| {
             let sides = [tile.side; 2];
@@ -71,7 +78,7 @@ impl Tile {
             let are_many = |blocks: i64| blocks.saturating_mul(shares) >= wanted;
             shape.blocks(sides).is_none_or(|blocks| is_used && are_many(blocks))
         };
-        tiles.iter().find(fills).copied().unwrap_or(tiles[tiles.len() - 1])
+        tiles.iter().find(fills).or(tiles.last()).copied()
     }
 
     /// The loops that tiles divide, with the lengths of tiles.
@@ -101,10 +108,10 @@ impl Copies {
 
 /// What the factors are, and the tile.
 fn chosen(shape: &Shape<'_>) -> Option<(Kind, Tile)> {
-    let mut sizes = shape.factors.iter().map(|f| f.bytes);
-    let first = sizes.next()?;
-    let kind = Kind::of(first).filter(|_| sizes.all(|size| size == first))?;
-    Some((kind, Tile::of(shape, &kind.tiles)))
+    let mut types = shape.factors.iter().map(|f| shape.nest.kernel.array(&f.array)?.dtype.known());
+    let first = types.next()??;
+    let kind = Kind::of(first, shape.nest.launch().architecture)?;
+    Some((kind, Tile::of(shape, kind.tiles).filter(|_| types.all(|dtype| dtype == Some(first)))?))
 }
 
 /// Whether blocks share the sums of these few results.
@@ -120,14 +127,14 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     if !is_shared {
         found.extend(whole(shape, kind, tile, device));
     }
-    let is_whole = || shape.matrices_of_halves().is_some() && shape.divide(&tile.loops(shape));
+    let is_whole = || shape.rows_of_vectors().is_some() && shape.divide(&tile.loops(shape));
     let have_vectors = shape.factors.iter().all(|f| shape.has_aligned_rows(f));
     if let Some(factors) = shape.matrices()
         && have_vectors
         && (is_shared || !is_whole())
     {
         // Whole vectors can be copied asynchronously, which is a wish where it is not known.
-        let rows = factors.map(|f| (shape.row(f), kind.vector));
+        let rows = factors.map(|f| (shape.row(f), kind.vector()));
         let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
     }
     if have_vectors {
@@ -137,12 +144,13 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     found
 }
 
-/// Whole tiles, of a product of two matrices whose result has 16 bits, too, in a launch whose sizes
-/// are known.
+/// Whole tiles, of a product of two matrices whose rows are vectors, in a launch whose sizes are
+/// known.
 fn whole(shape: &Shape<'_>, kind: Kind, tile: Tile, device: &Target) -> Option<Proposal> {
-    shape.matrices_of_halves()?;
+    let (_, target) = shape.rows_of_vectors()?;
     // Four slots of both tiles, and results in padded rows.
-    let shared = 2 * (4 * 2 * tile.side * tile.depth + tile.side * (tile.side + VECTOR));
+    let results = if is_buffered(target) { 2 * tile.side * (tile.side + VECTOR) } else { 0 };
+    let shared = kind.bytes * 4 * 2 * tile.side * tile.depth + results;
     if !shape.has_room(device, 1, shared) {
         return None;
     }
@@ -160,7 +168,7 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
          {side} results, a warp {0} x {0}{1}",
         side / 2,
         if !copies.are_ahead() { "" } else { ", while the next tiles are on their way to shared memory" },
-        kind.bits
+        8 * kind.bytes
     );
     let chunk = shape.chunk([side; 2], depth).filter(|_| copies != Copies::Whole);
     let proposal = shape.begin_fragments(reason).step(split(y, side)).step(split(x, side));
@@ -169,7 +177,7 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
         proposal = proposal.step(split_as(format!("{n}_inner"), side / 2, warp, tile));
     }
-    for (n, of, length) in [(y, "tile", 16), (x, "tile", 8), (k, "inner", kind.terms)] {
+    for (n, of, length) in [(y, "tile", kind.rows), (x, "tile", 8), (k, "inner", kind.terms)] {
         let (outer, inner) = (format!("{n}_mma"), format!("{n}_box"));
         proposal = proposal.step(split_as(format!("{n}_{of}"), length, outer, inner));
     }
@@ -190,30 +198,32 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
     let lane = shape.nest.next_name("lane");
     for factor in &shape.factors {
         let along = shape.side(factor);
-        let sweep: Vec<String> =
-            ["warp", "mma", "box_reg"].iter().map(|part| format!("{along}_{part}")).collect();
+        // Of eight rows, a lane has one.
+        let parts = if along == y && kind.rows == 8 { 2 } else { 3 };
+        let parts = &["warp", "mma", "box_reg"][..parts];
+        let sweep: Vec<String> = parts.iter().map(|part| format!("{along}_{part}")).collect();
         let rest = [lane.clone(), format!("{k}_mma"), format!("{k}_box")];
         let sweep: Vec<String> = sweep.into_iter().chain(rest).collect();
         let vector = match copies {
             Copies::Elements => String::new(),
-            _ => format!(", vec={}", kind.vector),
+            _ => format!(", vec={}", kind.vector()),
         };
         let options = vector + if copies.are_ahead() { ", via=cp_async" } else { "" };
         let (copy, name) = shape.prefetch(factor, &sweep, &options);
         proposal = proposal.step(copy);
         proposal = match copies {
             Copies::Plain | Copies::Elements => {
-                proposal.optional(format!("pad_array_axis({name}, 1, {})", kind.vector))
+                proposal.optional(format!("pad_array_axis({name}, 1, {})", kind.vector()))
             }
             _ => {
                 let row = if shape.row(factor) == k { depth } else { side };
-                proposal.optional(swizzle(&name, row, kind.vector))
+                proposal.optional(swizzle(&name, row, kind.vector()))
             }
         };
         tiles.push(name);
     }
     if copies == Copies::Whole
-        && let Some(target) = shape.result()
+        && let Some(target) = shape.result().filter(|target| is_buffered(target))
     {
         proposal = buffered(shape, target, &lane, proposal);
     }
@@ -229,6 +239,12 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
     proposal.step(format!("unroll({k}_mma)"))
 }
 
+/// Whether results leave through shared memory: neighbouring lanes have neighbours of them, which
+/// are whole sectors unless they have 16 bits.
+pub(super) fn is_buffered(target: &Site) -> bool {
+    target.bytes <= 2
+}
+
 /// Has results leave through shared memory as whole vectors of rows, which are padded by one.
 pub(super) fn buffered(shape: &Shape<'_>, target: &Site, lane: &str, proposal: Proposal) -> Proposal {
     let (Shape { x, y, .. }, c) = (shape, &target.array);
@@ -241,8 +257,12 @@ pub(super) fn buffered(shape: &Shape<'_>, target: &Site, lane: &str, proposal: P
 }
 
 /// Has the vectors of eight rows of a tile lie in different banks: bits of the row are added to
-/// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks.
+/// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks. Of
+/// f64, lanes load single elements, those of four neighbouring rows at a time, four of each.
 pub(super) fn swizzle(tile: &str, row: i64, vector: i64) -> String {
+    if vector == 2 {
+        return format!("swizzle({tile}, 2, 2, {})", row.ilog2() - 2);
+    }
     let vectors = row.ilog2() - vector.ilog2();
     format!("swizzle({tile}, {}, {}, {})", vectors.min(3), vector.ilog2(), vectors.max(3))
 }
