@@ -1,4 +1,4 @@
-//! Products of 16-bit numbers, of 8-bit integers and of f64 on tensor cores, in tiles of any length.
+//! Products of 16-bit numbers, 8-bit integers and f64 on tensor cores, in tiles of any length.
 //!
 //! A block has four warps, each with a quarter of the tile. Tiles are 128 x 128, or shorter where
 //! so many blocks would leave multiprocessors without one, or be full in part only: 64 x 64 or
@@ -257,8 +257,8 @@ pub(super) fn buffered(shape: &Shape<'_>, target: &Site, lane: &str, proposal: P
 }
 
 /// Has the vectors of eight rows of a tile lie in different banks: bits of the row are added to
-/// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks. Of
-/// f64, lanes load single elements, those of four neighbouring rows at a time, four of each.
+/// those of the vector within it. Rows of fewer than eight vectors lie side by side in the banks.
+/// Of f64, lanes load single elements, those of four neighbouring rows at a time, four of each.
 pub(super) fn swizzle(tile: &str, row: i64, vector: i64) -> String {
     if vector == 2 {
         return format!("swizzle({tile}, 2, 2, {})", row.ilog2() - 2);
