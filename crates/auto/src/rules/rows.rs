@@ -318,9 +318,10 @@ pub(super) fn by_blocks(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], targe
 /// fewer rows are under way at a time, and the more of what is read again is still in a cache.
 ///
 /// Where the device has a place for each load of all rows, that many; else, if the length is known,
-/// as many as load a row with several loads of each thread in flight.
+/// as many as load a row with several loads of each thread in flight. Of a single loop, which other
+/// loops repeat, joining partial results takes the time.
 pub(super) fn threads(nest: &Nest<'_>, parallel: &[Name], rows: &[Name], width: i64, target: &Target) -> i64 {
-    let Some(longest) = nest.longest(rows) else { return THREADS };
+    let Some(longest) = nest.longest(rows).filter(|_| rows.len() > 1) else { return THREADS };
     let (loads, most) = (ceil(longest.max(1), width), i64::from(target.most_threads));
     let all = power_below(loads.min(most));
     let have_places = |count: i64| count.saturating_mul(all) <= nest.launch().places();
