@@ -7,7 +7,7 @@ use loopwright::{
 
 use crate::auto_launch::{found, numbers, parsed, ran};
 
-const PRODUCT: &str = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
+pub(crate) const PRODUCT: &str = "kernel product(a: f32[m, l], b: f32[l, n], c: f32[m, n], m: i32, n: i32, l: i32)\n\
                        assume 0 <= m and 0 <= n and 0 <= l\n\
                        domain { [i, j] : 0 <= i < m and 0 <= j < n }\n\
                        domain { [k] : 0 <= k < l }\n\

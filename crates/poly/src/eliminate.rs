@@ -382,18 +382,23 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
             continue;
         }
         let cost = lowers * uppers - lowers - uppers;
-        let class = if lowers * uppers == 0 || unit_low || unit_up {
+        // Pairs are looked at as long as the column may still be better than the best.
+        let is_worse = |class: u8| best.is_some_and(|(key, ..)| (class, cost) >= key);
+        let class = if lowers * uppers == 0 || unit_low || unit_up || is_worse(0) {
             0
         } else {
             let step = gather(rows, column, [lowers as usize, uppers as usize]);
             let mut class = 0;
-            for &l in &step.lower {
+            'pairs: for &l in &step.lower {
                 for &u in &step.upper {
                     class = class.max(match pair_kind(rows, out, column, l, u) {
                         Pair::Exact => 0,
                         Pair::FloorLower | Pair::FloorUpper => 1,
                         Pair::Inexact => 2,
                     });
+                    if class == 2 || is_worse(class) {
+                        break 'pairs;
+                    }
                 }
             }
             class

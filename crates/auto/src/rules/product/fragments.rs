@@ -7,8 +7,9 @@
 //! memory, and the loop over the sum is divided where there is nothing more to copy, so that its
 //! first part asks nothing.
 
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name};
 use loopwright_lowering::Target;
+use loopwright_transforms::Step;
 
 use super::{Shape, VECTOR_BYTES};
 use crate::{
@@ -122,6 +123,7 @@ pub(super) fn shares_sums(shape: &Shape<'_>) -> bool {
 /// The proposals, the best first.
 pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     let Some((kind, tile)) = chosen(shape) else { return Vec::new() };
+    wish_two_factors(shape);
     let mut found = Vec::new();
     let is_shared = shape.chunk([tile.side; 2], tile.depth).is_some();
     if !is_shared {
@@ -142,6 +144,30 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     }
     found.push(fragments(shape, kind, tile, Copies::Elements));
     found
+}
+
+/// An instruction multiplies two elements: a third factor could be multiplied with the sum, where
+/// the user allows results to be rounded elsewhere.
+fn wish_two_factors(shape: &Shape<'_>) {
+    let nest = shape.nest;
+    let reductions = nest.reductions();
+    let factors =
+        reductions.iter().filter(|(_, r)| r.inames.contains(&shape.k)).flat_map(|(_, r)| r.args.clone());
+    if factors.map(|e| count_factors(&e)).max().is_none_or(|most| most < 3) {
+        return;
+    }
+    let step = format!("collect_common_factors({}, rounding=any)", shape.instruction);
+    let taken = Step::parse(&step).and_then(|step| step.proved(nest.kernel));
+    if taken.is_ok_and(|after| after.instructions != nest.kernel.instructions) {
+        nest.wish(format!("`{step}` would allow tensor cores, which multiply two elements for each term"));
+    }
+}
+
+fn count_factors(e: &Expr) -> usize {
+    match e {
+        Expr::Binary(BinaryOp::Mul, a, b) => count_factors(a) + count_factors(b),
+        _ => 1,
+    }
 }
 
 /// Whole tiles, of a product of two matrices whose rows are vectors, in a launch whose sizes are
