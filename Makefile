@@ -26,7 +26,10 @@ SEED ?= $(shell date +%s)
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
 
-test: setup lint doc package external python built-book
+# The checks before the tests go on side by side where cargo's lock allows it: packages are
+# downloaded and tools built while clippy works on one crate after the other.
+test: setup
+	@$(MAKE) --no-print-directory -j2 lint doc package external python built-book
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
 
 # 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
