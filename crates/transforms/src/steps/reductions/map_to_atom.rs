@@ -1,5 +1,7 @@
 //! Finds the hardware instruction that does the updates of a reduction.
 
+use std::collections::HashMap;
+
 use loopwright_atom::{Atom, Operand, atoms_of, matching};
 use loopwright_kernel_ir::{
     AtomUse, DType, Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, Tag, TypeTable,
@@ -84,8 +86,9 @@ impl MapToAtom {
             atoms[part].sort_by_key(|atom| std::cmp::Reverse(volume(atom)));
         }
         let mut refusals = Vec::new();
+        let mut lengths = Lengths::default();
         for atom in atoms {
-            match fit(kernel, &lookup, instruction, atom, (&around, &reduced), &sums) {
+            match fit(kernel, &lookup, instruction, atom, (&around, &reduced), (&sums, &mut lengths)) {
                 Ok(axes) => return Ok(Tensorize::new(id, atom.name(), axes)),
                 Err(why) => refusals.push(format!("`{}`: {why}", atom.name())),
             }
@@ -103,6 +106,9 @@ fn sum_types(kernel: &LoopKernel, i: &Instruction) -> Result<Vec<DType>, Diagnos
     Ok(table.reduction_types(&i.value, &wanted)?.into_iter().flat_map(|types| types.state).collect())
 }
 
+/// Whether loops go from 0 to a length, as far as that was asked: atoms ask the same of them.
+type Lengths = HashMap<(Name, i64), bool>;
+
 /// The loops for an atom's `m`, `n` and `k`, or why it does not fit.
 fn fit(
     kernel: &LoopKernel,
@@ -110,12 +116,15 @@ fn fit(
     instruction: &Instruction,
     atom: &Atom,
     (around, reduced): (&[&Name], &[&Name]),
-    sums: &[DType],
+    (sums, lengths): (&[DType], &mut Lengths),
 ) -> Result<[Name; 3], String> {
-    let with_length = |inames: &[&Name], axis: usize| -> Vec<Name> {
+    let mut with_length = |inames: &[&Name], axis: usize| -> Vec<Name> {
         let (name, length) = (["m", "n", "k"][axis], atom.shape()[axis]);
-        let fits = |iname: &&&Name| require_length(kernel, atom, name, iname, length).is_ok();
-        inames.iter().filter(fits).map(|iname| (**iname).clone()).collect()
+        let mut fits = |iname: &&Name| {
+            let known = lengths.entry(((**iname).clone(), length));
+            *known.or_insert_with(|| require_length(kernel, atom, name, iname, length).is_ok())
+        };
+        inames.iter().copied().filter(|iname| fits(iname)).cloned().collect()
     };
     let candidates = [with_length(around, 0), with_length(around, 1), with_length(reduced, 2)];
     for (axis, found) in candidates.iter().enumerate() {
