@@ -65,7 +65,7 @@ fn stores_in_waves_of_every_type() -> Outcome {
             sources.push(source.text);
         }
     }
-    // The texts are the same for all architectures; those of two types show that all have the hints.
+    // Texts are the same for all architectures; those of two types show that all have the hints.
     let each = ARCHITECTURES.iter().enumerate().flat_map(|(k, arch)| {
         let texts = if k == 0 { &sources[..] } else { &sources[2..6] };
         texts.iter().map(move |text| (*arch, text))
