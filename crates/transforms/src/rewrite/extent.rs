@@ -2,12 +2,13 @@
 
 use std::{
     cell::OnceCell,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     rc::Rc,
 };
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, Dim, HardwareAxis, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
+    AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Instruction, KernelData, Kind, Lookup,
+    Name, Part, PartRef, Tag, Term,
 };
 use loopwright_poly::{Bound, System};
 use loopwright_target::Target;
@@ -219,18 +220,36 @@ pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Di
     Extents::new(data).range_of_all(iname)
 }
 
-/// The threads of a block on each axis in use: the greatest constant length among the inames on it.
-pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<Dim, i64>, Diagnostic> {
+/// The threads on each axis in use of the blocks in which a copy in this loop is used: the greatest
+/// constant length among the inames on it, of the instructions that access what only a block has of it.
+/// Others may be launched with other blocks. Where these have no threads, those of the kernel.
+pub(crate) fn block_shape(data: &KernelData, of: &Name) -> Result<BTreeMap<Dim, i64>, Diagnostic> {
     let extents = Extents::new(data);
-    let mut shape = BTreeMap::new();
-    for (iname, tag) in &data.tags {
-        let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
-        if let Some(length) = extents.constant_length(iname)? {
-            let known = shape.entry(dim).or_insert(1);
-            *known = length.max(*known);
+    let shape = |is_of: &dyn Fn(&Name) -> bool| -> Result<BTreeMap<Dim, i64>, Diagnostic> {
+        let mut shape = BTreeMap::new();
+        for (iname, tag) in data.tags.iter().filter(|(iname, _)| is_of(iname)) {
+            let Some(HardwareAxis::Block(dim)) = tag.axis() else { continue };
+            if let Some(length) = extents.constant_length(iname)? {
+                let known = shape.entry(dim).or_insert(1);
+                *known = length.max(*known);
+            }
         }
-    }
-    Ok(shape)
+        Ok(shape)
+    };
+    let arrays = |i: &Instruction| -> BTreeSet<Name> {
+        let all = i.reads().into_iter().chain(i.targets.iter().map(|t| t.array.clone()));
+        all.filter(|array| data.temporary(array).is_some_and(|t| t.space != AddressSpace::Global)).collect()
+    };
+    let copies = data.instructions.iter().filter(|i| i.within.iter().any(|n| data.base_of(n).contains(of)));
+    let copied: BTreeSet<Name> = copies.flat_map(arrays).collect();
+    let users = data.instructions.iter().filter(|i| !arrays(i).is_disjoint(&copied));
+    let inames = users.flat_map(|i| {
+        let reduced = i.reductions().into_iter().flat_map(|r| r.inames.clone());
+        i.within.iter().cloned().chain(reduced).flat_map(|n| data.base_of(&n)).collect::<Vec<Name>>()
+    });
+    let inames: BTreeSet<Name> = inames.collect();
+    let own = shape(&|iname| inames.contains(iname))?;
+    if own.is_empty() { shape(&|_| true) } else { Ok(own) }
 }
 
 /// The part of an instruction that evaluates everything outside its reductions.

@@ -32,8 +32,9 @@ fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagno
 /// If `deal` is set, the axes are joined unless each is a multiple of its threads, so that no
 /// thread is idle.
 fn over_threads(kernel: &LoopKernel, fetch: &[Fetch], deal: bool) -> Result<LoopKernel, Diagnostic> {
+    let Some((first, _)) = fetch.first() else { return Ok(kernel.clone()) };
     let shape: Vec<(Dim, i64)> =
-        extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
+        extent::block_shape(kernel, first)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
     if shape.is_empty() {
         return Ok(kernel.clone());
     }
