@@ -220,9 +220,10 @@ pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Di
     Extents::new(data).range_of_all(iname)
 }
 
-/// The threads on each axis in use of the blocks in which a copy in this loop is used: the greatest
-/// constant length among the inames on it, of the instructions that access what only a block has of it.
-/// Others may be launched with other blocks. Where these have no threads, those of the kernel.
+/// The threads on each axis in use of the blocks that use a copy in this loop: the greatest
+/// constant length among the inames on it, of the instructions that access the copy's temporaries
+/// in private or shared memory. Others may be launched with other blocks. Where these have no
+/// threads, those of the kernel.
 pub(crate) fn block_shape(data: &KernelData, of: &Name) -> Result<BTreeMap<Dim, i64>, Diagnostic> {
     let extents = Extents::new(data);
     let shape = |is_of: &dyn Fn(&Name) -> bool| -> Result<BTreeMap<Dim, i64>, Diagnostic> {
