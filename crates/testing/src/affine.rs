@@ -18,6 +18,7 @@
 //! | segments | sums of segments between neighbouring offsets, of any length |
 //! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
 //! | combined | cells to which several iterations add (`+=`), in any order |
+//! | gathered | sums into one cell, iteration by iteration, and `+=` to the cells of a short array, for reductions that are recognised and for private copies |
 
 use crate::{products, rng::Rng};
 
@@ -61,6 +62,9 @@ struct Maker {
     /// kernels are as they would be without tables.
     tables: Option<Rng>,
 }
+
+/// One kernel in this number ends with a phase of gathered values.
+const GATHERED: u64 = 5;
 
 /// One kernel in this number has constant tables.
 const TABLES: u64 = 8;
@@ -114,6 +118,11 @@ pub fn kernel(seed: u64) -> Affine {
     }
     if maker.rng.chance(12) {
         maker.combined(&around);
+    }
+    if seed % GATHERED == 2 {
+        // By a generator of its own: other kernels are as they would be without the phase.
+        maker.rng = Rng::new(seed ^ 0x6a09_e667_f3bc_c909);
+        maker.gathered();
     }
     maker.finish()
 }
@@ -663,6 +672,38 @@ impl Maker {
             let value = self.mix(&[target.clone(), read], &behind);
             self.plain(&target, &value, &behind);
         }
+    }
+
+    /// A cell to which a loop adds, or cells of a short array to which it adds in any order, by
+    /// subscripts that repeat; then what they hold.
+    fn gathered(&mut self) {
+        let loops = self.nest_of(&[], 1);
+        let (array, source) = self.rng.pick(&[("a", "b"), ("b", "c"), ("c", "a")]);
+        if self.rng.chance(50) {
+            let k = self.new_loop(&loops);
+            let inside = [loops[0].clone(), k];
+            let target = self.cell_of(array, &loops);
+            let read = self.cell_of(source, &inside);
+            let value = self.mix(&[read], &inside);
+            return self.plain(&target, &format!("{target} + ({value})"), &inside);
+        }
+        let (short, length) = (self.fresh("w"), 2 + self.rng.below(4));
+        self.temps.push(format!("temp {short}: {}[{length}] global", self.dtype));
+        let begin = self.fresh("i");
+        self.domains.push(format!("domain {{ [{begin}] : 0 <= {begin} < {length} }}"));
+        let first = Loop { name: begin.clone(), end: String::new() };
+        let value = self.mix(&[], std::slice::from_ref(&first));
+        self.plain(&format!("{short}[{begin}]"), &value, std::slice::from_ref(&first));
+        let read = self.cell_of(source, &loops);
+        let value = self.mix(&[read], &loops);
+        let (i, id, offset) = (&loops[0].name, self.fresh("s"), self.rng.below(3));
+        let target = format!("{short}[({i} + {offset}) % {length}]");
+        self.body.push(format!("{target} += {value} {{id={id}{}}}", Self::within(&loops)));
+        let behind = self.nest_of(&[], 1);
+        let target = self.cell_of(array, &behind);
+        let values = [target.clone(), format!("{short}[{} % {length}]", behind[0].name)];
+        let value = self.mix(&values, &behind);
+        self.plain(&target, &value, &behind);
     }
 
     fn scatter(&mut self, around: &[Loop]) {

@@ -1,7 +1,9 @@
 //! Random steps of a given kind, chosen so that most of them apply to the current kernel. Whether
 //! they are legal is left to chance.
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
+use loopwright_kernel_ir::{
+    AddressSpace, Arg, Array, BinaryOp, Expr, Instruction, LoopKernel, Name, Tag, Tree,
+};
 use loopwright_transforms::{Registry, Step};
 
 use crate::{
@@ -68,8 +70,8 @@ pub const KINDS: [(&str, usize); 64] = [
     ("subst_to_assignment", 16),
     ("move_statement", 16),
     ("split_live_range", 14),
-    ("recognize_reduction", 14),
-    ("privatize_updates", 14),
+    ("recognize_reduction", 24),
+    ("privatize_updates", 40),
     ("pack_array", 10),
     ("separate_axis", 10),
     ("concatenate_arrays", 10),
@@ -427,7 +429,19 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                     mentions(&i.value, &i.targets[0].array) && !index.iter().any(|e| e.names().contains(k))
                 })
             };
-            let chosen: Vec<(Name, Name)> = own.iter().filter(adds).cloned().collect();
+            let mut chosen: Vec<(Name, Name)> = own.iter().filter(adds).cloned().collect();
+            let is_sum = |(id, _): &&(Name, Name)| {
+                kernel.instruction(id).is_some_and(|i| match &i.value {
+                    Expr::Binary(BinaryOp::Add, first, _) => {
+                        matches!(&**first, Expr::Subscript(a) if *a == i.targets[0])
+                    }
+                    _ => false,
+                })
+            };
+            let sums: Vec<(Name, Name)> = chosen.iter().filter(is_sum).cloned().collect();
+            if !sums.is_empty() {
+                chosen = sums;
+            }
             let (id, k) = any(rng, if chosen.is_empty() { &own } else { &chosen })?;
             format!("recognize_reduction({id}, {k})")
         }
