@@ -6,6 +6,7 @@ use loopwright_kernel_ir::{
     UpdateOp,
 };
 use loopwright_legality::Judgement;
+use loopwright_poly::System;
 
 use crate::{
     Number, Transform, names,
@@ -204,6 +205,14 @@ fn axes_domain(inames: &[Name], lengths: &[i64]) -> Result<Domain, Diagnostic> {
     Ok(Domain { inames: inames.to_vec(), constraints })
 }
 
+/// The axes at which an access has other subscripts in different iterations of a loop inside of
+/// these.
+fn varying(data: &KernelData, target: &Access, around: &[Name]) -> Vec<usize> {
+    let varies = |n: &Name| !around.contains(n) && (data.is_iname(n) || data.temporary(n).is_some());
+    let is_fixed = |e: &Expr| e.to_aff().is_some_and(|aff| !aff.mentions_any(&varies));
+    (0..target.index.len()).filter(|k| !is_fixed(&target.index[*k])).collect()
+}
+
 impl PrivatizeUpdates {
     /// The instruction with its target and the loops around that of the iname, if it is an update
     /// in a loop of its own.
@@ -257,15 +266,10 @@ impl PrivatizeUpdates {
         around: &[Name],
     ) -> Result<Vec<(usize, i64)>, Diagnostic> {
         let array = &target.array;
-        let varies = |n: &Name| !around.contains(n) && (data.is_iname(n) || data.temporary(n).is_some());
-        let fixed = |e: &Expr| e.to_aff().is_some_and(|aff| !aff.mentions_any(&varies));
+        let axes = data.array(array).map_or(&[][..], |a| &a.axes);
         let mut kept = Vec::new();
-        for (k, (e, axis)) in
-            target.index.iter().zip(data.array(array).map_or(&[][..], |a| &a.axes)).enumerate()
-        {
-            if fixed(e) {
-                continue;
-            }
+        for k in varying(data, target, around) {
+            let Some(axis) = axes.get(k) else { continue };
             let Some(length) = axis.length.to_aff().and_then(|a| a.as_constant()).filter(|l| *l > 0) else {
                 return Err(self.refuse(
                     format!("axis {k} of `{array}` has the length {}, which is no constant", axis.length),
@@ -528,6 +532,25 @@ impl Transform for PrivatizeUpdates {
             return Err(self.refuse("a step has made it", "apply the step earlier"));
         }
         let new = self.planned(kernel)?;
+        // What is planned for this kernel is done in the declared one as well.
+        let kept: Vec<usize> = new.kept.iter().map(|(k, _)| *k).collect();
+        let (_, target, around) = self.update(kernel.declared())?;
+        let axes = kernel.declared().array(&target.array).map_or(&[][..], |a| &a.axes);
+        let known = System::new(&kernel.assumptions)?;
+        let is_as_long = |(k, length): &(usize, i64)| -> Result<bool, Diagnostic> {
+            let Some(declared) = axes.get(*k).and_then(|axis| axis.length.to_aff()) else { return Ok(false) };
+            Ok(known.implies(&Constraint::equal(&declared, &Aff::constant(*length))?)?)
+        };
+        let mut is_same = kept == varying(kernel.declared(), target, &around);
+        for axis in &new.kept {
+            is_same = is_same && is_as_long(axis)?;
+        }
+        if !is_same {
+            return Err(self.refuse(
+                format!("a step has changed the axes of `{}`", target.array),
+                "apply the step before",
+            ));
+        }
         redeclare(kernel, &|data| self.change(data, &new))
     }
 
