@@ -161,7 +161,8 @@ fn verdicts_agree_with_brute_force() {
     // Ratios of a few cases are not meaningful.
     if cases >= 500 {
         assert!(count.legal * 10 >= count.asked * 3, "three in ten steps are legal");
-        assert!(count.illegal * 10 >= count.asked * 3, "three in ten steps are illegal");
+        // Some steps, such as those that declare reductions, are refused rather than illegal.
+        assert!(count.illegal * 4 >= count.asked, "a fourth of all steps is illegal");
     }
     if cases >= 10_000 {
         let tried = moves::KINDS.iter().map(|(kind, _)| *kind);
