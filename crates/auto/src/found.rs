@@ -139,15 +139,15 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
 }
 
 fn found_for(kernel: &LoopKernel, target: &Target, launch: &Launch, witnesses: bool) -> Found {
-    let found_for = |kernel: &LoopKernel| {
+    let by_rules = |kernel: &LoopKernel| {
         let judge = Rc::new(Judge::new(target, witnesses).meant_for(launch));
         auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
     };
-    let plain = found_for(kernel);
+    let plain = by_rules(kernel);
     let mut open: BTreeSet<&Assumable> = plain.decisions.iter().flat_map(|d| &d.assumable).collect();
     let found_with = |open: &BTreeSet<&Assumable>| {
         let assumed = Found::assuming(kernel, open);
-        let rest = (!assumed.decisions.is_empty()).then(|| found_for(&assumed.kernel));
+        let rest = (!assumed.decisions.is_empty()).then(|| by_rules(&assumed.kernel));
         rest.map(|rest| (assumed, rest))
     };
     let mut found = found_with(&open);

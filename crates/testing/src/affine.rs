@@ -18,7 +18,7 @@
 //! | segments | sums of segments between neighbouring offsets, of any length |
 //! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
 //! | combined | cells to which several iterations add (`+=`), in any order |
-//! | gathered | sums into one cell, iteration by iteration, and `+=` to the cells of a short array, for reductions that are recognised and for private copies |
+//! | gathered | sums into one cell, for `recognize_reduction`; short arrays, for private copies |
 
 use crate::{products, rng::Rng};
 

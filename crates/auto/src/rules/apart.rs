@@ -34,15 +34,13 @@
 use loopwright_kernel_ir::{AddressSpace, Instruction, Name, Tree};
 use loopwright_lowering::Target;
 
-use super::rows;
+use super::rows::{self, LAUNCH};
 use crate::{Nest, Proposal, Rule, Site, Stride};
 
 pub struct Apart;
 
 /// Loads that a thread has in flight: while one is used, the next is under way.
 const LOADS: i64 = 2;
-/// The time of a launch, in times that a load takes: three microseconds are four of them.
-const LAUNCH: i64 = 4;
 
 impl Rule for Apart {
     fn name(&self) -> &'static str {

@@ -375,7 +375,7 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
         2 * width
     );
     let proposal = shape.begin(reason).step(split(y, 2 * half)).step(split(x, 2 * half));
-    let mut proposal = shape.split_steps(proposal, depth);
+    let (mut proposal, _) = shape.split_steps(proposal, depth);
     for n in [y, x] {
         proposal =
             proposal.step(split_as(format!("{n}_inner"), half, format!("{n}_half"), format!("{n}_quarter")));
@@ -417,7 +417,7 @@ fn tiles(shape: &Shape<'_>) -> Proposal {
          terms of the sum at a time through shared memory"
     );
     let proposal = shape.begin(reason).step(split(y, SIDE)).step(split(x, SIDE));
-    let proposal = shape.split_steps(proposal, SIDE);
+    let (proposal, _) = shape.split_steps(proposal, SIDE);
     let (proposal, mut tags) = shape.grid(proposal, SIDE);
     tags.extend([(format!("{y}_inner"), "thread.y"), (format!("{x}_inner"), "thread.x")]);
     let mut proposal = proposal.step(tag(&tags));

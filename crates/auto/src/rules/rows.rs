@@ -59,10 +59,12 @@ const THREADS: i64 = 256;
 const LEAST: i64 = 64;
 /// Elements, or vectors, of a thread that are loaded before the first is used.
 const IN_FLIGHT: i64 = 4;
+/// The time of a launch, in times that a load takes: three microseconds are four of them.
+pub(super) const LAUNCH: i64 = 4;
 /// Bytes that a block reads in the time of a launch: four loads of 16 bytes for each of 1024
-/// threads in the latency of a load, of which three microseconds have four. Blocks that have a
-/// single load of a thread in flight read a quarter.
-const SECOND_LAUNCH: i64 = 1 << 18;
+/// threads in the time of a load. Blocks that have a single load of a thread in flight read a
+/// quarter.
+const SECOND_LAUNCH: i64 = LAUNCH * 4 * 16 * 1024;
 /// Warps of a block whose warps work on rows of their own.
 const WARPS: i64 = 8;
 

@@ -112,8 +112,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     .step(split(y, rows))
     .step(split(x, columns))
     .step(split_as(format!("{y}_outer"), raster, format!("{y}_group"), format!("{y}_raster")));
-    let mut proposal = shape.split_steps(proposal, DEPTH);
-    let steps = shape.steps(DEPTH);
+    let (mut proposal, steps) = shape.split_steps(proposal, DEPTH);
     for (n, of_warp, length) in [(y, of_warp[0], 16), (x, of_warp[1], 8)] {
         let part = |part: &str| format!("{n}_{part}");
         proposal = proposal

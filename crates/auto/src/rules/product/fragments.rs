@@ -7,7 +7,7 @@
 //! memory, and the loop over the sum is divided where there is nothing more to copy, so that its
 //! first part asks nothing.
 
-use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name};
+use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, Reduce};
 use loopwright_lowering::Target;
 use loopwright_transforms::Step;
 
@@ -123,7 +123,9 @@ pub(super) fn shares_sums(shape: &Shape<'_>) -> bool {
 /// The proposals, the best first.
 pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     let Some((kind, tile)) = chosen(shape) else { return Vec::new() };
-    wish_two_factors(shape);
+    if !have_two_factors(shape) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     let is_shared = shape.chunk([tile.side; 2], tile.depth).is_some();
     if !is_shared {
@@ -146,21 +148,20 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
     found
 }
 
-/// An instruction multiplies two elements: a third factor could be multiplied with the sum, where
-/// the user allows results to be rounded elsewhere.
-fn wish_two_factors(shape: &Shape<'_>) {
+/// Whether each term is the product of two elements, as an instruction computes it. A third factor
+/// could be multiplied with the sum instead, where the user allows results to be rounded elsewhere.
+fn have_two_factors(shape: &Shape<'_>) -> bool {
     let nest = shape.nest;
-    let reductions = nest.reductions();
-    let factors =
-        reductions.iter().filter(|(_, r)| r.inames.contains(&shape.k)).flat_map(|(_, r)| r.args.clone());
-    if factors.map(|e| count_factors(&e)).max().is_none_or(|most| most < 3) {
-        return;
+    let has_three = |r: &Reduce| r.inames.contains(&shape.k) && r.args.iter().any(|e| count_factors(e) > 2);
+    if !nest.reductions().iter().any(|(_, r)| has_three(r)) {
+        return true;
     }
     let step = format!("collect_common_factors({}, rounding=any)", shape.instruction);
     let taken = Step::parse(&step).and_then(|step| step.proved(nest.kernel));
     if taken.is_ok_and(|after| after.instructions != nest.kernel.instructions) {
         nest.wish(format!("`{step}` would allow tensor cores, which multiply two elements for each term"));
     }
+    false
 }
 
 fn count_factors(e: &Expr) -> usize {
@@ -193,12 +194,12 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         "the factors have {2} bits, and an instruction of tensor cores does the updates: a block takes {side} x \
          {side} results, a warp {0} x {0}{1}",
         side / 2,
-        if !copies.are_ahead() { "" } else { ", while the next tiles are on their way to shared memory" },
+        if copies.are_ahead() { ", while the next tiles are on their way to shared memory" } else { "" },
         8 * kind.bytes
     );
     let chunk = shape.chunk([side; 2], depth).filter(|_| copies != Copies::Whole);
     let proposal = shape.begin_fragments(reason).step(split(y, side)).step(split(x, side));
-    let (mut proposal, shares) = shape.split_sum(proposal, chunk, depth);
+    let (mut proposal, steps, shares) = shape.split_sum(proposal, chunk, depth);
     for n in [y, x] {
         let (warp, tile) = (format!("{n}_warp"), format!("{n}_tile"));
         proposal = proposal.step(split_as(format!("{n}_inner"), side / 2, warp, tile));
@@ -254,7 +255,6 @@ fn fragments(shape: &Shape<'_>, kind: Kind, tile: Tile, copies: Copies) -> Propo
         proposal = buffered(shape, target, &lane, proposal);
     }
     let tiles = tiles.join(", ");
-    let steps = shape.steps(depth);
     proposal = match copies {
         Copies::Whole => proposal
             .step(format!("pipeline({steps}, [{tiles}], stages=4, issue=last)"))

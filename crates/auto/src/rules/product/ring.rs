@@ -62,7 +62,7 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
     ))
     .step(split(y, TILE))
     .step(split(x, TILE));
-    let mut proposal = shape.split_steps(proposal, DEPTH);
+    let (mut proposal, steps) = shape.split_steps(proposal, DEPTH);
     for (n, quarter) in [(y, 8 * VECTOR), (x, 4 * VECTOR)] {
         let part = |part: &str| format!("{n}_{part}");
         proposal = proposal
@@ -109,7 +109,7 @@ pub(super) fn ring(shape: &Shape<'_>, device: &Target) -> Option<Proposal> {
         // Of eight rows that a warp writes at once, three bits of the row are added to those of
         // the column.
         .step(format!("swizzle({}_buf, 3, 0, {})", target.array, TILE.ilog2() + VECTOR.ilog2()))
-        .step(format!("pipeline({}, [{left_tile}, {right_tile}], stages=3)", shape.steps(DEPTH)));
+        .step(format!("pipeline({steps}, [{left_tile}, {right_tile}], stages=3)"));
     Some(between_terms(proposal, k, [&left.array, &right.array]))
 }
 

@@ -58,7 +58,7 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     ))
     .step(split(y, side))
     .step(split(x, side));
-    let (proposal, shares) = shape.split_sum(proposal, shape.chunk([side; 2], depth), depth);
+    let (proposal, steps, shares) = shape.split_sum(proposal, shape.chunk([side; 2], depth), depth);
     let proposal = proposal
         .step(split_as(format!("{y}_inner"), rows, format!("{y}_thread"), format!("{y}_part")))
         .step(split_as(format!("{x}_inner"), VECTOR, format!("{x}_thread"), format!("{x}_vec")));
@@ -88,7 +88,7 @@ pub(super) fn small(shape: &Shape<'_>, tile: Tile) -> Option<Proposal> {
     }
     Some(
         proposal
-            .step(format!("pipeline({}, [{}], stages=3)", shape.steps(depth), tiles.join(", ")))
+            .step(format!("pipeline({steps}, [{}], stages=3)", tiles.join(", ")))
             .step(format!("unroll({k}_inner)")),
     )
 }

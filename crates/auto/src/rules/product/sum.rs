@@ -63,46 +63,44 @@ impl Shape<'_> {
         open.is_empty()
     }
 
-    /// The loop of steps of this depth through the sum.
-    pub(super) fn steps(&self, depth: i64) -> String {
-        format!("{}_{}", self.k, if self.has_one_loop(depth) { "step" } else { "outer" })
-    }
-
     /// The proposal with the loop over the sum split into steps of this depth, inside of its other
-    /// loops.
-    pub(super) fn split_steps(&self, proposal: Proposal, depth: i64) -> Proposal {
+    /// loops; and the loop of the steps.
+    pub(super) fn split_steps(&self, proposal: Proposal, depth: i64) -> (Proposal, String) {
         let k = &self.k;
-        let proposal = proposal.step(split(k, depth));
+        let (proposal, steps) = (proposal.step(split(k, depth)), format!("{k}_outer"));
         if self.places.is_empty() {
-            return proposal;
+            return (proposal, steps);
         }
-        let mut loops: Vec<String> = self.places.iter().map(Name::to_string).collect();
-        loops.push(format!("{k}_outer"));
-        let order = loops.join(", ");
+        let places = self.places.iter().map(Name::to_string);
+        let order = places.chain([steps.clone()]).collect::<Vec<String>>().join(", ");
         let proposal = proposal.step(format!("reorder([{order}, {k}_inner])"));
-        if self.has_one_loop(depth) {
-            return proposal.step(format!("join_inames([{order}], {k}_step)"));
+        if !self.has_one_loop(depth) {
+            return (proposal, steps);
         }
-        proposal
+        let joined = format!("{k}_step");
+        (proposal.step(format!("join_inames([{order}], {joined})")), joined)
     }
 
     /// The proposal with the loop over the sum split into steps of this depth, in chunks if blocks
-    /// share it; the tag of these, and a word about them.
+    /// share it, with a word about them; the loop of the steps, and the tag of the chunks.
     pub(super) fn split_sum(
         &self,
         proposal: Proposal,
         chunk: Option<i64>,
         depth: i64,
-    ) -> (Proposal, Option<(String, &'static str)>) {
-        let k = &self.k;
-        let Some(chunk) = chunk else { return (self.split_steps(proposal, depth), None) };
+    ) -> (Proposal, String, Option<(String, &'static str)>) {
+        let (k, steps) = (&self.k, format!("{}_outer", self.k));
+        let Some(chunk) = chunk else {
+            let (proposal, steps) = self.split_steps(proposal, depth);
+            return (proposal, steps, None);
+        };
         let mut proposal = proposal
             .step(split_as(k, chunk, format!("{k}_chunk"), format!("{k}_rest")))
-            .step(split_as(format!("{k}_rest"), depth, format!("{k}_outer"), format!("{k}_inner")));
+            .step(split_as(format!("{k}_rest"), depth, &steps, format!("{k}_inner")));
         proposal.reason += &format!(
             "; blocks take {chunk} terms of the sum each, since there are few results, and their partial \
              results are joined"
         );
-        (proposal, Some((format!("{k}_chunk"), "block.z")))
+        (proposal, steps, Some((format!("{k}_chunk"), "block.z")))
     }
 }
