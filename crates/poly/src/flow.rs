@@ -6,6 +6,7 @@ use crate::{
     Aff, Constraint, Error, Map, Name, Result, Set, System,
     isl::{self, IslAccess},
     memo,
+    nearest::nearest,
     relation::Relation,
 };
 
@@ -98,9 +99,15 @@ fn analysed(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
         };
         list.iter().map(one).collect()
     };
-    let answer = isl::flow(params.len(), cell, time, &of(reads)?, &of(writes)?)?;
     let mut found = Vec::with_capacity(reads.len());
-    for (read, (sources, none)) in reads.iter().zip(answer) {
+    for read in reads {
+        // What is not known there, isl may know.
+        if let Ok(Some(sources)) = nearest(read, writes, &params) {
+            found.push(sources);
+            continue;
+        }
+        let answer = isl::flow(params.len(), cell, time, &of(std::slice::from_ref(read))?, &of(writes)?)?;
+        let Some((sources, none)) = answer.into_iter().next() else { continue };
         let mut maps = Vec::with_capacity(writes.len());
         for (write, map) in writes.iter().zip(sources) {
             let outs = crate::map::apart(&read.dims, &write.dims);
@@ -192,7 +199,7 @@ pub(crate) fn earlier(mut alike: System, first: &[Aff], second: &[Aff]) -> Resul
 /// Whether a write to its cell is before a read that is said to see none. isl's own answer to which
 /// reads see none is not used: it leaves some out where times have quotients, and has too many
 /// where it misses a write (`tests/flow.rs`).
-fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
+pub(crate) fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
     let write = Renamed::new(write, &crate::map::apart(&read.dims, &write.dims))?;
     let rows = write.at(&read.cell)?;
     for seen in none.disjuncts() {
@@ -206,7 +213,7 @@ fn is_missed(none: &Set, read: &Access, write: &Access) -> Result<bool> {
 /// Whether between a read and the write that it is said to see `later` writes the cell again. Where
 /// some statements run in one iteration only, isl takes the levels at which they come after each
 /// other for others, and names an earlier one (`tests/flow_of_fixed_iterations.rs`).
-fn is_followed(seen: &Map, read: &Access, write: &Access, later: &Access) -> Result<bool> {
+pub(crate) fn is_followed(seen: &Map, read: &Access, write: &Access, later: &Access) -> Result<bool> {
     if seen.disjuncts().is_empty() {
         return Ok(false);
     }

@@ -39,6 +39,7 @@ mod leading;
 mod map;
 mod memo;
 mod name;
+mod nearest;
 mod parse;
 mod projection;
 mod reduced;
