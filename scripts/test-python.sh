@@ -8,7 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m unittest discover --start-directory benches/gpu --quiet
 scripts/wheel.sh --profile dev --out target/wheels
-environment=$(mktemp -d target/wheel-test.XXXXXX)
+# An absolute path: the folder is removed from within it.
+environment=$(mktemp -d "$PWD/target/wheel-test.XXXXXX")
 trap 'rm -rf "$environment"' EXIT
 "$(cat .build/python/interpreter)" -m venv "$environment"
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index \

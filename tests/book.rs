@@ -54,6 +54,27 @@ fn pages() -> Vec<String> {
     between(&summary, "](", ")").into_iter().filter(|p| *p != GENERATED).map(String::from).collect()
 }
 
+/// Programs for other systems, which are not run: they are shown beside ours.
+#[test]
+fn programs_in_python_can_be_parsed() {
+    let mut programs = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(source().join(&page)).unwrap();
+        programs
+            .extend(between(&text, "```python\n", "```").into_iter().map(|p| (page.clone(), p.to_owned())));
+    }
+    assert!(programs.len() >= 3);
+    for (page, program) in programs {
+        let mut parser = Command::new("python3");
+        parser.args(["-c", "import ast, sys; ast.parse(sys.argv[1])", &program]);
+        let Ok(output) = parser.output() else {
+            eprintln!("skipped: there is no Python");
+            return;
+        };
+        assert!(output.status.success(), "{page}\n{program}{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 /// What a text that stands in `folder` names and is not there: included files, pages, pictures and
 /// other files that are linked. Links to the network and to places within a page are left out, and
 /// included texts are read as well. The second value counts what was looked for.

@@ -439,6 +439,67 @@ module.unload()
     );
 }
 
+/// The program in Python of the book's page, with the few names of PyTorch that it uses.
+#[test]
+fn the_books_program_in_python_uses_the_loader() {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/first");
+    let read = |name: &str| std::fs::read_to_string(book.join(name)).unwrap();
+    let kernel = LoopKernel::parse(&read("launch.in/blur.lw")).unwrap();
+    let kernel = Pipeline::parse(&read("launch.in/blocks.pipe")).unwrap().apply(&kernel).unwrap();
+    let Some(of) = Exported::new(kernel) else { return };
+    of.build();
+    let torch = r#"
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+ctypes.CDLL("./libkernels.so").make_known()
+driver.cuCtxSetCurrent(ctypes.c_void_p(0x1001))
+
+class Tensor:
+    def __init__(self, length, device):
+        assert device == "cuda"
+        at = ctypes.c_uint64()
+        assert driver.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(4 * length)) == 0
+        self.values = (ctypes.c_float * length).from_address(at.value)
+        self.shape = (length,)
+        self.__cuda_array_interface__ = {
+            "data": (at.value, False), "shape": (length,), "typestr": "<f4", "version": 3,
+        }
+
+empty = Tensor
+
+def rand(length, device):
+    made = Tensor(length, device)
+    made.values[:] = [float(k * k % 7) for k in range(length)]
+    return made
+
+class cuda:
+    class current_stream:
+        cuda_stream = 0
+"#;
+    std::fs::write(of.path("torch.py"), torch).unwrap();
+    let page = read("launch.md");
+    let program = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let shown = "torch.driver.cuCtxSynchronize()\nprint(*y.values)\n";
+    std::fs::write(of.path("script.py"), format!("{program}{shown}")).unwrap();
+    let Ok(output) = Command::new("python3")
+        .current_dir(of.folder.path())
+        .env("LD_LIBRARY_PATH", of.folder.path())
+        .arg("script.py")
+        .output()
+    else {
+        eprintln!("skipped: there is no Python");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let means: Vec<f32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    assert_eq!(means.len(), 1000, "{}", String::from_utf8_lossy(&output.stderr));
+    let x = |k: usize| (k * k % 7) as f32;
+    for (k, mean) in means.iter().enumerate() {
+        let expected = 0.25 * x(k) + 0.5 * x(k + 1) + 0.25 * x(k + 2);
+        assert!((mean - expected).abs() < 1e-5, "{k}: {mean}, {expected}");
+    }
+}
+
 /// What has to be decided for the sizes of each launch is refused.
 #[test]
 fn subscripts_that_a_launch_has_to_look_at_are_refused() {

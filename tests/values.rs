@@ -308,8 +308,8 @@ fn what_nothing_decides_has_to_be_said() {
         refused(&over("a: f32[n], b: f64[n], y: i32[n]", "y[i] = cast(i32, 0.5*i)")),
         "undecided-type"
     );
-    parse(&over("a: f32[n], y: i32[n]", "y[i] = cast(i32, 0.5*i)"));
-    parse(&over("a: f32[n], b: f64[n], y: i32[n]", "y[i] = cast(i32, cast(f64, 0.5*i))"));
+    let _ = parse(&over("a: f32[n], y: i32[n]", "y[i] = cast(i32, 0.5*i)"));
+    let _ = parse(&over("a: f32[n], b: f64[n], y: i32[n]", "y[i] = cast(i32, cast(f64, 0.5*i))"));
 }
 
 #[test]

@@ -174,6 +174,14 @@ class Pictures(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_the_readme_names_the_ratios_that_are_kept(self):
+        kept = plots.best_forms(json.loads((ROOT / "benches" / "results.json").read_text())["rows"])
+        rows = [row for (workload, _, power), row in kept.items() if (workload, power) == ("rows", 28)]
+        found = [row[state]["ratio"] for row in rows for state in plots.STATES]
+        self.assertEqual(len(found), 4 * 3)
+        said = f"run at {min(found):.3f} to {max(found):.3f} of the speed"
+        self.assertIn(said, " ".join((ROOT / "README.md").read_text().split()))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -123,6 +123,7 @@ pub struct KernelData {
 /// Serialised as its [`KernelData`]. Deserialising validates it, since a file may contain anything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
+#[must_use = "a step leaves its kernel as it is, and returns another"]
 pub struct LoopKernel(Arc<KernelData>);
 
 impl<'de> Deserialize<'de> for LoopKernel {

@@ -218,7 +218,7 @@ own = x[r] {id=load}
 z[r] = own {id=store}
 y[0] = sum(i, x[i]) {id=total}
 ";
-    realized("two_stages", text, "split_iname(i, 4)\ntag_inames(i_outer: block.x)");
+    let _ = realized("two_stages", text, "split_iname(i, 4)\ntag_inames(i_outer: block.x)");
 }
 
 const ATOMIC: &str = "\
@@ -319,7 +319,7 @@ reduction own(v) {
 }
 ";
     let text = ATOMIC.replacen("domain", &format!("{own}domain"), 1);
-    realized("updates", &text, BLOCKS);
+    let _ = realized("updates", &text, BLOCKS);
 }
 
 /// What touches the result in between is put there by hand: validated kernels and steps leave it in

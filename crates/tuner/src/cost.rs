@@ -296,6 +296,12 @@ impl<'a> Counted<'a> {
 }
 
 impl Cost {
+    /// How often the necessary bytes are moved: 1 where none moves twice, 0 where none is
+    /// necessary.
+    pub fn moved_times(&self) -> f64 {
+        if self.necessary_bytes > 0.0 { self.moved_bytes / self.necessary_bytes } else { 0.0 }
+    }
+
     /// Registers per thread, and the words that do not fit: as compiled, or guessed.
     fn registers_and_spills(&self, info: &DeviceInfo) -> (u32, f64) {
         if self.registers > 0 {

@@ -277,11 +277,13 @@ impl Tuning {
             let _ = write!(
                 out,
                 "<tr{class}><td \
-                 class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}B</td><td>{}</td><td>{:.0} \
+                 class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td \
+                 title=\"{}B\">{:.2}x</td><td>{}</td><td>{:.0} \
                  %</td><td>{:.0} %</td><td>{}</td></tr>",
                 escape(&point.to_string()),
                 cost.bound_ms,
                 spaced(cost.moved_bytes),
+                cost.moved_times(),
                 number(cost.bank_conflicts),
                 100.0 * cost.idle,
                 100.0 * cost.occupancy,

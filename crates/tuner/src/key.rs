@@ -171,6 +171,10 @@ pub struct Record {
     /// The name of the search. Nothing depends on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// The text of the declared kernel, in the first record that a search appends: for pages.
+    /// Nothing depends on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub declared: String,
     /// What became of the point.
     pub outcome: crate::Outcome,
 }

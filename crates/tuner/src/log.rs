@@ -203,6 +203,7 @@ mod tests {
             point: Point::default().with("block", block),
             basis: "x: f32[4]".to_owned(),
             name: String::new(),
+            declared: String::new(),
             outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned(), help: None },
         }
     }

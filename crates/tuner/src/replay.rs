@@ -157,7 +157,8 @@ mod tests {
             };
             let point = Point::default().with("block", i64::from(block));
             let (key, basis, name) = (key(problem), String::new(), "name".to_owned());
-            log.append(&Record { key, point, basis, name, outcome }).expect("appends");
+            log.append(&Record { key, point, basis, name, declared: String::new(), outcome })
+                .expect("appends");
         }
     }
 
@@ -205,7 +206,8 @@ mod tests {
         let (mut log, _) = Log::open(&path, &key("n = 1"), "").expect("a log");
         let outcome = Outcome::Wrong { message: "element 0".to_owned() };
         let (point, basis, name) = (Point::default(), String::new(), String::new());
-        log.append(&Record { key: key("n = 1"), point, basis, name, outcome }).expect("appends");
+        log.append(&Record { key: key("n = 1"), point, basis, name, declared: String::new(), outcome })
+            .expect("appends");
         assert_eq!(code(1), Err("nothing-to-replay"));
         fill(&path, "n = 1", true);
         assert_eq!(code(0), Err("strategy"));

@@ -106,6 +106,7 @@ impl Tuner<'_> {
                 key: key.clone(),
                 basis: basis.clone(),
                 name: name.clone(),
+                declared: Mutex::new(kernel.declared().to_text()),
             });
         }
         if let Some(folder) = &self.plan.binaries {
@@ -118,6 +119,7 @@ impl Tuner<'_> {
         }
         let mut tuning = Tuning {
             name,
+            declared: kernel.declared().to_text(),
             key,
             basis,
             record_key,
@@ -393,15 +395,19 @@ struct Journal {
     key: Key,
     basis: String,
     name: String,
+    /// The declared kernel, until a record has it.
+    declared: Mutex<String>,
 }
 
 fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result<(), Diagnostic> {
-    let Some(Journal { log, key, basis, name }) = journal else { return Ok(()) };
+    let Some(Journal { log, key, basis, name, declared }) = journal else { return Ok(()) };
+    let declared = std::mem::take(&mut *declared.lock().unwrap_or_else(PoisonError::into_inner));
     let record = Record {
         key: key.clone(),
         point: point.clone(),
         basis: basis.clone(),
         name: name.clone(),
+        declared,
         outcome: outcome.clone(),
     };
     log.lock().unwrap_or_else(PoisonError::into_inner).append(&record)

@@ -20,13 +20,12 @@ impl Tuning {
         for k in order {
             let (point, Some(outcome)) = &self.candidates[k] else { continue };
             let (Some(ms), Some(cost)) = (outcome.milliseconds(), outcome.cost()) else { continue };
-            let moved =
-                if cost.necessary_bytes > 0.0 { cost.moved_bytes / cost.necessary_bytes } else { 0.0 };
             let mark = if self.best == Some(k) { "  <- best" } else { "" };
             let _ = writeln!(
                 text,
-                "{ms:>10.4} {:>10.4} {moved:>6.2}x {:>10.0} {:>5.0}% {:>5.0}% {:>5}  {point}{mark}",
+                "{ms:>10.4} {:>10.4} {:>6.2}x {:>10.0} {:>5.0}% {:>5.0}% {:>5}  {point}{mark}",
                 cost.bound_ms,
+                cost.moved_times(),
                 cost.bank_conflicts,
                 100.0 * cost.idle,
                 100.0 * cost.occupancy,

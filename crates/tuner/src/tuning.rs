@@ -16,6 +16,8 @@ pub struct Finalist {
 pub struct Tuning {
     /// The name of the search.
     pub name: String,
+    /// The text of the declared kernel.
+    pub declared: String,
     /// The key of the outcomes.
     pub key: Key,
     /// The basis of the counts, see [`Record::basis`](crate::Record::basis).

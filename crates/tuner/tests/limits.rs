@@ -65,6 +65,7 @@ fn timed(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
             "len = {len}; GPU A, 132 at 1980000000 Hz, measured B/s, 2048 threads, 233472 B shared"
         ),
         name: name.to_owned(),
+        declared: String::new(),
         outcome: Outcome::Timed { cost, times: Times { median, least: median, launches: 20 } },
     }
 }

@@ -240,7 +240,8 @@ impl Tune {
         if let Some(sample) = &sample {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
         }
-        if sample.is_none() && tuner.sample_size()? > LARGE {
+        let size = tuner.sample_size()?;
+        if sample.is_none() && (size > LARGE || size * points as f64 > LARGE_SEARCH) {
             report::note(&format!(
                 "note: the reference and every point process the whole problem on the CPU, which \
                  takes long; give a smaller one for checks and counts, as in `--sample {}`",
@@ -346,6 +347,9 @@ pub fn phase(phase: Phase) -> &'static str {
 /// The number of instruction executions beyond which a search on the problem itself takes long:
 /// seconds for the reference and for each point.
 const LARGE: f64 = (1 << 20) as f64;
+
+/// The same for all points together, where each takes little: half a minute.
+const LARGE_SEARCH: f64 = (1 << 28) as f64;
 
 /// The largest integer argument with a smaller value, as an option.
 fn smaller(kernel: &LoopKernel, args: &Args) -> Result<String, Failure> {

@@ -8,7 +8,7 @@ use crate::{
     ValueType,
     text::source_map::Item,
     types::{TypeError, assignable, is_untyped, state_type},
-    validate::{Check, updates},
+    validate::{Check, Finding, updates},
 };
 
 pub(crate) fn check(check: &mut Check<'_>) {
@@ -122,6 +122,11 @@ fn atom(check: &mut Check<'_>, item: &Item, i: &Instruction) {
 
 /// The error for an unknown name.
 fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
+    // Its reduction has said so.
+    let is_said = |f: &Finding| f.diagnostic.code == "unknown-iname" && f.part == name.as_str();
+    if check.found.iter().any(|f| f.item == *item && is_said(f)) {
+        return;
+    }
     let data = check.data;
     let names = data
         .args
@@ -161,14 +166,14 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
 /// What stands in place of a variable of CUDA's, which numbers threads and blocks.
 fn of_cuda(name: &str) -> Option<String> {
     let (variable, axis) = name.split_once('.')?;
-    let axis = ["x", "y", "z"].iter().position(|a| *a == axis)?;
+    let axis = ["x", "y", "z"].into_iter().find(|a| *a == axis)?;
     let tag = match variable {
-        "threadIdx" => "l",
-        "blockIdx" => "g",
+        "threadIdx" => "thread",
+        "blockIdx" => "block",
         "blockDim" | "gridDim" => {
             return Some(
                 "threads and blocks are as many as the inames that are tagged say: `split_iname(i, 128)`, then \
-                 `tag_inames(i_outer: g.0, i_inner: l.0)`"
+                 `tag_inames(i_outer: block.x, i_inner: thread.x)`"
                     .to_owned(),
             );
         }
@@ -414,8 +419,10 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
     }
     let indices = i.targets.iter().flat_map(|t| t.index.clone());
     let reads = i.value.accesses().into_iter().chain(i.predicate.iter().flat_map(|p| p.accesses()));
+    // Integers of all types meet there.
+    let of_indices = table.of_indices(crate::DType::I64);
     for e in indices.chain(reads.flat_map(|a| a.index)) {
-        match table.infer(&e) {
+        match of_indices.infer(&e) {
             Ok(t) if assignable(&t, &Type::Known(crate::DType::I64)) && !is_float(&t) => {}
             Ok(t) => {
                 let d = Diagnostic::new(

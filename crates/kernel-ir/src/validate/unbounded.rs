@@ -14,7 +14,8 @@ impl LoopKernel {
     /// (`unbounded-data`) for each access, in the order of the text, with places in the printed
     /// form. Arrays that the kernel itself computes are not reported; scalars are, that are
     /// assigned more than once, under a condition, or in a type in which they may wrap, and
-    /// subscripts that are computed in floating point.
+    /// subscripts that are computed in floating point. So are subscripts that are functions of
+    /// inames and leave their array unless a condition on data prevents it.
     pub fn unbounded_subscripts(&self) -> Vec<Diagnostic> {
         let declared = self.declared();
         let lookup = Lookup::new(declared);
@@ -22,9 +23,15 @@ impl LoopKernel {
         let mut check = Check { data: declared, lookup: &lookup, found, wrong, along: Vec::new() };
         let by_data = bounds::by_data(&mut check);
         let (mut told, mut notes, mut map) = (BTreeSet::new(), Vec::new(), None);
-        for found in by_data.into_iter().filter(|found| !found.guarded) {
+        for found in by_data {
             let text = Expr::Subscript(found.access.clone()).to_string();
             let sources = sources(&lookup, &found.access.index[found.axis]);
+            // A condition on data counts as a bound of what data decide on themselves.
+            let by_inames =
+                || found.access.index[found.axis].names().iter().all(|n| lookup.temporary(n).is_none());
+            if found.guarded && !(sources.is_empty() && by_inames()) {
+                continue;
+            }
             let is_computed = |name: &Name| !lookup.writers(name).is_empty();
             let array = sources.iter().find(|name| !is_computed(name));
             if array.is_none() && !sources.is_empty() || !told.insert(text.clone()) {
@@ -33,7 +40,7 @@ impl LoopKernel {
             let map = map.get_or_insert_with(|| map_of_print(self));
             let place = map.as_ref().and_then(|m| m.locate(&Item::Instruction(found.instruction), &text));
             let has_range = |name: &Name| {
-                declared.facts.iter().any(|fact| match fact {
+                declared.lasting_facts().any(|fact| match fact {
                     Fact::Range { array, lower, upper } => {
                         array == name && lower.is_some() && upper.is_some()
                     }
@@ -42,6 +49,15 @@ impl LoopKernel {
             };
             let length = lookup.array(&found.access.array).map(|a| a.axes[found.axis].length.to_string());
             let length = length.unwrap_or_default();
+            if found.guarded {
+                let message = format!("`{text}` leaves its array unless the condition on data prevents it");
+                notes.push(Diagnostic::new("unbounded-data", message).at(place).help(format!(
+                    "keep `{}` at least 0 and below {length} by the domain or by a condition on inames; \
+                     nothing is to be done if the data are known to prevent it",
+                    found.access.index[found.axis]
+                )));
+                continue;
+            }
             let Some(array) = array else {
                 let index = &found.access.index[found.axis];
                 let names = index.names();

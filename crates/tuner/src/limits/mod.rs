@@ -82,6 +82,8 @@ pub struct Series {
     pub label: String,
     /// What its searches depend on; the problem is that of the first.
     pub key: Key,
+    /// The text of the declared kernel; empty in old logs.
+    pub declared: String,
     /// The machine for which its costs are an estimate, from
     /// [`Record::basis`](crate::Record::basis); empty in old logs.
     pub machine: String,

@@ -271,12 +271,14 @@ impl LimitReport {
                 if key.compiler.is_empty() { String::new() } else { format!(", {}", key.compiler) };
             let _ = write!(
                 out,
-                " Arrays: {}. Version {}{}.</p><pre>{}</pre>",
+                " Arrays: {}. Version {}{}.</p>",
                 escape(&key.types()),
                 escape(&key.library),
-                escape(&format!("{driver}{compiler}")),
-                escape(key.pipeline.trim())
+                escape(&format!("{driver}{compiler}"))
             );
+            for text in [series.declared.trim(), key.pipeline.trim()].iter().filter(|t| !t.is_empty()) {
+                let _ = write!(out, "<pre>{}</pre>", escape(text));
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Search {
     /// The log, or the place among the tunings.
     pub source: String,
     pub name: String,
+    /// The text of the declared kernel; empty if no record has it.
+    pub declared: String,
     pub key: Key,
     pub machine: String,
     pub sizes: BTreeMap<Name, i64>,
@@ -25,6 +27,7 @@ impl Search {
         Search {
             source,
             name: name.to_owned(),
+            declared: String::new(),
             sizes: key.sizes(),
             key: key.clone(),
             machine: basis::machine(basis),
@@ -103,7 +106,11 @@ pub(crate) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
                 places.push(BTreeMap::new());
                 places.len() - 1
             });
-            found[begin + at].add(&mut places[at], record.point, record.outcome);
+            let search = &mut found[begin + at];
+            if !record.declared.is_empty() {
+                search.declared = record.declared;
+            }
+            search.add(&mut places[at], record.point, record.outcome);
         }
     }
     for search in &mut found {
@@ -124,6 +131,7 @@ pub(super) fn of_tuning((number, tuning): (usize, &Tuning)) -> Search {
     Search {
         candidates: tuning.candidates.clone(),
         best: tuning.best,
+        declared: tuning.declared.clone(),
         ..Search::new(format!("search {}", number + 1), &tuning.name, &tuning.key, &tuning.basis)
     }
 }

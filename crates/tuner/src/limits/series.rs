@@ -88,7 +88,14 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
         let mut shapes: Vec<Reached> = group.searches.iter().map(|s| s.reached(by.of(&s.sizes))).collect();
         shapes.sort_by(|a, b| a.size.total_cmp(&b.size));
         let first = &group.searches[0];
-        Series { label, key: first.key.clone(), machine: first.machine.clone(), shapes }
+        let declared = group.searches.iter().map(|s| &s.declared).find(|text| !text.is_empty());
+        Series {
+            label,
+            key: first.key.clone(),
+            declared: declared.cloned().unwrap_or_default(),
+            machine: first.machine.clone(),
+            shapes,
+        }
     };
     groups.into_iter().zip(labels).map(series).collect()
 }

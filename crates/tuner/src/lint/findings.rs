@@ -231,7 +231,7 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             unit: Kind::IdleLanes.unit(),
         });
     }
-    if let Some((k, missing, has)) = missing_bytes(m) {
+    if let Some((k, missing, has)) = missing_bytes(m).filter(|_| !m.is_computing()) {
         let kib = |bytes: f64| bytes / 1024.0;
         found.push(Finding {
             number: kib(missing),

@@ -90,17 +90,28 @@ impl Measured {
         Some((&most.name, bytes(most), most.registers))
     }
 
-    /// The units whose instructions take the longest part of the estimated time, and how many times
-    /// as long as the memory they take; nothing if something else does, or if it is the arithmetic
-    /// that the kernel consists of.
-    pub fn instructions(&self) -> Option<(Unit, f64)> {
+    /// The units whose instructions take longest, and how many times as long as the memory they
+    /// take.
+    fn busiest(&self) -> (Unit, f64) {
         let limits = Device::emulator();
         let (unit, clocks) = self.cost.busiest(limits.limits());
         let working = self.cost.blocks.clamp(1.0, f64::from(self.machine.multiprocessors.max(1)));
         let ms = 1e3 * clocks / (working * self.machine.clock);
-        let times = ms / self.cost.bound_ms.max(f64::MIN_POSITIVE);
-        let limits = self.cost.bottleneck == Bottleneck::Instructions && unit != Unit::Arithmetic;
-        limits.then_some((unit, times))
+        (unit, ms / self.cost.bound_ms.max(f64::MIN_POSITIVE))
+    }
+
+    /// Whether instructions alone take longer than the memory: more loads in flight would not help.
+    pub fn is_computing(&self) -> bool {
+        self.busiest().1 > 1.0
+    }
+
+    /// The units whose instructions take the longest part of the estimated time, or longer than the
+    /// memory, and how many times as long as that they take; nothing if it is the arithmetic that
+    /// the kernel consists of.
+    pub fn instructions(&self) -> Option<(Unit, f64)> {
+        let (unit, times) = self.busiest();
+        let limits = self.cost.bottleneck == Bottleneck::Instructions || times > 1.0;
+        (limits && unit != Unit::Arithmetic).then_some((unit, times))
     }
 
     /// How the results of another form differ, if they do.

@@ -8,6 +8,7 @@ use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
 
 use super::findings::{Finding, Kind};
 use super::measured::Measured;
+use crate::points::ranges;
 
 /// A changed pipeline that may repair a finding.
 #[derive(Clone, Debug)]
@@ -268,8 +269,11 @@ fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let used = |dim: Dim| m.kernel.tags.values().any(|t| t.axis() == Some(HardwareAxis::Grid(dim)));
     let Some(axis) = Dim::ALL.iter().find(|dim| !used(**dim)) else { return Vec::new() };
     let mut all = Vec::new();
+    let ranges = ranges(&m.kernel, &m.known.integers);
     for name in loops(m) {
-        for length in [4, 16, 64] {
+        // One block for all iterations is what there is.
+        let iterations = ranges.get(&name).map(|(least, greatest)| greatest - least + 1.0);
+        for length in [4, 16, 64].into_iter().filter(|n| iterations.is_none_or(|all| f64::from(*n) < all)) {
             let steps = format!(
                 "split_iname({name}, {length}, outer={name}_chunk, inner={name}_rest)\n\
                  tag_inames({name}_chunk: block.{axis})"
