@@ -23,7 +23,7 @@
 use crate::{products, rng::Rng};
 
 /// One kernel in this number is a product for hardware instructions ([`products`]).
-const PRODUCTS: u64 = 24;
+const PRODUCTS: u64 = 16;
 
 /// Added to a reduction that may have no points.
 const ALONE: i64 = 7919;

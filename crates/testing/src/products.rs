@@ -4,7 +4,7 @@
 //! kernels multiply bytes, whose sums wrap and identify what was added, by an instruction that the
 //! kernel declares; the others f64, by one of the library.
 
-use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_kernel_ir::{Expr, LoopKernel, Name};
 
 use crate::rng::{Rng, any};
 
@@ -83,8 +83,9 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     let mut steps = Vec::new();
     let mut axes = Vec::new();
     for (iname, length) in [("i", 8), ("j", 8), ("k", if bytes { 16 } else { 4 })] {
-        // Wrong lengths are refused; those of whole boxes need no split.
-        if rng.chance(60) {
+        // Wrong lengths are refused.
+        let is_whole = self::length(kernel, iname) == Some(length);
+        if is_whole == rng.chance(10) {
             steps.push(format!("split_iname({iname}, {length})"));
             axes.push(format!("{iname}_inner"));
         } else {
@@ -105,7 +106,7 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         let over = if array == "a" { "lane".into() } else { format!("lane, {own}_reg") };
         steps.push(format!("add_prefetch({array}, [{over}, {}])", axes[2]));
     }
-    if rng.chance(40) {
+    if rng.chance(60) {
         steps.push(format!("prefetch_fragments({PRODUCT})"));
         // Along the loop around that over the box, if there is one.
         if rng.chance(60) {
@@ -113,6 +114,15 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         }
     }
     steps
+}
+
+/// The number of values of an iname, from an axis that it alone is the subscript of.
+fn length(kernel: &LoopKernel, iname: &str) -> Option<i64> {
+    let instruction = kernel.instruction(PRODUCT)?;
+    instruction.value.accesses().iter().find_map(|access| {
+        let axis = access.index.iter().position(|e| matches!(e, Expr::Name(n) if **n == *iname))?;
+        kernel.array(&access.array)?.axes.get(axis)?.length.to_aff()?.as_constant()
+    })
 }
 
 /// A random step that gives the updates to an atom.
