@@ -37,4 +37,5 @@ mod segmented_reduce;
 mod segmented_sum;
 mod steps_on_emulator;
 mod structs;
+mod subscripts;
 mod targets;

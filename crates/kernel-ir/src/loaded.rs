@@ -1,6 +1,8 @@
 //! What is known of loaded integers: the ranges of types, and whether a scalar that is loaded from
 //! an array has the element's value.
 
+use std::collections::BTreeSet;
+
 use crate::{Aff, Arg, Constraint, DType, Fact, KernelData, Name, Type};
 
 impl DType {
@@ -56,6 +58,14 @@ impl KernelData {
         own.holds(element) || self.is_declared_within(array, own)
     }
 
+    /// The facts that hold while the kernel runs: those about arrays that it does not write. A fact
+    /// is about the elements that the caller gives; of what a kernel writes nothing is known.
+    pub fn lasting_facts(&self) -> impl Iterator<Item = &Fact> {
+        let written: BTreeSet<&Name> =
+            self.instructions.iter().flat_map(|i| &i.targets).map(|t| &t.array).collect();
+        self.facts.iter().filter(move |fact| !written.contains(fact.array()))
+    }
+
     /// Whether a declared range keeps the elements of an array within an integer type.
     fn is_declared_within(&self, array: &Name, dtype: DType) -> bool {
         let Some((least, greatest)) = dtype.range() else { return false };
@@ -63,7 +73,7 @@ impl KernelData {
             let scalar = self.args.iter().find(|a| a.name() == name).and_then(|a| dtype_of(a).known());
             scalar.is_some_and(|t| dtype.holds(t))
         };
-        self.facts.iter().any(|fact| {
+        self.lasting_facts().any(|fact| {
             let Fact::Range { array: of, lower: Some(lower), upper: Some(upper) } = fact else {
                 return false;
             };

@@ -94,7 +94,7 @@ pub struct TypeTable<'a> {
     pub(crate) floats: Arc<Vec<Type>>,
     /// All inames, computed on first use.
     all_inames: Arc<OnceLock<Arc<BTreeSet<Name>>>>,
-    /// The inames and their type, if it differs from their type in values.
+    /// The inames and the type of indices, in a table for subscripts and bounds.
     inames: Option<(Arc<BTreeSet<Name>>, DType)>,
     /// The type of unknown names, if they have one.
     pub(crate) unknown: Option<DType>,
@@ -137,11 +137,18 @@ impl<'a> TypeTable<'a> {
         table
     }
 
-    /// The table for subscripts and bounds, which are integers: inames and unknown names have the
-    /// type in which these are computed.
+    /// The table for subscripts and bounds, which are integers of unlimited size: inames, unknown
+    /// names and whatever is read have the type in which these are computed, which a launch checks
+    /// to be wide enough. But `u32` stays what it is beside indices of 32 bits, which do not hold
+    /// its values.
     pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
         let inames = self.all_inames.get_or_init(|| Arc::new(inames_of(self.data).cloned().collect()));
         TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
+    }
+
+    /// Whether it is a table for subscripts and bounds.
+    pub(crate) fn is_of_indices(&self) -> bool {
+        self.inames.is_some()
     }
 
     /// The table in which unknown names have this type.
@@ -216,9 +223,28 @@ impl<'a> TypeTable<'a> {
     }
 
     pub(crate) fn scalar_type(&self, name: &Name) -> Option<Type> {
+        self.stored_type(name).map(|t| self.as_index(&t))
+    }
+
+    /// The type of what a name holds; inames have that of indices in a table for these.
+    pub(crate) fn stored_type(&self, name: &Name) -> Option<Type> {
         match &self.inames {
             Some((inames, t)) if inames.contains(name) => Some((*t).into()),
             _ => self.scalars.get(name).cloned(),
+        }
+    }
+
+    /// The type in which the elements of an array are read.
+    pub(crate) fn read_type(&self, array: &str) -> Option<Type> {
+        self.element(array).map(|t| self.as_index(t))
+    }
+
+    fn as_index(&self, own: &Type) -> Type {
+        match (&self.inames, own.known()) {
+            (Some((_, index)), Some(t)) if t.is_integer() && (t, *index) != (DType::U32, DType::I32) => {
+                (*index).into()
+            }
+            _ => own.clone(),
         }
     }
 

@@ -206,7 +206,9 @@ impl TypeTable<'_> {
     /// number `first`.
     pub fn typed_from(&self, e: &Expr, wanted: DType, index: Option<DType>, first: usize) -> Result<Typed> {
         let index = index.map(|t| (t, self.of_indices(t)));
-        Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)
+        let typed = Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)?;
+        // What a text converts to another integer type is an index again.
+        Ok(if self.is_of_indices() && typed.dtype.is_integer() { as_read(typed, wanted) } else { typed })
     }
 
     /// The expression in the type that it has without context.
@@ -237,6 +239,14 @@ impl TypeTable<'_> {
             }
         }
         Ok(walk.reductions)
+    }
+}
+
+/// What is read, in the type that it has in a subscript or a bound.
+fn as_read(own: Typed, dtype: DType) -> Typed {
+    match own.dtype == dtype {
+        true => own,
+        false => Typed::new(dtype, TypedKind::Convert(Box::new(own))),
     }
 }
 
@@ -294,7 +304,11 @@ impl Walk<'_, '_> {
                 Typed::constant(Number::F64(v.0).cast(dtype))
             }
             Expr::Bool(v) => Typed::constant(Number::Bool(*v)),
-            Expr::Name(name) => Typed::new(self.alone(e)?, TypedKind::Name(name.clone())),
+            Expr::Name(name) => {
+                let (dtype, own) = (self.alone(e)?, self.table.stored_type(name));
+                let kind = TypedKind::Name(name.clone());
+                as_read(Typed::new(own.and_then(|t| t.known()).unwrap_or(dtype), kind), dtype)
+            }
             Expr::Subscript(access) => {
                 let dtype = self.alone(e)?;
                 let index = match &self.index {
@@ -304,7 +318,9 @@ impl Walk<'_, '_> {
                     }
                     None => Vec::new(),
                 };
-                Typed::new(dtype, TypedKind::Element { access: access.clone(), index })
+                let own = self.table.element(&access.array).and_then(Type::known).unwrap_or(dtype);
+                let kind = TypedKind::Element { access: access.clone(), index };
+                as_read(Typed::new(own, kind), dtype)
             }
             Expr::Reduce(r) => {
                 let number = self.reduction(r, Some(wanted))?;

@@ -233,8 +233,8 @@ impl TypeTable<'_> {
                 }
             },
             Expr::Subscript(a) if self.adapting.as_ref() == Some(&a.array) => ValueType::FloatLiteral,
-            Expr::Subscript(access) => match self.element(&access.array) {
-                Some(t) => ValueType::Of(t.clone()),
+            Expr::Subscript(access) => match self.read_type(&access.array) {
+                Some(t) => ValueType::Of(t),
                 None => {
                     let message = format!("the type of `{}` is not known", access.array);
                     return error(e, "unknown-type", message, "declare it".into());

@@ -13,8 +13,10 @@
 //! offset and its partial sums are below the storage size, which is checked. Only the offsets of
 //! what [`PredicatedCopies`] read are checked by themselves, since they are computed where nothing
 //! is copied, too. Values read from memory have the range of a declared fact, otherwise that of
-//! their type; in 64-bit code, arithmetic on such values is assumed to fit, since subscripts made
-//! of them are within their arrays.
+//! their type. In 64-bit code, their sums and products may overflow in a subscript, which is within
+//! its array, and so congruent to the number that was meant; and sums of them are taken to fit
+//! where they are compared, as in bounds of loops. Of anything else that is computed from them,
+//! such as a quotient, nothing shows that they did: there they have to fit.
 
 pub(crate) mod range;
 #[cfg(test)]
@@ -26,8 +28,8 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, FAR_SCALAR, Fact, Name,
 
 use self::range::{Range, binary, counter, limits};
 use crate::{
-    CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step,
-    Stmt, UnOp, Value, ValueKind, Var, VarId,
+    BinOp, CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies,
+    Program, Step, Stmt, UnOp, Value, ValueKind, Var, VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -66,6 +68,13 @@ impl TooWide {
             )
             .help("pass a smaller number, or one of a narrower type");
         }
+        if low > i128::from(i64::MAX) && low != high {
+            return Diagnostic::new(
+                "index-overflow",
+                format!("{} is 2^63 or more: proofs about conditions are for scalars below 2^61", self.place),
+            )
+            .help("pass a smaller number, or one of a narrower type");
+        }
         Diagnostic::new(
             "index-overflow",
             format!("{} can reach {low} to {high}, which leaves {}", self.place, self.index),
@@ -83,7 +92,10 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
             let value = |e: &Option<Expr>| {
                 e.as_ref().and_then(Expr::to_aff).and_then(|a| a.eval(scalars)).map(i128::from)
             };
-            facts.insert(array.clone(), (value(lower), value(upper).map(|u| u - 1)));
+            // They are about what the caller gives, not about what the program writes.
+            if !program.globals.iter().any(|g| g.written && g.name == *array) {
+                facts.insert(array.clone(), (value(lower), value(upper).map(|u| u - 1)));
+            }
         }
     }
     let mut checker = Checker {
@@ -189,7 +201,7 @@ impl<'a> Checker<'a> {
     /// Evaluates an expression that must fit.
     fn index(&mut self, value: &Value, place: &str) -> Option<Range> {
         let range = self.value(value)?;
-        let exempt = range.data && self.program.index == DType::I64;
+        let exempt = self.is_exempt(&range);
         if let Some(wrapped) = range.wrapped
             && !exempt
         {
@@ -202,6 +214,20 @@ impl<'a> Checker<'a> {
         Some(range)
     }
 
+    /// Whether a subscript may overflow, since data decide about it.
+    fn is_exempt(&self, range: &Range) -> bool {
+        range.data && !range.spoilt && self.program.index == DType::I64
+    }
+
+    /// Evaluates a bound of a loop, which is compared.
+    fn bound(&mut self, value: &Value, place: &str) -> Option<Range> {
+        let range = self.index(value, place)?;
+        if let (true, Some(wrapped)) = (range.is_far, range.wrapped) {
+            self.report(place, wrapped);
+        }
+        Some(range)
+    }
+
     /// Evaluates a value of the kernel, in which arithmetic on data wraps as printed.
     fn data(&mut self, value: &Value, place: &str) -> Option<Range> {
         self.of_indices = None;
@@ -209,7 +235,8 @@ impl<'a> Checker<'a> {
         if let Some(wrapped) = self.of_indices.take() {
             self.report(place, wrapped);
         }
-        range
+        // What has wrapped is the value: a subscript that is read from it has not.
+        range.and_then(|r| if r.wrapped.is_some() { Range::of_type(value.dtype) } else { Some(r) })
     }
 
     /// Reports a scalar in a value's condition whose magnitude exceeds what proofs about conditions
@@ -217,15 +244,20 @@ impl<'a> Checker<'a> {
     fn far_scalars(&mut self, condition: &Value) {
         let mut far = None;
         condition.visit(&mut |v| {
-            if let ValueKind::Param(name) = &v.kind
-                && v.dtype.is_integer()
-                && let Some(value) = (self.scalars)(name).filter(|v| v.unsigned_abs() > FAR_SCALAR as u64)
-            {
-                far = Some((name.clone(), i128::from(value)));
+            let ValueKind::Param(name) = &v.kind else { return };
+            match (self.scalars)(name).map(i128::from) {
+                Some(value) if v.dtype.is_integer() && value.unsigned_abs() > FAR_SCALAR as u128 => {
+                    far = Some((name.clone(), (value, value)));
+                }
+                // It is not among the values of `i64`.
+                None if v.dtype == DType::U64 && !self.hosts.contains_key(name) => {
+                    far = Some((name.clone(), (i128::from(i64::MAX) + 1, u64::MAX.into())));
+                }
+                _ => {}
             }
         });
-        if let Some((name, value)) = far {
-            self.report(&format!("`{name}` in a condition"), (value, value));
+        if let Some((name, range)) = far {
+            self.report(&format!("`{name}` in a condition"), range);
         }
     }
 
@@ -330,8 +362,8 @@ impl<'a> Checker<'a> {
                     self.hold(to.memory, None);
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
-                    let low = self.index(lower, "the lower bound of a loop");
-                    let high = self.index(upper, "the upper bound of a loop");
+                    let low = self.bound(lower, "the lower bound of a loop");
+                    let high = self.bound(upper, "the upper bound of a loop");
                     let range = match step {
                         Step::Add(step) => {
                             let range = counter(low, high);
@@ -457,14 +489,18 @@ impl<'a> Checker<'a> {
                 match op {
                     UnOp::Neg => Some(Range::new(-a.high, -a.low).from(&[a])),
                     UnOp::Not => Some(Range::new(0, 1).from(&[a])),
-                    UnOp::BitNot => Range::of_type(value.dtype),
+                    // `-1 - a`, but for unsigned types.
+                    UnOp::BitNot if !value.dtype.is_unsigned() => {
+                        Some(Range::new(-1 - a.high, -1 - a.low).from(&[a]))
+                    }
+                    UnOp::BitNot => Range::of_type(value.dtype).map(|all| all.made_of(&[a])),
                 }
             }
             ValueKind::Binary(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
                 if op.is_comparison() {
                     let marks: Vec<Range> = a.into_iter().chain(b).collect();
-                    Some(Range::new(0, 1).from(&marks))
+                    Some(Range::new(0, 1).compared(&marks))
                 } else {
                     binary(*op, a?, b?, value.dtype)
                 }
@@ -485,11 +521,17 @@ impl<'a> Checker<'a> {
                     None => None,
                 }
             }
-            ValueKind::Call { args, .. } => {
-                for arg in args {
-                    self.value(arg);
-                }
-                Range::of_type(value.dtype)
+            ValueKind::Call { function, args, .. } => {
+                let args: Vec<Range> = args.iter().filter_map(|arg| self.value(arg)).collect();
+                let known = match (&**function, args.as_slice()) {
+                    ("abs", [a]) if value.dtype.is_integer() => {
+                        let (low, high) = (a.low.abs(), a.high.abs());
+                        let least = if a.low <= 0 && a.high >= 0 { 0 } else { low.min(high) };
+                        Some(Range::new(least, low.max(high)))
+                    }
+                    _ => Range::of_type(value.dtype),
+                };
+                known.map(|range| range.made_of(&args))
             }
             ValueKind::Shuffle { value: a, operand, .. } => {
                 self.value(operand);
@@ -512,15 +554,26 @@ impl<'a> Checker<'a> {
         if let Some(limits) = limits(value.dtype)
             && !range.is_within(limits)
         {
+            let is_sum = matches!(
+                value.kind,
+                ValueKind::Binary(BinOp::Add | BinOp::Sub, ..) | ValueKind::Unary(UnOp::Neg, _)
+            );
             if value.dtype == self.program.index {
+                range.is_far |= !is_sum;
                 if !range.data && !matches!(value.kind, ValueKind::Cast(_)) {
                     self.of_indices = self.of_indices.or(Some((range.low, range.high)));
                 }
                 range.wrapped = range.wrapped.or(Some((range.low, range.high)));
             } else {
-                // Other integers wrap by definition; in a subscript or a bound, only data may.
-                let wrapped = range.wrapped.or((!range.data).then_some((range.low, range.high)));
-                range = Range { data: range.data, wrapped, ..Range::of_type(value.dtype)? };
+                // Other integers wrap by definition; in a subscript or a bound, nothing may, unless
+                // the text has a conversion of data.
+                let is_converted = range.data && matches!(value.kind, ValueKind::Cast(_));
+                let wrapped = range.wrapped.or((!is_converted).then_some((range.low, range.high)));
+                let all = Range::of_type(value.dtype)?;
+                range = Range { low: all.low, high: all.high, wrapped, ..range };
+                range.is_far |= !is_sum && !is_converted;
+                // Congruent in a narrower type only.
+                range.spoilt |= !is_converted;
             }
         }
         Some(range)

@@ -26,6 +26,7 @@
 
 mod accumulator;
 mod eval;
+mod index;
 mod machine;
 mod points;
 mod prepared;

@@ -354,7 +354,7 @@ impl Machine<'_> {
         }
         let mut offset = 0;
         for (n, e) in index.iter().enumerate() {
-            let value = self.value(e, scope)?.number.as_i64().unwrap_or(-1);
+            let value = self.index(e, scope)?;
             if value < 0 || value >= store.shape[n] {
                 let length = store.shape[n];
                 let message = format!("subscript {n} of `{name}` is {value}, outside 0..{length}");

@@ -150,7 +150,7 @@ pub(crate) fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
         if !keeps {
             continue;
         }
-        for fact in &data.facts {
+        for fact in data.lasting_facts() {
             if let Fact::Range { array, lower, upper } = fact
                 && *array == read.array
             {

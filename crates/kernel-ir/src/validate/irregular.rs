@@ -49,7 +49,7 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
             let own = lookup.array(&read.array).and_then(|a| a.dtype.known());
             let own = own.filter(|t| t.bytes() < 4 || t.is_unsigned());
             known.extend(own.map_or_else(Vec::new, |t| within(&value, t)));
-            for fact in &lookup.kernel().facts {
+            for fact in lookup.kernel().lasting_facts() {
                 let Fact::Range { array, lower, upper } = fact else { continue };
                 if *array != read.array {
                     continue;

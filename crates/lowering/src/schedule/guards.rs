@@ -226,7 +226,7 @@ impl Planner<'_, '_> {
                 known.push(Constraint::le(&value, &Aff::constant(mask))?);
             }
             if let loopwright_kernel_ir::Expr::Subscript(source) = &instruction.value {
-                for fact in &analysis.kernel.facts {
+                for fact in analysis.kernel.lasting_facts() {
                     let loopwright_kernel_ir::Fact::Range { array, lower, upper } = fact else { continue };
                     if *array != source.array {
                         continue;

@@ -20,6 +20,12 @@ pub(crate) struct Range {
     pub data: bool,
     /// The range of the first subexpression that overflows its type.
     pub wrapped: Option<(i128, i128)>,
+    /// Whether anything but a sum or a difference overflows: these do so only where data are near
+    /// the ends of the type.
+    pub is_far: bool,
+    /// Whether anything but sums, differences and products is computed from what overflows: the
+    /// result is then not congruent to the one without overflow.
+    pub spoilt: bool,
 }
 
 impl Range {
@@ -29,6 +35,8 @@ impl Range {
             high: high.clamp(-FARTHEST, FARTHEST),
             data: false,
             wrapped: None,
+            is_far: false,
+            spoilt: false,
         }
     }
 
@@ -46,8 +54,24 @@ impl Range {
         for o in operands {
             self.data |= o.data;
             self.wrapped = self.wrapped.or(o.wrapped);
+            self.is_far |= o.is_far;
+            self.spoilt |= o.spoilt;
         }
         self
+    }
+
+    /// The same for an operation whose result overflow makes another one.
+    pub fn made_of(self, operands: &[Range]) -> Range {
+        let mut made = self.from(operands);
+        made.spoilt |= operands.iter().any(|o| o.wrapped.is_some());
+        made
+    }
+
+    /// The same for a comparison, where sums of data are taken to fit.
+    pub fn compared(self, operands: &[Range]) -> Range {
+        let mut made = self.from(operands);
+        made.spoilt |= operands.iter().any(|o| o.is_far);
+        made
     }
 
     pub fn union(self, other: Range) -> Range {
@@ -111,5 +135,10 @@ pub(crate) fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Rang
         Some((low, high)) => Range::new(low, high),
         None => Range::of_type(dtype)?,
     };
-    Some(known.from(&[a, b]))
+    Some(match op {
+        BinOp::Add | BinOp::Sub | BinOp::Mul => known.from(&[a, b]),
+        BinOp::Shl => known.made_of(&[b]).from(&[a]),
+        BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or => known.compared(&[a, b]),
+        _ => known.made_of(&[a, b]),
+    })
 }

@@ -441,10 +441,10 @@ fn a_named_value_of_the_kernel_wraps_and_has_its_range() {
     }
 }
 
-/// What the kernel has stored is data, whatever it was computed from: arithmetic on it wraps in its
-/// own type, and may, in a subscript too. That of inames may not.
+/// What the kernel has stored is data, whatever it was computed from. Arithmetic on it wraps in its
+/// own type, but not in a subscript.
 #[test]
-fn values_that_a_kernel_has_stored_wrap_as_data_do() {
+fn subscripts_of_values_that_a_kernel_has_stored_do_not_wrap() {
     let of = |value: &str| {
         let body = format!(
             "for i: i32 = 0 to 200 {{\nstore t[0] = cast(u8, i)\nstore x[cast(i32, {value})] = 0.0f32\n}}"
@@ -456,9 +456,10 @@ fn values_that_a_kernel_has_stored_wrap_as_data_do() {
         let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
         check(&program, &|_| Some(1000)).err().map(|wide| (wide.place, wide.range))
     };
-    assert_eq!(of("t[0] + t[0]"), None);
     let wraps = Some(("a subscript of `x` in kernel `k`".into(), (0, 398)));
+    assert_eq!(of("t[0] + t[0]"), wraps);
     assert_eq!(of("cast(u8, i) + cast(u8, i)"), wraps);
+    assert_eq!(of("cast(i32, t[0]) + cast(i32, t[0])"), None);
 }
 
 /// The check of a program whose indices have 64 bits, for `n`.
@@ -472,7 +473,7 @@ fn of_64_bits(body: &str, n: i64) -> Option<(String, (i128, i128))> {
     check(&program, &|_| Some(n)).err().map(|wide| (wide.place, wide.range))
 }
 
-/// Arithmetic on indices in narrower types may not wrap in a subscript, that on data may.
+/// Arithmetic in narrower types may not wrap in a subscript, but a conversion of data does.
 #[test]
 fn in_64_bits_narrower_indices_do_not_wrap_either() {
     let of = |text: &str, n| of_64_bits(&format!("store x[cast(i64, {text})] = 0.0f32"), n);
@@ -481,7 +482,8 @@ fn in_64_bits_narrower_indices_do_not_wrap_either() {
         let sum = format!("cast({dtype}, n) + 1{dtype}");
         assert_eq!(of(&sum, most - 1), None, "{dtype}");
         assert_eq!(of(&sum, most), wraps((i128::from(most) + 1, i128::from(most) + 1)), "{dtype}");
-        assert_eq!(of(&format!("cast({dtype}, idx[0]) + 1{dtype}"), most), None, "{dtype}");
+        assert!(of(&format!("cast({dtype}, idx[0]) + 1{dtype}"), most).is_some(), "{dtype}");
+        assert_eq!(of(&format!("cast(i64, cast({dtype}, idx[0])) + 1"), most), None, "{dtype}");
     }
 }
 
@@ -509,6 +511,34 @@ fn in_64_bits_arithmetic_on_data_is_assumed_to_fit() {
         assert_eq!(place, "the counter of a loop in kernel `k`", "{step}");
         assert!(range.1 > i64::MAX.into());
     }
+}
+
+/// The exception is for what is congruent to the number that was meant, and for sums that are
+/// compared. Quotients, remainders, bits and functions of what may have overflowed are others.
+#[test]
+fn in_64_bits_data_have_to_fit_where_overflow_would_show() {
+    let subscript = |text: &str| of_64_bits(&format!("store x[{text}] = 0.0f32"), 1).is_some();
+    let sums = ["idx[0] + 1", "idx[0] * 31", "idx[0] * idx[0]", "-idx[0]", "idx[0] << 2i64"];
+    for sum in sums {
+        assert!(!subscript(sum), "{sum}");
+        for of in ["% 64", "// 3", ">> 1i64", "& 63", "| 1", "^ 1"] {
+            assert!(subscript(&format!("({sum}) {of}")), "({sum}) {of}");
+        }
+    }
+    for fits in ["idx[0] % 64", "idx[0] // 3 * 2", "idx[0] & 63", "min(idx[0], 5)", "min(idx[0] + 1, 5)"] {
+        assert!(!subscript(fits), "{fits}");
+    }
+    for far in ["min(idx[0] * 3, 5)", "max(5, idx[0] * idx[0])", "~(idx[0] * 3) // 2", "(idx[0] * 3) % 7 + 1"]
+    {
+        assert!(subscript(far), "{far}");
+    }
+    let guarded = |text: &str| of_64_bits(&format!("if {text} {{\n store x[0] = 0.0f32\n}}"), 1).is_some();
+    assert!(!guarded("idx[0] + 1 < 5") && guarded("idx[0] * 3 < 5"));
+    let bound = |text: &str| {
+        let body = format!("for i: i64 = 0 to {text} {{\n store x[0] = 0.0f32\n}}");
+        of_64_bits(&body, 1).is_some()
+    };
+    assert!(!bound("idx[0] + 1") && bound("idx[0] * 3") && bound("cast(i64, cast(u64, idx[0]))"));
 }
 
 #[test]

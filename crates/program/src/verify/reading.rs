@@ -236,7 +236,10 @@ impl<'p> Reading<'p> {
         }
         scope.loads.push(load.clone());
         scope.exact = false;
-        scope.rows.extend(declared_of(&self.program.facts, &load.array, &Aff::var(name)));
+        // A fact is about what the caller gives, not about what the program writes.
+        if !self.program.globals.iter().any(|g| g.written && g.name == load.array) {
+            scope.rows.extend(declared_of(&self.program.facts, &load.array, &Aff::var(name)));
+        }
     }
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {

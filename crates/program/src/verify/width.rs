@@ -208,9 +208,15 @@ impl Check<'_> {
         }
         match &value.kind {
             // What is converted may be a number of any type as it is, but nothing that is computed
-            // from indices.
+            // from indices. A conversion that the kernel's text has is one of an index.
             ValueKind::Cast(a) => match &a.kind {
-                ValueKind::Binary(..) | ValueKind::Unary(..) | ValueKind::Cast(_)
+                ValueKind::Cast(of) => match &of.kind {
+                    ValueKind::Binary(..) | ValueKind::Unary(..) | ValueKind::Cast(_) => {
+                        self.index(of, place)
+                    }
+                    _ => None,
+                },
+                ValueKind::Binary(..) | ValueKind::Unary(..)
                     if a.dtype.is_integer() && a.dtype.bytes() < self.program.index.bytes() && !reads(a) =>
                 {
                     Some(WrongIndex::Type(place.to_string(), a.dtype))
