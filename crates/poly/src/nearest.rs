@@ -61,7 +61,7 @@ pub(crate) fn nearest(read: &Access, writes: &[Access], params: &[Name]) -> Resu
             return Ok(None);
         }
         for (others, _) in &all[k + 1..] {
-            if !pairs.is_empty_with(&others.constraints().to_vec())? {
+            if !pairs.is_empty_with(others.constraints())? {
                 return Ok(None);
             }
         }

@@ -13,7 +13,7 @@
 //! as a product without the array would load.
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Access, Aff, AtomUse, Diagnostic, Expr, Name, Part, Tag};
+use loopwright_kernel_ir::{Access, Aff, AtomUse, Constraint, Diagnostic, Expr, Name, Part, Tag};
 
 use super::{AtomPlan, Held, Node, place::Place, planner::Planner};
 use crate::schedule::items::Item;
@@ -233,10 +233,13 @@ impl Planner<'_, '_> {
             }));
         for (n, length) in within {
             let Some((own, _)) = names.iter().find(|(_, of)| of == n) else { continue };
-            if let Some((first, last)) = part_of_range(&contract, own, length)? {
+            if let Some(part) = part_of_range(&contract, own, length)? {
+                let runs = match part {
+                    Some((first, last)) => format!("from {first} to {last}"),
+                    None => "over a part".into(),
+                };
                 let why = format!(
-                    "it loads whole fragments, and its loop over `{own}` runs from {first} to {last} instead \
-                     of from 0 to {}",
+                    "it loads whole fragments, and its loop over `{own}` runs {runs} instead of from 0 to {}",
                     length - 1
                 );
                 return Err(refuse("atom-operand", why).help("do not divide the loops of such a copy"));
@@ -247,8 +250,13 @@ impl Planner<'_, '_> {
     }
 }
 
-/// The range of a loop among these nodes, if it is not that of `length` elements from 0 on.
-fn part_of_range(nodes: &[Node], iname: &Name, length: i64) -> Result<Option<(i64, i64)>, Diagnostic> {
+/// The range of a loop among these nodes, if it is not that of `length` elements from 0 on wherever
+/// the loop runs; `None` inside if it is not constant.
+fn part_of_range(
+    nodes: &[Node],
+    iname: &Name,
+    length: i64,
+) -> Result<Option<Option<(i64, i64)>>, Diagnostic> {
     let mut places = Vec::new();
     Node::visit(nodes, &mut |node| match node {
         Node::Loop(one) if one.iname == *iname => places.push(&one.inside),
@@ -260,7 +268,16 @@ fn part_of_range(nodes: &[Node], iname: &Name, length: i64) -> Result<Option<(i6
         if let (Some(first), Some(last)) = range
             && (first, last) != (0, length - 1)
         {
-            return Ok(Some((first, last)));
+            return Ok(Some(Some((first, last))));
+        }
+        // What decides about its ends may not be the same everywhere.
+        let anywhere = inside.system().keep_only(&|n| n != iname)?.system;
+        let all = anywhere.with(&[
+            Constraint::nonneg(Aff::var(iname)),
+            Constraint::lt(&Aff::var(iname), &Aff::constant(length))?,
+        ])?;
+        if !all.implies_all(inside.system().constraints())? {
+            return Ok(Some(None));
         }
     }
     Ok(None)
