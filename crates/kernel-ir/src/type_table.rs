@@ -139,8 +139,7 @@ impl<'a> TypeTable<'a> {
 
     /// The table for subscripts and bounds, which are integers of unlimited size: inames, unknown
     /// names and whatever is read have the type in which these are computed, which a launch checks
-    /// to be wide enough. But `u32` stays what it is beside indices of 32 bits, which do not hold
-    /// its values.
+    /// to be wide enough.
     pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
         let inames = self.all_inames.get_or_init(|| Arc::new(inames_of(self.data).cloned().collect()));
         TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
@@ -241,9 +240,7 @@ impl<'a> TypeTable<'a> {
 
     fn as_index(&self, own: &Type) -> Type {
         match (&self.inames, own.known()) {
-            (Some((_, index)), Some(t)) if t.is_integer() && (t, *index) != (DType::U32, DType::I32) => {
-                (*index).into()
-            }
+            (Some((_, index)), Some(t)) if t.is_integer() => (*index).into(),
             _ => own.clone(),
         }
     }

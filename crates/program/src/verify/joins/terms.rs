@@ -1,10 +1,11 @@
 //! Terms over the values of states, and whether a term is what an operator makes of two states.
 //!
 //! A program's value and an operator's `combine` come to the same normal form, in which one is
-//! compared with the other: sums and products are flat with their constants folded, `a > b` is
-//! `b < a`, conversions of types are left out. Where a component of the pattern stands, the term
-//! has to have that component of one and the same state, or the component of the neutral element.
-//! Sums of floating-point values are compared as those of numbers: rounding does not matter here.
+//! compared with the other: sums and products are flat with their constants folded, as those of
+//! other operations on small integers are, `a > b` is `b < a`, conversions of types are left out.
+//! Where a component of the pattern stands, the term has to have that component of one and the same
+//! state, or the component of the neutral element. Sums of floating-point values are compared as
+//! those of numbers: rounding does not matter here.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -51,6 +52,11 @@ impl Term {
     }
 
     pub fn binary(op: BinOp, a: Term, b: Term) -> Term {
+        if let (Term::Int(a), Term::Int(b)) = (&a, &b)
+            && let Some(value) = of_small(op, *a, *b)
+        {
+            return Term::Int(value);
+        }
         match op {
             BinOp::Add => flat(Op::Sum, [a, b]),
             BinOp::Sub => flat(Op::Sum, [a, negative(b)]),
@@ -60,6 +66,15 @@ impl Term {
             BinOp::TruncDiv => Term::Op(Op::Binary(BinOp::FloorDiv), vec![a, b]),
             BinOp::TruncRem => Term::Op(Op::Binary(BinOp::FloorMod), vec![a, b]),
             _ => Term::Op(Op::Binary(op), vec![a, b]),
+        }
+    }
+
+    /// The value that a condition chooses.
+    pub fn select(condition: Term, a: Term, b: Term) -> Term {
+        match condition {
+            Term::Int(0) => b,
+            Term::Int(_) => a,
+            condition => Term::Op(Op::Select, vec![condition, a, b]),
         }
     }
 
@@ -84,6 +99,28 @@ impl Term {
             _ => true,
         }
     }
+}
+
+/// What an operation makes of two integers that is the same in every type in which it may be done:
+/// of 32 bits at least, or of floating point.
+fn of_small(op: BinOp, a: i64, b: i64) -> Option<i64> {
+    let small = 0..=i64::from(i32::MAX);
+    if !small.contains(&a) || !small.contains(&b) {
+        return None;
+    }
+    let value = match op {
+        BinOp::Shl if b < 31 => a << b,
+        BinOp::Shr if b < 31 => a >> b,
+        BinOp::BitAnd => a & b,
+        BinOp::BitOr => a | b,
+        BinOp::BitXor => a ^ b,
+        BinOp::Min => a.min(b),
+        BinOp::Max => a.max(b),
+        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 => a / b,
+        BinOp::FloorMod | BinOp::TruncRem if b > 0 => a % b,
+        _ => return None,
+    };
+    small.contains(&value).then_some(value)
 }
 
 fn negative(a: Term) -> Term {
@@ -296,7 +333,7 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
             Term::unary(op, of(a)?)
         }
         Expr::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
-        Expr::If(c, a, b) => Term::Op(Op::Select, vec![of(c)?, of(a)?, of(b)?]),
+        Expr::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
         Expr::Cast(_, a) => of(a)?,
         Expr::Call { function, args, .. } => {
             let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
@@ -366,6 +403,31 @@ mod tests {
         ] {
             assert_eq!(format!("{one:?}"), format!("{other:?}"));
         }
+        let int = Term::Int;
+        for (op, x, y, value) in [
+            (BinOp::Shl, 1, 16, Some(65536)),
+            (BinOp::Shr, 9, 2, Some(2)),
+            (BinOp::BitAnd, 12, 10, Some(8)),
+            (BinOp::BitOr, 12, 10, Some(14)),
+            (BinOp::BitXor, 12, 10, Some(6)),
+            (BinOp::Min, 0, 3, Some(0)),
+            (BinOp::Max, 0, 3, Some(3)),
+            (BinOp::FloorDiv, 7, 2, Some(3)),
+            (BinOp::TruncRem, 7, 4, Some(3)),
+            // Another number in a narrower type.
+            (BinOp::Shl, 1, 31, None),
+            (BinOp::Shl, 4, 30, None),
+            (BinOp::FloorDiv, 7, 0, None),
+            (BinOp::FloorDiv, -7, 2, None),
+        ] {
+            let found = Term::binary(op, int(x), int(y));
+            let is = matches!(found, Term::Int(v) if Some(v) == value);
+            assert!(is || value.is_none() && matches!(found, Term::Op(..)), "{op:?} {x} {y}: {found:?}");
+        }
+        // A state of floating-point numbers is rounded by it.
+        assert!(matches!(Term::binary(BinOp::FloorDiv, a(), int(1)), Term::Op(..)));
+        assert_eq!(format!("{:?}", Term::select(int(1), a(), b())), format!("{:?}", a()));
+        assert_eq!(format!("{:?}", Term::select(int(0), a(), b())), format!("{:?}", b()));
         let (great, less) = ((1 << 53) + 1, (1 << 53) - 1);
         for (op, a, b, wanted) in [(BinOp::Add, great, 2, great + 2), (BinOp::Mul, less, 3, 3 * less)] {
             let found = Term::binary(op, Term::Int(a), Term::Int(b));
