@@ -58,10 +58,10 @@ fn functions_and_bits_of_scalars_do_not_wrap() {
 #[test]
 fn integers_of_all_types_meet() {
     let j = Tensor::from_vec(&[8], vec![5u32; 8]).unwrap();
-    let l = Tensor::from_vec(&[8], vec![-2i64; 8]).unwrap();
+    let l = Tensor::from_vec(&[8], vec![-2i32; 8]).unwrap();
     let scalars = [("a", Number::U32(7)), ("b", Number::U64(9)), ("c", Number::I8(-3))];
     let args = [("j", j), ("l", l)];
-    let more = "j: u32[8], l: i64[8], a: u32, b: u64, c: i8";
+    let more = "j: u32[8], l: i32[8], a: u32, b: u64, c: i8";
     let of = |subscript: &str| read(subscript, more, &args, &scalars);
     assert_eq!(of("i*0 + a + b + c"), Ok(13.0));
     assert_eq!(of("j[i] + i*0 + c"), Ok(2.0));
