@@ -48,6 +48,18 @@ impl Exported {
         self.folder.path().join(name)
     }
 
+    /// What a program in Python prints beside the loader; `None` without Python.
+    fn python(&self, script: &str) -> Option<std::process::Output> {
+        std::fs::write(self.path("script.py"), script).unwrap();
+        let mut python = Command::new("python3");
+        python.current_dir(self.folder.path()).env("LD_LIBRARY_PATH", self.folder.path());
+        let output = python.arg("script.py").output().ok();
+        if output.is_none() {
+            eprintln!("skipped: there is no Python");
+        }
+        output
+    }
+
     fn cc(&self, args: &[&str]) {
         let folder = self.folder.path();
         let output = Command::new(&self.compiler)
@@ -414,16 +426,7 @@ refused(x, out, 1 << 20, 1 << 20, workspace)
 refused(x, x.at.value, 3, 20000, workspace.at.value)
 module.unload()
 "#;
-    std::fs::write(of.path("script.py"), script).unwrap();
-    let Ok(output) = Command::new("python3")
-        .current_dir(of.folder.path())
-        .env("LD_LIBRARY_PATH", of.folder.path())
-        .arg("script.py")
-        .output()
-    else {
-        eprintln!("skipped: there is no Python");
-        return;
-    };
+    let Some(output) = of.python(script) else { return };
     let text = String::from_utf8_lossy(&output.stdout);
     // 4000 times 0 + 1 + 2 + 3 + 4.
     assert_eq!(
@@ -480,16 +483,7 @@ class cuda:
     let page = read("launch.md");
     let program = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let shown = "torch.driver.cuCtxSynchronize()\nprint(*y.values)\n";
-    std::fs::write(of.path("script.py"), format!("{program}{shown}")).unwrap();
-    let Ok(output) = Command::new("python3")
-        .current_dir(of.folder.path())
-        .env("LD_LIBRARY_PATH", of.folder.path())
-        .arg("script.py")
-        .output()
-    else {
-        eprintln!("skipped: there is no Python");
-        return;
-    };
+    let Some(output) = of.python(&format!("{program}{shown}")) else { return };
     let text = String::from_utf8_lossy(&output.stdout);
     let means: Vec<f32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     assert_eq!(means.len(), 1000, "{}", String::from_utf8_lossy(&output.stderr));
