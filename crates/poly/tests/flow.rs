@@ -225,3 +225,49 @@ fn of_two_writes_in_one_iteration_the_later_one_is_seen() {
         assert!(found.none.is_empty().unwrap());
     }
 }
+
+/// `for i { .. = a[i]; a[i] = .. }`, and `for i { a[i] = ..; for j { .. = a[i]; a[i] = .. } }`: a write
+/// of the iteration is not what a read sees if it comes later, or if another comes between.
+#[test]
+fn writes_of_the_iteration_are_seen_only_if_nothing_is_nearer() {
+    let found = flow(&[access(v("i"), 0)], &[access(v("i"), 1)]).unwrap();
+    let at = |i: i64, w: i64| {
+        move |name: &Name| match name.as_str() {
+            "n" => Some(3),
+            "i" => Some(i),
+            "i'" => Some(w),
+            _ => None,
+        }
+    };
+    assert_eq!(found[0].none.contains(&at(1, 1)), Some(true));
+    assert_eq!(found[0].writes[0].contains(&at(1, 1)), Some(false));
+    let inner = |position: i64| Access {
+        dims: vec![Name::new("i"), Name::new("j")],
+        constraints: vec![
+            Constraint::nonneg(v("i")),
+            Constraint::lt(&v("i"), &v("n")).unwrap(),
+            Constraint::nonneg(v("j")),
+            Constraint::lt(&v("j"), &v("n")).unwrap(),
+        ],
+        cell: vec![v("i")],
+        time: vec![v("i"), Aff::constant(1), v("j"), Aff::constant(position)],
+    };
+    let mut first = access(v("i"), 0);
+    first.time.extend([Aff::constant(0), Aff::constant(0)]);
+    let found = flow(&[inner(0)], &[first, inner(1)]).unwrap();
+    for j in 0..3 {
+        let of = |w: i64| {
+            move |name: &Name| match name.as_str() {
+                "n" => Some(3),
+                "i" | "i'" => Some(1),
+                "j" => Some(j),
+                "j'" => Some(w),
+                _ => None,
+            }
+        };
+        assert_eq!(found[0].writes[0].contains(&of(0)), Some(j == 0), "{j}");
+        for w in 0..3 {
+            assert_eq!(found[0].writes[1].contains(&of(w)), Some(w + 1 == j), "{j} {w}");
+        }
+    }
+}
