@@ -226,8 +226,8 @@ fn of_two_writes_in_one_iteration_the_later_one_is_seen() {
     }
 }
 
-/// `for i { .. = a[i]; a[i] = .. }`, and `for i { a[i] = ..; for j { .. = a[i]; a[i] = .. } }`: a write
-/// of the iteration is not what a read sees if it comes later, or if another comes between.
+/// `for i { .. = a[i]; a[i] = .. }`, and `for i { a[i] = ..; for j { .. = a[i]; a[i] = .. } }`: a
+/// write of the iteration is not what a read sees if it comes later, or if another comes between.
 #[test]
 fn writes_of_the_iteration_are_seen_only_if_nothing_is_nearer() {
     let found = flow(&[access(v("i"), 0)], &[access(v("i"), 1)]).unwrap();
