@@ -107,7 +107,9 @@ fn analysed(reads: &[Access], writes: &[Access]) -> Result<Vec<Sources>> {
             continue;
         }
         let answer = isl::flow(params.len(), cell, time, &of(std::slice::from_ref(read))?, &of(writes)?)?;
-        let Some((sources, none)) = answer.into_iter().next() else { continue };
+        let Some((sources, none)) = answer.into_iter().next() else {
+            return Err(Error::Isl("the dataflow analysis leaves a read out".into()));
+        };
         let mut maps = Vec::with_capacity(writes.len());
         for (write, map) in writes.iter().zip(sources) {
             let outs = crate::map::apart(&read.dims, &write.dims);

@@ -93,7 +93,7 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
                 e.as_ref().and_then(Expr::to_aff).and_then(|a| a.eval(scalars)).map(i128::from)
             };
             // They are about what the caller gives, not about what the program writes.
-            if !program.globals.iter().any(|g| g.written && g.name == *array) {
+            if !program.writes(array) {
                 facts.insert(array.clone(), (value(lower), value(upper).map(|u| u - 1)));
             }
         }

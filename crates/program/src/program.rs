@@ -138,6 +138,12 @@ impl Program {
         self.globals.iter().find(|g| *g.name == *name)
     }
 
+    /// Whether the program writes the global array with this name. Facts about such an array hold
+    /// for what the caller gives alone.
+    pub fn writes(&self, name: &str) -> bool {
+        self.global(name).is_some_and(|g| g.written)
+    }
+
     /// The hardware instruction of this name: the program's own, or the library's.
     pub fn atom(&self, name: &str) -> Option<&Arc<Atom>> {
         loopwright_atom::named(&self.atoms, name)

@@ -80,6 +80,7 @@ impl Tuner<'_> {
         let basis =
             basis::basis(kernel, sample, &machine, self.plan.limits.as_ref().unwrap_or(device.limits()))?;
         let name = self.name.take().unwrap_or_else(|| kernel.declared().name.to_string());
+        let declared = kernel.declared().to_text();
         let mut log = None;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
         let (mut recalled_count, mut not_used, mut notes) = (0, None, Vec::new());
@@ -106,7 +107,7 @@ impl Tuner<'_> {
                 key: key.clone(),
                 basis: basis.clone(),
                 name: name.clone(),
-                declared: Mutex::new(kernel.declared().to_text()),
+                declared: Mutex::new(declared.clone()),
             });
         }
         if let Some(folder) = &self.plan.binaries {
@@ -119,7 +120,7 @@ impl Tuner<'_> {
         }
         let mut tuning = Tuning {
             name,
-            declared: kernel.declared().to_text(),
+            declared,
             key,
             basis,
             record_key,

@@ -233,11 +233,7 @@ impl Planner<'_, '_> {
             }));
         for (n, length) in within {
             let Some((own, _)) = names.iter().find(|(_, of)| of == n) else { continue };
-            if let Some(part) = part_of_range(&contract, own, length)? {
-                let runs = match part {
-                    Some((first, last)) => format!("from {first} to {last}"),
-                    None => "over a part".into(),
-                };
+            if let Some(runs) = part_of_range(&contract, own, length)? {
                 let why = format!(
                     "it loads whole fragments, and its loop over `{own}` runs {runs} instead of from 0 to {}",
                     length - 1
@@ -250,13 +246,9 @@ impl Planner<'_, '_> {
     }
 }
 
-/// The range of a loop among these nodes, if it is not that of `length` elements from 0 on wherever
-/// the loop runs; `None` inside if it is not constant.
-fn part_of_range(
-    nodes: &[Node],
-    iname: &Name,
-    length: i64,
-) -> Result<Option<Option<(i64, i64)>>, Diagnostic> {
+/// How a loop among these nodes runs, in words, if it is not over `length` elements from 0 on
+/// wherever it runs.
+fn part_of_range(nodes: &[Node], iname: &Name, length: i64) -> Result<Option<String>, Diagnostic> {
     let mut places = Vec::new();
     Node::visit(nodes, &mut |node| match node {
         Node::Loop(one) if one.iname == *iname => places.push(&one.inside),
@@ -268,7 +260,7 @@ fn part_of_range(
         if let (Some(first), Some(last)) = range
             && (first, last) != (0, length - 1)
         {
-            return Ok(Some(Some((first, last))));
+            return Ok(Some(format!("from {first} to {last}")));
         }
         // What decides about its ends may not be the same everywhere.
         let anywhere = inside.system().keep_only(&|n| n != iname)?.system;
@@ -277,7 +269,7 @@ fn part_of_range(
             Constraint::lt(&Aff::var(iname), &Aff::constant(length))?,
         ])?;
         if !all.implies_all(inside.system().constraints())? {
-            return Ok(Some(None));
+            return Ok(Some("over a part".into()));
         }
     }
     Ok(None)

@@ -237,7 +237,7 @@ impl<'p> Reading<'p> {
         scope.loads.push(load.clone());
         scope.exact = false;
         // A fact is about what the caller gives, not about what the program writes.
-        if !self.program.globals.iter().any(|g| g.written && g.name == load.array) {
+        if !self.program.writes(&load.array) {
             scope.rows.extend(declared_of(&self.program.facts, &load.array, &Aff::var(name)));
         }
     }
