@@ -346,21 +346,8 @@ fn the_books_program_in_c_uses_the_header() {
     let kernel = Pipeline::parse(&read("blocks.pipe")).unwrap().apply(&kernel).unwrap();
     let Some(of) = Exported::new(kernel) else { return };
     of.build();
-    // What the program uses of CUDA's header. The kernels become known when the program begins.
-    let cuda = "#include <stddef.h>\n#include <stdint.h>\n\
-                typedef int CUdevice;\ntypedef void *CUcontext;\ntypedef unsigned long long CUdeviceptr;\n\
-                #define cuMemAlloc cuMemAlloc_v2\n\
-                int cuInit(unsigned);\nint cuDeviceGet(CUdevice *, int);\n\
-                int cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);\nint cuCtxSetCurrent(CUcontext);\n\
-                int cuMemAlloc(CUdeviceptr *, size_t);\n\
-                int cuMemcpyHtoDAsync_v2(CUdeviceptr, const void *, size_t, void *);\n\
-                int cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, void *);\n\
-                int cuStreamSynchronize(void *);\n\
-                static int cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)\n\
-                { cuMemcpyHtoDAsync_v2(to, from, bytes, 0); return cuStreamSynchronize(0); }\n\
-                static int cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)\n\
-                { cuMemcpyDtoHAsync_v2(to, from, bytes, 0); return cuStreamSynchronize(0); }\n";
-    std::fs::write(of.path("cuda.h"), cuda).unwrap();
+    // The kernels become known when the program begins.
+    std::fs::write(of.path("cuda.h"), include_str!("common/cuda.h")).unwrap();
     std::fs::write(
         of.path("known.c"),
         "extern void make_known(void);\n\

@@ -251,7 +251,7 @@ fn where_a_kernel_has_both_types_each_value_meets_its_own() {
         "warning[single-in-double]: `square` computes a value in f32 and converts it to f64\n --> \
          <kernel>:4:1\n  |\n\
          4 | y[i] = x[i] * x[i] {id=square}\n  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  |\n  = help: if more \
-         digits are intended, cast an operand: `cast(f64, x[i])*y[i]`"
+         digits are intended, cast an operand: `cast(f64, a)*b` for `a*b`"
     );
     let said = |statement: &str| parse(&over(arguments, statement)).single_in_double().len();
     assert_eq!(said("y[i] = x[i]*x[i]"), 1);

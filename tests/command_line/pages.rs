@@ -80,6 +80,12 @@ fn shells_complete_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let text = out(&call(&["completions", shell]));
         assert!(text.contains("explain-code") && text.contains("verify"), "{shell}: {text}");
+        // The scripts of the others complete no positional arguments.
+        if matches!(shell, "bash" | "zsh") {
+            for name in ["split_iname", "dependence-violated", "low-bytes-in-flight", "thread.x"] {
+                assert!(text.contains(name), "{shell} has no `{name}`: {text}");
+            }
+        }
     }
     let script = out(&call(&["completions", "bash"]));
     let mut bash = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();

@@ -144,9 +144,11 @@ fn a_report_shows_several_searches_along_a_size() {
         rows.len() == 2 && rows[0].starts_with("  len=64 ") && rows[1].starts_with("  len=256 "),
         "{text}"
     );
-    assert!(
-        std::fs::read_to_string(&page).unwrap().contains("<g class=\"s0\"><polyline class=\"line estimate\"")
-    );
+    let made = std::fs::read_to_string(&page).unwrap();
+    assert!(made.contains("<g class=\"s0\"><polyline class=\"line estimate\""), "{made}");
+    // Both lengths have the same best point, whose text is there once.
+    assert_eq!(made.matches("<summary>CUDA C of the best point, ").count(), 1, "{made}");
+    assert!(made.contains("__global__ void __launch_bounds__(256)"), "{made}");
     // Another pipeline of the same kernel is another line. If its number of rows differs as well,
     // `--by` must name the axis.
     let long = space("step in [256]\ntile in [256, 512]\n");

@@ -51,6 +51,7 @@ pub mod interval;
 mod kernel;
 mod last_value;
 mod laws;
+mod least_index;
 mod loaded;
 mod locate;
 mod lookup;

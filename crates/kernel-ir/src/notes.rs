@@ -45,14 +45,14 @@ impl LoopKernel {
                     "single-in-double",
                     format!("`{}` computes a value in f32 and converts it to f64", i.id),
                 )
-                .help("if more digits are intended, cast an operand: `cast(f64, x[i])*y[i]`"),
+                .help("if more digits are intended, cast an operand: `cast(f64, a)*b` for `a*b`"),
                 Converted::Temporary(t) => Diagnostic::new(
                     "single-in-double",
                     format!("`{}` converts `{t}` to f64, which is computed in f32", i.id),
                 )
                 .help(format!(
                     "if more digits are intended, cast an operand where `{t}` is computed: \
-                     `cast(f64, x[i])*y[i]`"
+                     `cast(f64, a)*b` for `a*b`"
                 )),
             };
             found.push(d.at(map.as_ref().and_then(|m| m.locate(&Item::Instruction(k), ""))));

@@ -145,11 +145,6 @@ impl<'a> TypeTable<'a> {
         TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
     }
 
-    /// Whether it is a table for subscripts and bounds.
-    pub(crate) fn is_of_indices(&self) -> bool {
-        self.inames.is_some()
-    }
-
     /// The table in which unknown names have this type.
     pub fn or_else(&self, unknown: DType) -> TypeTable<'a> {
         TypeTable { unknown: Some(unknown), ..self.clone() }
@@ -238,7 +233,9 @@ impl<'a> TypeTable<'a> {
         self.element(array).map(|t| self.as_index(t))
     }
 
-    fn as_index(&self, own: &Type) -> Type {
+    /// The type in which what is read or converted to a type is used: in a table for subscripts and
+    /// bounds, integers are those.
+    pub(crate) fn as_index(&self, own: &Type) -> Type {
         match (&self.inames, own.known()) {
             (Some((_, index)), Some(t)) if t.is_integer() => (*index).into(),
             _ => own.clone(),

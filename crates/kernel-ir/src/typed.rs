@@ -206,9 +206,7 @@ impl TypeTable<'_> {
     /// number `first`.
     pub fn typed_from(&self, e: &Expr, wanted: DType, index: Option<DType>, first: usize) -> Result<Typed> {
         let index = index.map(|t| (t, self.of_indices(t)));
-        let typed = Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)?;
-        // What a text converts to another integer type is an index again.
-        Ok(if self.is_of_indices() && typed.dtype.is_integer() { as_read(typed, wanted) } else { typed })
+        Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)
     }
 
     /// The expression in the type that it has without context.
@@ -357,7 +355,9 @@ impl Walk<'_, '_> {
                     ValueType::IntLiteral if to == DType::Bool => DType::I32,
                     _ => to,
                 };
-                Typed::new(to, TypedKind::Cast(self.boxed(a, from)?))
+                let cast = Typed::new(to, TypedKind::Cast(self.boxed(a, from)?));
+                // What wraps in a subscript is an integer of it like any other.
+                as_read(cast, self.known(&self.table.as_index(t))?)
             }
             Expr::Call { function, precision, args } => self.call(e, function, *precision, args, wanted)?,
         }

@@ -249,7 +249,7 @@ impl TypeTable<'_> {
                     );
                     return error(e, "wrong-type", message, help);
                 }
-                ValueType::Of(t.clone())
+                ValueType::Of(self.as_index(t))
             }
             Expr::Unary(op, a) => self.unary(*op, a)?,
             Expr::Binary(op, a, b) => {

@@ -71,7 +71,7 @@ pub use loads::facts_exclude;
 pub use model::{Model, ModelPart, Step, context};
 pub use order::Against;
 pub use realized::judge_realization;
-pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
+pub use replay::{CellName, Data, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
 pub use roles::PartRole;
 pub use rounds::in_rounds;
 pub use scan::{along, carried};

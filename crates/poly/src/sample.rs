@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
     eliminate::{Outcome, Shadow, project},
-    isl::{IslMap, Shape, isl_only},
+    isl::{IslMap, Shape, budget, isl_only, with_budget},
     memo::{self, Range},
     projection::row_constraints,
 };
@@ -19,6 +19,10 @@ const SEARCH_LIMIT: i64 = 256;
 
 /// The same, if each try is an emptiness query.
 const END_LIMIT: i64 = 4;
+
+/// The most operations of isl to find the divisions of an exact projection. They are slow where
+/// numbers are long.
+const DIVISIONS_BUDGET: u64 = 3_000;
 
 /// The range of an empty set of points.
 const NO_POINT: Range = (Some(0), Some(-1));
@@ -54,7 +58,8 @@ impl System {
             }
         }
         let mut range: Option<Range> = None;
-        for line in self.project_exactly(&goes)? {
+        let exact = with_budget(budget().min(DIVISIONS_BUDGET), || self.project_exactly(&goes))?;
+        for line in exact {
             let Some((low, high)) = line.points_of_line(value)? else { continue };
             range = Some(match range {
                 None => (low, high),

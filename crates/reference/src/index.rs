@@ -54,7 +54,16 @@ impl Machine<'_> {
             TypedKind::Convert(a) if is_index && a.dtype.is_integer() => {
                 self.index(a, scope).map(Number::I64)
             }
-            TypedKind::Cast(a) if a.dtype.is_integer() => Ok(self.exact(a, scope)?.cast(e.dtype)),
+            TypedKind::Cast(a) if a.dtype.is_integer() => match &a.kind {
+                // What is read is converted as it is, also where no index holds it.
+                TypedKind::Convert(a)
+                    if a.dtype.is_integer()
+                        && matches!(a.kind, TypedKind::Name(_) | TypedKind::Element { .. }) =>
+                {
+                    Ok(self.value(a, scope)?.number.cast(e.dtype))
+                }
+                _ => Ok(self.exact(a, scope)?.cast(e.dtype)),
+            },
             TypedKind::Call { function, args, .. }
                 if is_index && !self.kernel.functions.iter().any(|f| f.name == *function) =>
             {

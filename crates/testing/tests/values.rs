@@ -106,7 +106,8 @@ fn all_evaluators_agree() {
             let message =
                 failure.text.lines().next().unwrap_or_default().chars().take(60).collect::<String>();
             if kinds.len() < 12 && kinds.insert((failure.kind, message)) {
-                let small = shrink(failure, seed, texts, 300);
+                let small =
+                    shrink(failure, seed, texts, setting("LOOPWRIGHT_SHRINK").unwrap_or(300) as usize);
                 text += &format!("---- seed {seed}, {}: {}\n{}", small.kind, small.text, small.kernel);
             }
         }

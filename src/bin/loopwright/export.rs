@@ -37,7 +37,7 @@ impl Export {
         let is_open = kernel.args.iter().any(|arg| matches!(arg, Arg::Scalar(_)));
         let files = match self.set.is_empty() && is_open {
             true => {
-                let index = self.binding.index()?.unwrap_or(DType::I32);
+                let index = self.binding.index()?.unwrap_or_else(|| kernel.least_index());
                 let code = host_code(&kernel, &self.binding.types()?, index)?;
                 code.write_to(&self.output, &code.compile(arch)?)?
             }

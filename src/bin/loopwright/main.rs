@@ -223,7 +223,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Layout(layout) => layout.layout(),
         Command::Picture(picture) => picture.picture().map_err(|f| picture.form.locate(f)),
         Command::Roofline(roofline) => roofline.roofline(),
-        Command::Completions { shell } => manual::completions(&mut Cli::command(), shell),
+        Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { folder } => manual::pages(Cli::command(), &folder),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))

@@ -2,14 +2,26 @@
 
 use std::path::Path;
 
+use clap::builder::PossibleValuesParser;
 use loopwright::prelude::*;
 
-use crate::{input::Failure, report};
+use crate::{input::Failure, pages, report, steps};
 
-/// Prints the completions of a shell.
-pub fn completions(command: &mut clap::Command, shell: clap_complete::Shell) -> Result<(), Failure> {
+/// Prints the completions of a shell: commands, options, and the names of steps, codes and tags.
+pub fn completions(command: clap::Command, shell: clap_complete::Shell) -> Result<(), Failure> {
+    // The commands themselves take any name: they say which one is meant.
+    let mut command = [
+        ("steps", "name", steps::names()),
+        ("explain-code", "code", pages::codes()),
+        ("tags", "name", pages::tag_names()),
+    ]
+    .into_iter()
+    .fold(command, |command, (of, argument, names)| {
+        let names = PossibleValuesParser::new(names);
+        command.mut_subcommand(of, |c| c.mut_arg(argument, |a| a.value_parser(names)))
+    });
     let mut text = Vec::new();
-    clap_complete::generate(shell, command, "loopwright", &mut text);
+    clap_complete::generate(shell, &mut command, "loopwright", &mut text);
     report::say(&String::from_utf8_lossy(&text))
 }
 

@@ -79,6 +79,16 @@ pub fn has_code(code: &str) -> bool {
     CODES.lines().any(|line| line.strip_prefix("## ") == Some(code))
 }
 
+/// The codes of errors and lints.
+pub fn codes() -> Vec<&'static str> {
+    pages(CODES).into_iter().chain(pages(LINTS)).map(|page| page.name).collect()
+}
+
+/// The names of tags.
+pub fn tag_names() -> Vec<&'static str> {
+    tags_of(TAGS).into_iter().flat_map(|tag| tag.names).collect()
+}
+
 /// One line for each diagnostic and each lint, or the page of one.
 pub fn explain_code(code: Option<&str>) -> Result<(), Failure> {
     let all: Vec<Page<'_>> = pages(CODES).into_iter().chain(pages(LINTS)).collect();

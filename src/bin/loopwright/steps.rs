@@ -6,6 +6,12 @@ use loopwright::transforms::{Page, Step};
 
 use crate::{input::Failure, pages::beside_steps, report};
 
+/// What has a page.
+pub fn names() -> Vec<&'static str> {
+    let beside = beside_steps().into_iter().map(|(name, ..)| name);
+    Step::pages().iter().map(|page| page.name).chain(beside).collect()
+}
+
 /// One line per step, or one step's page.
 pub fn steps(name: Option<&str>) -> Result<(), Failure> {
     let pages = Step::pages();

@@ -322,7 +322,7 @@ fn automatic(kernel: &LoopKernel, pipeline: Option<&str>) -> Result<(Pipeline, S
 }
 
 /// The CUDA C of a point, for these arguments.
-fn printed(
+pub fn printed(
     kernel: &LoopKernel,
     pipeline: &Pipeline,
     point: &loopwright::tuner::Point,

@@ -74,6 +74,17 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
             known.extend(Constraint::le(&value, &Aff::constant(mask)));
             Some(value)
         }
+        // Of a remainder of what is not affine, the range is known.
+        Expr::Binary(BinaryOp::Mod, a, b) if constant(b).is_some_and(|d| d > 0) => {
+            let divisor = constant(b)?;
+            if let Some(left) = with_data(lookup, a, known) {
+                return left.modulo(divisor).ok();
+            }
+            let value = named(e);
+            known.push(Constraint::nonneg(value.clone()));
+            known.extend(Constraint::lt(&value, &Aff::constant(divisor)));
+            Some(value)
+        }
         Expr::Unary(UnaryOp::Neg, a) => with_data(lookup, a, known)?.neg().ok(),
         Expr::Binary(op, a, b) => {
             let left = with_data(lookup, a, known)?;
@@ -83,7 +94,6 @@ fn with_data(lookup: &Lookup<'_>, e: &Expr, known: &mut Vec<Constraint>) -> Opti
                 (BinaryOp::Mul, Some(factor), _) => left.scale(factor).ok(),
                 (BinaryOp::Mul, None, Some(factor)) => with_data(lookup, b, known)?.scale(factor).ok(),
                 (BinaryOp::FloorDiv, Some(divisor), _) if divisor > 0 => left.floor_div(divisor).ok(),
-                (BinaryOp::Mod, Some(divisor), _) if divisor > 0 => left.modulo(divisor).ok(),
                 _ => None,
             }
         }

@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{AddressSpace, AxisSet, DType, Name, Part, PartRef, Up
 use loopwright_poly::Table;
 
 use super::{
-    Failure, Instance, Parameters, Stop, Token,
+    Data, Failure, Instance, Parameters, Stop, Token,
     expressions::{Computes, Expressions, expressions},
     numbering::{Cells, Instances, Who},
     schedule::{Access, Execution, Ready, executions, number, prepare},
@@ -161,6 +161,7 @@ const NOTHING: Value = Value::Hash(0);
 pub(super) struct Machine<'a, 'k> {
     pub model: &'a Model<'k>,
     parameters: &'a Parameters,
+    data: Data,
     pub declared: Option<&'a Run>,
     pub instances: Instances,
     pub cells: Cells,
@@ -227,11 +228,12 @@ fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> boo
 }
 
 /// Runs a kernel. Without `declared` it is the declared kernel, and the result is the reference for
-/// transformed ones. With `declared`, the outer `Err` says why there is no run, and the inner `Err`
-/// is the first failure.
+/// transformed ones. With `declared`, a run with the same `data`, the outer `Err` says why there is
+/// no run, and the inner `Err` is the first failure.
 pub fn replay(
     model: &Model<'_>,
     fixed: &Parameters,
+    data: Data,
     declared: Option<&Run>,
 ) -> Result<Result<Run, Failure>, Stop> {
     let mut instances = declared.map(|d| Instances::beside(&d.instances)).unwrap_or_default();
@@ -249,6 +251,7 @@ pub fn replay(
     let mut machine = Machine {
         model,
         parameters: fixed,
+        data,
         declared,
         instances,
         cells,
@@ -509,6 +512,7 @@ impl Machine<'_, '_> {
         Evaluation {
             declared: self.model.kernel.declared(),
             parameters: self.parameters,
+            data: self.data,
             point: &self.instances.point(self.instance_vector(doing.who)).collect::<Vec<_>>(),
             reads: &doing.seen,
             reduced: &reduced,

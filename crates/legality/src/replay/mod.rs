@@ -14,6 +14,10 @@
 //! value of an output. If only values change that no output depends on, or if the other definition
 //! has the same value, nothing is refuted.
 //!
+//! Expressions of different form may have the same value, as `x` and `x*1.0`. A difference is
+//! therefore looked for again in numbers that are drawn for the data ([`Data::Drawn`]): what no
+//! draw shows is no counterexample.
+//!
 //! If no such race is found, every order that the transformed kernel allows agrees with this one:
 //! two executions at different times are either in one thread, or lowering places a synchronisation
 //! between them if they touch the same cell.
@@ -114,6 +118,16 @@ impl fmt::Display for CellName {
         }
         Ok(())
     }
+}
+
+/// What stands for the data of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Hashes, which are equal where values are equal for all data, as far as that is known.
+    Unknown,
+    /// Numbers, drawn by this seed: those of odd seeds are of any magnitude, those of even ones are
+    /// near 0, where comparisons with constants are decided.
+    Drawn(u64),
 }
 
 /// The definition that a cell holds.

@@ -11,6 +11,10 @@
 //! as `x[0] + i - i` and `x[0]`, has one hash, and is equal in each type. Products of data are
 //! hashed, since even numbers have powers that are zero. A condition on a number selects its
 //! branch, and reads in the other branch do not count.
+//!
+//! Where numbers are drawn for data ([`Data::Drawn`]), a hash stands for a number that it
+//! determines: each read of a value that is known by its hash alone gives that number, and so do
+//! reductions and functions that are not exact.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,7 +23,7 @@ use loopwright_kernel_ir::{
     arithmetic::{binary, math, unary},
 };
 
-use super::{Parameters, expressions::Computes, machine::Seen};
+use super::{Data, Parameters, expressions::Computes, machine::Seen};
 use crate::event::consumer;
 
 pub(super) fn hash_of(what: impl Hash) -> u64 {
@@ -86,6 +90,7 @@ pub(super) struct Reduced {
 pub(super) struct Evaluation<'a> {
     pub declared: &'a LoopKernel,
     pub parameters: &'a Parameters,
+    pub data: Data,
     /// The inames of the instance with their values.
     pub point: &'a [(&'a Name, i64)],
     /// What the reads of the part see, in text order.
@@ -117,6 +122,13 @@ impl Evaluation<'_> {
     }
 
     fn value(&mut self, e: &Typed) -> Value {
+        match (self.computed(e), self.data) {
+            (Value::Hash(hash), Data::Drawn(seed)) => Value::of(drawn(seed, hash, e.dtype)),
+            (value, _) => value,
+        }
+    }
+
+    fn computed(&mut self, e: &Typed) -> Value {
         match &e.kind {
             TypedKind::Constant(number) => Value::of(*number),
             TypedKind::Name(n) if self.declared.array(n).is_some() => {
@@ -197,6 +209,22 @@ impl Evaluation<'_> {
         match of(n).or_else(defined) {
             Some(v) => Value::of(Number::I64(v).cast(dtype)),
             None => Value::Hash(hash_of(n)),
+        }
+    }
+}
+
+/// The number of this type that stands for a hash.
+fn drawn(seed: u64, hash: u64, dtype: DType) -> Number {
+    let bits = hash_of((seed, hash));
+    let near_zero = (bits % 13) as i64 - 4;
+    match (dtype.is_float(), seed.is_multiple_of(2)) {
+        _ if dtype == DType::Bool => Number::Bool(bits.is_multiple_of(2)),
+        (_, true) => Number::I64(near_zero).cast(dtype),
+        (false, false) => Number::from_bits(dtype, bits),
+        // All bits of the fraction, so that sums in another order round in another way.
+        (true, false) => {
+            let fraction = (bits >> 11) as f64 / (1u64 << 53) as f64;
+            Number::F64((fraction - 0.4) * (1 << (bits % 8)) as f64).cast(dtype)
         }
     }
 }

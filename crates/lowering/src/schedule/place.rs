@@ -91,8 +91,12 @@ impl Place {
     /// The value of `floor(numerator / denominator)`, if it is constant here and this can be seen
     /// cheaply.
     pub fn constant_quotient(&self, numerator: &Aff, denominator: i64) -> Result<Option<i64>, Diagnostic> {
+        let range = || match self.system.constant_range(numerator) {
+            Err(loopwright_poly::Error::Budget) => Ok((None, None)),
+            found => found,
+        };
         if (denominator > 1 || !numerator.is_affine())
-            && let (Some(least), Some(greatest)) = self.system.constant_range(numerator)?
+            && let (Some(least), Some(greatest)) = range()?
             && least.div_euclid(denominator) == greatest.div_euclid(denominator)
         {
             return Ok(Some(least.div_euclid(denominator)));

@@ -18,6 +18,9 @@
 //! subnormal numbers; in f16, whose subnormal numbers every device keeps, one below the least of
 //! these.
 //!
+//! The usual tolerance is that of the element's type, or of the coarsest type in which the declared
+//! kernel rounds on the way (`rounding`): an f64 that is a sum in f32 is compared as an f32.
+//!
 //! A tolerance of 0 requires the interpreter's results bit for bit.
 
 use std::collections::BTreeMap;
@@ -29,6 +32,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number};
 use loopwright_reference::{Inputs, Mode};
 
 use super::reference;
+use super::rounding::tolerances;
 use super::{Args, Compiled, Device, Tensor};
 
 /// The usual relative tolerance of results of a type, which allows for another order of summation.
@@ -72,6 +76,8 @@ type Moved = BTreeMap<Name, Vec<f64>>;
 /// The results of the declared kernel, to compare other results with.
 pub struct Expectation {
     expected: Arrays,
+    /// The usual tolerance of arrays that are computed in coarser types than their own.
+    tolerances: BTreeMap<Name, f64>,
     asked: Option<Asked>,
 }
 
@@ -106,18 +112,23 @@ impl Compiled {
             own: OnceLock::new(),
             moved: Mutex::default(),
         };
-        Ok(Expectation { expected: self.reference_in_f64_until(args, deadline)?, asked: Some(asked) })
+        Ok(Expectation {
+            expected: self.reference_in_f64_until(args, deadline)?,
+            tolerances: tolerances(&reference::bound(self.kernel(), args)?)?,
+            asked: Some(asked),
+        })
     }
 }
 
 impl Expectation {
     /// Uses these results as the expected ones.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Expectation {
-        Expectation { expected, asked: None }
+        Expectation { expected, tolerances: BTreeMap::new(), asked: None }
     }
 
     /// The first element that differs, as a sentence; none if all agree. Arrays that are not among
-    /// the results are skipped. The tolerance is relative; by default it is [`usual_tolerance`].
+    /// the results are skipped. The tolerance is relative; by default it is [`usual_tolerance`] of
+    /// the array's type, or of the coarsest type in which the declared kernel computes the array.
     pub fn difference(
         &self,
         results: &IndexMap<Name, Tensor>,
@@ -132,7 +143,12 @@ impl Expectation {
                     expected.len()
                 )));
             }
-            let tolerance = tolerance.unwrap_or_else(|| usual_tolerance(found.dtype()));
+            let usual = || {
+                let computed = self.tolerances.get(name).copied().unwrap_or(0.0);
+                let own = usual_tolerance(found.dtype());
+                if own > 0.0 { own.max(computed) } else { own }
+            };
+            let tolerance = tolerance.unwrap_or_else(usual);
             let rule = Rule { tolerance, floor: if tolerance > 0.0 { least(found.dtype()) } else { 0.0 } };
             let both = found.buffer().numbers().zip(expected.buffer().numbers());
             for (k, (x, y)) in both.enumerate() {

@@ -33,7 +33,8 @@ pub fn compile_for(
     options: &CompileOptions,
 ) -> Result<Binary, Diagnostic> {
     let kernel = bind_open_types(kernel, types)?;
-    let program = lowered(&kernel, options.index.unwrap_or(DType::I32), Target::cuda())?;
+    let index = options.index.unwrap_or_else(|| kernel.least_index());
+    let program = lowered(&kernel, index, Target::cuda())?;
     let source = cuda_source(&program)?;
     let (compiled, lookup) = compile_source(&source, arch, options)?;
     Ok(Binary { source, compiled, lookup })

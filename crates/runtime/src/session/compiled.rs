@@ -118,7 +118,7 @@ impl Compiled {
 
     /// The index type that is tried first.
     pub(super) fn first_index(&self) -> DType {
-        self.inner.options.index.unwrap_or(DType::I32)
+        self.inner.options.index.unwrap_or_else(|| self.inner.kernel.least_index())
     }
 
     /// The form for these types and this index type. The first call creates it; concurrent calls

@@ -44,7 +44,7 @@ impl Lowered {
     ) -> Result<Lowered, Diagnostic> {
         let resolved = resolve_given(kernel, args)?;
         let kernel = bind_types(kernel, &resolved.types)?;
-        let first = options.index.unwrap_or(DType::I32);
+        let first = options.index.unwrap_or_else(|| kernel.least_index());
         let form = |index| lowered(&kernel, index, Target::cuda());
         let (index, program) = narrowest(first, options.index.is_some(), &resolved, form, |program| program)?;
         Ok(Lowered { kernel, resolved, index, program })
@@ -82,9 +82,9 @@ pub fn program_to_show(
     kernel: &LoopKernel,
     index: Option<DType>,
 ) -> Result<(Program, Option<TooWide>), Diagnostic> {
-    let program = lowered(kernel, index.unwrap_or(DType::I32), Target::cuda())?;
+    let program = lowered(kernel, index.unwrap_or_else(|| kernel.least_index()), Target::cuda())?;
     match index_range::check(&program, &smallest(kernel)) {
-        Err(wide) if index.is_none() => Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide))),
+        Err(wide) if index.is_none() && program.index == DType::I32 => Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide))),
         _ => Ok((program, None)),
     }
 }

@@ -62,6 +62,7 @@ mod properties;
 mod record;
 mod reference;
 mod resolve;
+mod rounding;
 mod scalar;
 mod stages;
 mod stream;

@@ -39,6 +39,13 @@ impl Compiled {
     }
 }
 
+/// The declared kernel with its open types bound by these arguments.
+pub(super) fn bound(kernel: &LoopKernel, args: &Args) -> Result<LoopKernel, Diagnostic> {
+    let declared = kernel.origin();
+    let resolved = resolve(declared, &*args.with_fields(declared)?)?;
+    Ok(LoopKernel::from_data((*bind_types(declared, &resolved.types)?).clone()))
+}
+
 /// The arrays that the declared kernel writes, after it has run on these arguments, or on these as
 /// changed by `change`.
 pub(super) fn run(

@@ -312,7 +312,7 @@ pub fn forms(
     let printed = rng.below(3);
     let mut texts = 0;
     for form in 0..3 {
-        let index = if form == 1 { DType::I64 } else { DType::I32 };
+        let index = if form == 1 { DType::I64 } else { parsed.least_index() };
         let (kernel_form, place) = match form {
             0 => (parsed.clone(), "as declared".to_string()),
             1 => (parsed.clone(), "with 64-bit indices".to_string()),
@@ -322,13 +322,23 @@ pub fn forms(
                 (after, format!("after\n{pipeline}"))
             }
         };
-        let options_of = LowerOptions::new(index);
-        let program = lower(&kernel_form, options_of).map_err(|d| ("lowering", format!("{place}: {d}")))?;
         let scalar = |name: &Name| mine.scalars.get(name).and_then(|v| v.as_i64());
-        if index == DType::I32 && index_range::check(&program, &scalar).is_err() {
-            // A launch uses the program with 64-bit indices.
-            continue;
-        }
+        let lowered = |index| match lower(&kernel_form, LowerOptions::new(index)) {
+            Ok(program) => Ok(index_range::check(&program, &scalar).is_ok().then_some(program)),
+            // The final check does not follow ranges into what is not affine (ARCHITECTURE.md,
+            // known gaps): `i_inner // 7` inside of `&` is not known to be 0.
+            Err(d) if form == 2 && d.code == "wrong-value" => Ok(None),
+            Err(d) => Err(("lowering", format!("{place}: {d}"))),
+        };
+        // As a launch: with 64-bit indices if 32 bits do not suffice, or not at all.
+        let program = match lowered(index)? {
+            Some(program) => program,
+            None if index == DType::I64 => continue,
+            None => match lowered(DType::I64)? {
+                Some(program) => program,
+                None => continue,
+            },
+        };
         let mut arguments = emulated(mine);
         loopwright_emulator::run(&program, &mut arguments, &options())
             .map_err(|f| ("emulator", format!("{place}: {}: {f}", f.kind.code())))?;
@@ -428,7 +438,7 @@ pub fn shrink(failure: &Failure, seed: u64, texts: Texts, budget: usize) -> Fail
                 break 'outer;
             }
             budget -= 1;
-            if let Some(f) = fails_alike(&smaller, seed, texts, best.kind) {
+            if let Some(f) = fails_alike(&smaller, seed, texts, &best) {
                 best = f;
                 continue 'outer;
             }
@@ -438,8 +448,11 @@ pub fn shrink(failure: &Failure, seed: u64, texts: Texts, budget: usize) -> Fail
     best
 }
 
-fn fails_alike(kernel: &Kernel, seed: u64, texts: Texts, kind: &'static str) -> Option<Failure> {
+fn fails_alike(kernel: &Kernel, seed: u64, texts: Texts, failure: &Failure) -> Option<Failure> {
     let mut count = Count::default();
+    let kind = failure.kind;
+    // A refusal begins with its code.
+    let code = |f: &Failure| f.text.split(':').next().filter(|_| f.kind == "refused").map(str::to_string);
     if kind == "accepted" {
         let accepted = LoopKernel::parse(&kernel.to_string()).is_ok() && generate::judge(kernel).is_err();
         return accepted.then(|| Failure {
@@ -450,7 +463,7 @@ fn fails_alike(kernel: &Kernel, seed: u64, texts: Texts, kind: &'static str) -> 
     }
     generate::judge(kernel).ok()?;
     check(kernel, seed, texts.filter(|_| kind == "text"), &mut count);
-    count.failures.into_iter().find(|f| f.kind == kind)
+    count.failures.into_iter().find(|f| f.kind == kind && code(f) == code(failure))
 }
 
 fn smaller(kernel: &Kernel) -> Vec<Kernel> {

@@ -225,22 +225,30 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// An integer of unlimited size.
+    /// An integer of unlimited size, as subscripts and bounds are.
     pub fn exact(&self, e: &Expr) -> Result<i128, Stop> {
         use BinaryOp::*;
-        Ok(match e {
+        let found = match e {
             Expr::Int(v) => (*v).into(),
             Expr::Unary(UnaryOp::Neg, a) => -self.exact(a)?,
-            Expr::Name(_) | Expr::Subscript(_) => match self.computed(e, None)? {
-                Value::Int(_, v) => v,
-                _ => return refuse("a subscript is an integer"),
-            },
-            Expr::Binary(op @ (Add | Sub | Mul | FloorDiv | Mod), a, b) => {
+            Expr::Unary(UnaryOp::BitNot, a) => !self.exact(a)?,
+            Expr::Name(_) | Expr::Subscript(_) => self.number(e)?,
+            Expr::Binary(
+                op @ (Add | Sub | Mul | FloorDiv | Mod | BitAnd | BitOr | BitXor | Shl | Shr),
+                a,
+                b,
+            ) => {
                 let (a, b) = (self.exact(a)?, self.exact(b)?);
                 match op {
                     Add => a + b,
                     Sub => a - b,
                     Mul => a * b,
+                    BitAnd => a & b,
+                    BitOr => a | b,
+                    BitXor => a ^ b,
+                    Shl if (0..63).contains(&b) => a << b,
+                    Shr if (0..63).contains(&b) => a >> b,
+                    Shl | Shr => return Err(Stop::Unsaid(format!("a shift of a subscript by {b}"))),
                     _ if b == 0 => return Err(Stop::Error),
                     FloorDiv => floor_div(a, b),
                     _ => a - floor_div(a, b) * b,
@@ -253,7 +261,42 @@ impl<'a> Machine<'a> {
                 self.exact(&args[0])?.max(self.exact(&args[1])?)
             }
             Expr::Call { function, args, .. } if function.as_str() == "abs" => self.exact(&args[0])?.abs(),
+            Expr::If(c, a, b) => self.exact(if self.exact_truth(c)? { a } else { b })?,
+            Expr::Cast(t, a) => match t.known() {
+                Some(t) if t.is_integer() => match &**a {
+                    Expr::Name(_) | Expr::Subscript(_) => wrap(t, self.number(a)?),
+                    a => wrap(t, self.exact(a)?),
+                },
+                _ => return Err(Stop::Unsaid(format!("subscript {e}"))),
+            },
             _ => return Err(Stop::Unsaid(format!("subscript {e}"))),
+        };
+        // A launch is refused.
+        match i64::try_from(found) {
+            Ok(_) => Ok(found),
+            Err(_) => Err(Stop::Unsaid("a subscript of numbers that 64 bits do not hold".into())),
+        }
+    }
+
+    /// The integer that is read.
+    fn number(&self, e: &Expr) -> Result<i128, Stop> {
+        match self.computed(e, None)? {
+            Value::Int(_, v) => Ok(v),
+            _ => refuse("a subscript is an integer"),
+        }
+    }
+
+    /// A condition inside a subscript, whose comparisons are those of integers.
+    fn exact_truth(&self, e: &Expr) -> Result<bool, Stop> {
+        use BinaryOp::*;
+        Ok(match e {
+            Expr::Unary(UnaryOp::Not, a) => !self.exact_truth(a)?,
+            Expr::Binary(And, a, b) => self.exact_truth(a)? && self.exact_truth(b)?,
+            Expr::Binary(Or, a, b) => self.exact_truth(a)? || self.exact_truth(b)?,
+            Expr::Binary(op @ (Lt | Le | Gt | Ge | Eq | Ne), a, b) => {
+                compare(*op, &self.exact(a)?, &self.exact(b)?)
+            }
+            _ => return Err(Stop::Unsaid(format!("a condition {e} in a subscript"))),
         })
     }
 

@@ -3,6 +3,7 @@
 
 mod reductions;
 mod statements;
+mod subscripts;
 
 use loopwright_kernel_ir::{Access, BinaryOp, DType, Expr, Float, Name, UnaryOp};
 
@@ -41,6 +42,9 @@ struct Generator {
     operators: Vec<Operator>,
     /// Whether a reduction may be generated.
     reduces: bool,
+    /// Whether subscripts have operations of every kind, of data and of scalars too. Their numbers
+    /// are large, so that few programs of such a kernel have 32-bit indices.
+    computes_subscripts: bool,
 }
 
 /// The kernel of this seed, and statements that the page refuses, each to be tested alone in it.
@@ -90,7 +94,9 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     };
     let scope = typing(&kernel);
     let inames = vec![(Name::new("i"), Expr::Int(lower))];
-    let mut g = Generator { rng, scope, kernel, floats, inames, operators, reduces: true };
+    let computes_subscripts = Rng::new(seed ^ 0x5bd1_e995).chance(35);
+    let mut g =
+        Generator { rng, scope, kernel, floats, inames, operators, reduces: true, computes_subscripts };
     let mut refused = Vec::new();
     let mut tries = 0;
     while g.kernel.statements.len() < statements && tries < 40 * statements {
@@ -346,33 +352,6 @@ impl Generator {
         };
         let index = self.subscript();
         Expr::Subscript(Access { array: Name::new(format!("x_{t}")), index: vec![index] })
-    }
-
-    /// A subscript that lies in an array of 64 elements.
-    fn subscript(&mut self) -> Expr {
-        use BinaryOp::*;
-        let (iname, lower) = {
-            let all = self.inames.clone();
-            self.rng.pick(&all)
-        };
-        let i = Expr::Name(iname);
-        let place = from(&i, &lower);
-        let read =
-            |array: &str, at: Expr| Expr::Subscript(Access { array: Name::new(array), index: vec![at] });
-        let modulo = |e: Expr| Expr::binary(Mod, e, Expr::Int(64));
-        match self.rng.below(16) {
-            0 => Expr::Int(self.rng.below(64) as i64),
-            1 => modulo(Expr::binary(Mul, Expr::Int(self.rng.pick(&[3, 65537, 1_103_515_245])), i)),
-            2 => modulo(Expr::binary(Sub, Expr::Int(17), Expr::binary(Mul, i.clone(), Expr::Int(5)))),
-            3 => read(self.rng.pick(&["idx", "jdx"]), place),
-            4 => {
-                let inner = read(self.rng.pick(&["idx", "jdx"]), place);
-                Expr::binary(Add, Expr::binary(Mul, inner, Expr::Int(7)), Expr::Int(3))
-            }
-            5 => modulo(Expr::binary(Add, i, Expr::name("n"))),
-            6 => Expr::binary(FloorDiv, place, Expr::Int(3)),
-            _ => place,
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{DType, Expr, LoopKernel, MATH_FUNCTIONS, Name, Number, Part};
-use loopwright_legality::{Instance, Model, Parameters, Run, Stop as NoRun, Value, replay};
+use loopwright_legality::{Data, Instance, Model, Parameters, Run, Stop as NoRun, Value, replay};
 
 use super::{
     compare::needed,
@@ -121,7 +121,7 @@ fn instances<'a>(
 
 fn run(parsed: &LoopKernel, parameters: &Parameters) -> Result<Result<Run, NoRun>, String> {
     let model = Model::new(parsed).map_err(|d| d.to_string())?;
-    match replay(&model, parameters, None) {
+    match replay(&model, parameters, Data::Unknown, None) {
         Ok(Ok(run)) => Ok(Ok(run)),
         Ok(Err(failure)) => Err(format!("the declared kernel fails: {failure:?}")),
         Err(stop) => Ok(Err(stop)),

@@ -188,9 +188,7 @@ impl Scope {
                 },
             },
             Expr::Subscript(access) => {
-                for e in &access.index {
-                    self.own(e)?.integer()?;
-                }
+                access.index.iter().try_for_each(|e| self.index(e))?;
                 match self.arrays.get(&access.array) {
                     Some(t) => Own::Of(*t),
                     None => return refuse(format!("{}?", access.array)),
@@ -198,6 +196,34 @@ impl Scope {
             }
             Expr::Reduce(r) => self.reduction(r, None)?.result[0],
         })
+    }
+
+    /// Checks an integer of a subscript, where those of all types meet.
+    fn index(&self, e: &Expr) -> Result<(), Stop> {
+        use BinaryOp::{Add, BitAnd, BitOr, BitXor, FloorDiv, Mod, Mul, Shl, Shr, Sub};
+        match e {
+            Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, a) => self.index(a),
+            Expr::Binary(Add | Sub | Mul | FloorDiv | Mod | BitAnd | BitOr | BitXor | Shl | Shr, a, b) => {
+                self.index(a).and(self.index(b))
+            }
+            Expr::Call { function, args, .. } if ["min", "max", "abs"].contains(&function.as_str()) => {
+                args.iter().try_for_each(|e| self.index(e))
+            }
+            Expr::If(c, a, b) => self.index_condition(c).and(self.index(a)).and(self.index(b)),
+            Expr::Cast(t, a) if t.known().is_some_and(DType::is_integer) => self.index(a),
+            e => self.own(e)?.integer().map(|_| ()),
+        }
+    }
+
+    /// Checks a condition of a subscript.
+    fn index_condition(&self, e: &Expr) -> Result<(), Stop> {
+        use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+        match e {
+            Expr::Unary(UnaryOp::Not, a) => self.index_condition(a),
+            Expr::Binary(And | Or, a, b) => self.index_condition(a).and(self.index_condition(b)),
+            Expr::Binary(Lt | Le | Gt | Ge | Eq | Ne, a, b) => self.index(a).and(self.index(b)),
+            e => self.truth(e).map(|_| ()),
+        }
     }
 
     fn truth(&self, e: &Expr) -> Result<Own, Stop> {

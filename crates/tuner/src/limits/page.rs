@@ -101,6 +101,12 @@ impl LimitReport {
 
     /// As [`LimitReport::html`], with a line of when and by whom it was made, unless that is empty.
     pub fn page(&self, made: &str) -> String {
+        self.page_with(made, |_, _| None)
+    }
+
+    /// As [`LimitReport::page`], with the CUDA C of best points where `printed` gives it: folded
+    /// away, once for all shapes of a line that have the same.
+    pub fn page_with(&self, made: &str, printed: impl Fn(&Series, &Reached) -> Option<String>) -> String {
         let title = format!("Fraction of the memory's limit by {}", self.by());
         let rules = |palette: [&str; 8]| -> String {
             palette.iter().enumerate().map(|(k, c)| format!(".s{k}{{color:{c}}}")).collect()
@@ -138,7 +144,7 @@ impl LimitReport {
             );
         }
         self.tabulate(&mut out);
-        self.describe(&mut out);
+        self.describe(&mut out, printed);
         if !made.is_empty() {
             let _ = write!(out, "<p class=\"note\">{}.</p>", escape(made));
         }
@@ -257,7 +263,7 @@ impl LimitReport {
         out.push_str("</table></div>");
     }
 
-    fn describe(&self, out: &mut String) {
+    fn describe(&self, out: &mut String, printed: impl Fn(&Series, &Reached) -> Option<String>) {
         out.push_str("<h2>Lines</h2>");
         for series in &self.series {
             let _ = write!(out, "<h3>{}</h3><p>{}.", escape(&series.label), escape(&capital(&series.on())));
@@ -278,6 +284,22 @@ impl LimitReport {
             );
             for text in [series.declared.trim(), key.pipeline.trim()].iter().filter(|t| !t.is_empty()) {
                 let _ = write!(out, "<pre>{}</pre>", escape(text));
+            }
+            let mut texts: Vec<(String, Vec<String>)> = Vec::new();
+            for shape in &series.shapes {
+                let Some(text) = shape.best.as_ref().and_then(|_| printed(series, shape)) else { continue };
+                match texts.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, shapes)) => shapes.push(self.shape(shape)),
+                    None => texts.push((text, vec![self.shape(shape)])),
+                }
+            }
+            for (text, shapes) in texts {
+                let _ = write!(
+                    out,
+                    "<details><summary>CUDA C of the best point, {}</summary><pre>{}</pre></details>",
+                    escape(&shapes.join("; ")),
+                    escape(&text)
+                );
             }
         }
     }

@@ -1,0 +1,62 @@
+//! The narrowest type of indices with which a kernel can be lowered at all.
+
+use crate::{Access, DType, Expr, KernelData};
+
+fn is_far(number: i64) -> bool {
+    i32::try_from(number).is_err()
+}
+
+/// Whether a number in a subscript, or one that numbers in it come to, needs 64 bits.
+fn has_far(e: &Expr) -> bool {
+    let own = e.to_aff().and_then(|aff| aff.as_constant());
+    own.is_some_and(is_far) || e.children().into_iter().any(has_far)
+}
+
+impl KernelData {
+    /// `I64` if a bound of a domain or a subscript has a number that 32 bits do not hold, `I32`
+    /// otherwise. With narrower indices, such numbers wrap, and the check of a launch that all
+    /// indices fit comes too late for what is proved of them before.
+    pub fn least_index(&self) -> DType {
+        let in_domains = self.domains.iter().flat_map(|d| &d.constraints).any(|c| {
+            is_far(c.aff.constant_term()) || c.aff.names().iter().any(|n| is_far(c.aff.coefficient(n)))
+        });
+        let of = |accesses: Vec<Access>| accesses.iter().any(|a| a.index.iter().any(has_far));
+        let in_subscripts = || {
+            self.instructions.iter().any(|i| {
+                i.targets.iter().any(|t| t.index.iter().any(has_far))
+                    || of(i.value.accesses())
+                    || i.predicate.as_ref().is_some_and(|p| of(p.accesses()))
+            })
+        };
+        if in_domains || in_subscripts() { DType::I64 } else { DType::I32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LoopKernel;
+
+    #[test]
+    fn numbers_of_bounds_and_subscripts_decide() {
+        let of = |bounds: &str, statement: &str| {
+            let text = format!(
+                "kernel k(x: f32[64], y: f32[40], j: i32[64])\ndomain {{ [i] : {bounds} }}\n{statement}\n"
+            );
+            LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}")).least_index()
+        };
+        let (near, far) = ("0 <= i < 40", "5000000000 <= i < 5000000040");
+        for (bounds, statement, expected) in [
+            (near, "y[i] = x[i]", DType::I32),
+            (near, "y[i] = 5000000000.0*x[i]", DType::I32),
+            (near, "y[i] = cast(f32, 5000000000)*x[i]", DType::I32),
+            (far, "y[i - 5000000000] = x[0]", DType::I64),
+            (near, "y[i] = x[(i + 5000000000) % 64]", DType::I64),
+            (near, "y[i] = x[(2*1103515245 + j[i]) % 64]", DType::I64),
+            (near, "y[i] = x[(1103515245*i) % 64]", DType::I32),
+            (near, "y[i] = 1.0 if x[2147483648*i % 64] > 0.0", DType::I64),
+        ] {
+            assert_eq!(of(bounds, statement), expected, "{bounds}: {statement}");
+        }
+    }
+}
