@@ -146,3 +146,43 @@ fn facts_about_written_arrays_prove_no_bounds() {
     let bound = Device::emulator().compile(&kernel).unwrap().bind(&Args::new().tensor("j", &j)).unwrap();
     assert_eq!(bound.run().unwrap().arrays["y"].to_f64(), vec![2.0; 8]);
 }
+
+/// What a conversion of data gives is an integer like any other: what stands around it does not
+/// wrap in its type.
+#[test]
+fn conversions_of_data_are_integers() {
+    let of = |subscript: &str, j: i32| {
+        let j = Tensor::from_vec(&[8], vec![j; 8]).unwrap();
+        read(subscript, "j: i32[8], a: i32", &[("j", j)], &[("a", Number::I32(-9))])
+    };
+    // 100 - (-64)*(-2)
+    assert_eq!(of("abs(cast(u32, j[i]) % -64)", 100), Ok(28.0));
+    assert_eq!(of("cast(u32, j[i]) + a + 10", 5), Ok(6.0));
+    assert_eq!(of("60 + min(a, cast(u32, j[i]))", 5), Ok(51.0));
+    assert_eq!(of("-cast(u8, j[i]) + 50", 256 + 7), Ok(43.0));
+    // It wraps by itself: -1 is 2^32 - 1.
+    assert_eq!(of("cast(u32, j[i])", -1), Ok(f64::from(u32::MAX % 61)));
+    assert_eq!(of("cast(u64, cast(u32, j[i])) // 2", -1), Ok(f64::from((u32::MAX / 2) % 61)));
+}
+
+/// Of a remainder the range is known, whatever it is of: a reduction under a condition may read it.
+#[test]
+fn remainders_of_anything_are_in_bounds() {
+    let text = "kernel k(x: f32[64], y: f32[8], j: i32[8], a: i32)\n{ [i] : 0 <= i < 8 }\n\
+                { [k] : 0 <= k < 8 }\ny[i] = if(j[i] < 4, sum(k, x[(a | j[i]) % 64]), 0)\n";
+    let _ = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    let found = LoopKernel::parse(&text.replace("% 64", "% 65")).unwrap_err();
+    assert!(found.to_string().contains("error[unguarded-read]"), "{found}");
+}
+
+/// Where 32 bits do not hold a number of a bound or a subscript, a launch takes 64 at once.
+#[test]
+fn numbers_beyond_32_bits_take_64() {
+    let text = "kernel k(x: f32[64], y: f32[8])\n{ [i] : 5000000000 <= i < 5000000008 }\n\
+                y[i - 5000000000] = x[(i - 5000000000)*1103515245 % 64]\n";
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    let x = Tensor::from_vec(&[64], (0..64).map(|k| k as f32).collect()).unwrap();
+    let outputs = Device::emulator().compile(&kernel).unwrap().run(&Args::new().tensor("x", &x)).unwrap();
+    let expected: Vec<f64> = (0..8i64).map(|i| (i * 1_103_515_245 % 64) as f64).collect();
+    assert_eq!(outputs.get("y").unwrap().to_f64(), expected);
+}

@@ -8,8 +8,8 @@ use crate::BinaryOp;
 /// The least and the greatest value.
 pub type Interval = (i128, i128);
 
-/// The interval of an operation on integers. `None` if nothing is known: of a comparison, or of a
-/// divisor, a bit pattern or an amount of a shift that may be negative.
+/// The interval of an operation on integers. `None` if nothing is known: of a comparison, of a
+/// divisor that may be zero, or of a bit pattern or an amount of a shift that may be negative.
 pub fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
     // Where these are used, the operation is monotonic in either operand.
     let corners = |f: &dyn Fn(i128, i128) -> i128| {
@@ -21,6 +21,9 @@ pub fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
         BinaryOp::Sub => Some((a.0 - b.1, a.1 - b.0)),
         BinaryOp::Mul => corners(&i128::saturating_mul),
         BinaryOp::FloorDiv if b.0 > 0 => corners(&i128::div_euclid),
+        // Rounded down: the quotient by the divisor with the other sign, of the dividend with it.
+        BinaryOp::FloorDiv if b.1 < 0 => corners(&|x, y| x.saturating_neg().div_euclid(y.saturating_neg())),
+        BinaryOp::Mod if b.1 < 0 => Some((b.0.saturating_add(1), 0)),
         BinaryOp::Mod if b.0 > 0 => {
             if b.0 == b.1 && a.0 >= 0 && a.1 < b.0 {
                 Some(a)

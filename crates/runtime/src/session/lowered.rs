@@ -84,7 +84,9 @@ pub fn program_to_show(
 ) -> Result<(Program, Option<TooWide>), Diagnostic> {
     let program = lowered(kernel, index.unwrap_or_else(|| kernel.least_index()), Target::cuda())?;
     match index_range::check(&program, &smallest(kernel)) {
-        Err(wide) if index.is_none() && program.index == DType::I32 => Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide))),
+        Err(wide) if index.is_none() && program.index == DType::I32 => {
+            Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide)))
+        }
         _ => Ok((program, None)),
     }
 }
