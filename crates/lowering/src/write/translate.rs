@@ -137,6 +137,13 @@ impl Emitter<'_, '_> {
             BinaryOp::Add if integers => return Ok(add(x, y)),
             BinaryOp::Sub if integers => return Ok(sub(x, y)),
             BinaryOp::Mul if integers => return Ok(mul(x, y)),
+            // An index holds what it is shifted to, and C has no shift of what may be negative.
+            BinaryOp::Shl
+                if context == Context::Index
+                    && y.as_int().is_some_and(|by| (0..own.bytes() as i64 * 8 - 1).contains(&by)) =>
+            {
+                return Ok(mul(x, Value::int(own, 1 << y.as_int().unwrap_or(0))));
+            }
             BinaryOp::And => return Ok(logic(BinOp::And, x, y)),
             BinaryOp::Or => return Ok(logic(BinOp::Or, x, y)),
             BinaryOp::FloorDiv | BinaryOp::Mod if integers => {

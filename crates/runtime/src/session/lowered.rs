@@ -82,11 +82,15 @@ pub fn program_to_show(
     kernel: &LoopKernel,
     index: Option<DType>,
 ) -> Result<(Program, Option<TooWide>), Diagnostic> {
-    let program = lowered(kernel, index.unwrap_or_else(|| kernel.least_index()), Target::cuda())?;
+    if index.is_none() && kernel.least_index() == DType::I64 {
+        // The place, if a program with 32 bits can be had.
+        let narrow = lowered(kernel, DType::I32, Target::cuda()).ok();
+        let wide = narrow.and_then(|program| index_range::check(&program, &smallest(kernel)).err());
+        return Ok((lowered(kernel, DType::I64, Target::cuda())?, wide));
+    }
+    let program = lowered(kernel, index.unwrap_or(DType::I32), Target::cuda())?;
     match index_range::check(&program, &smallest(kernel)) {
-        Err(wide) if index.is_none() && program.index == DType::I32 => {
-            Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide)))
-        }
+        Err(wide) if index.is_none() => Ok((lowered(kernel, DType::I64, Target::cuda())?, Some(wide))),
         _ => Ok((program, None)),
     }
 }

@@ -395,6 +395,14 @@ impl Forms {
     /// An operation on two values of this type.
     pub fn binary(&mut self, op: Operation, of: DType, a: Form, b: Form) -> Form {
         if of.is_integer() {
+            // A shift by a number is a product, also where it wraps.
+            if op == Operation::Shl
+                && let Some(by) = self.as_number(b).and_then(|n| n.as_i64())
+                && (0..of.bytes() as i64 * 8 - 1).contains(&by)
+            {
+                let factor = self.number(Number::I64(1 << by).cast(of));
+                return self.times(of, a, factor);
+            }
             match op {
                 Operation::Add => return self.plus(of, a, b, 1),
                 Operation::Sub => return self.plus(of, a, b, -1),
