@@ -1,15 +1,34 @@
 //! The narrowest type of indices with which a kernel can be lowered at all.
 
-use crate::{Access, DType, Expr, KernelData};
+use crate::{Access, Aff, DType, Expr, KernelData, Number, UnaryOp, arithmetic::binary};
 
 fn is_far(number: i64) -> bool {
     i32::try_from(number).is_err()
 }
 
-/// Whether a number in a subscript, or one that numbers in it come to, needs 64 bits.
+fn has_far_number(aff: &Aff) -> bool {
+    is_far(aff.constant_term()) || aff.names().iter().any(|n| is_far(aff.coefficient(n)))
+}
+
+/// What numbers come to; `None` if it is made of anything else.
+fn constant(e: &Expr) -> Option<i64> {
+    match e {
+        Expr::Int(v) => Some(*v),
+        Expr::Unary(UnaryOp::Neg, a) => constant(a)?.checked_neg(),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (Number::I64(constant(a)?), Number::I64(constant(b)?));
+            binary(*op, a, b).ok()?.as_i64()
+        }
+        _ => None,
+    }
+}
+
+/// Whether a number in a subscript, one that numbers in it come to, or a factor of a name in it
+/// needs 64 bits.
 fn has_far(e: &Expr) -> bool {
-    let own = e.to_aff().and_then(|aff| aff.as_constant());
-    own.is_some_and(is_far) || e.children().into_iter().any(has_far)
+    constant(e).is_some_and(is_far)
+        || e.to_aff().is_some_and(|aff| has_far_number(&aff))
+        || e.children().into_iter().any(has_far)
 }
 
 impl KernelData {
@@ -17,9 +36,7 @@ impl KernelData {
     /// otherwise. With narrower indices, such numbers wrap, and the check of a launch that all
     /// indices fit comes too late for what is proved of them before.
     pub fn least_index(&self) -> DType {
-        let in_domains = self.domains.iter().flat_map(|d| &d.constraints).any(|c| {
-            is_far(c.aff.constant_term()) || c.aff.names().iter().any(|n| is_far(c.aff.coefficient(n)))
-        });
+        let in_domains = self.domains.iter().flat_map(|d| &d.constraints).any(|c| has_far_number(&c.aff));
         let of = |accesses: Vec<Access>| accesses.iter().any(|a| a.index.iter().any(has_far));
         let in_subscripts = || {
             self.instructions.iter().any(|i| {
@@ -54,6 +71,8 @@ mod tests {
             (near, "y[i] = x[(i + 5000000000) % 64]", DType::I64),
             (near, "y[i] = x[(2*1103515245 + j[i]) % 64]", DType::I64),
             (near, "y[i] = x[(1103515245*i) % 64]", DType::I32),
+            (near, "y[i] = x[(65537*1103515245*i) % 64]", DType::I64),
+            (near, "y[i] = x[(64 // 10*1103515245 + i) % 64]", DType::I64),
             (near, "y[i] = 1.0 if x[2147483648*i % 64] > 0.0", DType::I64),
         ] {
             assert_eq!(of(bounds, statement), expected, "{bounds}: {statement}");
