@@ -165,6 +165,28 @@ fn conversions_of_data_are_integers() {
     assert_eq!(of("cast(u64, cast(u32, j[i])) // 2", -1), Ok(f64::from((u32::MAX / 2) % 61)));
 }
 
+/// Conditions of numbers alone do not wrap either.
+#[test]
+fn numbers_that_are_compared_do_not_wrap() {
+    for index in [DType::I32, DType::I64] {
+        let text = "kernel k(x: f32[64], y: f32[8])\n{ [i] : 0 <= i < 8 }\n\
+                    y[i] = x[if(5 % 65536 <= 2147483647*2, i, i + 40)] + x[if(-(2147483647 << 5) >= 0, i + 50, i)]\n";
+        let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+        let x = Tensor::from_vec(&[64], (0..64).map(|k| k as f32).collect()).unwrap();
+        let options = CompileOptions { index: Some(index), ..CompileOptions::default() };
+        let compiled = Device::emulator().compile_with(&kernel, &options);
+        let args = Args::new().tensor("x", &x);
+        let expected: Vec<f64> = (0..8).map(|i| f64::from(2 * i)).collect();
+        let compiled = compiled.unwrap_or_else(|d| panic!("{d}"));
+        assert_eq!(compiled.reference(&args).unwrap()["y"].to_f64(), expected);
+        match compiled.run(&args) {
+            Ok(outputs) => assert_eq!(outputs.get("y").unwrap().to_f64(), expected),
+            // 32 bits do not hold the numbers.
+            Err(d) => assert_eq!((index, d.code), (DType::I32, "index-overflow"), "{d}"),
+        }
+    }
+}
+
 /// Of a remainder the range is known, whatever it is of: a reduction under a condition may read it.
 #[test]
 fn remainders_of_anything_are_in_bounds() {

@@ -145,6 +145,11 @@ impl<'a> TypeTable<'a> {
         TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
     }
 
+    /// The type of subscripts and bounds, in a table for these.
+    pub(crate) fn index(&self) -> Option<DType> {
+        self.inames.as_ref().map(|(_, index)| *index)
+    }
+
     /// The table in which unknown names have this type.
     pub fn or_else(&self, unknown: DType) -> TypeTable<'a> {
         TypeTable { unknown: Some(unknown), ..self.clone() }

@@ -389,7 +389,8 @@ impl Walk<'_, '_> {
                 t => arithmetic_type(t),
             },
             ValueType::FloatLiteral => self.default_float(e)?,
-            ValueType::IntLiteral | ValueType::AnyNumber => DType::I32,
+            // In a subscript, numbers are integers of it like any other.
+            ValueType::IntLiteral | ValueType::AnyNumber => self.table.index().unwrap_or(DType::I32),
         })
     }
 
