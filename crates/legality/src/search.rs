@@ -214,14 +214,13 @@ impl Replays {
         if self.declared.as_ref() != Some(kernel.declared()) {
             *self = Replays { declared: Some(kernel.declared().clone()), runs: BTreeMap::new() };
         }
-        let declared = Model::new(kernel.declared())?;
         let run = match self.runs.entry(values.clone()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(declared_run(&declared, values, Data::Unknown)?),
+            Entry::Vacant(new) => {
+                new.insert(declared_run(&Model::new(kernel.declared())?, values, Data::Unknown)?)
+            }
         };
-        let after = Model::new(kernel)?;
-        let failure = replay(&after, values, Data::Unknown, Some(run))?.err();
-        Ok(failure.filter(|failure| is_shown(&declared, &after, values, failure)))
+        Ok(replay(&Model::new(kernel)?, values, Data::Unknown, Some(run))?.err())
     }
 }
 

@@ -71,9 +71,23 @@ impl Count {
         self
     }
 
+    pub(super) fn add(&mut self, formed: Formed) {
+        self.texts += formed.texts;
+        formed.refused.into_iter().for_each(|code| self.leave_out(format!("a pipeline: {code}")));
+    }
+
     pub(super) fn leave_out(&mut self, why: impl Into<String>) {
         *self.left_out.entry(why.into()).or_insert(0) += 1;
     }
+}
+
+/// What became of the forms of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Formed {
+    /// The number of texts that were compiled.
+    pub texts: usize,
+    /// The codes of transformed kernels that lowering refuses.
+    pub refused: Vec<&'static str>,
 }
 
 /// Compiles printed texts; without one, they are left out.
@@ -215,8 +229,8 @@ pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
         let some = kernel.with(&going);
         let compiler = if round == 0 { texts } else { None };
         match run(&some, &arguments, seed, compiler) {
-            Ok(texts) => {
-                count.texts += texts;
+            Ok(formed) => {
+                count.add(formed);
                 count.expressions += if round == 0 { going.len() } else { 0 };
                 count.evaluations += going.len() * POSITIONS as usize;
             }
@@ -226,8 +240,8 @@ pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
                 for k in &going {
                     let alone = kernel.with(&needed(&kernel, *k));
                     match run(&alone, &arguments, seed, compiler) {
-                        Ok(texts) => {
-                            count.texts += texts;
+                        Ok(formed) => {
+                            count.add(formed);
                             count.expressions += usize::from(round == 0);
                             count.evaluations += POSITIONS as usize;
                         }
@@ -284,8 +298,8 @@ fn emulated(arguments: &Arguments) -> loopwright_emulator::Arguments {
     result
 }
 
-/// Runs a kernel whose statements all have values; returns the number of compiled texts.
-pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -> Result<usize, Failure> {
+/// Runs a kernel whose statements all have values.
+pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -> Result<Formed, Failure> {
     let fail = |kind, text: String| Failure { kind, text, kernel: kernel.clone() };
     let mine = data_of(kernel, arguments);
     let text = kernel.to_string();
@@ -295,22 +309,22 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
     forms(&parsed, &mine, seed, compiler, &agrees).map_err(|(kind, text)| fail(kind, text))
 }
 
-/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text;
-/// returns the number of these texts, or the form that does not agree and why.
+/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text.
+/// Errors: the form that does not agree, and why.
 pub fn forms(
     parsed: &LoopKernel,
     mine: &Arguments,
     seed: u64,
     compiler: Texts,
     agrees: Agrees,
-) -> Result<usize, (&'static str, String)> {
+) -> Result<Formed, (&'static str, String)> {
     let mut found = mine.arrays.clone();
     found.extend(interpret(parsed, &inputs(mine), Mode::Exact).map_err(|d| ("interpreter", d.to_string()))?);
     agrees(&found).map_err(|text| ("interpreter", text))?;
     let mut rng = Rng::new(seed ^ 0x3c6e_f372);
     let pipeline = rng.pick(&PIPELINES);
     let printed = rng.below(3);
-    let mut texts = 0;
+    let mut formed = Formed::default();
     for form in 0..3 {
         let index = if form == 1 { DType::I64 } else { parsed.least_index() };
         let (kernel_form, place) = match form {
@@ -323,13 +337,15 @@ pub fn forms(
             }
         };
         let scalar = |name: &Name| mine.scalars.get(name).and_then(|v| v.as_i64());
-        let lowered = |index| match lower(&kernel_form, LowerOptions::new(index)) {
+        let mut lowered = |index| match lower(&kernel_form, LowerOptions::new(index)) {
             Ok(program) => Ok(index_range::check(&program, &scalar).is_ok().then_some(program)),
             // The final check does not follow ranges into what is not affine (ARCHITECTURE.md,
-            // known gaps): `i_inner // 7` inside of `&` is not known to be 0.
-            Err(d) if form == 2 && d.code == "wrong-value" => Ok(None),
-            // A temporary between updates, which are launches of their own.
-            Err(d) if form == 2 && d.code == "ends-with-kernel" => Ok(None),
+            // known gaps): `i_inner // 7` inside of `&` is not known to be 0. And a temporary is
+            // lost between updates, which are launches of their own.
+            Err(d) if form == 2 && ["wrong-value", "ends-with-kernel"].contains(&d.code) => {
+                formed.refused.push(d.code);
+                Ok(None)
+            }
             Err(d) => Err(("lowering", format!("{place}: {d}"))),
         };
         // As a launch: with 64-bit indices if 32 bits do not suffice, or not at all.
@@ -352,10 +368,10 @@ pub fn forms(
             let found =
                 printed_text(checker, &program, mine).map_err(|text| ("text", format!("{place}: {text}")))?;
             agrees(&found).map_err(|text| ("text", format!("{place}: {text}")))?;
-            texts += 1;
+            formed.texts += 1;
         }
     }
-    Ok(texts)
+    Ok(formed)
 }
 
 /// The subset of the arguments that the kernel has.

@@ -392,7 +392,7 @@ fn check(
         }
         Ok(())
     };
-    count.texts += forms(&parsed, &arguments, seed, texts, &agrees)?;
+    count.add(forms(&parsed, &arguments, seed, texts, &agrees)?);
     count.expressions += if seed.is_multiple_of(2) { lines.len() } else { 0 };
     count.evaluations += lines.len() * POSITIONS as usize;
     Ok(())
