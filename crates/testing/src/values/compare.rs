@@ -436,6 +436,11 @@ pub fn same(want: Number, found: Number, apart: i128) -> bool {
     if want == found || (want.dtype().is_float() && a.is_nan() && b.is_nan()) {
         return true;
     }
+    // Results of a function in `f32`, in a wider target: its units are those of `f32`.
+    let as_f32 = |v: f64| (want.dtype() == DType::F64 && f64::from(v as f32) == v).then_some(v as f32);
+    if let (Some(a), Some(b)) = (as_f32(a), as_f32(b)) {
+        return same(Number::F32(a), Number::F32(b), apart);
+    }
     // Bits of numbers of one sign are in their order, and across zero.
     let order = |n: Number| {
         let sign = 1i64 << (n.dtype().bytes() * 8 - 1);

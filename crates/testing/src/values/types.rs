@@ -55,26 +55,32 @@ pub fn at_least_32(t: DType) -> DType {
     }
 }
 
+/// A narrow floating-point type counts as `f32`.
+fn as_f32(t: DType) -> DType {
+    if t.is_float() { at_least_32(t) } else { t }
+}
+
 /// The type in which two operands meet.
 pub fn meet(a: Own, b: Own) -> Result<Own, Stop> {
     use Own::*;
     Ok(match (a, b) {
         (Int, Int) => Int,
+        (End, Of(t)) | (Of(t), End) if t != DType::Bool => Of(as_f32(t)),
         (End, x) | (x, End) if x != Of(DType::Bool) => x,
         (Float, Float | Int) | (Int, Float) => Float,
         (Of(DType::Bool), Of(DType::Bool)) => Of(DType::Bool),
         (Of(DType::Bool), _) | (_, Of(DType::Bool)) => return refuse("bool meets bool alone"),
-        (Int, Of(t)) | (Of(t), Int) => Of(t),
+        (Int, Of(t)) | (Of(t), Int) => Of(as_f32(t)),
         (Float, Of(t)) | (Of(t), Float) => {
             if t.is_float() {
-                Of(t)
+                Of(as_f32(t))
             } else {
                 Float
             }
         }
         (Of(s), Of(t)) => Of(match (s.is_float(), t.is_float()) {
-            (true, false) => s,
-            (false, true) => t,
+            (true, false) => as_f32(s),
+            (false, true) => as_f32(t),
             (true, true) => {
                 if s == DType::F64 || t == DType::F64 {
                     DType::F64
@@ -83,6 +89,9 @@ pub fn meet(a: Own, b: Own) -> Result<Own, Stop> {
                 }
             }
             (false, false) => {
+                if s == t {
+                    return Ok(Of(s));
+                }
                 if s.bytes() < 4 && t.bytes() < 4 {
                     return Ok(Of(DType::I32));
                 }
