@@ -208,3 +208,21 @@ fn numbers_beyond_32_bits_take_64() {
     let expected: Vec<f64> = (0..8i64).map(|i| (i * 1_103_515_245 % 64) as f64).collect();
     assert_eq!(outputs.get("y").unwrap().to_f64(), expected);
 }
+
+/// Factors of quotients and of remainders too, of which products with the loop's range do not fit
+/// in the numbers of a proof.
+#[test]
+fn factors_of_quotients_beyond_32_bits_take_64() {
+    let of = |subscript: &str| {
+        let text =
+            format!("kernel k(x: f32[64], y: f32[40])\n{{ [i] : 0 <= i < 40 }}\ny[i] = x[{subscript}]\n");
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let x = Tensor::from_vec(&[64], (0..64).map(|k| k as f32).collect()).unwrap();
+        let compiled = Device::emulator().compile(&kernel).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        compiled.run(&Args::new().tensor("x", &x)).unwrap().get("y").unwrap().to_f64()
+    };
+    let wanted = |f: &dyn Fn(i64) -> i64| (0..40).map(|i| f(i).rem_euclid(64) as f64).collect::<Vec<_>>();
+    assert_eq!(of("i // 7 * 1103515245 * 65537 % 64"), wanted(&|i| i / 7 * 1_103_515_245 * 65537));
+    assert_eq!(of("i % 61 * 1103515245 // 2 % 64"), wanted(&|i| i % 61 * 1_103_515_245 / 2));
+    assert_eq!(of("64 // 10*1103515245 % 3"), wanted(&|_| 6 * 1_103_515_245 % 3));
+}

@@ -1,5 +1,7 @@
 //! The narrowest type of indices with which a kernel can be lowered at all.
 
+use loopwright_poly::Term;
+
 use crate::{Access, Aff, DType, Expr, KernelData, Number, UnaryOp, arithmetic::binary};
 
 fn is_far(number: i64) -> bool {
@@ -7,7 +9,11 @@ fn is_far(number: i64) -> bool {
 }
 
 fn has_far_number(aff: &Aff) -> bool {
-    is_far(aff.constant_term()) || aff.names().iter().any(|n| is_far(aff.coefficient(n)))
+    let in_term = |term: &Term| match term {
+        Term::Var(_) => false,
+        Term::Div(div) => is_far(div.denominator) || has_far_number(&div.numerator),
+    };
+    is_far(aff.constant_term()) || aff.terms().iter().any(|(term, factor)| is_far(*factor) || in_term(term))
 }
 
 /// What numbers come to; `None` if it is made of anything else.
@@ -73,6 +79,8 @@ mod tests {
             (near, "y[i] = x[(1103515245*i) % 64]", DType::I32),
             (near, "y[i] = x[(65537*1103515245*i) % 64]", DType::I64),
             (near, "y[i] = x[(64 // 10*1103515245 + i) % 64]", DType::I64),
+            (near, "y[i] = x[i // 7*1103515245*65537 % 64]", DType::I64),
+            (near, "y[i] = x[i // 7*1103515245 % 64]", DType::I32),
             (near, "y[i] = 1.0 if x[2147483648*i % 64] > 0.0", DType::I64),
         ] {
             assert_eq!(of(bounds, statement), expected, "{bounds}: {statement}");

@@ -92,7 +92,7 @@ impl Place {
     /// cheaply.
     pub fn constant_quotient(&self, numerator: &Aff, denominator: i64) -> Result<Option<i64>, Diagnostic> {
         let range = || match self.system.constant_range(numerator) {
-            Err(loopwright_poly::Error::Budget) => Ok((None, None)),
+            Err(loopwright_poly::Error::Budget | loopwright_poly::Error::Overflow) => Ok((None, None)),
             found => found,
         };
         if (denominator > 1 || !numerator.is_affine())
