@@ -1,9 +1,9 @@
 //! Makes one temporary of several.
 
 use loopwright_kernel_ir::{
-    Access, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Expr, LoopKernel, Name, Role,
+    Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Expr, LoopKernel, Name, Role,
 };
-use loopwright_legality::{Judgement, context};
+use loopwright_legality::{Judgement, Model, context};
 use loopwright_poly::System;
 
 use crate::{
@@ -25,8 +25,10 @@ step! {
     ///
     /// The temporaries have the same type, address space and number of axes, and the same lengths
     /// on all axes but the one; the lengths on that one are affine functions of parameters, which
-    /// the assumptions keep from being negative. Then the step is always legal: cells keep apart,
-    /// and each access is to the cell that it was to.
+    /// the assumptions keep from being negative. Then cells keep apart, and each access is to the
+    /// cell that it was to. Of private temporaries, each of the lanes that write one (`ilp`, `vec`)
+    /// has its own; where those of one are not those of another, they would come to share cells,
+    /// and the step is proved only if that makes no difference.
     ///
     /// In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from
     /// the end) and `name=both`.
@@ -195,7 +197,18 @@ impl Transform for ConcatenateArrays {
         })
     }
 
-    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+    fn judgement(&self, before: &LoopKernel) -> Judgement {
+        let is_private =
+            |name: &Name| before.temporary(name).is_some_and(|t| t.space == AddressSpace::Private);
+        if self.temporaries.iter().any(is_private) {
+            // Lanes that write a private temporary have one each; the whole has one kind of owner.
+            let Ok(model) = Model::new(before) else { return Judgement::Ask };
+            let mut owners = self.temporaries.iter().map(|name| model.written_lanes(name));
+            let first = owners.next();
+            if owners.any(|lanes| Some(lanes) != first) {
+                return Judgement::Ask;
+            }
+        }
         Judgement::Theorem("a one-to-one map of cells preserves which accesses are to the same cell")
     }
 }
