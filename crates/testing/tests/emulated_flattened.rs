@@ -126,6 +126,20 @@ fn sums() {
     check(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])"), &[("out", DType::I32)]);
 }
 
+/// Sizes that hardly any list of lengths has: every seventh number of segments, and two points.
+#[test]
+fn sizes_that_assumptions_leave() {
+    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
+    for sizes in
+        ["assume(nseg mod 7 = 3)", "fix_parameters(n=2)", "assume(nseg mod 2 = 0)\nfix_parameters(n=2)"]
+    {
+        let steps = format!("flatten_ragged(s, i, threads=32, items=16, tiles=1)\n{sizes}");
+        let kernel =
+            Pipeline::parse(&steps).unwrap().apply(&declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
+        let _ = lower(&kernel, LowerOptions::default()).unwrap_or_else(|e| panic!("{steps}: {e}"));
+    }
+}
+
 /// Two values of state, two outputs, and an input that is not read from memory.
 #[test]
 fn argmax() {

@@ -100,6 +100,29 @@ fn rows_of_any_length_are_read_by_vectors() {
     }
 }
 
+/// Of a row of fixed length, the vectors that it begins and ends in are known apart from its whole
+/// ones only by what a misalignment can be.
+#[test]
+fn rows_of_fixed_length_begin_at_any_element() {
+    let sum = |begin: usize, end: usize| {
+        SUM.replace("0 <= nseg and 0 <= len", "0 <= nseg and 32 <= len")
+            .replace("i < len", &format!("i < {end}"))
+            .replace("x[s, i]", &format!("x[s, i + {begin}]"))
+    };
+    for lanes in [2, 4] {
+        let steps = format!("split_iname(i, {lanes}, inner=i_vec)\ntag_inames(s: block.x, i_vec: vec)");
+        for begin in [1, 2, 3, 5] {
+            for end in [1, 3, 15, 16] {
+                for len in [32, 33] {
+                    check(&sum(begin, end), &steps, DType::I32, 5, len);
+                }
+            }
+        }
+        let program = lowered(&LoopKernel::parse(&sum(3, 16)).unwrap(), &steps, DType::I32);
+        assert_eq!(vectors(&program), [lanes]);
+    }
+}
+
 /// A warp loads as much as one request can, except at the two ends of a row, and touches no more
 /// sectors than single loads do.
 #[test]

@@ -278,7 +278,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
         for (k, a) in scopes.iter().enumerate() {
             for b in &scopes[k + 1..] {
                 let (a, b) = (self.reading.scope(*a), self.reading.scope(*b));
-                let system = System::new(&[self.context, &a.rows, &b.rows].concat())?;
+                let mut rows = [self.context, &a.rows, &b.rows].concat();
+                rows.extend(self.reading.facts().cloned());
+                let system = System::new(&rows)?;
                 let either = [&a.either[..], &b.either].concat();
                 if a.unread || b.unread || case_with(&system, &either, &mut self.queries)?.is_some() {
                     return Ok(false);

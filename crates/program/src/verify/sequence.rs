@@ -148,6 +148,13 @@ impl<'p> Sequence<'p> {
                 Turn::Loop(number) => Turn::Loop(first + number),
                 other => *other,
             }));
+            let mut rows = Vec::new();
+            if !leaf.decided_by_data {
+                let is_named =
+                    |c: &&Constraint| c.names().iter().any(|n| scope.rows.iter().any(|r| r.aff.mentions(n)));
+                rows = scope.rows.clone();
+                rows.extend(reading.facts().filter(is_named).cloned());
+            }
             self.statements.push(Placed {
                 leaf: done.leaf,
                 number,
@@ -155,7 +162,7 @@ impl<'p> Sequence<'p> {
                 path,
                 launch: self.launches,
                 host: host.clone(),
-                rows: if leaf.decided_by_data { Vec::new() } else { scope.rows.clone() },
+                rows,
                 either: scope.either.clone(),
                 loads: scope.loads.clone(),
                 exact: scope.exact && !leaf.decided_by_data,

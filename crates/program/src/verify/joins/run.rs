@@ -623,6 +623,13 @@ impl<'p> Run<'p> {
 
     fn binary(&self, op: BinOp, a: &Known, b: &Known) -> Result<Known, Stop> {
         match (a, b) {
+            // What is not known of bits is compared as it is written.
+            (Known::Int(_), Known::Int(_)) if is_of_bits(op) => {
+                Ok(match a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)) {
+                    Some(Term::Int(value)) => Known::Int(value),
+                    term => known(term),
+                })
+            }
             (Known::Int(a), Known::Int(b)) => computed(op, *a, *b).map(Known::Int).ok_or(Stop::NotFollowed),
             (Known::Parts(a), Known::Parts(b))
                 if self.simple == Some(op) && [a, b].iter().all(|p| p.number == Some(0)) =>
@@ -633,6 +640,10 @@ impl<'p> Run<'p> {
             (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)))),
         }
     }
+}
+
+fn is_of_bits(op: BinOp) -> bool {
+    matches!(op, BinOp::Shl | BinOp::Shr | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor)
 }
 
 /// The operation of an operator that combines two single values by one.

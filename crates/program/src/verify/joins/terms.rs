@@ -9,7 +9,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{DType, Expr, Name, ReductionOp, UnaryOp, end_of_range};
+use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, ReductionOp, UnaryOp, end_of_range};
 
 use super::parts::{Content, Parts};
 use crate::{BinOp, UnOp};
@@ -104,6 +104,23 @@ impl Term {
 /// What an operation makes of two integers that is the same in every type in which it may be done:
 /// of 32 bits at least, or of floating point.
 fn of_small(op: BinOp, a: i64, b: i64) -> Option<i64> {
+    // Those that `f32` holds. A negative number may stand for the bits of an unsigned one.
+    let exact = 0..=1 << 24;
+    if exact.contains(&a) && exact.contains(&b) {
+        let truth = |holds: bool| Some(i64::from(holds));
+        let known = match op {
+            BinOp::Lt => truth(a < b),
+            BinOp::Le => truth(a <= b),
+            BinOp::Gt => truth(a > b),
+            BinOp::Ge => truth(a >= b),
+            BinOp::Eq => truth(a == b),
+            BinOp::Ne => truth(a != b),
+            _ => None,
+        };
+        if known.is_some() {
+            return known;
+        }
+    }
     let small = 0..=i64::from(i32::MAX);
     if !small.contains(&a) || !small.contains(&b) {
         return None;
@@ -332,6 +349,9 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
             };
             Term::unary(op, of(a)?)
         }
+        // As in the program: of integers, which `//` does not round.
+        Expr::Binary(BinaryOp::FloorDiv, a, one) if **one == Expr::Int(1) && is_integer(a, types) => of(a)?,
+        Expr::Binary(BinaryOp::Mod, _, one) if **one == Expr::Int(1) => Term::Int(0),
         Expr::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
         Expr::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
         Expr::Cast(_, a) => of(a)?,
@@ -347,6 +367,23 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
         }
         Expr::Subscript(_) | Expr::Reduce(_) => return None,
     })
+}
+
+/// Whether an expression over states of these types is known to be an integer.
+fn is_integer(e: &Expr, types: &[DType]) -> bool {
+    let of = |e: &Expr| is_integer(e, types);
+    match e {
+        Expr::Int(_) => true,
+        Expr::Name(_) => types.iter().all(|t| t.is_integer()),
+        Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, a) => of(a),
+        Expr::Binary(BinaryOp::Div, ..) => false,
+        Expr::Binary(_, a, b) | Expr::If(_, a, b) => of(a) && of(b),
+        Expr::Cast(t, _) => t.known().is_some_and(DType::is_integer),
+        Expr::Call { function, args, .. } => {
+            matches!(function.as_str(), "min" | "max" | "abs") && args.iter().all(of)
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -412,6 +449,10 @@ mod tests {
             (BinOp::BitXor, 12, 10, Some(6)),
             (BinOp::Min, 0, 3, Some(0)),
             (BinOp::Max, 0, 3, Some(3)),
+            (BinOp::Lt, 3, 3, Some(0)),
+            (BinOp::Le, 3, 3, Some(1)),
+            (BinOp::Eq, 3, 4, Some(0)),
+            (BinOp::Ne, 3, 4, Some(1)),
             (BinOp::FloorDiv, 7, 2, Some(3)),
             (BinOp::TruncRem, 7, 4, Some(3)),
             // Another number in a narrower type.
@@ -419,6 +460,9 @@ mod tests {
             (BinOp::Shl, 4, 30, None),
             (BinOp::FloorDiv, 7, 0, None),
             (BinOp::FloorDiv, -7, 2, None),
+            // The bits of an unsigned number, and what `f32` rounds.
+            (BinOp::Lt, -1, 2, None),
+            (BinOp::Lt, 1 << 24, (1 << 24) + 1, None),
         ] {
             let found = Term::binary(op, int(x), int(y));
             let is = matches!(found, Term::Int(v) if Some(v) == value);
@@ -433,6 +477,18 @@ mod tests {
             let found = Term::binary(op, Term::Int(a), Term::Int(b));
             assert!(matches!(found, Term::Int(v) if v == wanted), "{found:?}");
         }
+    }
+
+    /// `a.s // 1` is the state where that is an integer, and its floor where it is not.
+    #[test]
+    fn a_quotient_by_one_rounds_floating_point_numbers() {
+        let mut divides = library("sum");
+        let quotient = Expr::binary(BinaryOp::FloorDiv, Expr::Name(Name::new("a.v")), Expr::Int(1));
+        divides.combine = vec![Expr::binary(BinaryOp::Add, quotient, Expr::Name(Name::new("b.v")))];
+        divides.state[0].name = Name::new("v");
+        let joined = Term::binary(BinOp::Add, single(0), single(1));
+        assert!(patterns(&divides, DType::I32).joined(&joined).is_some());
+        assert!(patterns(&divides, DType::F32).joined(&joined).is_none());
     }
 
     /// Integers are compared to the last bit, other literals as far as a type has them.

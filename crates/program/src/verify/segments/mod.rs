@@ -31,7 +31,10 @@ mod number;
 mod sizes;
 mod wanted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
 use loopwright_poly::{System, Table};
@@ -75,9 +78,16 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
         for lengths in cases(nest.flat, program.target.warp_size.into()) {
             // What is chosen for any kernel may be of no size that this one has.
             let fitted = sizes.as_ref().and_then(|sizes| sizes.fit(&lengths));
-            let other = with_other_segments(&nest, program, fitted.as_ref().unwrap_or(&lengths));
-            for lengths in [Some(lengths), fitted, other].into_iter().flatten() {
-                match check(&nest, program, &launches, &lengths) {
+            let other =
+                LazyCell::new(|| with_other_segments(&nest, program, fitted.as_ref().unwrap_or(&lengths)));
+            for turn in 0..3 {
+                let lengths = match turn {
+                    0 => Some(&lengths),
+                    1 => fitted.as_ref(),
+                    _ => other.as_ref(),
+                };
+                let Some(lengths) = lengths else { continue };
+                match check(&nest, program, &launches, lengths) {
                     Ok(Ran::Yes) => {
                         is_run |= lengths.lengths.iter().any(|length| *length > 0);
                         break;

@@ -11,6 +11,9 @@ use crate::Program;
 /// The greatest number of segments that are added.
 const MOST_ADDED: i64 = 1 << 14;
 
+/// The greatest distance to a number of segments that the assumptions allow.
+const MOST_SKIPPED: i64 = 64;
+
 /// The sizes of a kernel, each by itself: not all that lie between these have to occur together.
 pub(super) struct Sizes {
     /// The number of segments, from the least to the greatest.
@@ -53,7 +56,9 @@ impl Sizes {
             return None;
         }
         lengths.extend((0..missing).map(|k| k % 3));
-        let before = given.before.max(self.before);
+        // As many points before them as leave room for theirs.
+        let points = lengths.iter().sum::<i64>();
+        let before = given.before.min(self.last.saturating_sub(points)).max(self.before);
         let mut room = self.last.saturating_sub(before).max(0);
         for length in &mut lengths {
             *length = (*length).min(room);
@@ -91,6 +96,12 @@ pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Le
     let (least, most) = System::new(&known).ok()?.constant_range(&segments).ok()?;
     let count = i64::try_from(given.lengths.len()).ok()?;
     let wanted = count.max(least.unwrap_or(1)).min(most.unwrap_or(i64::MAX));
+    // The next number that an assumption such as `m mod 2 = 0` allows.
+    let is_one = |number: &i64| -> Option<bool> {
+        let equal = Constraint::equal(&segments, &Aff::constant(*number)).ok()?;
+        Some(!System::new(&known).ok()?.with(&[equal]).ok()?.is_empty().ok()?)
+    };
+    let wanted = (wanted..=wanted.saturating_add(MOST_SKIPPED)).find(|n| is_one(n) == Some(true))?;
     if wanted == count || wanted.min(count) < 1 || wanted - count > MOST_ADDED {
         return None;
     }
@@ -116,6 +127,15 @@ mod tests {
         assert!(!have_points(0, 4) && !have_points(1, 3));
     }
 
+    /// Points before the first segment give way to those of segments.
+    #[test]
+    fn few_points_are_those_of_segments() {
+        let sizes = Sizes { count: (0, i64::MAX), before: 0, last: 2 };
+        assert_eq!(fitted(&sizes, 2, &[5, 0, 0, 9]), Some((0, vec![2, 0, 0, 0])));
+        let sizes = Sizes { count: (0, i64::MAX), before: 1, last: 2 };
+        assert_eq!(fitted(&sizes, 2, &[5, 0, 0, 9]), Some((1, vec![1, 0, 0, 0])));
+    }
+
     #[test]
     fn what_fits_stays() {
         let sizes = Sizes { count: (0, i64::MAX), before: 0, last: i64::MAX };
@@ -138,7 +158,7 @@ mod tests {
     fn points_lie_within_the_range_of_the_offsets() {
         let sizes = Sizes { count: (0, i64::MAX), before: 3, last: 10 };
         assert_eq!(fitted(&sizes, 0, &[4, 2, 5, 6]), Some((3, vec![4, 2, 1, 0])));
-        assert_eq!(fitted(&sizes, 9, &[0, 2, 5]), Some((9, vec![0, 1, 0])));
-        assert_eq!(fitted(&sizes, 12, &[2]), Some((12, vec![0])));
+        assert_eq!(fitted(&sizes, 9, &[0, 2, 5]), Some((3, vec![0, 2, 5])));
+        assert_eq!(fitted(&sizes, 12, &[2]), Some((8, vec![2])));
     }
 }

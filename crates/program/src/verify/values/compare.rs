@@ -206,7 +206,19 @@ impl Walk<'_, '_, '_> {
         if equal.aff.as_constant().is_some() {
             return Ok(false);
         }
-        Ok(self.system(scope)?.implies(&equal).map_err(Diagnostic::from)?)
+        let system = self.system(scope)?;
+        if system.implies(&equal).map_err(Diagnostic::from)? {
+            return Ok(true);
+        }
+        // Of an element of a vector, which no loop counts.
+        let Some((element, lanes)) = self.range.clone().filter(|(element, _)| equal.aff.mentions(element))
+        else {
+            return Ok(false);
+        };
+        let element = Aff::var(&element);
+        let ends = Constraint::lt(&element, &Aff::constant(lanes)).map_err(Diagnostic::from)?;
+        let within = self.system(scope)?.with(&[Constraint::nonneg(element), ends]);
+        Ok(within.and_then(|system| system.implies(&equal)).map_err(Diagnostic::from)?)
     }
 }
 

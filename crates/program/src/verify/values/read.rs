@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Nam
 
 use super::{
     Local, WrongValue,
-    forms::{Form, Node, Op, Operation, UnaryOp},
+    forms::{Form, Node, Op, Operation, Place, UnaryOp},
     spec::{At, version},
     walk::Walk,
 };
@@ -151,6 +151,13 @@ impl<'k> Walk<'_, 'k, '_> {
                 let [a, b] = args[..] else { return None };
                 let divisor = self.forms.as_number(b).and_then(Number::as_i64).filter(|k| *k > 0)?;
                 self.integer(a, claims)?.floor_div(divisor).ok()
+            }
+            // A scalar that bounds are read from has its name in constraints, which say what it
+            // holds now.
+            Node::Element(_, place @ Place::Array(array), subscripts, at)
+                if subscripts.is_empty() && *at == version(&self.versions, place, self.last) =>
+            {
+                Some(Aff::var(array))
             }
             Node::Constant(..) | Node::Scalar(..) | Node::Element(..) | Node::Op(..) => None,
         }
