@@ -6,7 +6,7 @@
 //! operation of the lowered program.
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, Number, arithmetic};
+use loopwright_kernel_ir::{DType, Number, arithmetic, special};
 use loopwright_program::{BinOp, UnOp};
 
 use crate::{
@@ -397,7 +397,7 @@ fn in_double(function: fn(f64) -> f64, a: f64) -> f64 {
 }
 
 macro_rules! math {
-    ($name:ident, $type:ty, $erf:path, $erfc:path) => {
+    ($name:ident, $type:ty, $erf:path, $erfc:path, $fdim:path, $nextafter:path) => {
         /// A math function of floating-point values; `b` and `c` are ignored if it takes fewer
         /// operands. `isnan` gives 0 or 1.
         fn $name(function: MathFn, a: $type, b: $type, c: $type) -> $type {
@@ -445,6 +445,18 @@ macro_rules! math {
                 MathFn::Atanh => in_double(libm::atanh, a.into()) as $type,
                 MathFn::Lgamma => in_double(libm::lgamma, a.into()) as $type,
                 MathFn::Tgamma => in_double(libm::tgamma, a.into()) as $type,
+                MathFn::Erfcx => in_double(special::erfcx, a.into()) as $type,
+                MathFn::Erfinv => in_double(special::erfinv, a.into()) as $type,
+                MathFn::Erfcinv => in_double(special::erfcinv, a.into()) as $type,
+                MathFn::Normcdf => in_double(special::normcdf, a.into()) as $type,
+                MathFn::Normcdfinv => in_double(special::normcdfinv, a.into()) as $type,
+                MathFn::BesselJ0 => in_double(libm::j0, a.into()) as $type,
+                MathFn::BesselJ1 => in_double(libm::j1, a.into()) as $type,
+                MathFn::BesselY0 => in_double(libm::y0, a.into()) as $type,
+                MathFn::BesselY1 => in_double(libm::y1, a.into()) as $type,
+                MathFn::Rint => a.round_ties_even(),
+                MathFn::Fdim => $fdim(a, b),
+                MathFn::Nextafter => $nextafter(a, b),
                 MathFn::Pow => a.powf(b),
                 MathFn::Fmod => a % b,
                 MathFn::Hypot => a.hypot(b),
@@ -459,8 +471,8 @@ macro_rules! math {
     };
 }
 
-math!(math_f32, f32, libm::erff, libm::erfcf);
-math!(math_f64, f64, libm::erf, libm::erfc);
+math!(math_f32, f32, libm::erff, libm::erfcf, libm::fdimf, libm::nextafterf);
+math!(math_f64, f64, libm::erf, libm::erfc, libm::fdim, libm::nextafter);
 
 /// A math function of f32 values, or `abs` of integers of up to 32 bits, or `isnan` of f32.
 pub(crate) fn math_narrow<const W: usize>(

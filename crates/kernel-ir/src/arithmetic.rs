@@ -5,7 +5,7 @@
 //! Operands and result have the same type, except for comparisons: conversions are nodes of a
 //! [`crate::Typed`] expression.
 
-use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
+use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp, special};
 
 fn no_meaning(what: &str) -> Diagnostic {
     Diagnostic::new("type", format!("{what} has no meaning"))
@@ -184,6 +184,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "floor" => a.floor(),
         "ceil" => a.ceil(),
         "round" => a.round(),
+        "rint" => a.round_ties_even(),
         "trunc" => a.trunc(),
         "sqrt" => a.sqrt(),
         "rsqrt" => 1.0 / a.sqrt(),
@@ -214,10 +215,24 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "atanh" => libm::atanh(a),
         "erf" => libm::erf(a),
         "erfc" => libm::erfc(a),
+        "erfcx" => special::erfcx(a),
+        "erfinv" => special::erfinv(a),
+        "erfcinv" => special::erfcinv(a),
+        "normcdf" => special::normcdf(a),
+        "normcdfinv" => special::normcdfinv(a),
+        "bessel_j0" => libm::j0(a),
+        "bessel_j1" => libm::j1(a),
+        "bessel_y0" => libm::y0(a),
+        "bessel_y1" => libm::y1(a),
         "lgamma" => libm::lgamma(a),
         "tgamma" => libm::tgamma(a),
         "pow" => a.powf(b),
         "fmod" => a % b,
+        // The difference in f64 would be rounded twice.
+        "fdim" if dtype == DType::F32 => f64::from(libm::fdimf(a as f32, b as f32)),
+        "fdim" => libm::fdim(a, b),
+        "nextafter" if dtype == DType::F32 => f64::from(libm::nextafterf(a as f32, b as f32)),
+        "nextafter" => libm::nextafter(a, b),
         "hypot" => a.hypot(b),
         // In f64 the product of two f32 is exact, but the sum may round twice.
         "fma" if dtype == DType::F32 => f64::from((a as f32).mul_add(b as f32, c as f32)),

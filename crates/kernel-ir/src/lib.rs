@@ -65,6 +65,7 @@ mod reduction;
 mod remainder;
 mod render;
 mod rule;
+pub mod special;
 mod suggest;
 mod tag;
 mod text;

@@ -182,8 +182,9 @@ pub(crate) const HIP_HELPERS: &[&str] = &["order_warp"];
 /// Math functions, without the suffix `f` of the float versions.
 pub(crate) const MATH: &[&str] = &[
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh",
-    "cospi", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod",
-    "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "rcbrt", "round", "rsqrt", "sin", "sinh",
+    "cospi", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",
+    "floor", "fma", "fmax", "fmin", "fmod", "hypot", "lgamma", "log", "log10", "log1p", "log2", "nextafter",
+    "normcdf", "normcdfinv", "pow", "rcbrt", "rint", "round", "rsqrt", "sin", "sinh",
     "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc",
 ];
 

@@ -275,6 +275,61 @@ inline double shim_sinpi(const double x) { return shim_half_turns(x, false); }
 inline double shim_cospi(const double x) { return shim_half_turns(x, true); }
 inline float shim_sinpif(const float x) { return static_cast<float>(shim_half_turns(x, false)); }
 inline float shim_cospif(const float x) { return static_cast<float>(shim_half_turns(x, true)); }
+// With 64 bits. Inverses by Newton's method: of erf near zero, of log(erfc) in the tail.
+inline long double shim_erfcx_long(const long double x) {
+    if (x < 100) return expl(x * x) * erfcl(x);
+    return 0.5641895835477562869L / x * (1 - 0.5L / (x * x));
+}
+inline long double shim_erfcinv_long(const long double z) {
+    if (!(z >= 0 && z <= 2)) return NAN;
+    if (z == 0 || z == 2) return z == 0 ? INFINITY : -INFINITY;
+    if (z > 1) return -shim_erfcinv_long(2 - z);
+    long double x = z > 0.5L ? 0.4L : sqrtl(-logl(z));
+    for (int step = 0; step < 60; ++step) {
+        const long double of = z > 0.5L
+            ? (erfcl(x) - z) / (1.128379167095512574L * expl(-x * x))
+            : (logl(shim_erfcx_long(x)) - x * x - logl(z)) * shim_erfcx_long(x) / 1.128379167095512574L;
+        x += of;
+        if (fabsl(of) <= 1e-19L * fabsl(x)) break;
+    }
+    return x;
+}
+inline long double shim_erfinv_long(const long double y) {
+    if (y < 0) return -shim_erfinv_long(-y);
+    if (y == 0 || y > 0.5L) return y == 0 ? y : shim_erfcinv_long(1 - y);
+    long double x = y * 0.886226925452758014L;
+    for (int step = 0; step < 60; ++step) {
+        const long double of = (y - erfl(x)) / (1.128379167095512574L * expl(-x * x));
+        x += of;
+        if (fabsl(of) <= 1e-19L * fabsl(x)) break;
+    }
+    return x;
+}
+inline long double shim_normcdf_long(const long double x) {
+    return 0.5L * erfcl(-x * 0.7071067811865475244L);
+}
+inline long double shim_normcdfinv_long(const long double p) {
+    return -1.4142135623730950488L * shim_erfcinv_long(2 * p);
+}
+#define SHIM_LONG(name) \
+    inline double shim_##name(const double x) { return static_cast<double>(shim_##name##_long(x)); } \
+    inline float shim_##name##f(const float x) { return static_cast<float>(shim_##name##_long(x)); }
+SHIM_LONG(erfcx)
+SHIM_LONG(erfcinv)
+SHIM_LONG(erfinv)
+SHIM_LONG(normcdf)
+SHIM_LONG(normcdfinv)
+#undef SHIM_LONG
+#define erfcxf shim_erfcxf
+#define erfcx shim_erfcx
+#define erfcinvf shim_erfcinvf
+#define erfcinv shim_erfcinv
+#define erfinvf shim_erfinvf
+#define erfinv shim_erfinv
+#define normcdff shim_normcdff
+#define normcdf shim_normcdf
+#define normcdfinvf shim_normcdfinvf
+#define normcdfinv shim_normcdfinv
 #define rcbrtf shim_rcbrtf
 #define rcbrt shim_rcbrt
 #define sinpif shim_sinpif

@@ -127,6 +127,11 @@ pub(super) fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> 
         ("ceil", [a]) => a.ceil(),
         ("trunc", [a]) => a.trunc(),
         ("round", [a]) => a.round(),
+        // The even one of the two nearest, where there are two.
+        ("rint", [a]) => {
+            let odd = a.fract().abs() == 0.5 && a.round() % 2.0 != 0.0;
+            (a.round() - if odd { a.signum() } else { 0.0 }).copysign(*a)
+        }
         // Its sign would be that of a NaN.
         ("copysign", [_, b]) if b.is_nan() => return Err(Stop::Unsaid("the sign of a NaN".into())),
         ("copysign", [a, b]) => a.copysign(*b),
@@ -148,6 +153,11 @@ pub(super) fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> 
             if a.is_finite() { (a / unit).trunc() * unit } else { a }
         }
         ("fmod", [a, b]) => a % b,
+        ("fdim", [a, b]) if a.is_nan() || b.is_nan() => f64::NAN,
+        ("fdim", [a, b]) if a <= b => 0.0,
+        ("fdim", [a, b]) if t == DType::F64 => a - b,
+        ("fdim", [a, b]) => f64::from(*a as f32 - *b as f32),
+        ("nextafter", [a, b]) => neighbour(t, *a, *b),
         // With 53 bits, which is more than twice the 24 of f32 plus two, a square root may be
         // rounded twice.
         ("sqrt", [a]) => a.sqrt(),
@@ -184,11 +194,84 @@ pub(super) fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> 
         ("hypot", [a, b]) => a.hypot(*b),
         ("erf", [a]) => libm::erf(*a),
         ("erfc", [a]) => libm::erfc(*a),
+        ("erfcx", [a]) => scaled_complement(*a),
+        ("erfinv", [a]) if a.abs() < 0.5 => where_reached(a.abs(), libm::erf).copysign(*a),
+        ("erfinv", [a]) => where_fallen(1.0 - a.abs()).copysign(*a),
+        ("erfcinv", [a]) => inverse_complement(*a),
+        ("normcdf", [a]) => normal(*a),
+        ("normcdfinv", [a]) => -std::f64::consts::SQRT_2 * inverse_complement(2.0 * a),
         ("lgamma", [a]) => libm::lgamma(*a),
         ("tgamma", [a]) => libm::tgamma(*a),
         _ => return refuse(format!("{function}?")),
     };
     Ok(round(t, exact))
+}
+
+/// The number of a type next to `a` on the side of `b`.
+fn neighbour(t: DType, a: f64, b: f64) -> f64 {
+    let up = b > a;
+    match (a.partial_cmp(&b), t) {
+        (None, _) => f64::NAN,
+        (Some(std::cmp::Ordering::Equal), _) => b,
+        (_, DType::F64) => if up { a.next_up() } else { a.next_down() },
+        _ => f64::from(if up { (a as f32).next_up() } else { (a as f32).next_down() }),
+    }
+}
+
+/// The least positive `x` for which a function that rises from zero is `y`, by halving.
+fn where_reached(y: f64, f: fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0u64, 30f64.to_bits());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if f(f64::from_bits(middle)) < y { low = middle + 1 } else { high = middle }
+    }
+    f64::from_bits(low)
+}
+
+/// The `x` from 0 on for which `erfc(x)` is `z`.
+fn where_fallen(z: f64) -> f64 {
+    match z {
+        0.0 => f64::INFINITY,
+        // Logarithms of what is subnormal.
+        _ if z > 0.0 && z < 1e-290 => where_reached(-z.ln(), |x| x * x - scaled_complement(x).ln()),
+        _ if z > 0.0 => where_reached(-z, |x| -libm::erfc(x)),
+        _ => f64::NAN,
+    }
+}
+
+fn inverse_complement(z: f64) -> f64 {
+    match z {
+        _ if z > 1.5 => -where_fallen(2.0 - z),
+        _ if z > 1.0 => -where_reached(z - 1.0, libm::erf),
+        _ if z > 0.5 => where_reached(1.0 - z, libm::erf),
+        _ => where_fallen(z),
+    }
+}
+
+/// `exp(x*x)`, of the 26 first bits of `x` and of the others.
+fn exp_of_square(x: f64, by: f64) -> f64 {
+    let first = f64::from_bits(x.to_bits() & !((1 << 27) - 1));
+    let rest = x - first;
+    (by * first * first).exp() * (by * rest * (x + first)).exp()
+}
+
+/// `exp(x*x)*erfc(x)`; from 2 on as a continued fraction.
+fn scaled_complement(x: f64) -> f64 {
+    if x < 2.0 {
+        let scale = exp_of_square(x, 1.0);
+        return if scale.is_infinite() { scale } else { scale * libm::erfc(x) };
+    }
+    let mut fraction = x;
+    for k in (1..400).rev() {
+        fraction = x + f64::from(k) / 2.0 / fraction;
+    }
+    1.0 / (std::f64::consts::PI.sqrt() * fraction)
+}
+
+/// The normal distribution.
+fn normal(x: f64) -> f64 {
+    let at = x * std::f64::consts::FRAC_1_SQRT_2;
+    if x > -1.0 || x.is_nan() { 0.5 * libm::erfc(-at) } else { 0.5 * exp_of_square(x, -0.5) * scaled_complement(-at) }
 }
 
 /// The sine of `pi*x`: of the angle between -pi/2 and pi/2 that has the same one.

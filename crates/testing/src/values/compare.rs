@@ -421,7 +421,8 @@ fn apart(statement: &Statement) -> i128 {
         _ if !statement.inexact => 0,
         Expr::Call { function, .. } => match &**function {
             "cbrt" | "rcbrt" | "exp10" => 5,
-            "tgamma" => 10,
+            "erfinv" | "erfcinv" | "normcdf" | "normcdfinv" => 6,
+            "tgamma" | "erfcx" => 10,
             "lgamma" => 16,
             _ => 2,
         },
