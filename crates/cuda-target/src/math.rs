@@ -11,10 +11,10 @@ pub(crate) fn function_name(function: &MathFunction, precision: Precision, dtype
         ("abs", ..) => "fabsf".into(),
         ("min" | "max", DType::F64, _) => format!("f{}", function.name),
         ("min" | "max", ..) => format!("f{}f", function.name),
-        // Names that variables may have, and that are those of other functions then.
+        // The names of CUDA are those of many an iname.
         ("bessel_j0" | "bessel_j1" | "bessel_y0" | "bessel_y1", t, _) => {
             let end = if t == DType::F64 { "" } else { "f" };
-            format!("::{}{end}", function.name.trim_start_matches("bessel_"))
+            format!("{}{end}", function.name.trim_start_matches("bessel_"))
         }
         (name, DType::F64, _) => name.into(),
         (name, _, Precision::Fast) if function.fast => format!("__{name}f"),

@@ -80,7 +80,7 @@ fn inverse_complement(z: f64) -> f64 {
     if z == 0.0 {
         return f64::INFINITY;
     }
-    if !(z > 0.0) {
+    if z.is_nan() || z < 0.0 {
         return f64::NAN;
     }
     // 1 - y*y = z*(2 - z), where `y = 1 - z` would lose what small `z` have.
@@ -114,4 +114,61 @@ pub fn normcdf(x: f64) -> f64 {
 /// The `x` for which `normcdf(x)` is `p`: infinite at 0 and 1, NaN beyond.
 pub fn normcdfinv(p: f64) -> f64 {
     -SQRT_2 * erfcinv(2.0 * p)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within some units of the last place.
+    fn near(found: f64, wanted: f64, units: f64) -> bool {
+        (found - wanted).abs() <= units * f64::EPSILON * wanted.abs()
+    }
+
+    #[test]
+    fn inverses_end_where_their_functions_do() {
+        assert_eq!([erfinv(1.0), erfinv(-1.0)], [f64::INFINITY, f64::NEG_INFINITY]);
+        assert_eq!([erfcinv(0.0), erfcinv(2.0)], [f64::INFINITY, f64::NEG_INFINITY]);
+        assert_eq!([normcdfinv(0.0), normcdfinv(1.0)], [f64::NEG_INFINITY, f64::INFINITY]);
+        for beyond in [1.5, -1.5, f64::NAN] {
+            assert!(erfinv(beyond).is_nan() && normcdfinv(beyond).is_nan(), "{beyond}");
+        }
+        assert!(erfcinv(-0.5).is_nan() && erfcinv(2.5).is_nan() && erfcinv(f64::NAN).is_nan());
+        assert_eq!([erfinv(0.0), erfcinv(1.0), normcdfinv(0.5).abs()], [0.0; 3]);
+        assert!(erfinv(-0.0).is_sign_negative());
+    }
+
+    /// Each way of computing an inverse, and both sides of where they meet: the function of it is
+    /// the number again, as far as a unit of the inverse lets it.
+    #[test]
+    fn inverses_undo() {
+        for y in [1e-200, 1e-9, 0.1, 0.4999, 0.5, 0.5001, 0.9, 0.99, 0.999_999] {
+            assert!(near(libm::erf(erfinv(y)), y, 3.0), "erf({}) = {y}", erfinv(y));
+            assert_eq!(erfinv(-y), -erfinv(y));
+        }
+        // A unit of x is 2*x*x of erfc(x).
+        for z in [1e-300, 1e-100, 0.0099, 0.0101, 0.25, 0.4999, 0.5, 1.4999, 1.5, 1.9] {
+            let x = erfcinv(z);
+            assert!(near(libm::erfc(x), z, 4.0 + 2.0 * x * x), "erfc({x}) = {z}");
+        }
+        for p in [1e-300, 1e-10, 0.02, 0.3, 0.7, 0.98] {
+            let x = normcdfinv(p);
+            assert!(near(normcdf(x), p, 4.0 + 3.0 * x * x), "normcdf({x}) = {p}");
+        }
+        // The least number, of which 26.7... is known by its logarithm alone.
+        let least = f64::from_bits(1);
+        assert!(near(erfcinv(least), 27.213_293_210_812_95, 2.0), "{}", erfcinv(least));
+    }
+
+    #[test]
+    fn the_scaled_complement_goes_on_where_erfc_ends() {
+        // Where the two ways meet.
+        assert!(near(erfcx(10.0_f64.next_down()), erfcx(10.0), 8.0));
+        // 1/(x*sqrt(pi)) in the limit.
+        assert!(near(erfcx(1e10), 0.5 * FRAC_2_SQRT_PI / 1e10, 2.0));
+        assert_eq!([erfcx(f64::INFINITY), erfcx(-30.0)], [0.0, f64::INFINITY]);
+        assert!(erfcx(f64::NAN).is_nan());
+        assert_eq!([normcdf(f64::NEG_INFINITY), normcdf(0.0), normcdf(f64::INFINITY)], [0.0, 0.5, 1.0]);
+        assert!(near(normcdf(-37.0), 5.725_571_222_524_576e-300, 4.0), "{}", normcdf(-37.0));
+    }
 }

@@ -213,7 +213,13 @@ fn neighbour(t: DType, a: f64, b: f64) -> f64 {
     match (a.partial_cmp(&b), t) {
         (None, _) => f64::NAN,
         (Some(std::cmp::Ordering::Equal), _) => b,
-        (_, DType::F64) => if up { a.next_up() } else { a.next_down() },
+        (_, DType::F64) => {
+            if up {
+                a.next_up()
+            } else {
+                a.next_down()
+            }
+        }
         _ => f64::from(if up { (a as f32).next_up() } else { (a as f32).next_down() }),
     }
 }
@@ -271,7 +277,11 @@ fn scaled_complement(x: f64) -> f64 {
 /// The normal distribution.
 fn normal(x: f64) -> f64 {
     let at = x * std::f64::consts::FRAC_1_SQRT_2;
-    if x > -1.0 || x.is_nan() { 0.5 * libm::erfc(-at) } else { 0.5 * exp_of_square(x, -0.5) * scaled_complement(-at) }
+    if x > -1.0 || x.is_nan() {
+        0.5 * libm::erfc(-at)
+    } else {
+        0.5 * exp_of_square(x, -0.5) * scaled_complement(-at)
+    }
 }
 
 /// The sine of `pi*x`: of the angle between -pi/2 and pi/2 that has the same one.

@@ -20,9 +20,8 @@ pub(super) const INTEGERS: [DType; 8] =
     [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Functions whose values are exact or correctly rounded.
-pub(super) const EXACT: [&str; 11] = [
-    "floor", "ceil", "round", "rint", "trunc", "sqrt", "fmod", "fdim", "nextafter", "fma", "copysign",
-];
+pub(super) const EXACT: [&str; 11] =
+    ["floor", "ceil", "round", "rint", "trunc", "sqrt", "fmod", "fdim", "nextafter", "fma", "copysign"];
 
 /// The kind of expression to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
