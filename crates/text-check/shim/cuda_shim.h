@@ -278,17 +278,21 @@ inline float shim_cospif(const float x) { return static_cast<float>(shim_half_tu
 // With 64 bits. Inverses by Newton's method: of erf near zero, of log(erfc) in the tail.
 inline long double shim_erfcx_long(const long double x) {
     if (x < 100) return expl(x * x) * erfcl(x);
-    return 0.5641895835477562869L / x * (1 - 0.5L / (x * x));
+    const long double by = -0.5L / (x * x);
+    long double term = 1, sum = 1;
+    for (int k = 1; k < 6; ++k) {
+        term *= (2 * k - 1) * by;
+        sum += term;
+    }
+    return 0.5641895835477562869L / x * sum;
 }
-inline long double shim_erfcinv_long(const long double z) {
-    if (!(z >= 0 && z <= 2)) return NAN;
-    if (z == 0 || z == 2) return z == 0 ? INFINITY : -INFINITY;
-    if (z > 1) return -shim_erfcinv_long(2 - z);
-    long double x = z > 0.5L ? 0.4L : sqrtl(-logl(z));
+inline long double shim_tail_of_erfc(const long double z) {
+    if (!(z >= 0)) return NAN;
+    if (z == 0) return INFINITY;
+    long double x = sqrtl(-logl(z));
     for (int step = 0; step < 60; ++step) {
-        const long double of = z > 0.5L
-            ? (erfcl(x) - z) / (1.128379167095512574L * expl(-x * x))
-            : (logl(shim_erfcx_long(x)) - x * x - logl(z)) * shim_erfcx_long(x) / 1.128379167095512574L;
+        const long double scaled = shim_erfcx_long(x);
+        const long double of = (logl(scaled) - x * x - logl(z)) * scaled / 1.128379167095512574L;
         x += of;
         if (fabsl(of) <= 1e-19L * fabsl(x)) break;
     }
@@ -296,7 +300,7 @@ inline long double shim_erfcinv_long(const long double z) {
 }
 inline long double shim_erfinv_long(const long double y) {
     if (y < 0) return -shim_erfinv_long(-y);
-    if (y == 0 || y > 0.5L) return y == 0 ? y : shim_erfcinv_long(1 - y);
+    if (y == 0 || !(y <= 0.5L)) return y == 0 ? y : shim_tail_of_erfc(1 - y);
     long double x = y * 0.886226925452758014L;
     for (int step = 0; step < 60; ++step) {
         const long double of = (y - erfl(x)) / (1.128379167095512574L * expl(-x * x));
@@ -304,6 +308,10 @@ inline long double shim_erfinv_long(const long double y) {
         if (fabsl(of) <= 1e-19L * fabsl(x)) break;
     }
     return x;
+}
+inline long double shim_erfcinv_long(const long double z) {
+    if (z < 0.5L) return shim_tail_of_erfc(z);
+    return z > 1.5L ? -shim_tail_of_erfc(2 - z) : shim_erfinv_long(1 - z);
 }
 inline long double shim_normcdf_long(const long double x) {
     return 0.5L * erfcl(-x * 0.7071067811865475244L);

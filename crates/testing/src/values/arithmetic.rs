@@ -256,6 +256,9 @@ fn inverse_complement(z: f64) -> f64 {
 
 /// `exp(x*x)`, of the 26 first bits of `x` and of the others.
 fn exp_of_square(x: f64, by: f64) -> f64 {
+    if x.abs() > 1e9 {
+        return (by * x * x).exp();
+    }
     let first = f64::from_bits(x.to_bits() & !((1 << 27) - 1));
     let rest = x - first;
     (by * first * first).exp() * (by * rest * (x + first)).exp()
