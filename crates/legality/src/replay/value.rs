@@ -26,6 +26,8 @@ use loopwright_kernel_ir::{
 use super::{Data, Parameters, expressions::Computes, machine::Seen};
 use crate::event::consumer;
 
+/// The hash of a form. Enums are hashed by the numbers of their variants, `-x` and the conversion
+/// of `x` to the first of all types alike: each kind of form has a word for itself.
 pub(super) fn hash_of(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
@@ -148,7 +150,7 @@ impl Evaluation<'_> {
                 match first.sum.filter(|_| e.dtype.is_integer()) {
                     Some(Value::Number(_, sum)) => Value::of(Number::I64(sum as i64).cast(e.dtype)),
                     Some(sum) => sum,
-                    None => Value::Hash(hash_of((e.dtype, first.hash))),
+                    None => Value::Hash(hash_of(("reduction", e.dtype, first.hash))),
                 }
             }
             TypedKind::Unary(op, a) => {
@@ -156,7 +158,7 @@ impl Evaluation<'_> {
                 match (a.number().and_then(|a| unary(*op, a).ok()), op) {
                     (Some(number), _) => Value::of(number),
                     (None, UnaryOp::Neg) if e.dtype.is_integer() => Value::Hash(a.ring().wrapping_neg()),
-                    (None, _) => Value::Hash(hash_of((op, a))),
+                    (None, _) => Value::Hash(hash_of(("unary", op, a))),
                 }
             }
             TypedKind::Binary(op, a, b) => {
@@ -169,14 +171,14 @@ impl Evaluation<'_> {
                     Some(Number::Bool(true)) => a,
                     Some(_) => b,
                     None if a == b => a,
-                    None => Value::Hash(hash_of((c, a, b))),
+                    None => Value::Hash(hash_of(("if", c, a, b))),
                 }
             }
             TypedKind::Convert(a) | TypedKind::Cast(a) => {
                 let a = self.value(a);
                 match a.number() {
                     Some(a) => Value::of(a.cast(e.dtype)),
-                    None => Value::Hash(hash_of((e.dtype, a))),
+                    None => Value::Hash(hash_of(("conversion", e.dtype, a))),
                 }
             }
             TypedKind::Call { function, precision, args } => {
@@ -194,7 +196,7 @@ impl Evaluation<'_> {
                     }
                     args.sort();
                 }
-                Value::Hash(hash_of((function, precision, args)))
+                Value::Hash(hash_of(("call", function, precision, args)))
             }
         }
     }
@@ -278,7 +280,7 @@ fn operation(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
         _ => {}
     }
     let (first, second) = if commutes(op) && b < a { (b, a) } else { (a, b) };
-    Value::Hash(hash_of((op, first, second)))
+    Value::Hash(hash_of(("binary", op, first, second)))
 }
 
 /// The result where one operand decides it, whatever the other is, or where it is one of them.
@@ -316,6 +318,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::replay::Instance;
 
     /// Of a thousand hashes some are multiples of 64, whose eleventh power would be zero.
     #[test]
@@ -344,5 +347,23 @@ mod tests {
             assert_eq!(of(a, b), of(b, a));
             assert_eq!(BTreeSet::from([a, b, c, of(a, b), of(b, c), of(c, a)]).len(), 6, "{op:?}");
         }
+    }
+
+    /// Forms of different kinds differ, though an operator and a type have one number: `-x` is not
+    /// whether `x` is 0, nor is `not b` a conversion to the next of the types.
+    #[test]
+    fn operators_are_no_conversions() {
+        let text = "kernel k(x: f64[1], b: bool[1], y: f64[1], t: bool[1], u: bool[1], v: i8[1])\n\
+                    y[0] = -x[0]\nt[0] = cast(bool, x[0])\nu[0] = not b[0]\nv[0] = cast(i8, b[0])\n";
+        let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+        let model = crate::Model::new(&kernel).unwrap();
+        let Ok(Ok(run)) = super::super::replay(&model, &Parameters::new(), Data::Unknown, None) else {
+            panic!("it runs")
+        };
+        let values = kernel.instructions.iter().map(|i| {
+            let who = Instance { instruction: i.id.clone(), part: Part::Whole, point: Vec::new() };
+            run.value(&who).unwrap()
+        });
+        assert_eq!(values.collect::<BTreeSet<_>>().len(), 4);
     }
 }
