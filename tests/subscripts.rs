@@ -225,4 +225,14 @@ fn factors_of_quotients_beyond_32_bits_take_64() {
     assert_eq!(of("i // 7 * 1103515245 * 65537 % 64"), wanted(&|i| i / 7 * 1_103_515_245 * 65537));
     assert_eq!(of("i % 61 * 1103515245 // 2 % 64"), wanted(&|i| i % 61 * 1_103_515_245 / 2));
     assert_eq!(of("64 // 10*1103515245 % 3"), wanted(&|_| 6 * 1_103_515_245 % 3));
+    // Not even the factors that a split gives fit in 64 bits.
+    let text = "kernel k(x: f32[64], y: f32[40])\n{ [i] : 0 <= i < 40 }\n\
+                y[i] = x[4294967295*i % 10 * 1103515245 % 64]\n";
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    let steps = "split_iname(i, 7)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
+    let split = Pipeline::parse(steps).unwrap().apply(&kernel).unwrap_or_else(|d| panic!("{d}"));
+    let x = Tensor::from_vec(&[64], (0..64).map(|k| k as f32).collect()).unwrap();
+    let compiled = Device::emulator().compile(&split).unwrap_or_else(|d| panic!("{d}"));
+    let found = compiled.run(&Args::new().tensor("x", &x)).unwrap().get("y").unwrap().to_f64();
+    assert_eq!(found, wanted(&|i| 4_294_967_295 * i % 10 * 1_103_515_245));
 }

@@ -399,7 +399,8 @@ impl<'k> Analysis<'k> {
     }
 
     /// A subscript over canonical names and values read from data; `None` if nothing is known about
-    /// its value: it is not affine, or reads an array or temporary that the kernel writes.
+    /// its value: it is not affine, has factors that 64 bits do not hold, or reads an array or
+    /// temporary that the kernel writes.
     fn subscript(&self, e: &Expr, inames: &[Name], loads: &mut Vec<Load>) -> Result<Option<Aff>, Diagnostic> {
         let mut found = Vec::new();
         let Some(aff) = self.reads.named(e, &mut found).to_aff() else { return Ok(None) };
@@ -417,7 +418,7 @@ impl<'k> Analysis<'k> {
                 return Ok(None);
             }
         }
-        Ok(Some(self.canonical(&aff)?))
+        Ok(self.canonical(&aff).ok())
     }
 
     /// Adds what is known about a scalar that an earlier part loads from data; `false` if nothing

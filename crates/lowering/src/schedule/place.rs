@@ -101,6 +101,8 @@ impl Place {
         {
             return Ok(Some(least.div_euclid(denominator)));
         }
-        Ok(self.with_constants(&numerator.floor_div(denominator)?)?.as_constant())
+        // Nothing is known of what 64 bits do not hold.
+        let Ok(quotient) = numerator.floor_div(denominator) else { return Ok(None) };
+        Ok(self.with_constants(&quotient).ok().and_then(|value| value.as_constant()))
     }
 }

@@ -133,7 +133,9 @@ impl Analysis<'_> {
         if !plain {
             return Ok(None);
         }
-        let named = in_names(&self.canonical(aff)?, names)?;
+        // What 64 bits do not hold over canonical names is written as it is.
+        let Ok(canonical) = self.canonical(aff) else { return Ok(None) };
+        let named = in_names(&canonical, names)?;
         // A loop that counts a sum gives no values to its parts.
         let has_value = |n: &Name| {
             names.has_value(n) || !self.lookup.is_iname(n) || coordinate_name(self.kernel.tag(n)).is_some()

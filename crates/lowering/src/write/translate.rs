@@ -208,19 +208,8 @@ impl Emitter<'_, '_> {
         let Some(aff) = integer_form(a, Context::Index) else { return Ok(None) };
         let Ok(canonical) = self.analysis.canonical(&aff) else { return Ok(None) };
         let canonical = env.place.without_constant_quotients(&canonical)?;
-        let constant = canonical.constant_term();
-        let mut whole = Aff::constant(constant.div_euclid(divisor));
-        let mut rest = Aff::constant(constant.rem_euclid(divisor));
-        for (term, c) in canonical.terms() {
-            let one = match term {
-                Term::Var(name) => Aff::var(name),
-                Term::Div(div) => div.numerator.floor_div(div.denominator)?,
-            };
-            match c % divisor {
-                0 => whole = whole.add(&one.scale(c / divisor)?)?,
-                _ => rest = rest.add(&one.scale(*c)?)?,
-            }
-        }
+        // Nothing is known of what 64 bits do not hold.
+        let Ok((whole, rest)) = digits(&canonical, divisor) else { return Ok(None) };
         if whole.terms().is_empty() {
             return Ok(None);
         }
@@ -439,6 +428,24 @@ enum Context {
     Value,
     /// A subscript or a bound: an integer.
     Index,
+}
+
+/// The terms that a number divides, divided by it, and the others.
+fn digits(aff: &Aff, divisor: i64) -> Result<(Aff, Aff), loopwright_poly::Error> {
+    let constant = aff.constant_term();
+    let mut whole = Aff::constant(constant.div_euclid(divisor));
+    let mut rest = Aff::constant(constant.rem_euclid(divisor));
+    for (term, c) in aff.terms() {
+        let one = match term {
+            Term::Var(name) => Aff::var(name),
+            Term::Div(div) => div.numerator.floor_div(div.denominator)?,
+        };
+        match c % divisor {
+            0 => whole = whole.add(&one.scale(c / divisor)?)?,
+            _ => rest = rest.add(&one.scale(*c)?)?,
+        }
+    }
+    Ok((whole, rest))
 }
 
 /// The types of an operator's expressions, whose names have these values.
