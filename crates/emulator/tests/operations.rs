@@ -216,7 +216,7 @@ fn special_functions_have_their_published_values() {
                 call(DType::F64, name, vec![x])
             });
         let found = found.get(0).unwrap().as_f64();
-        assert!((found - value).abs() <= 4e-15 * value.abs(), "{name}({}) = {found}", x[0]);
+        assert!((found - value).abs() <= 4e-15 * value.abs().min(0.5), "{name}({}) = {found}", x[0]);
     }
     for below in [0.5, -2.0, -16000.0] {
         let x = vec![below; 32];

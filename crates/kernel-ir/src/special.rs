@@ -87,12 +87,12 @@ fn inverse_complement(z: f64) -> f64 {
     let log = z.ln();
     let mut x = first(log + (2.0 - z).ln());
     for _ in 0..4 {
-        let scaled = erfcx(x);
         if z > 0.01 {
             let step = (z - libm::erfc(x)) / (FRAC_2_SQRT_PI * (-x * x).exp());
             x -= step / (1.0 + x * step);
         } else {
             // log(erfc(x)) is log(erfcx(x)) - x*x, and its derivative -2/(sqrt(pi)*erfcx(x)).
+            let scaled = erfcx(x);
             x -= (x * x - scaled.ln() + log) * scaled / FRAC_2_SQRT_PI;
         }
     }

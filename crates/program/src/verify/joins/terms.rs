@@ -11,7 +11,10 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, ReductionOp, UnaryOp, end_of_range};
 
-use super::parts::{Content, Parts};
+use super::{
+    known::computed,
+    parts::{Content, Parts},
+};
 use crate::{BinOp, UnOp};
 
 /// An operation of a term.
@@ -104,24 +107,9 @@ impl Term {
 /// What an operation makes of two integers that is the same in every type in which it may be done:
 /// of 32 bits at least, or of floating point.
 fn of_small(op: BinOp, a: i64, b: i64) -> Option<i64> {
-    // Those that `f32` holds. A negative number may stand for the bits of an unsigned one.
-    let exact = 0..=1 << 24;
-    if exact.contains(&a) && exact.contains(&b) {
-        let truth = |holds: bool| Some(i64::from(holds));
-        let known = match op {
-            BinOp::Lt => truth(a < b),
-            BinOp::Le => truth(a <= b),
-            BinOp::Gt => truth(a > b),
-            BinOp::Ge => truth(a >= b),
-            BinOp::Eq => truth(a == b),
-            BinOp::Ne => truth(a != b),
-            _ => None,
-        };
-        if known.is_some() {
-            return known;
-        }
-    }
-    let small = 0..=i64::from(i32::MAX);
+    // `f32` holds what is compared. A negative number may stand for the bits of an unsigned one.
+    let most = if op.is_comparison() { 1 << 24 } else { i64::from(i32::MAX) };
+    let small = 0..=most;
     if !small.contains(&a) || !small.contains(&b) {
         return None;
     }
@@ -131,10 +119,9 @@ fn of_small(op: BinOp, a: i64, b: i64) -> Option<i64> {
         BinOp::BitAnd => a & b,
         BinOp::BitOr => a | b,
         BinOp::BitXor => a ^ b,
-        BinOp::Min => a.min(b),
-        BinOp::Max => a.max(b),
-        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 => a / b,
-        BinOp::FloorMod | BinOp::TruncRem if b > 0 => a % b,
+        BinOp::Min | BinOp::Max => computed(op, a, b)?,
+        BinOp::FloorDiv | BinOp::TruncDiv | BinOp::FloorMod | BinOp::TruncRem => computed(op, a, b)?,
+        _ if op.is_comparison() => computed(op, a, b)?,
         _ => return None,
     };
     small.contains(&value).then_some(value)

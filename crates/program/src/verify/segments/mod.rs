@@ -80,13 +80,8 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
             let fitted = sizes.as_ref().and_then(|sizes| sizes.fit(&lengths));
             let other =
                 LazyCell::new(|| with_other_segments(&nest, program, fitted.as_ref().unwrap_or(&lengths)));
-            for turn in 0..3 {
-                let lengths = match turn {
-                    0 => Some(&lengths),
-                    1 => fitted.as_ref(),
-                    _ => other.as_ref(),
-                };
-                let Some(lengths) = lengths else { continue };
+            let tried = [Some(&lengths), fitted.as_ref()].into_iter();
+            for lengths in tried.chain(std::iter::once_with(|| other.as_ref())).flatten() {
                 match check(&nest, program, &launches, lengths) {
                     Ok(Ran::Yes) => {
                         is_run |= lengths.lengths.iter().any(|length| *length > 0);

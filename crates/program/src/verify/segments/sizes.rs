@@ -93,13 +93,14 @@ pub(super) fn with_other_segments(nest: &Nest<'_>, program: &Program, given: &Le
     let places = [&Aff::constant(given.before), &Aff::constant(last)];
     let (mut known, _) = premises(nest, program, &segments, places)?;
     known.push(Constraint::lt(&Aff::constant(0), &segments).ok()?);
-    let (least, most) = System::new(&known).ok()?.constant_range(&segments).ok()?;
+    let system = System::new(&known).ok()?;
+    let (least, most) = system.constant_range(&segments).ok()?;
     let count = i64::try_from(given.lengths.len()).ok()?;
     let wanted = count.max(least.unwrap_or(1)).min(most.unwrap_or(i64::MAX));
     // The next number that an assumption such as `m mod 2 = 0` allows.
     let is_one = |number: &i64| -> Option<bool> {
         let equal = Constraint::equal(&segments, &Aff::constant(*number)).ok()?;
-        Some(!System::new(&known).ok()?.with(&[equal]).ok()?.is_empty().ok()?)
+        Some(!system.with(&[equal]).ok()?.is_empty().ok()?)
     };
     let wanted = (wanted..=wanted.saturating_add(MOST_SKIPPED)).find(|n| is_one(n) == Some(true))?;
     if wanted == count || wanted.min(count) < 1 || wanted - count > MOST_ADDED {
