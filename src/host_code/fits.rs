@@ -6,33 +6,26 @@
 //! sufficient: stricter than the check for numbers in places, never more lenient (`tests`). The
 //! order of statements and what has to fit where are those of the check.
 
+mod range;
 mod simplest;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, DType, Dim, Expr, Fact, Name, PerDim};
+use loopwright_kernel_ir::{Aff, DType, Dim, Expr, FAR_SCALAR, Fact, Name, PerDim};
 use loopwright_program::{
-    CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies, Program, Step,
-    Stmt, UnOp, Value, ValueKind, VarId,
+    BinOp, CopyPredicates, DeviceKernel, HostStmt, LookBack, MemRef, Memory, Owner, PredicatedCopies,
+    Program, Step, Stmt, UnOp, Value, ValueKind, VarId,
 };
 
-use self::simplest::simplest;
-use super::formula::{Bounds, Formula, Op, op_of, range_of};
+use self::{
+    range::{Range, operation},
+    simplest::simplest,
+};
+use super::formula::{Bounds, Formula, Op, range_of};
 
 /// What indices of 64 bits reach at most: more bytes than a device has, and so little that neither
 /// bytes of elements leave 64 bits nor doubles are too coarse.
 const MOST_IN_64_BITS: i128 = 1 << 56;
-
-/// An interval of formulas.
-#[derive(Clone, Debug)]
-struct Range {
-    low: Formula,
-    high: Formula,
-    /// Whether a value read from memory is among the operands.
-    data: bool,
-    /// Whether a variable is among them whose range is not known yet.
-    open: bool,
-}
 
 /// A program's sizes have to satisfy these conditions, each a comparison.
 pub(super) fn conditions(program: &Program, bounds: &Bounds) -> Vec<Formula> {
@@ -49,6 +42,7 @@ pub(super) fn conditions(program: &Program, bounds: &Bounds) -> Vec<Formula> {
         held: BTreeMap::new(),
         stored: BTreeMap::new(),
         needs: Vec::new(),
+        in_conditions: BTreeSet::new(),
         silent: false,
     };
     for global in &program.globals {
@@ -75,7 +69,17 @@ pub(super) fn conditions(program: &Program, bounds: &Bounds) -> Vec<Formula> {
     walk.silent = false;
     walk.host(&program.host);
     let limits = walk.limits();
-    simplest(walk.needs, limits, bounds)
+    let mut all = simplest(walk.needs, limits, bounds);
+    for scalar in walk.in_conditions.iter().map(Formula::name) {
+        let far = i128::from(FAR_SCALAR);
+        if !bounds.at_most(&scalar, far) {
+            all.push(Formula::binary(Op::Le, scalar.clone(), Formula::Int(far)));
+        }
+        if !bounds.at_least(&scalar, -far) {
+            all.push(Formula::binary(Op::Ge, scalar, Formula::Int(-far)));
+        }
+    }
+    all
 }
 
 /// Whether no sizes satisfy a condition.
@@ -93,6 +97,8 @@ pub(super) fn is_hopeless(condition: &Formula, bounds: &Bounds) -> bool {
 fn facts(program: &Program) -> BTreeMap<Name, (Option<Formula>, Option<Formula>)> {
     let of = |e: &Option<Expr>| e.as_ref().and_then(Expr::to_aff).map(|a: Aff| Formula::of_aff(&a));
     let ranges = program.facts.iter().filter_map(|fact| match fact {
+        // They are about what the caller gives, not about what the program writes.
+        Fact::Range { array, .. } if program.writes(array) => None,
         Fact::Range { array, lower, upper } => {
             Some((array.clone(), (of(lower), of(upper).map(|u| u.plus(-1)))))
         }
@@ -138,6 +144,8 @@ struct Walk<'a> {
     /// What is stored in them; `None` if it is unknown.
     stored: BTreeMap<Own, Option<Range>>,
     needs: Vec<Need>,
+    /// Scalars in conditions on values, which proofs take to be no greater than [`FAR_SCALAR`].
+    in_conditions: BTreeSet<Name>,
     silent: bool,
 }
 
@@ -158,32 +166,70 @@ impl<'a> Walk<'a> {
 
     fn of_type(&self, dtype: DType) -> Option<Range> {
         let (low, high) = range_of(dtype)?;
-        Some(Range { low: Formula::Int(low), high: Formula::Int(high), data: true, open: false })
+        Some(Range { data: true, ..Range::new(Formula::Int(low), Formula::Int(high)) })
     }
 
-    fn constant(value: i128) -> Range {
-        Range { low: Formula::Int(value), high: Formula::Int(value), data: false, open: false }
-    }
-
-    fn need(&mut self, range: &Range) {
+    fn need(&mut self, (low, high): (Formula, Formula)) {
         if self.silent {
             return;
         }
-        self.needs.push(Need::AtLeast(range.low.clone()));
-        self.needs.push(Need::AtMost(range.high.clone()));
+        self.needs.push(Need::AtLeast(low));
+        self.needs.push(Need::AtMost(high));
     }
 
+    /// What no sizes satisfy.
+    fn hopeless(&self) -> (Formula, Formula) {
+        let beyond = Formula::Int(self.limits().1 + 1);
+        (beyond.clone(), beyond)
+    }
+
+    /// Whether a subscript may overflow, since data decide about it.
     fn is_exempt(&self, range: &Range) -> bool {
-        range.data && self.program.index == DType::I64
+        range.data && !range.spoilt && self.program.index == DType::I64
     }
 
     /// An expression that has to fit.
     fn index(&mut self, value: &Value) -> Option<Range> {
         let range = self.value(value, Use::Index)?;
-        if value.dtype != DType::Bool && !self.is_exempt(&range) {
-            self.need(&range);
+        if !self.is_exempt(&range) {
+            if let Some(wrapped) = range.wrapped.clone() {
+                self.need(wrapped);
+            }
+            if value.dtype != DType::Bool {
+                self.need((range.low.clone(), range.high.clone()));
+            }
         }
         Some(range)
+    }
+
+    /// A bound of a loop, which is compared.
+    fn bound(&mut self, value: &Value) -> Option<Range> {
+        let range = self.index(value)?;
+        if let (true, Some(wrapped)) = (range.is_far, range.wrapped.clone()) {
+            self.need(wrapped);
+        }
+        Some(range)
+    }
+
+    /// A value of the kernel, in which arithmetic on data wraps as printed.
+    fn data(&mut self, value: &Value) -> Option<Range> {
+        let range = self.value(value, Use::Data)?;
+        match range.wrapped {
+            Some(_) => Some(Range { open: range.open, ..self.of_type(value.dtype)? }),
+            None => Some(range),
+        }
+    }
+
+    /// The scalars of a condition on values.
+    fn condition(&mut self, condition: &Value) {
+        condition.visit(&mut |v| {
+            if let ValueKind::Param(name) = &v.kind
+                && v.dtype.is_integer()
+                && !self.hosts.contains_key(name)
+            {
+                self.in_conditions.insert(name.clone());
+            }
+        });
     }
 
     fn host(&mut self, body: &'a [HostStmt]) {
@@ -243,12 +289,7 @@ impl<'a> Walk<'a> {
         let Some(kernel) = self.kernel else { return };
         let Some(of) = kernel.vars.get(var.0) else { return };
         let range = match of.within {
-            Some((low, high)) => Some(Range {
-                low: Formula::Int(low.into()),
-                high: Formula::Int(high.into()),
-                data: false,
-                open: false,
-            }),
+            Some((low, high)) => Some(Range::new(Formula::Int(low.into()), Formula::Int(high.into()))),
             None => range.or_else(|| self.of_type(of.dtype)),
         };
         if !of.mutable {
@@ -300,28 +341,28 @@ impl<'a> Walk<'a> {
                     // Without a leaf it is an index by a name: where it is used it has to fit.
                     let range = match leaf {
                         None => self.value(value, Use::Index),
-                        Some(_) => self.value(value, Use::Data),
+                        Some(_) => self.data(value),
                     };
                     self.assign(*var, range, assigned);
                 }
                 Stmt::Store { to, value, .. } => {
                     self.element(to);
-                    let range = self.value(value, Use::Data);
+                    let range = self.data(value);
                     self.store(to.memory, range);
                 }
                 Stmt::Update { to, value, .. } => {
                     self.element(to);
-                    self.value(value, Use::Data);
+                    self.data(value);
                     self.store(to.memory, None);
                 }
                 Stmt::LookBack(LookBack { total, before, word, .. }) => {
                     self.element(word);
-                    self.value(total, Use::Data);
+                    self.data(total);
                     self.store(word.memory, None);
                     self.assign(*before, None, assigned);
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
-                    let (low, high) = (self.index(lower), self.index(upper));
+                    let (low, high) = (self.bound(lower), self.bound(upper));
                     let range = low.zip(high).and_then(|(low, high)| self.loop_counter(*step, &low, &high));
                     if let Some(slot) = self.vars.get_mut(var.0) {
                         *slot = range;
@@ -329,7 +370,12 @@ impl<'a> Walk<'a> {
                     self.body(body, assigned);
                 }
                 Stmt::If { cond, body, otherwise, note } => {
-                    self.value(cond, if note.is_predicate() { Use::Data } else { Use::Index });
+                    if note.is_predicate() {
+                        self.condition(cond);
+                        self.data(cond);
+                    } else {
+                        self.index(cond);
+                    }
                     self.body(body, assigned);
                     self.body(otherwise, assigned);
                     let copies = self.predicates.as_ref().and_then(|predicates| predicates.find(stmt));
@@ -360,12 +406,6 @@ impl<'a> Walk<'a> {
                 walk.needs.push(Need::AtMost(last));
             }
         };
-        let flags = |low_end, high_end| Range {
-            low: low_end,
-            high: high_end,
-            data: low.data || high.data,
-            open: low.open || high.open,
-        };
         match step {
             Step::Add(step) => {
                 let range = self.counter(low, high);
@@ -377,9 +417,9 @@ impl<'a> Walk<'a> {
                 let last = high.high.clone().plus(-1);
                 at_end(self, Formula::binary(Op::Mul, Formula::Int(2), last.clone()));
                 let most = self.bounds.extreme(Op::Max, last, low.high.clone());
-                Some(flags(low.low.clone(), most))
+                Some(Range::new(low.low.clone(), most).from([low, high]))
             }
-            Step::Halve => Some(flags(Formula::Int(0), low.high.clone())),
+            Step::Halve => Some(Range::up_to(low.high.clone()).from([low, high])),
         }
     }
 
@@ -392,59 +432,69 @@ impl<'a> Walk<'a> {
     /// From `low` up to `high`, exclusive.
     fn counter(&self, low: &Range, high: &Range) -> Range {
         let last = self.bounds.extreme(Op::Max, high.high.clone().plus(-1), low.low.clone());
-        Range { low: low.low.clone(), high: last, data: low.data || high.data, open: low.open || high.open }
+        Range::new(low.low.clone(), last).from([low, high])
     }
 
     fn union(&self, a: &Range, b: &Range) -> Range {
-        Range {
-            low: self.bounds.extreme(Op::Min, a.low.clone(), b.low.clone()),
-            high: self.bounds.extreme(Op::Max, a.high.clone(), b.high.clone()),
-            data: a.data || b.data,
-            open: a.open || b.open,
-        }
+        let low = self.bounds.extreme(Op::Min, a.low.clone(), b.low.clone());
+        Range::new(low, self.bounds.extreme(Op::Max, a.high.clone(), b.high.clone())).from([a, b])
     }
 
     /// The range of an expression; `None` if it is not an integer. What has to fit on the way is
     /// noted.
     fn value(&mut self, value: &Value, how: Use) -> Option<Range> {
-        let range = self.inside(value, how);
-        let range = range?;
+        let range = self.inside(value, how)?;
         let (low, high) = range_of(value.dtype)?;
-        if self.bounds.at_least(&range.low, low) && self.bounds.at_most(&range.high, high) {
+        // The ends of 64 bits are beyond what `Bounds` tells apart.
+        let from = |end: &Formula| end.as_int().map_or_else(|| self.bounds.at_least(end, low), |v| v >= low);
+        let to = |end: &Formula| end.as_int().map_or_else(|| self.bounds.at_most(end, high), |v| v <= high);
+        if from(&range.low) && to(&range.high) {
             return Some(range);
         }
         let is_index = value.dtype == self.program.index;
+        let ends = (range.low.clone(), range.high.clone());
+        let is_cast = matches!(value.kind, ValueKind::Cast(_));
+        let is_sum = matches!(
+            value.kind,
+            ValueKind::Binary(BinOp::Add | BinOp::Sub, ..) | ValueKind::Unary(UnOp::Neg, _)
+        );
+        // Some value of its type, with the marks of its operands.
+        let wraps = |walk: &Self, range: &Range| Some(walk.of_type(value.dtype)?.from([range]));
         match how {
-            Use::Index if range.data && !is_index => {
-                // Data wrap in their own types, within which they stay.
-                Some(Range { open: range.open, ..self.of_type(value.dtype)? })
+            Use::Index if !is_index && range.data && is_cast => wraps(self, &range),
+            Use::Index if !is_index && range.data => {
+                // Data that wrap in a type of their own are congruent in that type only.
+                let mut range = wraps(self, &range)?;
+                range.wrapped = range.wrapped.or_else(|| Some(self.hopeless()));
+                range.is_far |= !is_sum;
+                range.spoilt = true;
+                Some(range)
+            }
+            Use::Index if !is_index && value.dtype.bytes() < self.program.index.bytes() => {
+                // No condition says that it fits its own type, which a launch would refuse.
+                self.need(self.hopeless());
+                wraps(self, &range)
+            }
+            Use::Index if range.data && self.program.index == DType::I64 => {
+                let wrapped = range.wrapped.clone().or(Some(ends));
+                Some(Range { wrapped, is_far: range.is_far || !is_sum, ..range })
             }
             Use::Index => {
-                let narrower = !is_index && value.dtype.bytes() < self.program.index.bytes();
-                if narrower {
-                    // No condition says that it fits its own type, which a launch would refuse.
-                    let most = Formula::Int(self.limits().1 + 1);
-                    self.need(&Range { low: most.clone(), high: most, data: false, open: false });
-                    return Some(Range { open: range.open, ..self.of_type(value.dtype)? });
-                }
-                if !self.is_exempt(&range) {
-                    self.need(&range);
-                }
+                self.need(ends);
                 Some(range)
             }
-            Use::Data if is_index && !range.data && !matches!(value.kind, ValueKind::Cast(_)) => {
-                self.need(&range);
+            Use::Data if is_index && !range.data && !is_cast => {
+                self.need(ends);
                 Some(range)
             }
-            // It wraps, and is some value of its type.
-            Use::Data => Some(Range { open: range.open, ..self.of_type(value.dtype)? }),
+            Use::Data => wraps(self, &range),
         }
     }
 
     fn inside(&mut self, value: &Value, how: Use) -> Option<Range> {
         match &value.kind {
-            ValueKind::Int(v) => Some(Self::constant((*v).into())),
-            ValueKind::Bool(v) => Some(Self::constant((*v).into())),
+            ValueKind::Int(v) => Some(Range::constant((*v).into())),
+            ValueKind::Bool(v) => Some(Range::constant((*v).into())),
             ValueKind::Float(_) => None,
             ValueKind::Var(var) => self.var(*var, value.dtype),
             ValueKind::Param(name) => match self.hosts.get(name) {
@@ -452,19 +502,13 @@ impl<'a> Walk<'a> {
                 None => {
                     range_of(value.dtype)?;
                     let end = Formula::name(name);
-                    Some(Range { low: end.clone(), high: end, data: false, open: false })
+                    Some(Range::new(end.clone(), end))
                 }
             },
-            ValueKind::BlockIdx(dim) => Some(Range {
-                low: Formula::Int(0),
-                high: self.blocks[*dim].clone(),
-                data: false,
-                open: false,
-            }),
+            ValueKind::BlockIdx(dim) => Some(Range::up_to(self.blocks[*dim].clone())),
             ValueKind::ThreadIdx(dim) => {
                 let threads = self.kernel.map_or(1, |k| k.block[*dim]);
-                let last = i128::from(threads.max(1)) - 1;
-                Some(Range { high: Formula::Int(last), ..Self::constant(0) })
+                Some(Range::up_to(Formula::Int(i128::from(threads.max(1)) - 1)))
             }
             ValueKind::Load(element) => {
                 self.element(element);
@@ -492,45 +536,41 @@ impl<'a> Walk<'a> {
                 match op {
                     UnOp::Neg => Some(Range { low: minus(&a.high), high: minus(&a.low), ..a }),
                     UnOp::Not => Some(Range { low: Formula::Int(0), high: Formula::Int(1), ..a }),
-                    UnOp::BitNot => Some(Range { open: a.open, ..self.of_type(value.dtype)? }),
+                    UnOp::BitNot => Some(self.of_type(value.dtype)?.made_of([&a])),
                 }
             }
             ValueKind::Binary(op, a, b) => {
                 let (x, y) = (self.value(a, how), self.value(b, how));
                 if value.dtype == DType::Bool {
-                    let flag = |of: fn(&Range) -> bool| x.iter().chain(&y).any(of);
-                    let (data, open) = (flag(|r| r.data), flag(|r| r.open));
-                    return Some(Range { low: Formula::Int(0), high: Formula::Int(1), data, open });
+                    return Some(Range::up_to(Formula::Int(1)).compared(x.iter().chain(&y)));
                 }
                 let (x, y) = (x?, y?);
-                let (data, open) = (x.data || y.data, x.open || y.open);
-                let known = self.operation(*op, x, y);
-                match known {
-                    Some((low, high)) => Some(Range { low, high, data, open }),
-                    None => Some(Range { open, ..self.of_type(value.dtype)? }),
-                }
+                let known = match operation(&self.bounds, *op, &x, &y) {
+                    Some((low, high)) => Range::new(low, high),
+                    None => self.of_type(value.dtype)?,
+                };
+                Some(match op {
+                    BinOp::Add | BinOp::Sub | BinOp::Mul => known.from([&x, &y]),
+                    BinOp::Shl => known.made_of([&y]).from([&x]),
+                    BinOp::Min | BinOp::Max => known.compared([&x, &y]),
+                    _ => known.made_of([&x, &y]),
+                })
             }
             ValueKind::Select(c, a, b) => {
+                self.condition(c);
                 let (c, a, b) = (self.value(c, how), self.value(a, how), self.value(b, how));
-                let both = self.union(&a?, &b?);
-                Some(Range {
-                    data: both.data || c.as_ref().is_some_and(|c| c.data),
-                    open: both.open || c.is_some_and(|c| c.open),
-                    ..both
-                })
+                Some(self.union(&a?, &b?).from(&c))
             }
             ValueKind::Cast(a) => {
                 let a = self.value(a, how);
                 match value.dtype {
-                    DType::Bool => Some(Range { high: Formula::Int(1), ..Self::constant(0) }),
+                    DType::Bool => Some(Range::up_to(Formula::Int(1))),
                     dtype => a.or_else(|| self.of_type(dtype)),
                 }
             }
             ValueKind::Call { args, .. } => {
-                for arg in args {
-                    self.value(arg, how);
-                }
-                self.of_type(value.dtype)
+                let args: Vec<Range> = args.iter().filter_map(|arg| self.value(arg, how)).collect();
+                Some(self.of_type(value.dtype)?.made_of(&args))
             }
             ValueKind::Shuffle { value: a, operand, .. } => {
                 self.value(operand, how);
@@ -543,93 +583,12 @@ impl<'a> Walk<'a> {
             ValueKind::LeadingZeros(a) => {
                 self.value(a, how);
                 let bits = Formula::Int(8 * a.dtype.bytes() as i128);
-                Some(Range { high: bits, data: true, ..Self::constant(0) })
+                Some(Range { data: true, ..Range::up_to(bits) })
             }
             ValueKind::Any(a) => {
                 let a = self.value(a, how);
-                let open = a.as_ref().is_some_and(|a| a.open);
-                Some(Range { high: Formula::Int(1), data: true, open, ..Self::constant(0) })
+                Some(Range { data: true, ..Range::up_to(Formula::Int(1)).from(&a) })
             }
-        }
-    }
-
-    /// The ends of an operation's results; `None` where nothing is known but the type.
-    fn operation(&self, op: loopwright_program::BinOp, a: Range, b: Range) -> Option<(Formula, Formula)> {
-        use loopwright_program::BinOp;
-        let positive = self.bounds.at_least(&b.low, 1);
-        let both = |op: Op, x: &Formula, y: &Formula| Formula::binary(op, x.clone(), y.clone());
-        let corners = |op: Op| {
-            let all = [(&a.low, &b.low), (&a.low, &b.high), (&a.high, &b.low), (&a.high, &b.high)];
-            let end = |which: Op| {
-                let [w, x, y, z] = all.map(|(x, y)| both(op, x, y));
-                let first = self.bounds.extreme(which, w, x);
-                self.bounds.extreme(which, first, self.bounds.extreme(which, y, z))
-            };
-            (end(Op::Min), end(Op::Max))
-        };
-        // The constant that the second operand is.
-        let fixed = b.low.as_int().filter(|_| b.low == b.high);
-        let natural = self.bounds.at_least(&a.low, 0);
-        match op {
-            BinOp::Add => Some((both(Op::Add, &a.low, &b.low), both(Op::Add, &a.high, &b.high))),
-            BinOp::Sub => Some((both(Op::Sub, &a.low, &b.high), both(Op::Sub, &a.high, &b.low))),
-            BinOp::Mul if natural && self.bounds.at_least(&b.low, 0) => {
-                Some((both(Op::Mul, &a.low, &b.low), both(Op::Mul, &a.high, &b.high)))
-            }
-            BinOp::Mul if fixed.is_some_and(|c| c >= 0) => {
-                Some((both(Op::Mul, &a.low, &b.low), both(Op::Mul, &a.high, &b.high)))
-            }
-            BinOp::Mul => Some(corners(Op::Mul)),
-            BinOp::FloorDiv if positive => match natural || fixed.is_some() {
-                true => Some((both(Op::FloorDiv, &a.low, &b.high), both(Op::FloorDiv, &a.high, &b.low))),
-                false => Some(corners(Op::FloorDiv)),
-            },
-            BinOp::TruncDiv if positive && natural => {
-                Some((both(Op::FloorDiv, &a.low, &b.high), both(Op::FloorDiv, &a.high, &b.low)))
-            }
-            // Rounded towards zero, a quotient is at least the one rounded down, and no further
-            // above it than zero.
-            BinOp::TruncDiv if positive && fixed.is_some() => {
-                let high = both(Op::FloorDiv, &a.high, &b.low);
-                let high = self.bounds.extreme(Op::Max, high, Formula::Int(0));
-                Some((both(Op::FloorDiv, &a.low, &b.low), high))
-            }
-            // At most as far from zero as the dividend.
-            BinOp::TruncDiv if positive => {
-                let low = self.bounds.extreme(Op::Min, a.low.clone(), Formula::Int(0));
-                Some((low, self.bounds.extreme(Op::Max, a.high.clone(), Formula::Int(0))))
-            }
-            BinOp::FloorMod if positive => {
-                let is_below = fixed.is_some_and(|c| self.bounds.at_most(&a.high, c - 1));
-                match natural && is_below {
-                    true => Some((a.low, a.high)),
-                    false => Some((Formula::Int(0), b.high.plus(-1))),
-                }
-            }
-            BinOp::TruncRem if positive && natural => {
-                Some((Formula::Int(0), self.bounds.extreme(Op::Min, a.high, b.high.plus(-1))))
-            }
-            BinOp::Min | BinOp::Max => {
-                let op = op_of(op)?;
-                Some((self.bounds.extreme(op, a.low, b.low), self.bounds.extreme(op, a.high, b.high)))
-            }
-            BinOp::BitAnd if natural && self.bounds.at_least(&b.low, 0) => {
-                Some((Formula::Int(0), self.bounds.extreme(Op::Min, a.high, b.high)))
-            }
-            BinOp::BitOr | BinOp::BitXor if natural && self.bounds.at_least(&b.low, 0) => {
-                let most = self.bounds.of(&a.high).1.max(self.bounds.of(&b.high).1);
-                let bits = i128::BITS - most.leading_zeros();
-                Some((Formula::Int(0), Formula::Int((1 << bits) - 1)))
-            }
-            BinOp::Shl => {
-                let factor = Formula::Int(1 << fixed.filter(|c| (0..31).contains(c))?);
-                Some((both(Op::Mul, &a.low, &factor), both(Op::Mul, &a.high, &factor)))
-            }
-            BinOp::Shr => {
-                let divisor = Formula::Int(1 << fixed.filter(|c| (0..63).contains(c))?);
-                Some((both(Op::FloorDiv, &a.low, &divisor), both(Op::FloorDiv, &a.high, &divisor)))
-            }
-            _ => None,
         }
     }
 }

@@ -218,3 +218,64 @@ fn sizes_that_may_be_negative_are_accepted_where_they_fit() {
         assert_eq!(accepts(&conditions, &program, &sizes), is_fine, "n = {n}");
     }
 }
+
+/// Indices that are made of data, in 64 bits and in 32: what may overflow, and whether it shows.
+/// Where no sizes are refused by the check for numbers, the conditions refuse none.
+#[test]
+fn indices_made_of_data_fit_alike() {
+    let cases = [
+        // A product in a subscript is congruent to the number that was meant.
+        ("idx: i64[m]", "x[idx[i]*4]", "", [true, false]),
+        ("idx: i64[m]", "x[(idx[i]*4)//8 % 16]", "", [false, false]),
+        ("idx: i64[m]", "x[(idx[i]*4)//8 % 16]", "fact 0 <= idx < 16\n", [true, true]),
+        ("idx: i64[m]", "x[min(idx[i]*4, 15)]", "", [false, false]),
+        ("idx: i64[m]", "x[min(idx[i] + 4, 15)]", "", [true, false]),
+        ("idx: i64[m]", "x[if(idx[i]*4 > 8, 1, 0)]", "", [false, false]),
+        ("idx: u32[m]", "x[(idx[i]*2) % 16]", "", [true, false]),
+        ("idx: i32[m]", "x[(idx[i]*2)//4]", "", [true, false]),
+        ("idx: i32[m]", "x[(idx[i]*2)//4]", "fact 0 <= idx < 32\n", [true, true]),
+    ];
+    for (array, read, fact, wanted) in cases {
+        let text = format!(
+            "kernel f(x: f32[16], {array}, y: f32[m], m: i32)\nassume 1 <= m and m <= 1000\n{fact}\
+             domain {{ [i] : 0 <= i < m }}\ny[i] = {read}\n"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        for (index, wanted) in [DType::I64, DType::I32].into_iter().zip(wanted) {
+            let program = program(&kernel, "", index);
+            let conditions = conditions(&program, &bounds(&program));
+            for m in [1, 7, 1000] {
+                let is_fine = index_range::check(&program, &lookup(&program, &[m])).is_ok();
+                assert_eq!(is_fine, wanted, "{index}: {text}");
+                assert_eq!(accepts(&conditions, &program, &[m]), wanted, "{index}: {text}{conditions:?}");
+            }
+        }
+    }
+}
+
+/// A fact is about what the caller gives: it bounds nothing that the program has written.
+#[test]
+fn facts_about_what_is_written_say_nothing_of_later_reads() {
+    let text = "kernel f(x: f32[16], idx: i64[m], y: f32[m], m: i32)\nassume 1 <= m\nfact 0 <= idx < 16\n\
+                domain { [i] : 0 <= i < m }\nfor i {\nidx[i] = idx[i] + 1\ny[i] = x[(idx[i]*4)//8 % 16]\n}\n";
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    let program = program(&kernel, "", DType::I64);
+    assert!(index_range::check(&program, &lookup(&program, &[5])).is_err());
+    assert!(!accepts(&conditions(&program, &bounds(&program)), &program, &[5]));
+}
+
+/// Proofs about conditions are for scalars below 2^61.
+#[test]
+fn scalars_in_conditions_are_limited() {
+    let text = "kernel f(x: f32[64], y: f32[64], n: i64)\ndomain { [i] : 0 <= i < 64 }\n\
+                y[i] = if(n > 5, x[i], 0.0)\n";
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    for index in [DType::I32, DType::I64] {
+        let program = program(&kernel, "", index);
+        let conditions = conditions(&program, &bounds(&program));
+        for n in [0, 1 << 40, 1 << 61, -(1 << 61), (1 << 61) + 1, -(1 << 61) - 1, i64::MAX] {
+            let is_fine = index_range::check(&program, &lookup(&program, &[n])).is_ok();
+            assert_eq!(accepts(&conditions, &program, &[n]), is_fine, "{index}: n = {n}, {conditions:?}");
+        }
+    }
+}

@@ -142,3 +142,6 @@ pub(crate) fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Rang
         _ => known.made_of(&[a, b]),
     })
 }
+
+#[cfg(test)]
+mod tests;

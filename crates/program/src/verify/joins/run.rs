@@ -14,13 +14,15 @@ use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp}
 
 use super::{
     Holder, State, WrongJoin,
-    known::{Cell, Known, Sub, Values, computed, constant, known},
+    known::{Cell, Known, Sub, Values, constant},
     parts::{Content, Parts},
     scan::Scan,
-    terms::{Op, Patterns, Term},
+    terms::{Patterns, Term},
     threads::Groups,
 };
-use crate::{BinOp, DeviceKernel, Join, Memory, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind};
+use crate::{BinOp, DeviceKernel, Join, Memory, Step, Stmt, Value, ValueKind};
+
+mod values;
 
 /// What the partial results are, and in what a value of the state has to be joined.
 pub(super) enum Points {
@@ -455,195 +457,6 @@ impl<'p> Run<'p> {
         });
         if others_know { Err(Stop::NotFollowed) } else { Ok(Some(cell)) }
     }
-
-    /// An integer in one thread of those that run.
-    fn int(&mut self, value: &Value, thread: usize, active: &[bool]) -> Result<i64, Stop> {
-        if let ValueKind::Int(v) = value.kind {
-            return Ok(v);
-        }
-        let mut only = vec![false; self.threads];
-        only[thread] = true;
-        Ok(self.ints(value, &only, active)?[thread])
-    }
-
-    /// An integer in each of the wanted threads; 0 in the others.
-    fn ints(&mut self, value: &Value, wanted: &[bool], active: &[bool]) -> Result<Vec<i64>, Stop> {
-        if let ValueKind::Int(v) = value.kind {
-            return Ok(vec![v; self.threads]);
-        }
-        let values = self.of_block(value, wanted, active)?;
-        let int = |(thread, wanted): (usize, &bool)| match values.at(thread) {
-            Known::Int(v) => Ok(*v),
-            _ if !wanted => Ok(0),
-            _ => Err(Stop::NotFollowed),
-        };
-        wanted.iter().enumerate().map(int).collect()
-    }
-
-    /// The subscripts of an element in each of the wanted threads; none in the others.
-    fn subscripts(&mut self, of: &[Value], wanted: &[bool], active: &[bool]) -> Result<Vec<Vec<i64>>, Stop> {
-        let mut all = Vec::with_capacity(of.len());
-        for subscript in of {
-            all.push(self.ints(subscript, wanted, active)?);
-        }
-        let own = |thread: usize| match wanted[thread] {
-            true => all.iter().map(|at| at[thread]).collect(),
-            false => Vec::new(),
-        };
-        Ok((0..self.threads).map(own).collect())
-    }
-
-    /// The values of all threads at once. Only those of wanted threads, which are among those that
-    /// run, can be relied on.
-    pub(super) fn of_block(
-        &mut self,
-        value: &Value,
-        wanted: &[bool],
-        active: &[bool],
-    ) -> Result<Values, Stop> {
-        let threads = self.threads;
-        Ok(match &value.kind {
-            ValueKind::Int(v) => Values::same(Known::Int(*v)),
-            ValueKind::Bool(v) => Values::same(Known::Int((*v).into())),
-            ValueKind::Float(v) => Values::same(Known::Float(*v)),
-            ValueKind::ThreadIdx(axis) => {
-                (0..threads).map(|t| Known::Int(self.coordinates(t)[*axis] as i64)).collect()
-            }
-            ValueKind::Var(var) => self.values(&Cell::Var(*var)).clone(),
-            ValueKind::Cast(a) => return self.of_block(a, wanted, active),
-            ValueKind::Load(element) => match element.memory {
-                Memory::Private(array) => {
-                    match self.element_of_all(array, &element.subscripts, wanted, active)? {
-                        Some(cell) => self.values(&cell).clone(),
-                        None => Values::same(Known::Nothing),
-                    }
-                }
-                Memory::Shared(array) => {
-                    let all = self.subscripts(&element.subscripts, wanted, active)?;
-                    let at = |at| self.shared.get(&(array, at)).cloned().unwrap_or(Known::Nothing);
-                    all.into_iter().map(at).collect()
-                }
-                Memory::Global(_) => return Err(Stop::NotFollowed),
-            },
-            ValueKind::Shuffle { mode, value, operand, width } => {
-                let operands = self.ints(operand, wanted, active)?;
-                let width = i64::from(*width).max(1);
-                let mut from = vec![None; threads];
-                let mut read = vec![false; threads];
-                for thread in (0..threads).filter(|t| wanted[*t]) {
-                    // Groups begin at multiples of their width, in each warp.
-                    let (own, operand) = (thread as i64, operands[thread]);
-                    let lane = own % self.warp_size % width;
-                    let to = match mode {
-                        ShuffleMode::Xor => lane ^ operand,
-                        ShuffleMode::Down => lane + operand,
-                        ShuffleMode::Up => lane - operand,
-                        ShuffleMode::Index => operand,
-                    };
-                    let to = if (0..width).contains(&to) { to } else { lane };
-                    let other = usize::try_from(own - lane + to).ok();
-                    from[thread] = other.filter(|other| *other < threads && active[*other]);
-                    if let Some(other) = from[thread] {
-                        read[other] = true;
-                    }
-                }
-                let values = self.of_block(value, &read, active)?;
-                let read = |other: Option<usize>| other.map_or(Known::Nothing, |t| values.at(t).clone());
-                from.into_iter().map(read).collect()
-            }
-            ValueKind::Binary(op, a, b) => {
-                let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
-                let mut found = Vec::with_capacity(threads);
-                for (thread, wanted) in wanted.iter().enumerate() {
-                    found.push(match wanted {
-                        true => self.binary(*op, a.at(thread), b.at(thread))?,
-                        false => Known::Nothing,
-                    });
-                }
-                found.into_iter().collect()
-            }
-            ValueKind::Unary(op, a) => {
-                let values = self.of_block(a, wanted, active)?;
-                let unary = |(thread, wanted): (usize, &bool)| match (op, values.at(thread)) {
-                    _ if !wanted => Known::Nothing,
-                    (UnOp::Neg, Known::Int(a)) => Known::Int(a.saturating_neg()),
-                    (UnOp::Neg, Known::Float(a)) => Known::Float(-a),
-                    (UnOp::Not, Known::Int(a)) => Known::Int((*a == 0).into()),
-                    (op, a) => known(a.term().map(|a| Term::unary(*op, a))),
-                };
-                wanted.iter().enumerate().map(unary).collect()
-            }
-            ValueKind::Select(cond, a, b) => {
-                let conds = self.of_block(cond, wanted, active)?;
-                // Each side where it is chosen, or may be.
-                let side = |not: bool| -> Vec<bool> {
-                    let chosen = |(thread, wanted): (usize, &bool)| match conds.at(thread) {
-                        Known::Int(v) => *wanted && (*v == 0) == not,
-                        _ => *wanted,
-                    };
-                    wanted.iter().enumerate().map(chosen).collect()
-                };
-                // An exchange in one side reaches only those that are known to choose it.
-                let there = |not: bool| -> Vec<bool> {
-                    let taken = |(t, side): (usize, bool)| side && matches!(conds.at(t), Known::Int(_));
-                    side(not).into_iter().enumerate().map(taken).collect()
-                };
-                let (a, b) = (
-                    self.of_block(a, &side(false), &there(false))?,
-                    self.of_block(b, &side(true), &there(true))?,
-                );
-                let select = |thread: usize| match (conds.at(thread), a.at(thread), b.at(thread)) {
-                    (Known::Int(0), _, b) => b.clone(),
-                    (Known::Int(_), a, _) => a.clone(),
-                    (cond, a, b) => {
-                        let args: Option<Vec<Term>> = [cond, a, b].into_iter().map(Known::term).collect();
-                        known(args.map(|args| Term::Op(Op::Select, args)))
-                    }
-                };
-                (0..threads).map(select).collect()
-            }
-            ValueKind::Call { function, args, .. } => {
-                let mut given = Vec::new();
-                for arg in args {
-                    given.push(self.of_block(arg, wanted, active)?);
-                }
-                let call = |thread: usize| {
-                    let terms: Option<Vec<Term>> = given.iter().map(|arg| arg.at(thread).term()).collect();
-                    known(terms.map(|terms| Term::Op(Op::Call(function.clone()), terms)))
-                };
-                (0..threads).map(call).collect()
-            }
-            ValueKind::Param(_)
-            | ValueKind::BlockIdx(_)
-            | ValueKind::Any(_)
-            | ValueKind::Ballot(_)
-            | ValueKind::LeadingZeros(_) => return Err(Stop::NotFollowed),
-        })
-    }
-
-    fn binary(&self, op: BinOp, a: &Known, b: &Known) -> Result<Known, Stop> {
-        match (a, b) {
-            // What is not known of bits is compared as it is written.
-            (Known::Int(_), Known::Int(_)) if is_of_bits(op) => {
-                Ok(match a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)) {
-                    Some(Term::Int(value)) => Known::Int(value),
-                    term => known(term),
-                })
-            }
-            (Known::Int(a), Known::Int(b)) => computed(op, *a, *b).map(Known::Int).ok_or(Stop::NotFollowed),
-            (Known::Parts(a), Known::Parts(b))
-                if self.simple == Some(op) && [a, b].iter().all(|p| p.number == Some(0)) =>
-            {
-                let content = a.content.with(&b.content, true);
-                Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
-            }
-            (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)))),
-        }
-    }
-}
-
-fn is_of_bits(op: BinOp) -> bool {
-    matches!(op, BinOp::Shl | BinOp::Shr | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor)
 }
 
 /// The operation of an operator that combines two single values by one.
