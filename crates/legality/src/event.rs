@@ -37,14 +37,6 @@ impl Touch {
             (Touch::Read | Touch::Write | Touch::Update | Touch::Combine(_), _) => false,
         }
     }
-
-    /// Whether what it leaves depends on what the cell holds.
-    pub fn sees_the_cell(&self) -> bool {
-        match self {
-            Touch::Read | Touch::Update | Touch::Combine(_) => true,
-            Touch::Write => false,
-        }
-    }
 }
 
 /// One access of one execution.

@@ -3,6 +3,7 @@
 
 mod fuzz;
 mod grammar;
+mod index_ranges;
 mod look_back;
 mod offsets;
 mod predicates;

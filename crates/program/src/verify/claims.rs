@@ -32,6 +32,7 @@ use loopwright_layout::Layout;
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
 use loopwright_poly::{System, Table};
 
+use super::declared;
 use crate::{Instances, Leaf, Memory, Owner, Program, Stmt, Value, local_layout::row_major, quotient};
 
 /// The first claim of a program that does not hold for a kernel.
@@ -45,6 +46,9 @@ pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Opti
         return Ok(Some(refusal(why)));
     }
     if let Some(why) = wrong_records(kernel, program) {
+        return Ok(Some(refusal(why)));
+    }
+    if let Some(why) = declared::wrong_array(kernel, program) {
         return Ok(Some(refusal(why)));
     }
     let claims = Claims::new(kernel, program)?;

@@ -29,12 +29,17 @@
 //!    executions first that access one cell, the text does too. What is read of shared and private
 //!    memory was written in the same launch.
 //!
+//! 9. *Accesses of local arrays stay inside* (`local_bounds`), where subscripts and the conditions
+//!    around them are affine, and vectors of them are aligned.
+//! 10. *Device kernels have the parameters that they use* (`declared`).
+//!
 //! If the kernel is known ([`verify_kernel`]), these are held to it besides:
 //!
-//! 9. *What leaves claim* (`claims`): the instances, the executors and the values of parts.
-//! 10. *What statements compute* (`values`), the elements that they write, and the predicates
+//! 11. *What leaves claim* (`claims`): the instances, the executors and the values of parts; and
+//!     the arrays, which are those that the kernel declares (`declared`).
+//! 12. *What statements compute* (`values`), the elements that they write, and the predicates
 //!     around them; statements of no part write nothing that the kernel has.
-//! 11. *What flattened nests compute* (`segments`): where data decide which thread runs which
+//! 13. *What flattened nests compute* (`segments`): where data decide which thread runs which
 //!     instance ([`crate::Leaf::decided_by_data`]), the launches of the nest are run on numbers and
 //!     compared with the kernel's tree. Each element of a target has to be written once, with what
 //!     the kernel says, whoever has computed and joined it.
@@ -50,7 +55,9 @@
 //!   are functions of the user's;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
 //!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
-//! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 11; and
+//! * that subscripts of local arrays which are not affine, or stand under conditions that are not,
+//!   stay inside; and that vectors of the caller's arrays are aligned, which a launch checks;
+//! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 13; and
 //!   the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
@@ -60,12 +67,14 @@ mod affine;
 mod atoms;
 mod cases;
 mod claims;
+mod declared;
 mod flights;
 mod given;
 mod instances;
 mod integers;
 mod joins;
 mod layouts;
+mod local_bounds;
 mod look_back;
 mod order;
 mod reading;
@@ -241,10 +250,13 @@ impl<'p> Check<'p> {
         if let Some(found) = self.sequence.repeated(&context)? {
             return Ok(Some(found));
         }
-        match kernel {
-            Some(kernel) => self.sequence.turned(kernel, &context),
-            None => Ok(None),
+        if let Some(kernel) = kernel
+            && let Some(found) = self.sequence.turned(kernel, &context)?
+        {
+            return Ok(Some(found));
         }
+        let wrong = declared::wrong_parameters(self.program);
+        Ok(wrong.map(|why| Finding::Refuted(Box::new(Diagnostic::new("invalid-program", why)))))
     }
 
     /// The first thing that is wrong in the launches of a host body.
@@ -302,7 +314,11 @@ impl<'p> Check<'p> {
         if let Some(meeting) = meeting {
             return describe(&reading, &meeting).map(Some);
         }
-        flights::check(&reading, &context, &mut self.queries)
+        if let Some(found) = flights::check(&reading, &context, &mut self.queries)? {
+            return Ok(Some(found));
+        }
+        let wrong = local_bounds::wrong_access(&reading, &mut self.queries)?;
+        Ok(wrong.map(|wrong| Finding::Refuted(Box::new(wrong))))
     }
 
     /// The first part that has instances, and no statement in any kernel for one of its values.

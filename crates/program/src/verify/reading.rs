@@ -23,8 +23,8 @@ use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
 pub(super) use sets::{
-    AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, PrivateTouch, Rows, Says, Scope,
-    ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
+    AtomText, Barrier, Decision, Done, Given, HostLoop, LocalAccess, Loop, Named, Node, PrivateTouch, Rows,
+    Says, Scope, ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
 use scalars::OfLanes;
@@ -52,6 +52,8 @@ pub(super) struct Reading<'p> {
     pub atoms: Vec<AtomText<'p>>,
     /// What these statements access of private arrays, in the order of the text.
     pub private: Vec<PrivateTouch>,
+    /// What is accessed of shared and private arrays, if constraints are over the text's names.
+    pub local: Vec<LocalAccess>,
     /// Whether the statements of an atom are being read.
     in_atom: bool,
     /// Whether a barrier of warps stands anywhere.
@@ -129,6 +131,7 @@ impl<'p> Reading<'p> {
             body: Vec::new(),
             atoms: Vec::new(),
             private: Vec::new(),
+            local: Vec::new(),
             in_atom: false,
             joins_lanes: Stmt::synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
@@ -358,6 +361,11 @@ impl<'p> Reading<'p> {
                     let mut found = Vec::new();
                     self.subscripts(from, &mut found, None)?;
                     self.subscripts(to, &mut found, None)?;
+                    if let Some(all) = stmt.written() {
+                        let cell: Vec<_> =
+                            to.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+                        self.local_access(to, all.lanes, false, &cell);
+                    }
                     self.touch(from, false, *row, None, &mut found)?;
                     self.touch(to, true, 1, None, &mut found)?;
                     nodes.push(Node::Touches(found));
@@ -512,7 +520,7 @@ impl<'p> Reading<'p> {
     /// something around speaks of has the values which that leaves it.
     fn scope_of(&mut self, leaf: LeafId, stmt: &Stmt) -> Result<ScopeId> {
         let Some(of) = self.program.leaves.get(leaf.0) else { return Ok(self.scope) };
-        let is_copy = matches!(stmt, Stmt::VectorCopy { .. });
+        let is_copy = matches!(stmt, Stmt::VectorCopy { .. } | Stmt::Async(Async::Copy(_)));
         if self.terms != Terms::Instances || of.only.is_empty() && !is_copy {
             return Ok(self.scope);
         }
@@ -533,28 +541,31 @@ impl<'p> Reading<'p> {
         Ok(self.scopes.len() - 1)
     }
 
-    /// The lanes for which a vector gives a value of a part: those whose elements it copies from an
-    /// array of the thread.
+    /// The lanes for which a copy of several elements gives a value of a part: those whose elements
+    /// it copies from an array of the thread; of an asynchronous copy, from the first lane on.
     fn lanes_of_copy(&self, leaf: &Leaf, stmt: &Stmt, scope: &Scope) -> Result<Vec<Constraint>> {
-        let (Stmt::VectorCopy { from, lanes, .. }, Purpose::Value(_), Some(instances)) =
-            (stmt, leaf.purpose, &leaf.instances)
-        else {
+        let (Purpose::Value(_), Some(instances)) = (leaf.purpose, &leaf.instances) else {
             return Ok(Vec::new());
+        };
+        let (first, lanes) = match stmt {
+            Stmt::VectorCopy { from, lanes, .. } if matches!(from.memory, Memory::Private(_)) => {
+                match from.subscripts.last().and_then(Value::as_int) {
+                    Some(first) => (first, *lanes),
+                    None => return Ok(Vec::new()),
+                }
+            }
+            Stmt::Async(Async::Copy(copy)) => (0, copy.lanes),
+            _ => return Ok(Vec::new()),
         };
         let is_free = |lane: &&Name| {
             !self.bound.contains(lane)
                 && !scope.rows.iter().any(|c| c.kind == Kind::Eq && c.aff.mentions(lane))
         };
         let mut free = instances.lanes.iter().filter(is_free);
-        let (Some(lane), None, Memory::Private(_)) = (free.next(), free.next(), from.memory) else {
-            return Ok(Vec::new());
-        };
-        let first = from.subscripts.last().and_then(Value::as_int);
-        let (Some(first), Some(least)) = (first, first_lane(self.context, instances, lane)?) else {
-            return Ok(Vec::new());
-        };
+        let (Some(lane), None) = (free.next(), free.next()) else { return Ok(Vec::new()) };
+        let Some(least) = first_lane(self.context, instances, lane)? else { return Ok(Vec::new()) };
         let copied = Aff::var(lane).add_constant(least.saturating_add(first).saturating_neg())?;
-        Ok(vec![Constraint::lt(&copied, &Aff::constant((*lanes).into()))?, Constraint::nonneg(copied)])
+        Ok(vec![Constraint::lt(&copied, &Aff::constant(lanes.into()))?, Constraint::nonneg(copied)])
     }
 
     /// What a variable stands for at this place: an assignment in a loop says nothing outside of

@@ -315,6 +315,20 @@ pub(in crate::verify) struct AtomText<'p> {
     pub body_private: Range<usize>,
 }
 
+/// An access of an array of the block or of the thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::verify) struct LocalAccess {
+    pub memory: Memory,
+    /// How many neighbours are accessed at once.
+    pub lanes: u8,
+    /// Whether they are a vector, at an aligned address and in one row; elements that merely follow
+    /// each other in storage otherwise.
+    pub aligned: bool,
+    /// The subscripts of the first; `None` where one is not affine.
+    pub cell: Vec<Option<Aff>>,
+    pub scope: ScopeId,
+}
+
 /// An access of a private array by the statements of an atom.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct PrivateTouch {

@@ -4,7 +4,7 @@
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::Result;
 
-use super::{Asked, Barrier, Node, PrivateTouch, Reading, Rows, Touch, TouchId, lane_of};
+use super::{Asked, Barrier, LocalAccess, Node, PrivateTouch, Reading, Rows, Terms, Touch, TouchId, lane_of};
 use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Value, ValueKind};
 
 impl<'p> Reading<'p> {
@@ -111,11 +111,16 @@ impl<'p> Reading<'p> {
         leaf: Option<LeafId>,
         found: &mut Vec<TouchId>,
     ) -> Result<()> {
-        if matches!(element.memory, Memory::Private(_)) && !self.in_atom {
+        let is_private = matches!(element.memory, Memory::Private(_));
+        if is_private && !self.in_atom && self.terms != Terms::Text {
             return Ok(());
         }
         let mut cell: Vec<Option<Aff>> =
             element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+        self.local_access(element, lanes, true, &cell);
+        if is_private && !self.in_atom {
+            return Ok(());
+        }
         if let Memory::Private(array) = element.memory {
             self.private.push(PrivateTouch { array, write, cell });
             return Ok(());
@@ -148,6 +153,23 @@ impl<'p> Reading<'p> {
         self.touches.push(Touch { memory, write, atomic, asynchronous, cell, scope, leaf });
         found.push(self.touches.len() - 1);
         Ok(())
+    }
+
+    /// Notes an access of a local array, for the check of its bounds.
+    pub(super) fn local_access(&mut self, element: &MemRef, lanes: u8, aligned: bool, cell: &[Option<Aff>]) {
+        if self.terms != Terms::Text || matches!(element.memory, Memory::Global(_)) {
+            return;
+        }
+        let mut scope = self.scope;
+        let names: Vec<Name> = cell.iter().flatten().flat_map(Aff::names).collect();
+        if names.iter().any(|n| self.loads.contains_key(n)) {
+            let mut own = self.scopes[scope].clone();
+            names.iter().for_each(|n| self.use_load(n, &mut own));
+            self.scopes.push(own);
+            scope = self.scopes.len() - 1;
+        }
+        let (memory, cell) = (element.memory, cell.to_vec());
+        self.local.push(LocalAccess { memory, lanes, aligned, cell, scope });
     }
 
     /// The axis along which neighbouring elements lie.

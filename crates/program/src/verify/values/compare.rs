@@ -8,6 +8,7 @@ use loopwright_poly::System;
 use super::{
     WrongValue,
     forms::{Form, Forms, Node, Op, Place},
+    spec::version,
     walk::Walk,
 };
 use crate::verify::reading::ScopeId;
@@ -175,7 +176,9 @@ impl Walk<'_, '_, '_> {
                     others.len() - 1
                 });
                 let scalar = match walk.forms.node(atom) {
-                    Node::Element(_, Place::Array(array), subscripts, _) if subscripts.is_empty() => {
+                    Node::Element(_, place @ Place::Array(array), subscripts, at)
+                        if subscripts.is_empty() && *at == version(&walk.versions, place, walk.last) =>
+                    {
                         Some(array)
                     }
                     _ => None,

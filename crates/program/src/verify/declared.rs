@@ -1,0 +1,200 @@
+//! Whether the arrays of a program are those that the kernel declares, and each device kernel has
+//! the parameters that its text uses.
+//!
+//! Lengths, strides and sizes are expressions of the scalars on both sides. They are compared by
+//! numbers: at several sizes that the assumptions allow, an array has to have the lengths, the
+//! strides and the size that its declaration gives, computed here from its axes, their order and
+//! their padding. Whether offsets are those of subscripts and strides is asked in `width`.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, LoopKernel, Name};
+
+use crate::{
+    DeviceKernel, Global, Memory, Owner, Param, Program, ProgramArg, Stmt, Value, ValueKind, eval_host,
+};
+
+/// The sizes that are tried for each scalar, in turns.
+const SIZES: [i64; 8] = [1, 2, 3, 16, 7, 61, 128, 1009];
+
+/// How many combinations of them are tried.
+const TURNS: usize = 64;
+
+/// Why a device kernel cannot be what its text uses: a parameter is missing, or one that is written
+/// is said to be only read; or a block without threads.
+pub(super) fn wrong_parameters(program: &Program) -> Option<String> {
+    let mut touched = Touched::default();
+    for kernel in &program.kernels {
+        if kernel.block.values().any(|threads| *threads == 0) {
+            return Some(format!("a block of `{}` has no threads", kernel.name));
+        }
+        if let Some(why) = in_kernel(program, kernel, &mut touched) {
+            return Some(why);
+        }
+    }
+    program.globals.iter().enumerate().find_map(|(number, global)| {
+        if touched.written.contains(&number) && !global.written {
+            return Some(format!("`{}` is written, and not said to be", global.name));
+        }
+        (touched.read.contains(&number) && !global.read)
+            .then(|| format!("`{}` is read, and not said to be", global.name))
+    })
+}
+
+/// The arrays of global memory that statements touch, by their numbers.
+#[derive(Default)]
+struct Touched {
+    read: BTreeSet<usize>,
+    written: BTreeSet<usize>,
+}
+
+impl Touched {
+    fn of(kernel: &DeviceKernel) -> Touched {
+        let mut touched = Touched::default();
+        let global = |memory: Memory| match memory {
+            Memory::Global(number) => Some(number),
+            Memory::Shared(_) | Memory::Private(_) => None,
+        };
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            touched.written.extend(stmt.written().and_then(|to| global(to.element.memory)));
+            touched.written.extend(stmt.published());
+            stmt.each_read(&mut |from| touched.read.extend(global(from.element.memory)));
+        });
+        touched
+    }
+}
+
+fn in_kernel(program: &Program, kernel: &DeviceKernel, all: &mut Touched) -> Option<String> {
+    let touched = Touched::of(kernel);
+    let name = |number: usize| program.globals.get(number).map_or("?", |g| g.name.as_str());
+    let is_table = |number: usize| program.globals.get(number).is_some_and(|g| g.table().is_some());
+    let parameter = |number: usize| {
+        kernel.params.iter().find_map(|p| match p {
+            Param::Global { global, written, .. } if *global == number => Some(*written),
+            _ => None,
+        })
+    };
+    for number in touched.read.iter().chain(&touched.written) {
+        let is_written = touched.written.contains(number);
+        match parameter(*number) {
+            None if !is_table(*number) => {
+                return Some(format!(
+                    "`{}` uses `{}`, which is no parameter of it",
+                    kernel.name,
+                    name(*number)
+                ));
+            }
+            Some(false) if is_written => {
+                return Some(format!("`{}` writes `{}`, which it only reads", kernel.name, name(*number)));
+            }
+            _ => {}
+        }
+    }
+    let has = |scalar: &Name| {
+        kernel.params.iter().any(|p| match p {
+            Param::Scalar { name, .. } | Param::HostVar(name) => name == scalar,
+            Param::Global { .. } => false,
+        })
+    };
+    let mut missing = None;
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        stmt.visit_values(&mut |value| {
+            if let ValueKind::Param(name) = &value.kind
+                && !has(name)
+            {
+                missing = missing.take().or_else(|| Some(name.clone()));
+            }
+        });
+    });
+    all.read.extend(touched.read);
+    all.written.extend(touched.written);
+    missing.map(|scalar| format!("`{}` uses `{scalar}`, which is no parameter of it", kernel.name))
+}
+
+/// The first array of a program that is not what the kernel declares, or an argument of the kernel
+/// that is none of the program's.
+pub(super) fn wrong_array(kernel: &LoopKernel, program: &Program) -> Option<String> {
+    let given: Vec<&Name> = program
+        .args
+        .iter()
+        .filter_map(|arg| match arg {
+            ProgramArg::Array(number) => program.globals.get(*number).map(|g| &g.name),
+            ProgramArg::Scalar(scalar) => Some(&scalar.name),
+        })
+        .collect();
+    if !given.iter().copied().eq(kernel.args.iter().map(Arg::name)) {
+        return Some("the arguments are not those of the kernel".into());
+    }
+    let arrays = kernel.args.iter().filter_map(|arg| match arg {
+        Arg::Array(array) => Some((array, Owner::Caller)),
+        Arg::Scalar(_) => None,
+    });
+    let temporaries = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global);
+    for (array, owner) in arrays.chain(temporaries.map(|t| (t, Owner::Launch))) {
+        let Some(global) = program.globals.iter().find(|g| g.name == array.name) else {
+            return Some(format!("the program has no array `{}`", array.name));
+        };
+        if global.owner != owner {
+            let whose = if owner == Owner::Caller { "an argument" } else { "a temporary" };
+            return Some(format!("`{}` is {whose} of the kernel, and none of the program", array.name));
+        }
+        if array.dtype.known() != Some(global.dtype) {
+            return Some(format!("`{}` has elements of another type than in the kernel", array.name));
+        }
+        if let Some(at) = other_layout(program, array, global) {
+            return Some(format!("`{}` does not lie as in the kernel{at}", array.name));
+        }
+    }
+    let declared = |name: &Name| kernel.args.iter().any(|arg| arg.name() == name);
+    let stray = program.globals.iter().find(|g| g.owner == Owner::Caller && !declared(&g.name))?;
+    Some(format!("the kernel has no argument `{}`", stray.name))
+}
+
+/// Sizes for which an array of the program has another length, stride or size than the declared
+/// one, as text.
+fn other_layout(program: &Program, array: &Array, global: &Global) -> Option<String> {
+    if array.axes.len() != global.shape.len() || array.axes.len() != global.strides.len() {
+        return Some(String::new());
+    }
+    let scalars: Vec<&Name> = program.scalars().filter(|s| s.dtype.is_integer()).map(|s| &s.name).collect();
+    for turn in 0..TURNS {
+        let size = |k: usize| SIZES[(turn * (k + 1) + turn / SIZES.len() + k) % SIZES.len()];
+        let lookup = |name: &Name| scalars.iter().position(|s| *s == name).map(size);
+        if !program.assumptions.iter().all(|a| a.holds(&lookup) == Some(true)) {
+            continue;
+        }
+        let of = |value: &Value| eval_host(value, &lookup);
+        let found: Option<Vec<i64>> =
+            global.shape.iter().chain(&global.strides).chain([&global.size]).map(of).collect();
+        if let (Some(wanted), Some(found)) = (numbers(array, &|e| e.to_integer(&lookup)), found)
+            && wanted != found
+        {
+            let at: Vec<String> =
+                scalars.iter().enumerate().map(|(k, n)| format!("{n}={}", size(k))).collect();
+            return Some(format!(", where {}", at.join(", ")));
+        }
+    }
+    None
+}
+
+/// The lengths of the axes, their strides and the number of elements, as the array is declared.
+fn numbers(array: &Array, of: &dyn Fn(&Expr) -> Option<i64>) -> Option<Vec<i64>> {
+    let lengths: Vec<i64> = array.axes.iter().map(|a| of(&a.length)).collect::<Option<_>>()?;
+    let mut strides = vec![1; lengths.len()];
+    let (mut dense, mut last) = (1i64, 0i64);
+    for k in array.storage_order().into_iter().rev() {
+        let axis = &array.axes[k];
+        strides[k] = match &axis.stride {
+            Some(stride) => of(stride)?,
+            None => {
+                let stride = dense;
+                dense = dense.checked_mul(lengths[k].checked_add(i64::from(axis.padding))?)?;
+                stride
+            }
+        };
+        last = last.checked_add(strides[k].checked_mul(lengths[k].checked_sub(1)?)?)?;
+    }
+    let is_explicit = array.axes.iter().any(|axis| axis.stride.is_some());
+    let size = if is_explicit { last.checked_add(1)? } else { dense };
+    Some(lengths.into_iter().chain(strides).chain([size]).collect())
+}
