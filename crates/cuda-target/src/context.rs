@@ -219,7 +219,7 @@ impl<'a> Context<'a> {
                 );
             }
         }
-        let mut data = BTreeSet::new();
+        let mut data = kernel.joined_values();
         let is_index = |var: &VarId| kernel.vars.get(var.0).is_some_and(|v| v.index);
         Stmt::visit(&kernel.body, &mut |stmt| match stmt {
             Stmt::Set { var, .. } | Stmt::Let { var, .. } if is_index(var) => {}

@@ -7,7 +7,10 @@
 //! Accesses are in [`compile_access`](crate::compile_access), values in
 //! [`compile_value`](crate::compile_value).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{
@@ -47,6 +50,8 @@ pub(crate) struct Compiler<'a> {
     uniform: [Vec<bool>; 2],
     /// The number of statements that assign each variable.
     writers: Vec<u32>,
+    /// Variables of joins that hold data.
+    joined: BTreeSet<VarId>,
     /// The next free slot for masks.
     pub masks: u32,
     /// The index of the innermost name in scope, plus one.
@@ -99,6 +104,7 @@ pub(crate) fn compile<'a>(
         next: [0; 2],
         uniform: [Vec::new(), Vec::new()],
         writers: vec![0; kernel.vars.len()],
+        joined: kernel.joined_values(),
         masks: 0,
         scope: 0,
         leaf: None,
@@ -329,12 +335,18 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// Whether what a variable is assigned is index arithmetic: that of no part, and not the data
+    /// of a join.
+    fn is_of_index(&self, var: VarId, leaf: Option<LeafId>, dtype: DType) -> bool {
+        leaf.is_none() && dtype == self.program.index && !self.joined.contains(&var)
+    }
+
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Fault> {
         match stmt {
             Stmt::Let { var, value, leaf } => {
                 self.speak_of(*leaf, "the value of a variable")?;
                 let (place, dtype) = self.place(*var)?;
-                let of_index = leaf.is_none() && dtype == self.program.index;
+                let of_index = self.is_of_index(*var, *leaf, dtype);
                 self.exact = of_index && self.options.checks.overflow;
                 // A choice is data: joins of partial results, even of an index, have no leaf.
                 self.index = of_index && !matches!(value.kind, ValueKind::Select(..));
@@ -358,7 +370,7 @@ impl<'a> Compiler<'a> {
             Stmt::Set { var, value, leaf } => {
                 self.speak_of(*leaf, "an assignment")?;
                 let (place, dtype) = self.place(*var)?;
-                self.index = leaf.is_none() && dtype == self.program.index;
+                self.index = self.is_of_index(*var, *leaf, dtype);
                 let src = self.typed(value, dtype, None)?;
                 self.index = false;
                 self.emit(Inst::MoveActive { wide: is_wide(dtype), dst: place.reg, src });

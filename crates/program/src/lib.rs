@@ -30,6 +30,7 @@ pub mod fold;
 pub mod grammar {}
 mod host_eval;
 pub mod index_range;
+mod joined_values;
 mod kernel;
 mod local_layout;
 mod look_back;

@@ -130,6 +130,36 @@ fn online_softmax_is_a_users_operator() {
     }
 }
 
+/// The sums of numbers and of their squares, which wrap between threads as in a loop.
+#[test]
+fn integers_of_several_states_wrap_between_threads() {
+    let text = "
+kernel sums_of_rows(x: i32[n, m], y: i32[n], n: i32, m: i32)
+assume 1 <= n and 0 <= m
+reduction sums(v) {
+    state once: i32 = 0, squares: i32 = 0
+    lift once = v, squares = v*v
+    combine once = a.once + b.once, squares = a.squares + b.squares
+    result once ^ squares
+    commutes
+}
+domain { [s] : 0 <= s < n }
+domain { [i] : 0 <= i < m }
+y[s] = sums(i, x[s, i])
+";
+    for length in LENGTHS {
+        let x: Vec<i32> = (0..3 * length as i32).map(|k| (k + 1).wrapping_mul(1_103_515_245)).collect();
+        let sums = |row: &[i32]| {
+            let sum = |of: &dyn Fn(i32) -> i32| row.iter().fold(0i32, |sum, v| sum.wrapping_add(of(*v)));
+            sum(&|v| v) ^ sum(&|v| v.wrapping_mul(v))
+        };
+        let expected = (0..3).map(|s| f64::from(sums(&x[s * length..(s + 1) * length]))).collect();
+        let expected = [("y", expected)];
+        let args = || Args::new().tensor("x", &Tensor::from_slice(&[3, length], &x).unwrap());
+        WAYS.iter().for_each(|way| holds(text, way, &args, &expected));
+    }
+}
+
 /// Among equal elements, the smallest index. NaN is never selected; if there is nothing but NaN, or
 /// no element, the result is the neutral value and the greatest index.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Buffer, DType, Expr, LoopKernel, Name, Number};
+use loopwright_kernel_ir::{Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, TypeTable};
 use loopwright_lowering::{LowerOptions, index_range, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_text_check::{Checker, Order};
@@ -15,7 +15,7 @@ use super::{
     replay,
     types::Stop,
 };
-use crate::{check::results_of_text, rng::Rng};
+use crate::{check::results_of_text, rng::Rng, sweep::DEFECTS};
 
 /// A kernel whose results differ from what the page on values says.
 #[derive(Clone, Debug)]
@@ -105,6 +105,34 @@ const PIPELINES: [&str; 6] = [
     "split_iname(i, 8)\nsplit_iname(i_inner, 2)",
     "tag_inames(i: block.x)",
 ];
+
+/// How a reduction runs in parallel.
+const SPREAD: [&str; 4] = [
+    "split_iname(R, 4)\ntag_inames(R_inner: thread.x)",
+    "split_iname(R, 32)\ntag_inames(R_inner: lane)",
+    "split_iname(R, 3)\ntag_inames(R_inner: ilp)",
+    "split_iname(R, 8)\nsplit_iname(R_inner, 2)\ntag_inames(R_inner_outer: thread.x, R_inner_inner: ilp)",
+];
+
+/// The kernel with its reductions over threads and lanes, as far as steps take them: those of
+/// integers, whose partial results may be joined in any order without another result.
+fn spread(parsed: &LoopKernel, rng: &mut Rng) -> (LoopKernel, String) {
+    let table = TypeTable::new(parsed);
+    let of_integers =
+        |reduce: &Reduce| reduce.args.iter().all(|arg| table.alone(arg).is_ok_and(|t| !t.is_float()));
+    let reductions = parsed.instructions.iter().flat_map(|i| i.reductions());
+    let inames: Vec<Name> = reductions.filter(|r| of_integers(r)).flat_map(|r| r.inames.clone()).collect();
+    let (mut kernel, mut text) = (parsed.clone(), String::new());
+    let how = rng.pick(&SPREAD);
+    let steps = inames.iter().map(|iname| how.replace('R', iname)).chain(["tag_inames(i: block.x)".into()]);
+    for step in steps {
+        if let Ok(after) = Pipeline::parse(&step).and_then(|p| p.apply(&kernel)) {
+            kernel = after;
+            text += &format!("{step}\n");
+        }
+    }
+    (kernel, text)
+}
 
 /// Checks the kernel of this seed.
 pub fn case(seed: u64, statements: usize, texts: Texts) -> Count {
@@ -309,7 +337,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
     forms(&parsed, &mine, seed, compiler, &agrees).map_err(|(kind, text)| fail(kind, text))
 }
 
-/// Runs a kernel by the interpreter, by the emulator in three forms, and as a compiled text.
+/// Runs a kernel by the interpreter, by the emulator in four forms, and as a compiled text.
 /// Errors: the form that does not agree, and why.
 pub fn forms(
     parsed: &LoopKernel,
@@ -323,13 +351,17 @@ pub fn forms(
     agrees(&found).map_err(|text| ("interpreter", text))?;
     let mut rng = Rng::new(seed ^ 0x3c6e_f372);
     let pipeline = rng.pick(&PIPELINES);
-    let printed = rng.below(3);
+    let printed = rng.below(4);
     let mut formed = Formed::default();
-    for form in 0..3 {
+    for form in 0..4 {
         let index = if form == 1 { DType::I64 } else { parsed.least_index() };
         let (kernel_form, place) = match form {
             0 => (parsed.clone(), "as declared".to_string()),
             1 => (parsed.clone(), "with 64-bit indices".to_string()),
+            3 => {
+                let (after, steps) = spread(parsed, &mut rng);
+                (after, format!("after\n{steps}"))
+            }
             _ => {
                 // A refused step does not matter here.
                 let Ok(after) = Pipeline::parse(pipeline).and_then(|p| p.apply(parsed)) else { continue };
@@ -342,6 +374,11 @@ pub fn forms(
             // The final check does not follow ranges into what is not affine (ARCHITECTURE.md,
             // known gaps): `i_inner // 7` inside of `&` is not known to be 0. And a temporary is
             // lost between updates, which are launches of their own.
+            // Warps of another width, operators that do not commute in lanes.
+            Err(d) if form == 3 && d.code != "wrong-join" && !DEFECTS.contains(&d.code) => {
+                formed.refused.push(d.code);
+                Ok(None)
+            }
             Err(d) if form == 2 && ["wrong-value", "ends-with-kernel"].contains(&d.code) => {
                 formed.refused.push(d.code);
                 Ok(None)
