@@ -34,6 +34,7 @@ mod complex;
 mod conditions;
 mod constant;
 mod data;
+mod declared;
 mod diagnostic;
 mod dtype;
 mod expr;
@@ -47,6 +48,7 @@ pub mod values {}
 mod infer;
 mod inline;
 mod instruction;
+mod integer;
 pub mod interval;
 mod kernel;
 mod last_value;

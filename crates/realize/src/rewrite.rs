@@ -9,12 +9,7 @@ use loopwright_kernel_ir::{
 
 /// A name like this one that nothing in the kernel has.
 pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
-    let taken = |name: &str| {
-        kernel.is_iname(name)
-            || kernel.array(name).is_some()
-            || kernel.instruction(name).is_some()
-            || kernel.args.iter().any(|a| **a.name() == *name)
-    };
+    let taken = |name: &str| kernel.is_declared(name) || kernel.instruction(name).is_some();
     let mut name = like.to_string();
     let mut k = 1;
     while taken(&name) {

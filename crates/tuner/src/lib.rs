@@ -59,7 +59,6 @@ mod estimate;
 mod figures;
 mod gaussian_process;
 mod html;
-mod integer;
 mod judge;
 mod key;
 mod limits;

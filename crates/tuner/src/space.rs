@@ -17,7 +17,7 @@ use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, parse_expression};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
-use crate::{Point, integer};
+use crate::Point;
 
 /// A condition between parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,7 +217,7 @@ impl Space {
 
     fn fulfils(&self, point: &Point) -> Result<bool, Diagnostic> {
         for requirement in &self.requirements {
-            let value = integer::evaluate(&requirement.condition, &|name| point.get(name));
+            let value = requirement.condition.to_integer(&|name| point.get(name));
             match value {
                 Some(0) => return Ok(false),
                 Some(_) => {}

@@ -4,7 +4,7 @@ use loopwright_poly::Aff;
 
 use crate::{
     Access, Arg, Array, Axis, BinaryOp, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, Name,
-    Scalar, inline::all_names, text::complete_built,
+    Scalar, text::complete_built,
 };
 
 impl LoopKernel {
@@ -246,7 +246,7 @@ fn check_layout(array: &Array) -> Result<(), Diagnostics> {
 }
 
 fn check_fresh(kernel: &KernelData, names: &[Name]) -> Result<(), Diagnostics> {
-    let known = all_names(kernel);
+    let known = kernel.all_names();
     let taken = (0..names.len()).find(|k| known.contains(&names[*k]) || names[..*k].contains(&names[*k]));
     let Some(k) = taken else { return Ok(()) };
     let message = format!("`{}` has a `{}` already", kernel.name, names[k]);

@@ -151,7 +151,7 @@ fn check(kernel: &KernelData, batch: &Name, size: &Name, varying: &[Name]) -> Re
     let refuse = |code: &'static str, message: String, help: &str| -> Result<(), Diagnostics> {
         Err(Diagnostic::new(code, message).help(help).into())
     };
-    let known = crate::inline::all_names(kernel);
+    let known = kernel.all_names();
     let is_integer = |a: &Arg| matches!(a, Arg::Scalar(s) if s.dtype.known().is_some_and(|t| t.is_integer()));
     let is_size = kernel.args.iter().any(|a| a.name() == size && is_integer(a));
     let taken = |n: &&Name| known.contains(*n) && !(is_size && *n == size);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Arg, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, Name,
-    inline::{Actual, Call, Names, all_names, inline},
+    inline::{Actual, Call, Names, inline},
     text::complete_built,
 };
 
@@ -145,7 +145,7 @@ fn facts(first: &KernelData, second: &KernelData) -> Result<(), Diagnostics> {
 
 /// Adds the arguments of the second kernel.
 fn arguments(data: &mut KernelData, other: &KernelData) -> Result<(), Diagnostics> {
-    let own = all_names(data);
+    let own = data.all_names();
     for arg in &other.args {
         let name = arg.name();
         match data.args.iter().find(|a| a.name() == name) {

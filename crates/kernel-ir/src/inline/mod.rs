@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub(crate) use actual::{Actual, Sub};
-pub(crate) use names::{Names, all_names};
+pub(crate) use names::Names;
 use substitute::Replacement;
 
 /// A refused call; the argument that it is about, if there is one.

@@ -4,30 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Arg, KernelData, Name};
 
-/// All names of a kernel and the ids of its instructions.
-pub(crate) fn all_names(data: &KernelData) -> BTreeSet<Name> {
-    let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
-    taken.extend(data.args.iter().map(|a| a.name().clone()));
-    taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
-    taken.extend(data.constants.iter().map(|c| c.array.name.clone()));
-    taken.extend(data.records.iter().map(|r| r.array.name.clone()));
-    taken.extend(data.structs.iter().map(|s| s.name.clone()));
-    taken.extend(data.functions.iter().map(|f| f.name.clone()));
-    taken.extend(data.reductions.iter().map(|r| r.name.clone()));
-    taken.extend(data.atoms.iter().map(|a| a.name().clone()));
-    taken.extend(data.rules.iter().map(|r| r.name.clone()));
-    taken.extend(data.instructions.iter().map(|i| i.id.clone()));
-    taken.insert(data.name.clone());
-    // Names that nothing declares yet, or wrongly: they must not come to mean something.
-    for e in data.instructions.iter().flat_map(|i| i.expressions()) {
-        taken.extend(e.names());
-        taken.extend(e.accesses().into_iter().map(|a| a.array));
-        taken.extend(e.reductions().iter().flat_map(|r| r.inames.clone()));
-    }
-    taken.extend(data.domains.iter().flat_map(|d| d.constraints.iter().flat_map(|c| c.names())));
-    taken
-}
-
 /// The names and ids of the called kernel's items, as those that they get in the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
@@ -86,7 +62,7 @@ impl Names {
                 .collect()
         };
         let known = caller.instructions.iter().map(|i| i.id.clone()).collect();
-        Names { made: number(names, all_names(caller)), ids: number(ids, known) }
+        Names { made: number(names, caller.all_names()), ids: number(ids, known) }
     }
 
     /// What a name of the called kernel becomes.

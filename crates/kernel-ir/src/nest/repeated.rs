@@ -215,12 +215,7 @@ pub(crate) fn copy_repeated(
 ) -> (Vec<usize>, Vec<(usize, Diagnostic)>) {
     let mut errors = Vec::new();
     let lookup = Lookup::new(data);
-    let mut taken: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
-    taken.extend(data.args.iter().map(|a| a.name().clone()));
-    taken.extend(data.temporaries.iter().map(|t| t.name.clone()));
-    taken.extend(data.constants.iter().map(|c| c.array.name.clone()));
-    taken.extend(data.functions.iter().map(|f| f.name.clone()));
-    taken.extend(data.atoms.iter().map(|a| a.name().clone()));
+    let mut taken: BTreeSet<Name> = data.declared_names().cloned().collect();
     taken.insert(data.name.clone());
     taken.extend(data.domains.iter().flat_map(|d| d.constraints.iter().flat_map(Constraint::names)));
     let mut plan = Plan {

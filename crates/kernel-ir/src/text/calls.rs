@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Arg, BinaryOp, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, Name, infer,
-    inline::{Actual, Call, Names, all_names, inline},
+    inline::{Actual, Call, Names, inline},
     nest,
     text::{
         block::{BlockLoops, Blocks},
@@ -43,7 +43,7 @@ pub(super) fn expand(
         }
     }
     nest::fill_within(&mut placed, &blocks.around);
-    let mut taken = all_names(data);
+    let mut taken = data.all_names();
     let calls: BTreeMap<usize, CallSite> = calls.into_iter().map(|c| (c.number, c)).collect();
     let around = std::mem::take(&mut blocks.around);
     let negated = std::mem::take(&mut blocks.negated);

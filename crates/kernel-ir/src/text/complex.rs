@@ -13,7 +13,7 @@ use crate::{
         marked_part, operator, part_name, part_type,
     },
     infer,
-    inline::{Actual, all_names},
+    inline::Actual,
     nest,
     text::{
         block::Blocks,
@@ -142,7 +142,7 @@ fn pairs(mut a: Array) -> Result<Array, Diagnostic> {
 
 /// Makes pairs of what is declared as complex.
 fn declare(data: &mut KernelData, map: &mut SourceMap, table: &Table) -> Result<(), Diagnostics> {
-    let mut taken = all_names(data);
+    let mut taken = data.all_names();
     let mut clash = |name: &Name, item: &Item, map: &SourceMap| -> Result<(), Diagnostics> {
         for k in 0..2 {
             let part = part_name(name, k);
@@ -282,7 +282,7 @@ pub(super) fn resolve(
     nest::fill_within(&mut placed, &blocks.around);
     declare(data, map, &table)?;
     leave_out_rules(data, map, &table);
-    let mut taken = all_names(data);
+    let mut taken = data.all_names();
     let mut fresh = |base: &str| {
         let mut name = Name::new(base);
         let mut number = 1;
@@ -384,7 +384,7 @@ fn add_operators(data: &mut KernelData, map: &SourceMap, calls: &[CallSite]) -> 
         if known == Some(&made) {
             continue;
         }
-        let names = all_names(data);
+        let names = data.all_names();
         if known.is_some() || names.contains(&made.name) {
             let message = format!("`{name}` is the operator that the `{of}` of complex numbers becomes");
             return Err(Diagnostic::new("duplicate-name", message)

@@ -9,9 +9,7 @@
 
 use crate::{
     Access, AddressSpace, Array, BinaryOp, DType, Expr, Instruction, KernelData, Name, Role, Type, UnaryOp,
-    infer,
-    inline::all_names,
-    nest,
+    infer, nest,
     text::{block::Blocks, source_map::SourceMap},
     validate,
 };
@@ -31,7 +29,7 @@ pub(super) fn assign_conditions(data: &mut KernelData, map: &mut SourceMap, bloc
     let mut placed = data.clone();
     infer::infer_temporaries(&mut placed);
     nest::fill_within(&mut placed, &blocks.around);
-    let mut taken = all_names(data);
+    let mut taken = data.all_names();
     let around = std::mem::take(&mut blocks.around);
     let negated = std::mem::take(&mut blocks.negated);
     let mut made = Vec::with_capacity(data.instructions.len());

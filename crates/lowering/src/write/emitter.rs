@@ -114,6 +114,8 @@ impl<'a, 'k> Emitter<'a, 'k> {
     ) -> Self {
         let mut names = BTreeSet::from([name.to_string()]);
         names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
+        names.extend(analysis.kernel.functions.iter().map(|f| f.name.to_string()));
+        names.extend(analysis.kernel.structs.iter().map(|s| s.name.to_string()));
         names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
         names.extend(shared_state.update_names.values().map(Name::to_string));
         names.extend(shared_state.look_back_names.values().map(Name::to_string));

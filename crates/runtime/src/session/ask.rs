@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name, Type};
+use loopwright_kernel_ir::{Arg, DType, Diagnostic, Expr, Fact, LoopKernel, Name, Type};
 
 use super::Args;
 use super::facts;
-use super::host::eval_expr;
 use super::open_types::{bind_types, still_open};
 use super::resolve::resolve_given;
 
@@ -62,9 +61,7 @@ pub fn fact_range(
     array: &str,
 ) -> Result<(Option<i64>, Option<i64>), Diagnostic> {
     let resolved = resolve_given(kernel, args)?;
-    let value = |e: &Option<_>| {
-        e.as_ref().and_then(|e| eval_expr(e, &|name: &Name| resolved.integers.get(name).copied()))
-    };
+    let value = |e: &Option<Expr>| e.as_ref()?.to_integer(&|name| resolved.integers.get(name).copied());
     let mut range: (Option<i64>, Option<i64>) = (None, None);
     for fact in &kernel.facts {
         if let Fact::Range { array: name, lower, upper } = fact

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Diagnostic, Expr, Fact, Name, Number};
 
 use super::Tensor;
-use super::host::{Integers, eval_expr};
+use super::host::Integers;
 
 /// Checks one fact about an array. Properties of its elements are computed once and stored with
 /// them.
@@ -15,7 +15,7 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
         Fact::Range { array, lower, upper } => {
             let bound = |e: &Option<Expr>| match e {
                 None => Ok(None),
-                Some(e) => match eval_expr(e, &lookup) {
+                Some(e) => match e.to_integer(&lookup) {
                     Some(value) => Ok(Some(i128::from(value))),
                     None => Err(Diagnostic::new(
                         "fact",

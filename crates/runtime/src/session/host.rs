@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, PerDim, UnaryOp};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, Number, PerDim};
 use loopwright_program::{Global, HostStmt, Param, Program, Value, eval_host};
 
 use super::layout::Layout;
@@ -27,57 +27,6 @@ pub(super) struct Step {
 
 /// The maximum number of launches, which are listed when a kernel is bound.
 const MOST: usize = 1 << 20;
-
-/// An integer expression of scalars; `None` if it overflows, divides by zero, or uses anything
-/// else.
-pub(super) fn eval_expr(expr: &Expr, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
-    let eval = |e: &Expr| eval_expr(e, lookup);
-    match expr {
-        Expr::Int(v) => Some(*v),
-        Expr::Name(name) => lookup(name),
-        Expr::Unary(UnaryOp::Neg, a) => eval(a)?.checked_neg(),
-        Expr::Cast(_, a) => eval(a),
-        Expr::If(c, a, b) => {
-            if eval(c)? != 0 {
-                eval(a)
-            } else {
-                eval(b)
-            }
-        }
-        Expr::Call { function, args, .. } if args.len() == 2 => {
-            let (a, b) = (eval(&args[0])?, eval(&args[1])?);
-            match function.as_str() {
-                "min" => Some(a.min(b)),
-                "max" => Some(a.max(b)),
-                _ => None,
-            }
-        }
-        Expr::Binary(op, a, b) => {
-            let (a, b) = (eval(a)?, eval(b)?);
-            match op {
-                BinaryOp::Add => a.checked_add(b),
-                BinaryOp::Sub => a.checked_sub(b),
-                BinaryOp::Mul => a.checked_mul(b),
-                BinaryOp::FloorDiv => {
-                    let q = a.checked_div(b)?;
-                    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
-                }
-                BinaryOp::Mod => {
-                    let r = a.checked_rem(b)?;
-                    Some(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
-                }
-                BinaryOp::Lt => Some(i64::from(a < b)),
-                BinaryOp::Le => Some(i64::from(a <= b)),
-                BinaryOp::Gt => Some(i64::from(a > b)),
-                BinaryOp::Ge => Some(i64::from(a >= b)),
-                BinaryOp::Eq => Some(i64::from(a == b)),
-                BinaryOp::Ne => Some(i64::from(a != b)),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
 
 fn no_value(what: &str) -> Diagnostic {
     Diagnostic::new(
@@ -229,57 +178,6 @@ fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Each operation, at operands on both sides of its critical points.
-    #[test]
-    fn expressions_of_scalars_have_the_values_of_integers() {
-        let value = |text: &str| {
-            let e = loopwright_kernel_ir::parse_expression(text).unwrap_or_else(|d| panic!("{text}: {d}"));
-            eval_expr(&e, &|n| match n.as_str() {
-                "n" => Some(7),
-                "far" => Some(i64::MAX),
-                _ => None,
-            })
-        };
-        let expected = [
-            ("n + 3", 10),
-            ("n - 9", -2),
-            ("n * 6", 42),
-            ("-n", -7),
-            ("-n // 2", -4),
-            ("n // -2", -4),
-            ("-n // 7", -1),
-            ("-2*n // 7", -2),
-            ("n // -7", -1),
-            ("-n // -2", 3),
-            ("-n % 4", 1),
-            ("n % -4", -1),
-            ("n % 7", 0),
-            ("min(n + 0, 8)", 7),
-            ("max(n + 0, 8)", 8),
-            ("cast(i64, n) + 1", 8),
-        ];
-        for (text, wanted) in expected {
-            assert_eq!(value(text), Some(wanted), "{text}");
-        }
-        // Below, at and above 7.
-        for (op, holds) in [
-            ("<", [false, false, true]),
-            ("<=", [false, true, true]),
-            (">", [true, false, false]),
-            (">=", [true, true, false]),
-            ("==", [false, true, false]),
-            ("!=", [true, false, true]),
-        ] {
-            for (other, holds) in [6, 7, 8].into_iter().zip(holds) {
-                let text = format!("if(n {op} {other}, 1, 2)");
-                assert_eq!(value(&text), Some(if holds { 1 } else { 2 }), "{text}");
-            }
-        }
-        for text in ["far + 1", "-far - 2", "far * 2", "n // 0", "n % 0", "unknown", "1.5", "abs(n)"] {
-            assert_eq!(value(text), None, "{text}");
-        }
-    }
 
     /// The program of a host loop over `t` around a kernel over `i`.
     fn rounds(domains: &str) -> Program {

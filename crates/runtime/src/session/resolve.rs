@@ -12,7 +12,7 @@ use loopwright_kernel_ir::{
 };
 
 use super::Args;
-use super::host::{Integers, eval_expr};
+use super::host::Integers;
 use super::open_types::still_open;
 
 /// The values that a kernel needs before its arrays.
@@ -365,7 +365,7 @@ fn shapes(
             let what = format!("the length `{}` of axis {number} of `{}`", axis.length, array.name);
             let witness = explain(&axis.length.names(), integers, origins);
             let because = |d: Diagnostic| if witness.is_empty() { d } else { d.witness(witness.clone()) };
-            let Some(length) = eval_expr(&axis.length, &|name| integers.get(name).copied()) else {
+            let Some(length) = axis.length.to_integer(&|name| integers.get(name).copied()) else {
                 return Err(because(
                     Diagnostic::new("host-value", format!("{what} has no value in 64 bits"))
                         .help("work on smaller pieces"),

@@ -5,21 +5,11 @@ use loopwright_kernel_ir::{Diagnostic, KernelData, Name, check_name};
 /// Refuses names that are invalid in a kernel's text or that the kernel already uses.
 pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
     check_name(name, if option == "name" { "the temporary" } else { "the iname" })?;
-    if !is_taken(data, name) {
+    if !data.is_declared(name) {
         return Ok(());
     }
     Err(Diagnostic::new("name-taken", format!("the kernel already has a `{name}`"))
         .help(format!("choose another name with `{option}=...`")))
-}
-
-/// Whether a value of the kernel has this name.
-pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
-    data.is_iname(name)
-        || data.args.iter().any(|a| **a.name() == *name)
-        || data.temporary(name).is_some()
-        || data.constant(name).is_some()
-        || data.rules.iter().any(|rule| *rule.name == *name)
-        || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }
 
 /// The name, with the first free number as a suffix if it is taken. Repeated, leading and trailing
@@ -32,7 +22,7 @@ pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
 /// As [`fresh`], for a name beside these, which the kernel is going to have.
 pub(crate) fn fresh_beside(data: &KernelData, name: &str, others: &[Name]) -> Name {
     let taken = |n: &Name| {
-        is_taken(data, n)
+        data.is_declared(n)
             || others.contains(n)
             || data.instruction(n).is_some()
             || n.contains("__")
