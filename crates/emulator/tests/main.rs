@@ -4,6 +4,7 @@
 mod barriers;
 mod bounds;
 mod common;
+mod copies_under_way;
 mod faults;
 mod operations;
 mod runs;

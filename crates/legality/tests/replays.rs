@@ -256,6 +256,71 @@ fn different_values_are_a_failure() {
     }
 }
 
+/// A quotient by 1 is the dividend, and so is a product.
+#[test]
+fn what_a_one_leaves_is_equal() {
+    for (first, second) in [("x[i] // 1", "x[i]"), ("s", "s * 1"), ("1 * x[i]", "x[i] // 1")] {
+        assert_eq!(exchanged("i32", first, second), None, "{first} and {second}");
+    }
+    for (first, second) in [("x[i] // 2", "x[i]"), ("1 // s", "s"), ("x[i] // -1", "x[i]")] {
+        assert!(exchanged("i32", first, second).is_some(), "{first} and {second}");
+    }
+}
+
+/// A product of floating-point numbers rounds in the order in which it is taken.
+#[test]
+fn products_of_floats_in_another_order_of_rounding_differ() {
+    for dtype in ["f16", "f32", "f64"] {
+        let product = "(x[i]*s)*x[0]";
+        assert_eq!(exchanged(dtype, product, "x[0]*(s*x[i])"), None, "{dtype}: operands exchanged");
+        assert!(exchanged(dtype, product, "x[i]*(s*x[0])").is_some(), "{dtype}");
+        assert!(exchanged(dtype, "2.0*x[i]*3.0", "x[i]*6.0").is_some(), "{dtype}");
+    }
+}
+
+/// What a sum of integers comes to is known where its terms are.
+#[test]
+fn sums_of_known_integers_are_numbers() {
+    let found = |dtype: &str, sum: &str, second: &str| {
+        let kernel = |tree: &str| {
+            format!(
+                "\
+kernel k(y: {dtype}[n], n: i32)
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] : 0 <= j < n }}
+temp t: {dtype} private
+t = {sum} {{id=start, inames=i}}
+y[i] = t {{id=first, inames=i}}
+y[i] = {second} {{id=second, inames=i}}
+tree {{
+for i {{
+start.init
+for j {{
+start.update
+}}
+start.finish
+{tree}}}
+}}
+"
+            )
+        };
+        let text = format!("{}declared {{\n{}}}\n", kernel("second\nfirst\n"), kernel("first\nsecond\n"));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])).unwrap()
+    };
+    // 0 + 1 + 2, three times 2, and 3 * 100 in eight bits.
+    for (dtype, sum, second) in
+        [("i32", "sum(j, j)", "3"), ("i64", "sum(j, 2)", "2*n"), ("u8", "sum(j, 100)", "44")]
+    {
+        assert_eq!(found(dtype, sum, second), None, "{dtype}: {sum}");
+    }
+    for (dtype, sum, second) in
+        [("i32", "sum(j, j)", "4"), ("i64", "sum(j, 2)", "n"), ("i32", "product(j, j + 1)", "7")]
+    {
+        assert!(found(dtype, sum, second).is_some(), "{dtype}: {sum}");
+    }
+}
+
 /// A kernel of an open type fails if it does for some type.
 #[test]
 fn open_types_have_values() {

@@ -1,7 +1,7 @@
 //! `Expectation`: when a result counts as that of the declared kernel.
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Element, LoopKernel, Name};
+use loopwright_kernel_ir::{DType, Element, LoopKernel, Name};
 use loopwright_runtime::{Args, Device, Tensor};
 
 fn kernel(text: &str) -> LoopKernel {
@@ -103,4 +103,58 @@ fn where_nothing_cancels_the_tolerance_is_what_it_says() {
     assert!(difference(SUM, &positive, &[(sum * (1.0 + 4e-5)) as f32], None).is_some());
     let square = copy("f32").replace("= x[i]", "= x[i]*x[i]");
     assert!(difference(&square, &[3f32], &[9.0 * (1.0 + 4e-5)], None).is_some());
+}
+
+/// In f8 and f16 all devices keep the numbers below the least normal one, so that a result is off
+/// by the distance of two of them at most; in others such numbers may be flushed to zero.
+#[test]
+fn subnormal_numbers_are_off_by_one_or_flushed() {
+    let told = |dtype: DType, x: f64, found: f64, tolerance: Option<f64>| {
+        let of = |v: f64| Tensor::from_slice(&[1], &[v]).unwrap().cast(dtype);
+        let compiled = Device::emulator().compile(&kernel(&copy(dtype.name()))).unwrap();
+        let results = IndexMap::from([(Name::new("y"), of(found))]);
+        let expectation = compiled.expectation(&Args::new().tensor("x", &of(x))).unwrap();
+        expectation.difference(&results, tolerance).unwrap()
+    };
+    for (dtype, least) in [(DType::E4M3, -9), (DType::E5M2, -16), (DType::F16, -24)] {
+        let least = 2f64.powi(least);
+        for (x, found) in [(0.0, 1.0), (1.0, 0.0), (1.0, 2.0), (1.0, -0.0)] {
+            assert_eq!(told(dtype, x * least, found * least, None), None, "{dtype}: {x} {found}");
+            let exactly = told(dtype, x * least, found * least, Some(0.0));
+            assert!(exactly.is_some(), "{dtype}: {x} {found}");
+        }
+        for (x, found) in [(0.0, 2.0), (1.0, 3.0), (1.0, -1.0)] {
+            assert!(told(dtype, x * least, found * least, None).is_some(), "{dtype}: {x} {found}");
+        }
+    }
+    for (dtype, normal) in [(DType::F32, f64::from(f32::MIN_POSITIVE)), (DType::F64, f64::MIN_POSITIVE)] {
+        assert_eq!(told(dtype, 0.5 * normal, 0.0, None), None, "{dtype}");
+        assert!(told(dtype, 0.5 * normal, 0.0, Some(0.0)).is_some(), "{dtype}");
+        assert!(told(dtype, 2.0 * normal, 0.0, None).is_some(), "{dtype}");
+    }
+}
+
+#[test]
+fn a_result_is_held_to_the_coarsest_type_on_the_way() {
+    let of = |value: &str| {
+        let text = format!(
+            "kernel k(x: f32[n], y: f64[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = {value}\n"
+        );
+        // The square of 3, off by a tenth of what is allowed in f32 and by far more than in f64.
+        difference(&text, &[3f32], &[9.0 * (1.0 + 2e-6)], None)
+    };
+    assert_eq!(of("cast(f64, x[i]*x[i])"), None);
+    assert!(of("cast(f64, x[i])*cast(f64, x[i])").is_some());
+}
+
+/// Terms of magnitude 1 that are off by 2e-5 each: by how much the sum is off does not depend on
+/// how great it is, as long as that is less than the terms.
+#[test]
+fn where_terms_nearly_cancel_their_size_counts_too() {
+    let terms = (0..1000).flat_map(|k| [(k as f32 * 0.37).sin(), -(k as f32 * 0.37).sin()]);
+    for total in [1e-4f32, 1e-2, 5e-2] {
+        let x: Vec<f32> = terms.clone().chain([total]).collect();
+        assert_eq!(difference(SUM, &x, &[total + 2e-5], None), None, "{total}");
+        assert!(difference(SUM, &x, &[total + 0.5], None).is_some(), "{total}");
+    }
 }

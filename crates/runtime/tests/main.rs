@@ -4,4 +4,5 @@
 mod agreement;
 mod ask;
 mod dlpack;
+mod structs;
 mod values;
