@@ -20,7 +20,8 @@ pub struct Access {
 }
 
 /// The supported atomic updates, in words.
-pub const UPDATES: &str = "supported are sums, minima and maxima of i32, u32, i64, u64, f32 and f64";
+pub const UPDATES: &str = "supported are sums, minima, maxima and products of i32, u32, i64, u64, f32 and \
+                           f64, and operators of one such value whose lift is the input";
 
 /// Whether elements of this type support atomic updates by this operator; see [`UPDATES`].
 pub fn has_update(operator: &str, dtype: DType) -> bool {

@@ -1244,8 +1244,9 @@ class Steps:
 
         `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
         reduction, which other steps can split, spread over threads and blocks, and scan. The
-        operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes
-        in the same way, and keeps its `origin`, with which `run --verify` compares.
+        operator may be `+`, `-`, `*`, or `min` and `max` of integers. An update, `acc += e`,
+        becomes one by the reduction, `acc += sum(k, e)`. The declared kernel changes in the same
+        way, and keeps its `origin`, with which `run --verify` compares.
 
         Floating-point values are then added to the sum of the others, which begins with zero,
         instead of to `acc`, and later steps may add them in any order: they are rounded

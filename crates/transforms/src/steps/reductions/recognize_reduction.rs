@@ -26,8 +26,9 @@ step! {
     ///
     /// `acc = acc + e`, executed for all `k`, becomes `acc = acc + sum(k, e)`, executed once: a
     /// reduction, which other steps can split, spread over threads and blocks, and scan. The
-    /// operator may be `+`, `-`, `*`, or `min` and `max` of integers. The declared kernel changes
-    /// in the same way, and keeps its `origin`, with which `run --verify` compares.
+    /// operator may be `+`, `-`, `*`, or `min` and `max` of integers. An update, `acc += e`,
+    /// becomes one by the reduction, `acc += sum(k, e)`. The declared kernel changes in the same
+    /// way, and keeps its `origin`, with which `run --verify` compares.
     ///
     /// Floating-point values are then added to the sum of the others, which begins with zero,
     /// instead of to `acc`, and later steps may add them in any order: they are rounded
@@ -246,11 +247,14 @@ impl RecognizeReduction {
         let [Access { array, index }] = i.targets.as_slice() else {
             return Err(self.refuse("it writes several elements".into(), "use an instruction for each"));
         };
-        if i.predicate.is_some() || i.update.is_some() || i.scan.is_some() || i.atom.is_some() {
+        if i.predicate.is_some() {
             return Err(self.refuse(
-                "it has a condition, is an update, or a step has decided how it runs".into(),
-                "write `acc = if(c, acc + e, acc)` as `acc = acc + if(c, e, 0)`",
+                "it has a condition".into(),
+                "write `acc = acc + e if c` as `acc = acc + if(c, e, 0)`",
             ));
+        }
+        if i.scan.is_some() || i.atom.is_some() {
+            return Err(self.refuse("a step has decided how it runs".into(), "apply the step earlier"));
         }
         let own =
             data.definitions.iter().any(|d| d.value.mentions(k)) || i.map.values().any(|v| v.mentions(k));
@@ -264,7 +268,23 @@ impl RecognizeReduction {
             ));
         }
         let of = element(array, index.clone());
-        let Some(found) = accumulation(&i.value, &of) else {
+        let updated = match &i.update {
+            None => None,
+            Some(update) => match ["sum", "min", "max", "product"].iter().find(|op| **op == update.name()) {
+                Some(operator) => Some(Accumulation {
+                    operator,
+                    terms: vec![(BinaryOp::Add, i.value.clone())],
+                    is_subtracted: false,
+                }),
+                None => {
+                    return Err(self.refuse(
+                        format!("it is an update by `{}`", update.name()),
+                        "updates by sums, products, minima and maxima can be taken together",
+                    ));
+                }
+            },
+        };
+        let Some(found) = updated.or_else(|| accumulation(&i.value, &of)) else {
             return Err(self.refuse(
                 format!("its value does not combine `{of}` with something by `+`, `-`, `*`, `min` or `max`"),
                 "write it as `acc = acc + e`",
@@ -288,6 +308,16 @@ impl RecognizeReduction {
         let mut term: Option<Expr> = None;
         for (op, e) in &found.terms {
             let Some(e) = dtype.and_then(|d| in_type(data, found.operator, e, d)) else {
+                if matches!(found.operator, "min" | "max") && dtype.is_some_and(DType::is_float) {
+                    return Err(self.refuse(
+                        format!(
+                            "of floating-point numbers it is another one: where `{of}` and all of `{e}` are \
+                             NaN, the loop leaves NaN, and a `{0}` over no number is not NaN",
+                            found.operator
+                        ),
+                        "write the reduction itself in the text, if that may be",
+                    ));
+                }
                 return Err(self.refuse(
                     format!("`{e}` would be combined in another type than that of `{of}`"),
                     "sums and products are taken of integers, or of f32 and f64 into no narrower type, \
@@ -303,6 +333,9 @@ impl RecognizeReduction {
         let args = term.into_iter().collect();
         let reduce =
             Expr::Reduce(Reduce { op: Name::new(found.operator), inames: vec![k.clone()], args }.into());
+        if i.update.is_some() {
+            return Ok(reduce);
+        }
         Ok(match (found.operator, found.is_subtracted) {
             ("sum", false) => Expr::binary(BinaryOp::Add, of, reduce),
             ("sum", true) => Expr::binary(BinaryOp::Sub, of, reduce),
@@ -441,7 +474,17 @@ impl Transform for RecognizeReduction {
                 "apply the step earlier",
             ));
         }
-        redeclare(kernel, &|data| self.change(data))
+        redeclare(kernel, &|data| self.change(data)).map_err(|refusal| {
+            // What stands in the way may be in the declared kernel alone, which steps before this
+            // one have left as it is.
+            match self.change(&mut (**kernel).clone()) {
+                Ok(()) => {
+                    Diagnostic::new(refusal.code, format!("in the declared kernel: {}", refusal.message))
+                        .help("write the text so that the loop has nothing else, instead of by steps before")
+                }
+                Err(_) => refusal,
+            }
+        })
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

@@ -162,8 +162,10 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
             Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, _, d) if !matches!(**d, Expr::Int(1..)) => {
                 format!("it divides by `{d}`, which may be zero where the rule is not used")
             }
+            // A parameter hides an array of its name.
+            Expr::Name(n) if rule.parameters.contains(n) => return,
             Expr::Name(n) if written(n) => format!("the kernel writes `{n}`"),
-            Expr::Name(n) if declared.is_iname(n) && !rule.parameters.contains(n) && !own.contains(n) => {
+            Expr::Name(n) if declared.is_iname(n) && !own.contains(n) => {
                 format!("its value depends on the iname `{n}`, which is not a parameter")
             }
             _ => return,
