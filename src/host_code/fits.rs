@@ -463,9 +463,12 @@ impl<'a> Walk<'a> {
         match how {
             Use::Index if !is_index && range.data && is_cast => wraps(self, &range),
             Use::Index if !is_index && range.data => {
-                // Data that wrap in a type of their own are congruent in that type only.
+                // Data that wrap in a type of their own are congruent in that type only. What is
+                // within its limits is, moved by their distance, within those of indices.
+                let (least, most) = self.limits();
+                let (from, to) = (range.low.clone().plus(least - low), range.high.clone().plus(most - high));
                 let mut range = wraps(self, &range)?;
-                range.wrapped = range.wrapped.or_else(|| Some(self.hopeless()));
+                range.wrapped = range.wrapped.or(Some((from, to)));
                 range.is_far |= !is_sum;
                 range.spoilt = true;
                 Some(range)
@@ -475,6 +478,9 @@ impl<'a> Walk<'a> {
                 self.need(self.hopeless());
                 wraps(self, &range)
             }
+            // What the program itself has stored is taken to fit, as what it was computed from does,
+            // where its range is not known.
+            Use::Index if range.data && range.open && self.program.index == DType::I64 => Some(range),
             Use::Index if range.data && self.program.index == DType::I64 => {
                 let wrapped = range.wrapped.clone().or(Some(ends));
                 Some(Range { wrapped, is_far: range.is_far || !is_sum, ..range })

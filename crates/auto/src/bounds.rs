@@ -57,8 +57,17 @@ pub fn fixed_length(kernel: &KernelData, iname: &str) -> Option<i64> {
 /// The number of values of an iname where integers have these values, if they decide about it.
 pub fn length_at(kernel: &KernelData, iname: &str, integers: &BTreeMap<Name, i64>) -> Option<i64> {
     let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    let own: Vec<&Constraint> = own.flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname)).collect();
+    // A window, whose ends move together.
+    if let [a, b] = own.as_slice()
+        && a.aff.coefficient(iname).abs() == 1
+        && a.aff.coefficient(iname) == -b.aff.coefficient(iname)
+        && let Some(last) = a.aff.add(&b.aff).ok()?.eval(&|n| integers.get(n).copied())
+    {
+        return last.checked_add(1).map(|length| length.max(0));
+    }
     let (mut low, mut high) = (None::<i64>, None::<i64>);
-    for c in own.flat_map(|d| &d.constraints).filter(|c| c.aff.mentions(iname)) {
+    for c in own {
         // The rest of the bound, where the iname is 0.
         let value = |n: &Name| if **n == *iname { Some(0) } else { integers.get(n).copied() };
         let rest = c.aff.eval(&value).filter(|_| c.aff.is_affine())?;

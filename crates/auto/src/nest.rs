@@ -191,8 +191,35 @@ impl<'k> Nest<'k> {
     fn writes_again(&self, iname: &Name) -> bool {
         self.instructions.iter().filter(|i| i.update.is_none() && i.within.contains(iname)).any(|i| {
             let writes = self.sites.iter().filter(|s| s.is_write && s.instruction == i.id);
-            writes.into_iter().any(|s| s.index.iter().all(Option::is_some) && s.stride(iname) == Stride::Same)
+            writes.into_iter().any(|s| {
+                s.index.iter().all(Option::is_some)
+                    && s.stride(iname) == Stride::Same
+                    && !self.ranges_depend(s, iname)
+            })
         })
+    }
+
+    /// Whether the loops over an access's subscripts may have other bounds in other iterations of a
+    /// loop around them: they mention it, or scalars that are assigned.
+    fn ranges_depend(&self, site: &Site, iname: &Name) -> bool {
+        let kernel = self.kernel;
+        let mut inames: Vec<Name> =
+            site.index.iter().flatten().flat_map(Aff::names).filter(|n| kernel.is_iname(n)).collect();
+        let mut next = 0;
+        while let Some(of) = inames.get(next).cloned() {
+            next += 1;
+            let constraints =
+                kernel.domains.iter().filter(|d| d.inames.contains(&of)).flat_map(|d| &d.constraints);
+            for name in constraints.filter(|c| c.aff.mentions(&of)).flat_map(|c| c.names()) {
+                if name == *iname || kernel.temporary(&name).is_some() {
+                    return true;
+                }
+                if kernel.is_iname(&name) && !inames.contains(&name) {
+                    inames.push(name);
+                }
+            }
+        }
+        false
     }
 
     /// Whether iterations of a loop may run in different threads of one block, which have the same

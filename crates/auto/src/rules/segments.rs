@@ -43,6 +43,8 @@ pub struct Segments;
 
 /// Warps of each block.
 const WARPS: i64 = 4;
+/// Segments of a block whose threads are spread over another loop.
+const ROWS: i64 = 8;
 
 /// The number of all points, if the launch tells: the length of what is read point by point.
 fn points(nest: &Nest<'_>, i: &Name) -> Option<i64> {
@@ -59,9 +61,11 @@ impl Rule for Segments {
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
         let rows = nest.rows();
         let Some(i) = rows.iter().find(|r| bounds::are_data(nest.kernel, r)) else { return Vec::new() };
-        let Some(s) = nest.parallel().last().cloned() else { return Vec::new() };
+        let parallel = nest.parallel();
+        let Some(s) = owner(nest, i, &parallel) else { return Vec::new() };
         let unequal = format!("data decide how many `{i}` each `{s}` has");
-        let mut proposals = Vec::new();
+        let mut proposals: Vec<Proposal> =
+            columns(nest, &s, i, &parallel, &unequal, target).into_iter().collect();
         if rows.len() == 1 {
             proposals.extend(of_points(nest, &s, i, &unequal, target));
         }
@@ -74,6 +78,46 @@ impl Rule for Segments {
         proposals.push(warps.step(tag(&tags)));
         proposals
     }
+}
+
+/// The parallel loop in which the bounds of a row are read.
+fn owner(nest: &Nest<'_>, i: &Name, parallel: &[Name]) -> Option<Name> {
+    let read = |n: &&Name| {
+        nest.instructions.iter().any(|reader| {
+            reader.within.contains(*n)
+                && reader.targets.iter().any(|t| bounds::depend_on(nest.kernel, i, &t.array))
+        })
+    };
+    parallel.iter().rev().find(read).or(parallel.last()).cloned()
+}
+
+/// Neighbouring threads for a loop beside the segments along which elements are neighbours, as the
+/// columns of a dense matrix are in a product with a sparse one: the elements that a segment's
+/// points lead to are whole sectors then.
+fn columns(
+    nest: &Nest<'_>,
+    s: &Name,
+    i: &Name,
+    parallel: &[Name],
+    unequal: &str,
+    target: &Target,
+) -> Option<Proposal> {
+    let others: Vec<&Name> = parallel.iter().filter(|n| *n != s).collect();
+    let x = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0))?;
+    let (unit, moving) = nest.neighbours(&x);
+    let reason = format!(
+        "{unequal}; neighbours of `{x}` are neighbours in memory for {unit} of {moving} accesses along it: \
+         a thread for each, and {ROWS} segments in a block"
+    );
+    let proposal = Proposal::new(reason).step(split(&x, i64::from(target.warp_size))).step(split(s, ROWS));
+    let mut tags = vec![
+        (format!("{s}_outer"), "block.x"),
+        (format!("{x}_outer"), "block.y"),
+        (format!("{x}_inner"), "thread.x"),
+        (format!("{s}_inner"), "thread.y"),
+    ];
+    tags.extend(others.iter().find(|n| ***n != x).map(|n| (n.to_string(), "block.z")));
+    Some(proposal.step(tag(&tags)))
 }
 
 /// Bytes that are loaded of a point, apart from what other data lead to.
