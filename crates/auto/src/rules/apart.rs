@@ -48,6 +48,9 @@ impl Rule for Apart {
     }
 
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
+        if nest.band.len() > 1 {
+            return beside_each_other(nest).into_iter().collect();
+        }
         let [i] = nest.band.as_slice() else { return Vec::new() };
         let Tree::Loop { body, .. } = nest.tree() else { return Vec::new() };
         if body.len() < 2 || !nest.is_parallel(i) {
@@ -67,6 +70,30 @@ fn products(nest: &Nest<'_>, i: &Name) -> Option<Proposal> {
          each is spread along both"
     );
     (products >= 2).then(|| Proposal::new(reason).step(format!("distribute({i})")))
+}
+
+/// Products whose results have the same loops, as projections of the same rows: each has a tile of
+/// its own.
+fn beside_each_other(nest: &Nest<'_>) -> Option<Proposal> {
+    let [.., y, x] = nest.band.as_slice() else { return None };
+    let is_product = |i: &&Instruction| {
+        let reads = |fixed: &Name, moving: &Name| {
+            nest.sites.iter().any(|s| {
+                s.instruction == i.id
+                    && s.inames.len() > i.within.len()
+                    && s.stride(fixed) == Stride::Same
+                    && s.stride(moving) != Stride::Same
+            })
+        };
+        i.reductions().len() == 1 && reads(x, y) && reads(y, x)
+    };
+    let all = nest.instructions.len();
+    if all < 2 || !nest.inner.is_empty() || !nest.instructions.iter().all(|i| is_product(i)) {
+        return None;
+    }
+    let reason = format!("{all} products have the loops over `{y}` and `{x}`: each gets tiles of its own");
+    let apart = |proposal: Proposal, n: &Name| proposal.step(format!("distribute({n})"));
+    Some(nest.band.iter().rev().fold(Proposal::new(reason), apart))
 }
 
 /// Statements along rows that are so few and so long that several blocks had better work on each.

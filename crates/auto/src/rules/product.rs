@@ -50,7 +50,7 @@ use loopwright_lowering::Target;
 use crate::{
     Nest, Proposal, Rule, Site, Stride,
     grid::{AXES, Along, on_axes},
-    joined,
+    joined, site,
     text::{split, split_as, tag},
 };
 
@@ -313,16 +313,42 @@ impl Shape<'_> {
     /// A copy of a factor's tile, swept over these inames, and the name of the tile.
     fn prefetch(&self, factor: &Site, sweep: &[String], options: &str) -> (String, String) {
         let array = &factor.array;
-        let same = self.factors.iter().chain(self.beside.iter().map(|(_, s)| s));
+        let same =
+            || self.factors.iter().chain(self.beside.iter().map(|(_, s)| s)).filter(|f| f.array == *array);
         let sweep = sweep.join(", ");
-        if same.filter(|f| f.array == *array).count() == 1 {
+        if same().count() == 1 && !self.is_read_elsewhere(array) {
             return (format!("add_prefetch({array}, [{sweep}]{options})"), format!("{array}_tile"));
         }
         // Each read has a tile of its own.
         let text: Vec<String> = factor.text.iter().map(Expr::to_string).collect();
-        let tile = format!("{array}_{}", self.side(factor));
+        let side = self.side(factor);
+        let before = same().filter(|f| self.side(f) == side).take_while(|f| f.text != factor.text).count();
+        let tile = match before {
+            0 => format!("{array}_{side}"),
+            before => format!("{array}_{side}_{}", before + 1),
+        };
         let access = format!("{array}[{}]", text.join(", "));
         (format!("add_prefetch({array}, [{sweep}], name={tile}, accesses=[{access}]{options})"), tile)
+    }
+
+    /// How many times as many statements the update of a result has as that of a plain product: of
+    /// complex numbers, under a condition, of elements that data lead to. So many fewer terms are
+    /// unrolled.
+    fn effort(&self) -> i64 {
+        let pairs = i64::try_from(self.factors.len() / 2).unwrap_or(1).max(1);
+        let is_guarded = self.nest.instructions.iter().any(|i| i.predicate.is_some());
+        let leads = self.factors.iter().any(|f| f.index.iter().any(Option::is_none));
+        (pairs * (1 + i64::from(is_guarded)) * (1 + i64::from(leads))).min(4)
+    }
+
+    /// Whether another instruction reads the array.
+    fn is_read_elsewhere(&self, array: &Name) -> bool {
+        let kernel = self.nest.kernel;
+        kernel
+            .instructions
+            .iter()
+            .filter(|i| i.id != *self.instruction)
+            .any(|other| site::sites(kernel, other).iter().any(|s| !s.is_write && s.array == *array))
     }
 
     /// With tiles for what the other reductions read, so many terms at a time; a side of a tile
@@ -367,7 +393,7 @@ impl Shape<'_> {
 /// Tiles of two halves of 16 vectors on both sides.
 fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
     let Shape { x, y, k, .. } = shape;
-    let (half, depth) = (SIDE * width, 8 * width);
+    let (half, depth) = (SIDE * width, 8 * width / shape.effort());
     let reason = format!(
         "each element of the factors serves many results: a block takes {0} x {0} of them, a thread {1} x \
          {1} in registers, and {depth} terms of the sum at a time through shared memory",

@@ -102,7 +102,8 @@ fn columns(
     unequal: &str,
     target: &Target,
 ) -> Option<Proposal> {
-    let others: Vec<&Name> = parallel.iter().filter(|n| *n != s).collect();
+    let inner = nest.inner.iter().filter(|n| !bounds::are_data(nest.kernel, n) && nest.is_parallel(n));
+    let others: Vec<&Name> = parallel.iter().chain(inner).filter(|n| *n != s).collect();
     let x = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0))?;
     let (unit, moving) = nest.neighbours(&x);
     let reason = format!(
