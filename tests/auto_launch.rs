@@ -518,3 +518,40 @@ fn long_rows_of_several_loops_have_more_threads() {
         assert!(text.contains(&format!("split_iname(i, {of_block})\n")), "{m} {n}: {text}");
     }
 }
+
+/// Columns that do not fill a warp are scanned by blocks along them; a window of five terms is a
+/// thread's, whatever the length of what it moves over.
+#[test]
+fn narrow_columns_and_windows_are_seen() {
+    let text = "kernel columns(x: f32[n, m], y: f32[n, m], n: i32, m: i32)\n\
+                assume 0 <= n and 0 <= m\n\
+                domain { [j] : 0 <= j < m }\n\
+                domain { [i] : 0 <= i < n }\n\
+                domain { [k] : 0 <= k <= i }\n\
+                y[i, j] = max(k, x[k, j]) {id=run}\n";
+    let (n, m) = (4099usize, 7usize);
+    let found = self::found(&parsed(text), &Launch::of([("n", n as i64), ("m", m as i64)]));
+    assert!(found.kernel.tag("i_outer").is_over_blocks(), "{found}");
+    let x = numbers(&[n, m]);
+    let (values, mut greatest) = (x.to_f64(), vec![f64::NEG_INFINITY; m]);
+    let wanted: Vec<f64> = (0..n * m)
+        .map(|at| {
+            greatest[at % m] = greatest[at % m].max(values[at]);
+            greatest[at % m]
+        })
+        .collect();
+    let outputs = ran(&found, &Args::new().tensor("x", &x));
+    assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted, "{found}");
+
+    let text = "kernel windows(x: f32[n + w], y: f32[n], n: i32, w: i32)\n\
+                assume 0 <= n and 0 <= w\n\
+                domain { [i] : 0 <= i < n }\n\
+                domain { [k] : i <= k < i + w }\n\
+                y[i] = sum(k, x[k]) {id=sums}\n";
+    let found = self::found(&parsed(text), &Launch::of([("n", 4000), ("w", 5)]));
+    assert!(!found.kernel.tag("k").is_parallel(), "{found}");
+    let x = numbers(&[4005]);
+    let wanted: Vec<f64> = x.to_f64().windows(5).take(4000).map(|terms| terms.iter().sum()).collect();
+    let outputs = ran(&found, &Args::new().tensor("x", &x).scalar("w", 5).scalar("n", 4000));
+    assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted, "{found}");
+}

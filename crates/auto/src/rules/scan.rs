@@ -71,7 +71,9 @@ fn across_blocks(
     let multiprocessors = i64::from(nest.launch().multiprocessors);
     let is_few = around.is_empty() || nest.count(&around).is_some_and(|rows| rows < multiprocessors);
     let length = nest.extent(i);
-    if !is_few || length.is_some_and(|n| n <= TILE) || target.language != Language::CUDA_C {
+    // A block for a row of one tile would do; down columns its lanes lie apart.
+    let least = if nest.score(i) < 0.0 { SHORT_TILE } else { TILE };
+    if !is_few || length.is_some_and(|n| n <= least) || target.language != Language::CUDA_C {
         return Vec::new();
     }
     let form = |tile: i64, what: &str| {
@@ -79,7 +81,8 @@ fn across_blocks(
             "{reason}; blocks take tiles of {tile} points, and each looks back over those before its \
              own{what}"
         );
-        Proposal::new(reason).step(format!("realize_scan({i}, {j})")).step(split(i, tile))
+        let proposal = turned(nest, parallel, i, Proposal::new(reason));
+        proposal.step(format!("realize_scan({i}, {j})")).step(split(i, tile))
     };
     let on_grid = |proposal: Proposal, tile: i64, inner: &[(String, &'static str)]| {
         let loops = std::iter::once(Along::outer(i, tile)).chain(around.iter().map(Along::whole));
@@ -123,6 +126,14 @@ fn across_blocks(
     vectors.into_iter().chain([staged(1), short]).collect()
 }
 
+/// With the loops that stand inside of the scan outside of it.
+fn turned(nest: &Nest<'_>, parallel: &[Name], i: &Name, proposal: Proposal) -> Proposal {
+    let at = |n: &Name| nest.band.iter().position(|m| m == n);
+    let inside: Vec<String> =
+        parallel.iter().filter(|n| *n != i && at(n) > at(i)).map(ToString::to_string).collect();
+    if inside.is_empty() { proposal } else { proposal.step(format!("reorder({}, {i})", inside.join(", "))) }
+}
+
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
 fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {
@@ -130,8 +141,6 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Targ
     let Some(x) = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0)) else {
         return Vec::new();
     };
-    let at = |n: &Name| nest.band.iter().position(|m| m == n);
-    let inside: Vec<String> = others.iter().filter(|n| at(n) > at(i)).map(ToString::to_string).collect();
     let warp = i64::from(target.warp_size);
     let form = |along: Option<i64>| {
         let shared = match along {
@@ -142,10 +151,7 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Targ
             "each `{i}` reduces what the one before it does and one point more; neighbouring columns `{x}` \
              are neighbours in memory, and go to neighbouring threads{shared}"
         );
-        let mut proposal = Proposal::new(reason);
-        if !inside.is_empty() {
-            proposal = proposal.step(format!("reorder({}, {i})", inside.join(", ")));
-        }
+        let mut proposal = turned(nest, parallel, i, Proposal::new(reason));
         proposal = proposal.step(format!("realize_scan({i}, {j})")).step(split(&x, warp));
         let mut inner = vec![(format!("{x}_inner"), "thread.x")];
         if let Some(threads) = along {
@@ -181,8 +187,18 @@ impl Rule for Scan {
                 let around = parallel.iter().rev().filter(|n| *n != i).map(Along::whole).collect();
                 on_axes(nest, realized(&reason), around, &AXES)
             };
-            proposals.extend(columns(nest, &parallel, i, j, target));
-            proposals.extend(across_blocks(nest, &parallel, i, j, &reason, target));
+            let columns = columns(nest, &parallel, i, j, target);
+            let across = across_blocks(nest, &parallel, i, j, &reason, target);
+            // Columns that do not fill a warp have more lanes along the scan.
+            let around: Vec<Name> = parallel.iter().filter(|n| *n != i).cloned().collect();
+            let is_narrow = || nest.count(&around).is_some_and(|count| count < target.warp_size.into());
+            if !around.is_empty() && is_narrow() {
+                proposals.extend(across);
+                proposals.extend(columns);
+            } else {
+                proposals.extend(columns);
+                proposals.extend(across);
+            }
             let width = nest.vector(i, target.widest_access as usize);
             if width > 1 {
                 let (proposal, mut tags) = begun();
