@@ -62,6 +62,13 @@ impl Run {
         let phase = report::Phase::begin("proving");
         let kernel = pipeline.apply(&declared)?;
         drop(phase);
+        // A loop that the text does not have shows as a wrong result only.
+        for mut note in declared.last_values() {
+            if let Some((origin, written)) = self.form.declared_text() {
+                note = declared.note_in(&origin, &written, note);
+            }
+            eprintln!("{}", note.render_warning());
+        }
         let args = self.arguments.args(&kernel, false)?;
         let args = if self.trust_facts { args.trust_facts() } else { args.check_facts() };
         // The destinations of outputs are checked before anything runs.

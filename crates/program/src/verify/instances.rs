@@ -178,6 +178,14 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(rows)
     }
 
+    /// Whether a disjunction is the range of blocks that there are, along axes on which all of them
+    /// run the instances.
+    fn is_range(&self, instances: &Instances, either: &Vec<Constraint>) -> bool {
+        let every: Vec<&str> = instances.executor.everywhere().map(HardwareAxis::coordinate).collect();
+        let is_about_all = either.iter().all(|c| every.iter().any(|n| c.aff.mentions(n)));
+        is_about_all && self.reading.scopes.first().is_some_and(|all| all.either.contains(either))
+    }
+
     fn premises(&mut self, mut rows: Vec<Constraint>) -> Result<Premises> {
         rows.extend(self.reading.facts().cloned());
         let number = match self.numbers.entry(Rc::new(rows)) {
@@ -251,19 +259,14 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 }
             }
         }
-        let every: Vec<&str> = instances.executor.everywhere().map(HardwareAxis::coordinate).collect();
         for either in &scope.either {
-            // All blocks run it.
-            if either.iter().all(|c| every.iter().any(|n| c.aff.mentions(n))) {
+            if self.is_range(instances, either) {
                 continue;
             }
-            let mut none = Vec::new();
-            for c in either {
-                none.extend(c.negations()?);
-            }
-            self.queries += 1;
-            let case = self.system(&premises)?.with(&none)?;
-            if !case.is_empty()? {
+            let none: Vec<Vec<Constraint>> =
+                either.iter().map(Constraint::negations).collect::<Result<_>>()?;
+            let system = self.system(&premises)?;
+            if let Some(case) = case_with(&system, &none, &mut self.queries)? {
                 return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
             }
         }
@@ -309,11 +312,19 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 }
             }
             for either in &scope.either {
-                let mut none = Vec::new();
-                for c in either {
-                    none.extend(c.negations()?);
+                if self.is_range(instances, either) {
+                    continue;
                 }
-                outside.push(none);
+                // Of an equality the negation is one of two.
+                let mut none: Vec<Vec<Constraint>> = vec![Vec::new()];
+                for c in either {
+                    let negations = c.negations()?;
+                    none = none
+                        .iter()
+                        .flat_map(|rest| negations.iter().map(|not| [&rest[..], &[not.clone()]].concat()))
+                        .collect();
+                }
+                outside.extend(none);
             }
             ways.push(outside);
         }
