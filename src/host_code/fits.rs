@@ -478,8 +478,8 @@ impl<'a> Walk<'a> {
                 self.need(self.hopeless());
                 wraps(self, &range)
             }
-            // What the program itself has stored is taken to fit, as what it was computed from does,
-            // where its range is not known.
+            // What the program itself has stored is taken to fit, as what it was computed from
+            // does, where its range is not known.
             Use::Index if range.data && range.open && self.program.index == DType::I64 => Some(range),
             Use::Index if range.data && self.program.index == DType::I64 => {
                 let wrapped = range.wrapped.clone().or(Some(ends));

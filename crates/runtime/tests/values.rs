@@ -156,7 +156,10 @@ y[s] = sums(i, x[s, i])
         let expected = (0..3).map(|s| f64::from(sums(&x[s * length..(s + 1) * length]))).collect();
         let expected = [("y", expected)];
         let args = || Args::new().tensor("x", &Tensor::from_slice(&[3, length], &x).unwrap());
-        WAYS.iter().for_each(|way| holds(text, way, &args, &expected));
+        let lanes_of_a_thread = "split_iname(i, 3)\ntag_inames(s: block.x, i_inner: ilp)";
+        for way in WAYS.iter().chain([&lanes_of_a_thread]) {
+            holds(text, way, &args, &expected);
+        }
     }
 }
 

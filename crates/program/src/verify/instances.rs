@@ -321,7 +321,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
                     let negations = c.negations()?;
                     none = none
                         .iter()
-                        .flat_map(|rest| negations.iter().map(|not| [&rest[..], &[not.clone()]].concat()))
+                        .flat_map(|rest| {
+                            negations.iter().map(|not| [&rest[..], std::slice::from_ref(not)].concat())
+                        })
                         .collect();
                 }
                 outside.extend(none);
