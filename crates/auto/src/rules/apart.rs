@@ -88,7 +88,7 @@ fn beside_each_other(nest: &Nest<'_>) -> Option<Proposal> {
         i.reductions().len() == 1 && reads(x, y) && reads(y, x)
     };
     let all = nest.instructions.len();
-    if all < 2 || !nest.inner.is_empty() || !nest.instructions.iter().all(|i| is_product(i)) {
+    if all < 2 || !nest.inner.is_empty() || !nest.instructions.iter().all(is_product) {
         return None;
     }
     let reason = format!("{all} products have the loops over `{y}` and `{x}`: each gets tiles of its own");
