@@ -2,6 +2,9 @@
 
 pub use loopwright_kernel_ir::nearest;
 
+/// Begins what is said of a foreign step for which there is none here.
+pub(crate) const NO_STEP: &str = "nothing: ";
+
 /// Names of steps in loopy and other tools, with their names here.
 pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("add_padding", "pad_array_axis"),
@@ -66,6 +69,22 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("unroll_iname", "unroll"),
     ("unroll_inames", "unroll"),
     ("untag_iname", "untag_inames"),
+    ("add_barrier", "nothing: lowering places barriers where dependences need them"),
+    ("add_dependency", "move_statement, or the order of the text"),
+    ("expand_subst", "nothing: rules are replaced when the text is read"),
+    ("find_padding_multiple", "pad_array_axis, with multiple=32"),
+    ("fuse_kernels", "nothing: a text can call several kernels, and `LoopKernel::fuse` joins two"),
+    ("get_mem_access_map", "nothing: `loopwright count` counts accesses"),
+    ("get_op_map", "nothing: `loopwright count` counts operations"),
+    ("inline_callable_kernel", "nothing: the lines of a called kernel stand in place of the call"),
+    ("make_copy_kernel", "nothing: `loopwright make copy` prints a kernel that copies"),
+    ("reduction_arg_to_subst_rule", "extract_subst, with what the reduction combines"),
+    ("register_callable", "nothing: a text declares `function`s, in CUDA C"),
+    ("register_callable_kernel", "nothing: a text may have other kernels, and calls them by name"),
+    ("remove_unused_inames", "nothing: an iname that no instruction uses has no loop"),
+    ("rename_inames_in_batch", "fuse_loops, or fuse_maximal"),
+    ("split_array_axis", "map_array, as [x] -> [x // 4, x % 4]"),
+    ("to_batched", "nothing: `LoopKernel::batched` makes a kernel for many problems"),
     ("vectorize", "tag_inames(i: vec)"),
 ];
 

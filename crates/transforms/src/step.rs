@@ -167,6 +167,9 @@ impl Step {
                 "`auto()` is in a registry: `Pipeline::parse_with(text, &loopwright::automatic::registry())`",
             ),
             _ if name == "together" => d.help("write `together { step; step }`"),
+            (Some(ours), _) if ours.starts_with(names::NO_STEP) => {
+                d.help(format!("no step is needed: {}", &ours[names::NO_STEP.len()..]))
+            }
             (Some(ours), _) if ours.contains(' ') => d.help(format!("it is called {ours} here")),
             (Some(ours), _) => d.help(format!("it is called `{ours}` here")),
             (None, Some(near)) => d.help(format!("did you mean `{near}`?")),

@@ -209,6 +209,9 @@ fn every_step_has_a_name_and_foreign_names_lead_to_ours() {
         let known = Step::NAMES.iter().any(|n| ours.contains(n));
         assert!(known || ours.starts_with("nothing"), "{foreign} leads to {ours}");
     }
+    let help = |text: &str| Pipeline::parse(text).unwrap_err().help.unwrap_or_default();
+    assert_eq!(help("split_array_axis(t, 0, 4)"), "it is called map_array, as [x] -> [x // 4, x % 4] here");
+    assert_eq!(help("get_op_map()"), "no step is needed: `loopwright count` counts operations");
 }
 
 /// Names reserved in CUDA C cannot be given by a step: the kernel's text could not be read back.

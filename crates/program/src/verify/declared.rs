@@ -6,9 +6,10 @@
 //! strides and the size that its declaration gives, computed here from its axes, their order and
 //! their padding. Whether offsets are those of subscripts and strides is asked in `width`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, LoopKernel, Name};
+use loopwright_poly::System;
 
 use crate::{
     DeviceKernel, Global, Memory, Owner, Param, Program, ProgramArg, Stmt, Value, ValueKind, eval_host,
@@ -17,8 +18,14 @@ use crate::{
 /// The sizes that are tried for each scalar, in turns.
 const SIZES: [i64; 8] = [1, 2, 3, 16, 7, 61, 128, 1009];
 
-/// How many combinations of them are tried.
+/// What all sizes of a turn are multiplied by, for assumptions that ask for multiples.
+const FACTORS: [i64; 3] = [1, 128, 4096];
+
+/// How many combinations of sizes are tried with each factor.
 const TURNS: usize = 64;
+
+/// How many that the assumptions allow are enough.
+const ENOUGH: usize = 8;
 
 /// Why a device kernel cannot be what its text uses: a parameter is missing, or one that is written
 /// is said to be only read; or a block without threads.
@@ -157,20 +164,30 @@ fn other_layout(program: &Program, array: &Array, global: &Global) -> Option<Str
         return Some(String::new());
     }
     let scalars: Vec<&Name> = program.scalars().filter(|s| s.dtype.is_integer()).map(|s| &s.name).collect();
-    for turn in 0..TURNS {
-        let size = |k: usize| SIZES[(turn * (k + 1) + turn / SIZES.len() + k) % SIZES.len()];
-        let lookup = |name: &Name| scalars.iter().position(|s| *s == name).map(size);
-        if !program.assumptions.iter().all(|a| a.holds(&lookup) == Some(true)) {
-            continue;
-        }
+    let size = |turn: usize, k: usize| {
+        let number = turn % TURNS;
+        FACTORS[turn / TURNS] * SIZES[(number * (k + 1) + number / SIZES.len() + k) % SIZES.len()]
+    };
+    let turns = (0..TURNS * FACTORS.len())
+        .map(|turn| scalars.iter().enumerate().map(|(k, n)| ((*n).clone(), size(turn, k))).collect());
+    let holds = |sizes: &BTreeMap<Name, i64>| {
+        program.assumptions.iter().all(|a| a.holds(&|name| sizes.get(name).copied()) == Some(true))
+    };
+    let mut tried: Vec<BTreeMap<Name, i64>> = turns.filter(holds).take(ENOUGH).collect();
+    if tried.is_empty() {
+        // Assumptions that leave none of these leave others.
+        let one = System::new(&program.assumptions).and_then(|system| system.sample(&BTreeMap::new()));
+        tried.extend(one.ok().flatten());
+    }
+    for sizes in tried {
+        let lookup = |name: &Name| sizes.get(name).copied();
         let of = |value: &Value| eval_host(value, &lookup);
         let found: Option<Vec<i64>> =
             global.shape.iter().chain(&global.strides).chain([&global.size]).map(of).collect();
         if let (Some(wanted), Some(found)) = (numbers(array, &|e| e.to_integer(&lookup)), found)
             && wanted != found
         {
-            let at: Vec<String> =
-                scalars.iter().enumerate().map(|(k, n)| format!("{n}={}", size(k))).collect();
+            let at: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
             return Some(format!(", where {}", at.join(", ")));
         }
     }

@@ -81,6 +81,9 @@ struct Known {
     follows: TableSet<Constraint>,
 }
 
+/// In how many ways an instance is asked to be outside of one disjunction, at most.
+const MOST_OUTSIDE: usize = 64;
+
 impl<'r, 'p> Coverage<'r, 'p> {
     pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
         Coverage { reading, context, numbers: Table::default(), known: Vec::new(), queries: 0 }
@@ -315,10 +318,15 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 if self.is_range(instances, either) {
                     continue;
                 }
-                // Of an equality the negation is one of two.
+                // Of an equality the negation is one of two. Of many nothing is said: an instance
+                // may be outside.
                 let mut none: Vec<Vec<Constraint>> = vec![Vec::new()];
                 for c in either {
                     let negations = c.negations()?;
+                    if none.len() * negations.len() > MOST_OUTSIDE {
+                        none = vec![Vec::new()];
+                        break;
+                    }
                     none = none
                         .iter()
                         .flat_map(|rest| {
