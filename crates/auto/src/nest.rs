@@ -208,16 +208,12 @@ impl<'k> Nest<'k> {
         let mut next = 0;
         while let Some(of) = inames.get(next).cloned() {
             next += 1;
-            let constraints =
-                kernel.domains.iter().filter(|d| d.inames.contains(&of)).flat_map(|d| &d.constraints);
-            for name in constraints.filter(|c| c.aff.mentions(&of)).flat_map(|c| c.names()) {
-                if name == *iname || kernel.temporary(&name).is_some() {
-                    return true;
-                }
-                if kernel.is_iname(&name) && !inames.contains(&name) {
-                    inames.push(name);
-                }
+            if bounds::are_data(kernel, &of) || bounds::depend_on(kernel, &of, iname) {
+                return true;
             }
+            let all = kernel.domains.iter().flat_map(|d| &d.inames);
+            let more = all.filter(|n| !inames.contains(n) && bounds::depend_on(kernel, &of, n));
+            inames.extend(more.cloned().collect::<Vec<Name>>());
         }
         false
     }

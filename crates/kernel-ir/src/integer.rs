@@ -27,7 +27,7 @@ impl Expr {
             }
             Expr::Binary(BinaryOp::And, a, _) if of(a)? == 0 => Some(0),
             Expr::Binary(BinaryOp::Or, a, _) if of(a)? != 0 => Some(1),
-            Expr::Binary(op, a, b) => binary(*op, of(a)?, of(b)?),
+            Expr::Binary(op, a, b) => op.on_integers(of(a)?, of(b)?),
             Expr::Call { function, args, .. } => match (function.as_str(), args.as_slice()) {
                 ("abs", [a]) => of(a)?.checked_abs(),
                 ("min", [a, b]) => Some(of(a)?.min(of(b)?)),
@@ -43,34 +43,38 @@ impl Expr {
     }
 }
 
-fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
-    let truth = |t: bool| Some(i64::from(t));
-    match op {
-        BinaryOp::Add => a.checked_add(b),
-        BinaryOp::Sub => a.checked_sub(b),
-        BinaryOp::Mul => a.checked_mul(b),
-        BinaryOp::FloorDiv => {
-            let quotient = a.checked_div(b)?;
-            Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+impl BinaryOp {
+    /// What it makes of two integers: exact, rounded down, truth values being 0 and 1. `None` if
+    /// that has no value, or not one of 64 bits.
+    pub fn on_integers(self, a: i64, b: i64) -> Option<i64> {
+        let truth = |t: bool| Some(i64::from(t));
+        match self {
+            BinaryOp::Add => a.checked_add(b),
+            BinaryOp::Sub => a.checked_sub(b),
+            BinaryOp::Mul => a.checked_mul(b),
+            BinaryOp::FloorDiv => {
+                let quotient = a.checked_div(b)?;
+                Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+            }
+            BinaryOp::Mod => {
+                let rest = a.checked_rem(b)?;
+                Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+            }
+            BinaryOp::Lt => truth(a < b),
+            BinaryOp::Le => truth(a <= b),
+            BinaryOp::Gt => truth(a > b),
+            BinaryOp::Ge => truth(a >= b),
+            BinaryOp::Eq => truth(a == b),
+            BinaryOp::Ne => truth(a != b),
+            BinaryOp::And => truth(a != 0 && b != 0),
+            BinaryOp::Or => truth(a != 0 || b != 0),
+            BinaryOp::BitAnd => Some(a & b),
+            BinaryOp::BitOr => Some(a | b),
+            BinaryOp::BitXor => Some(a ^ b),
+            BinaryOp::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?).filter(|p| *p > 0)?),
+            BinaryOp::Shr => Some(a >> u32::try_from(b).ok().filter(|b| *b < 64)?),
+            BinaryOp::Div => None,
         }
-        BinaryOp::Mod => {
-            let rest = a.checked_rem(b)?;
-            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
-        }
-        BinaryOp::Lt => truth(a < b),
-        BinaryOp::Le => truth(a <= b),
-        BinaryOp::Gt => truth(a > b),
-        BinaryOp::Ge => truth(a >= b),
-        BinaryOp::Eq => truth(a == b),
-        BinaryOp::Ne => truth(a != b),
-        BinaryOp::And => truth(a != 0 && b != 0),
-        BinaryOp::Or => truth(a != 0 || b != 0),
-        BinaryOp::BitAnd => Some(a & b),
-        BinaryOp::BitOr => Some(a | b),
-        BinaryOp::BitXor => Some(a ^ b),
-        BinaryOp::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?).filter(|p| *p > 0)?),
-        BinaryOp::Shr => Some(a >> u32::try_from(b).ok().filter(|b| *b < 64)?),
-        BinaryOp::Div => None,
     }
 }
 

@@ -73,57 +73,23 @@ pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option
     }
 }
 
-fn binary(op: BinOp, a: i64, b: i64) -> Option<i64> {
-    let truth = |t: bool| Some(i64::from(t));
+/// What an operation makes of two integers, as [`BinaryOp::on_integers`].
+///
+/// [`BinaryOp::on_integers`]: loopwright_kernel_ir::BinaryOp::on_integers
+pub(crate) fn binary(op: BinOp, a: i64, b: i64) -> Option<i64> {
     match op {
-        BinOp::Add => a.checked_add(b),
-        BinOp::Sub => a.checked_sub(b),
-        BinOp::Mul => a.checked_mul(b),
-        BinOp::Div => None,
-        BinOp::FloorDiv => {
-            let quotient = a.checked_div(b)?;
-            Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
-        }
-        BinOp::FloorMod => {
-            let rest = a.checked_rem(b)?;
-            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
-        }
         BinOp::TruncDiv => a.checked_div(b),
         BinOp::TruncRem => a.checked_rem(b),
         BinOp::Min => Some(a.min(b)),
         BinOp::Max => Some(a.max(b)),
-        BinOp::Lt => truth(a < b),
-        BinOp::Le => truth(a <= b),
-        BinOp::Gt => truth(a > b),
-        BinOp::Ge => truth(a >= b),
-        BinOp::Eq => truth(a == b),
-        BinOp::Ne => truth(a != b),
-        BinOp::And => truth(a != 0 && b != 0),
-        BinOp::Or => truth(a != 0 || b != 0),
-        BinOp::BitAnd => Some(a & b),
-        BinOp::BitOr => Some(a | b),
-        BinOp::BitXor => Some(a ^ b),
-        BinOp::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?).filter(|p| *p > 0)?),
-        BinOp::Shr => Some(a >> u32::try_from(b).ok().filter(|b| *b < 64)?),
+        _ => op.declared()?.on_integers(a, b),
     }
 }
 
 /// The value, if the type can represent it.
 fn fit(value: i64, dtype: DType) -> Option<i64> {
-    let (low, high) = match dtype {
-        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
-        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
-        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        DType::I64 => (i64::MIN, i64::MAX),
-        DType::U8 => (0, u8::MAX.into()),
-        DType::U16 => (0, u16::MAX.into()),
-        DType::U32 => (0, u32::MAX.into()),
-        DType::U64 => (0, i64::MAX),
-        DType::Bool | DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
-            return None;
-        }
-    };
-    (low..=high).contains(&value).then_some(value)
+    let (low, high) = dtype.range()?;
+    (low..=high).contains(&value.into()).then_some(value)
 }
 
 #[cfg(test)]

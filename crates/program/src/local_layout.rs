@@ -17,6 +17,7 @@ use loopwright_layout::{ComposedLayout, Layout, Swizzle};
 use crate::{
     BinOp, LocalArray, Value, ValueKind, VarId,
     fold::{add, mul},
+    host_eval::binary,
 };
 
 /// The most elements of an array whose layout is set: positions are enumerated.
@@ -418,21 +419,7 @@ fn computed(value: &Value, vars: &[i64]) -> Option<i64> {
     match &value.kind {
         ValueKind::Int(v) => Some(*v),
         ValueKind::Var(VarId(k)) => vars.get(*k).copied(),
-        ValueKind::Binary(op, a, b) => {
-            let (a, b) = (computed(a, vars)?, computed(b, vars)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::TruncDiv => a.checked_div(b),
-                BinOp::TruncRem => a.checked_rem(b),
-                BinOp::BitAnd => Some(a & b),
-                BinOp::BitXor => Some(a ^ b),
-                BinOp::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?)?),
-                BinOp::Shr => a.checked_shr(u32::try_from(b).ok()?),
-                _ => None,
-            }
-        }
+        ValueKind::Binary(op, a, b) => binary(*op, computed(a, vars)?, computed(b, vars)?),
         _ => None,
     }
 }

@@ -97,6 +97,32 @@ impl From<BinaryOp> for BinOp {
 }
 
 impl BinOp {
+    /// The operation of kernels that it is; `None` for those of programs alone.
+    pub fn declared(self) -> Option<BinaryOp> {
+        Some(match self {
+            Self::Add => BinaryOp::Add,
+            Self::Sub => BinaryOp::Sub,
+            Self::Mul => BinaryOp::Mul,
+            Self::Div => BinaryOp::Div,
+            Self::FloorDiv => BinaryOp::FloorDiv,
+            Self::FloorMod => BinaryOp::Mod,
+            Self::Lt => BinaryOp::Lt,
+            Self::Le => BinaryOp::Le,
+            Self::Gt => BinaryOp::Gt,
+            Self::Ge => BinaryOp::Ge,
+            Self::Eq => BinaryOp::Eq,
+            Self::Ne => BinaryOp::Ne,
+            Self::And => BinaryOp::And,
+            Self::Or => BinaryOp::Or,
+            Self::BitAnd => BinaryOp::BitAnd,
+            Self::BitOr => BinaryOp::BitOr,
+            Self::BitXor => BinaryOp::BitXor,
+            Self::Shl => BinaryOp::Shl,
+            Self::Shr => BinaryOp::Shr,
+            Self::TruncDiv | Self::TruncRem | Self::Min | Self::Max => return None,
+        })
+    }
+
     /// Whether the result is bool whatever the operand type.
     pub fn is_comparison(self) -> bool {
         matches!(self, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne)

@@ -192,13 +192,9 @@ impl Rule for Scan {
             // Columns that do not fill a warp have more lanes along the scan.
             let around: Vec<Name> = parallel.iter().filter(|n| *n != i).cloned().collect();
             let is_narrow = || nest.count(&around).is_some_and(|count| count < target.warp_size.into());
-            if !around.is_empty() && is_narrow() {
-                proposals.extend(across);
-                proposals.extend(columns);
-            } else {
-                proposals.extend(columns);
-                proposals.extend(across);
-            }
+            let narrow = !around.is_empty() && is_narrow();
+            let (first, second) = if narrow { (across, columns) } else { (columns, across) };
+            proposals.extend(first.into_iter().chain(second));
             let width = nest.vector(i, target.widest_access as usize);
             if width > 1 {
                 let (proposal, mut tags) = begun();

@@ -137,6 +137,7 @@ pub(super) fn wrong_array(kernel: &LoopKernel, program: &Program) -> Option<Stri
         Arg::Scalar(_) => None,
     });
     let temporaries = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global);
+    let tried = allowed_sizes(program);
     for (array, owner) in arrays.chain(temporaries.map(|t| (t, Owner::Launch))) {
         let Some(global) = program.globals.iter().find(|g| g.name == array.name) else {
             return Some(format!("the program has no array `{}`", array.name));
@@ -148,7 +149,7 @@ pub(super) fn wrong_array(kernel: &LoopKernel, program: &Program) -> Option<Stri
         if array.dtype.known() != Some(global.dtype) {
             return Some(format!("`{}` has elements of another type than in the kernel", array.name));
         }
-        if let Some(at) = other_layout(program, array, global) {
+        if let Some(at) = other_layout(&tried, array, global) {
             return Some(format!("`{}` does not lie as in the kernel{at}", array.name));
         }
     }
@@ -157,12 +158,8 @@ pub(super) fn wrong_array(kernel: &LoopKernel, program: &Program) -> Option<Stri
     Some(format!("the kernel has no argument `{}`", stray.name))
 }
 
-/// Sizes for which an array of the program has another length, stride or size than the declared
-/// one, as text.
-fn other_layout(program: &Program, array: &Array, global: &Global) -> Option<String> {
-    if array.axes.len() != global.shape.len() || array.axes.len() != global.strides.len() {
-        return Some(String::new());
-    }
+/// Sizes of the integer scalars that the assumptions allow.
+fn allowed_sizes(program: &Program) -> Vec<BTreeMap<Name, i64>> {
     let scalars: Vec<&Name> = program.scalars().filter(|s| s.dtype.is_integer()).map(|s| &s.name).collect();
     let size = |turn: usize, k: usize| {
         let number = turn % TURNS;
@@ -178,6 +175,15 @@ fn other_layout(program: &Program, array: &Array, global: &Global) -> Option<Str
         // Assumptions that leave none of these leave others.
         let one = System::new(&program.assumptions).and_then(|system| system.sample(&BTreeMap::new()));
         tried.extend(one.ok().flatten());
+    }
+    tried
+}
+
+/// Sizes, of those that are tried, for which an array of the program has another length, stride or
+/// size than the declared one, as text.
+fn other_layout(tried: &[BTreeMap<Name, i64>], array: &Array, global: &Global) -> Option<String> {
+    if array.axes.len() != global.shape.len() || array.axes.len() != global.strides.len() {
+        return Some(String::new());
     }
     for sizes in tried {
         let lookup = |name: &Name| sizes.get(name).copied();

@@ -374,12 +374,12 @@ pub fn forms(
             // The final check does not follow ranges into what is not affine (ARCHITECTURE.md,
             // known gaps): `i_inner // 7` inside of `&` is not known to be 0. And a temporary is
             // lost between updates, which are launches of their own.
-            // Warps of another width, operators that do not commute in lanes.
-            Err(d) if form == 3 && d.code != "wrong-join" && !DEFECTS.contains(&d.code) => {
+            Err(d) if form == 2 && ["wrong-value", "ends-with-kernel"].contains(&d.code) => {
                 formed.refused.push(d.code);
                 Ok(None)
             }
-            Err(d) if form == 2 && ["wrong-value", "ends-with-kernel"].contains(&d.code) => {
+            // Warps of another width, operators that do not commute in lanes.
+            Err(d) if form == 3 && d.code != "wrong-join" && !DEFECTS.contains(&d.code) => {
                 formed.refused.push(d.code);
                 Ok(None)
             }
