@@ -44,6 +44,8 @@ pub struct Query<'a> {
     pub meeting: Meeting,
     /// How their times compare.
     pub time: Time,
+    /// Lanes that own cells of the array: both executions are in the same one.
+    pub owning: &'a [Name],
     /// Constraints on the parameters.
     pub context: &'a [Constraint],
     /// Whether a name has the same value on both sides.
@@ -142,6 +144,9 @@ pub fn meeting_pairs(
         Meeting::Lanes => {
             for axis in HardwareAxis::OF_GRID.iter().chain(HardwareAxis::OF_BLOCK) {
                 same(&mut rows, &coordinate(axis))?;
+            }
+            for lane in query.owning {
+                same(&mut rows, lane)?;
             }
             a.lanes.iter().filter(|l| b.lanes.contains(l)).cloned().collect()
         }

@@ -109,6 +109,25 @@ pub fn owner(space: AddressSpace) -> AxisSet {
     HardwareAxis::all().filter(owns).collect()
 }
 
+/// The lanes of a thread that have cells of a private array of their own each, in the order in
+/// which they are first met: those in which it is written, and outside of which nothing touches it.
+/// `touching` is, of each part that touches it: the lanes in which it runs, and whether it writes.
+/// Where something touches the array outside of a lane, all values of the lane have the same cells,
+/// which subscripts tell apart; a scalar has none, and belongs to each lane in which it is written.
+pub fn owning_lanes<'a>(
+    is_scalar: bool,
+    touching: impl Iterator<Item = (&'a [Name], bool)> + Clone,
+) -> Vec<Name> {
+    let mut owning: Vec<Name> = Vec::new();
+    for lane in touching.clone().filter(|(_, writes)| *writes).flat_map(|(lanes, _)| lanes) {
+        let is_around_all = || touching.clone().all(|(lanes, _)| lanes.contains(lane));
+        if !owning.contains(lane) && (is_scalar || is_around_all()) {
+            owning.push(lane.clone());
+        }
+    }
+    owning
+}
+
 /// Whether threads that differ on these axes alone have cells of the space in common.
 pub fn is_common_to(space: AddressSpace, axes: &[HardwareAxis]) -> bool {
     let owner = owner(space);

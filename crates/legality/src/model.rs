@@ -30,7 +30,7 @@ use crate::{
     conflict::primed,
     declarations,
     event::{Loads, affine_predicate, events},
-    executor::executor,
+    executor::{executor, owning_lanes},
     loads::add_facts,
     replay::{Stop, expressions::Expressions},
 };
@@ -293,33 +293,19 @@ impl<'k> Model<'k> {
         array.contains('.')
     }
 
-    /// The lanes that own the cells of a private array: those in which it is written.
-    pub fn written_lanes(&self, array: &Name) -> Vec<Name> {
-        let mut lanes: Vec<Name> = Vec::new();
+    /// The lanes that own the cells of a private array, by name ([`owning_lanes`]).
+    pub fn owning_lanes(&self, array: &Name) -> Vec<Name> {
         if self.space(array) != AddressSpace::Private {
-            return lanes;
+            return Vec::new();
         }
-        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
-        for (p, _) in touches.iter().filter(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read) {
-            lanes.extend(self.parts[*p].lanes.iter().cloned());
-        }
-        lanes.sort();
-        lanes.dedup();
-        lanes
-    }
-
-    /// The lanes that own the cells of a private array.
-    ///
-    /// Errors: parts outside these lanes touch it, and would have no copy of their own.
-    pub fn owning_lanes(&self, array: &Name) -> std::result::Result<Vec<Name>, String> {
-        let lanes = self.written_lanes(array);
-        for (p, _) in self.touches.get(array).into_iter().flatten() {
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice).iter().map(|(p, k)| {
             let part = &self.parts[*p];
-            if let Some(lane) = lanes.iter().find(|l| !part.lanes.contains(l)) {
-                return Err(format!("`{}` touches `{array}` outside of the lanes of `{lane}`", part.part));
-            }
-        }
-        Ok(lanes)
+            (part.lanes.as_slice(), part.events[*k].touch != Touch::Read)
+        });
+        let is_scalar = self.lookup.array(array).is_some_and(|a| a.axes.is_empty());
+        let mut lanes = owning_lanes(is_scalar, touches);
+        lanes.sort();
+        lanes
     }
 
     /// Whether the contents of an array are observable: it is an argument, or something reads it.

@@ -30,8 +30,8 @@ impl Flows<'_, '_> {
     ) -> Checked<Option<View>> {
         let model = self.model;
         // In the end there are no threads to which copies of an array could belong.
-        let is_shared_by_all = owner(model.space(array)).iter().next().is_none()
-            && model.owning_lanes(array).is_ok_and(|lanes| lanes.is_empty());
+        let is_shared_by_all =
+            owner(model.space(array)).iter().next().is_none() && model.owning_lanes(array).is_empty();
         if !is_shared_by_all || !self.sees_copy((p, k), array, cell, 1)? {
             return Ok(None);
         }

@@ -161,9 +161,12 @@ impl<'a, 'k> Flows<'a, 'k> {
                 Presence::Replicated | Presence::Collective => axis.position(),
             });
         }
-        match model.owning_lanes(&event.array) {
-            Ok(lanes) => cell.extend(lanes.iter().map(Aff::var)),
-            Err(text) => return why(text),
+        for lane in model.owning_lanes(&event.array) {
+            if !part.lanes.contains(&lane) {
+                let array = &event.array;
+                return why(format!("`{}` touches `{array}` outside of the lanes of `{lane}`", part.part));
+            }
+            cell.push(Aff::var(lane));
         }
         for s in &event.cell {
             let plain = |s: &&Aff| !s.mentions_any(&|n| !part.inames.contains(n) && !model.is_parameter(n));

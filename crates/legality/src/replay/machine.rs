@@ -243,7 +243,7 @@ pub fn replay(
         if model.space(array) != AddressSpace::Private {
             return Vec::new();
         }
-        let mut owning = model.written_lanes(array);
+        let mut owning = model.owning_lanes(array);
         owning.retain(|l| has_several_values(model, &all, l));
         owning
     });

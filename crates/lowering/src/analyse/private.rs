@@ -3,10 +3,12 @@
 //! A read has to see the value written in its own thread (private) or block (shared). This holds if
 //! the reader has every hardware iname of the writer, and the writer comes before it in the text
 //! and covers all its instances: its constraints hold wherever the reader's do, and so do its
-//! conditions, as those of an `if` around both that nothing between them changes. Otherwise the
-//! value comes from another thread or block, or from an earlier iteration that another thread may
-//! have run, and the kernel is refused. Writers that cannot be the last one before the reader do
-//! not matter: a later nest may reuse a scalar for values of other threads.
+//! conditions, as those of an `if` around both that nothing between them changes. It also holds if
+//! the writer is known to write all elements that the reader reads, in the same thread or block, by
+//! whatever inames. Otherwise the value comes from another thread or block, or from an earlier
+//! iteration that another thread may have run, and the kernel is refused. Writers that cannot be
+//! the last one before the reader do not matter: a later nest may reuse a scalar for values of
+//! other threads. Whether a value is that of the right iteration is for legality to say.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,9 +23,14 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     for temporary in &kernel.temporaries {
         let name = &temporary.name;
         let owner = owner(temporary.space);
-        let of_lanes = temporary.space == AddressSpace::Private;
-        let whose =
-            |tag: Tag| tag.axis().is_some_and(|axis| owner.contains(axis)) || (of_lanes && tag.is_jam());
+        let lanes = match temporary.space {
+            AddressSpace::Private => analysis.owning_lanes(name),
+            _ => Vec::new(),
+        };
+        let whose = |iname: &Name| {
+            let axis = kernel.tag(iname).axis();
+            axis.is_some_and(|axis| owner.contains(axis)) || lanes.contains(iname)
+        };
         if temporary.space == AddressSpace::Global {
             continue;
         }
@@ -45,7 +52,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
             let mut seen = HashSet::new();
             for (_, writer) in &writers {
-                let own = writer.inames.iter().filter(|i| whose(kernel.tag(i)) && seen.insert(*i));
+                let own = writer.inames.iter().filter(|i| whose(i) && seen.insert(*i));
                 parallel.extend(own.map(|i| (i, *writer)));
             }
             let reader = &analysis.parts[r];
@@ -57,6 +64,14 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
                 .help("write it before, or make it an argument"));
             };
             let Some((one, _)) = parallel.first() else { continue };
+            // Another nest may have other inames on the same axes, and the same elements in the
+            // same thread. That they are the values of the right iteration is for legality.
+            let is_own = |(w, writer): &(usize, &PartInfo)| {
+                *w < r && covers(analysis, name, *w, r) && writes_all(analysis, name, writer, reader)
+            };
+            if !temporary.axes.is_empty() && writers.iter().any(is_own) {
+                continue;
+            }
             if let Some((iname, writer)) = parallel.iter().find(|(i, _)| !reader.inames.contains(i)) {
                 return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name};
-use loopwright_legality::{Meeting, Time};
+use loopwright_legality::{Meeting, Query, Time};
 
 use crate::schedule::sync::Conflicts;
 
@@ -91,13 +91,14 @@ impl Conflicts<'_, '_> {
         }
         let shared = |n: &Name| analysis.is_parameter(n);
         let of_array = self.accesses.get(&p)?.get(array)?;
+        let owning = analysis.separate_lanes(array);
         for (i, k) in of_array.iter().enumerate() {
             for l in &of_array[i..] {
                 let (x, y) = (&execution.accesses[*k], &execution.accesses[*l]);
                 if !(x.write || y.write) {
                     continue;
                 }
-                let query = self.query(Time::Same, &shared);
+                let query = Query { owning: &owning, ..self.query(Time::Same, &shared) };
                 let Ok(Some(point)) = loopwright_legality::example(execution, x, execution, y, &query) else {
                     continue;
                 };

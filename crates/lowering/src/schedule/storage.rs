@@ -1,16 +1,18 @@
 //! Where temporaries and accumulators live.
 //!
-//! A private scalar is a variable, unless lanes are around its writers: then it is a private array
-//! with an element for each of their values. A private array gets these axes before its own. A
+//! A private scalar is a variable, unless lanes own cells of it: then it is a private array with an
+//! element for each of their values. A private array gets these axes before its own. Lanes outside
+//! of which something touches an array own nothing of it. A
 //! shared temporary is an array of the block, of length 1 if it is a scalar. An accumulator has a
 //! copy for each lane that is around it or reduced over.
 
 use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
 
 use loopwright_layout::{ComposedLayout, Layout};
+use loopwright_legality::owning_lanes;
 
 use crate::analyse::{
-    analysis::Analysis,
+    analysis::{Analysis, PartInfo},
     arrays::{constant_dims, set_layout},
 };
 
@@ -37,7 +39,7 @@ impl Analysis<'_> {
         })?;
         Ok(match array.space {
             AddressSpace::Private => {
-                let lanes = self.lanes_of_writers(&array.name);
+                let lanes = self.owning_lanes(&array.name);
                 if own.is_empty() && lanes.is_empty() {
                     return Ok(Home::Variable);
                 }
@@ -55,27 +57,30 @@ impl Analysis<'_> {
     }
 
     /// The lanes for which a private temporary has a copy.
-    fn lanes_of_writers(&self, name: &Name) -> Vec<Name> {
-        let mut lanes: Vec<Name> = Vec::new();
-        for (_, part) in self.writers(name) {
-            for lane in &part.lanes {
-                if !lanes.contains(lane) {
-                    lanes.push(lane.clone());
-                }
-            }
-        }
+    pub fn owning_lanes(&self, name: &Name) -> Vec<Name> {
+        let touches = self.touches.get(name).map_or(&[][..], Vec::as_slice).iter().map(|(p, k)| {
+            let part = &self.parts[*p];
+            (part.lanes.as_slice(), part.execution.accesses[*k].write)
+        });
+        let is_scalar = self.lookup.array(name).is_some_and(|array| array.axes.is_empty());
+        owning_lanes(is_scalar, touches)
+    }
+
+    /// The lanes in each of which an array has cells of its own, which nothing touches from outside
+    /// of it: none, if it is no private temporary.
+    pub fn separate_lanes(&self, array: &Name) -> Vec<Name> {
+        let is_private = self.lookup.array(array).is_some_and(|a| a.space == AddressSpace::Private);
+        let mut lanes = if is_private { self.owning_lanes(array) } else { Vec::new() };
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        lanes.retain(|lane| touches.iter().all(|(part, _)| self.parts[*part].lanes.contains(lane)));
         lanes
     }
 
-    /// Whether all that access a private temporary do so in the lanes for which it has a copy: each
-    /// lane has its own cells.
+    /// Whether the lanes that write a private temporary never touch the same cells.
     pub fn is_own_of_lanes(&self, array: &Array) -> bool {
-        let lanes = self.lanes_of_writers(&array.name);
-        let parts = self.touches.get(&array.name).into_iter().flatten();
-        array.space == AddressSpace::Private
-            && parts.into_iter().all(|(part, _)| {
-                self.parts.get(*part).is_some_and(|p| lanes.iter().all(|lane| p.lanes.contains(lane)))
-            })
+        let lanes = self.separate_lanes(&array.name);
+        let is_own = |(_, part): (usize, &PartInfo)| part.lanes.iter().all(|lane| lanes.contains(lane));
+        array.space == AddressSpace::Private && self.writers(&array.name).all(is_own)
     }
 
     /// The numbers of values of lanes.

@@ -248,6 +248,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Query {
             meeting: self.meeting,
             time,
+            owning: &[],
             context: &self.analysis.context,
             shared,
             facts: &self.analysis.kernel.facts,
@@ -306,6 +307,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             if alike && [p, q].iter().all(|p| updated(&analysis.parts[*p], array)) {
                 continue;
             }
+            let owning = analysis.separate_lanes(array);
             for (i, k) in first.iter().enumerate() {
                 // Within one part at one time, each pair is queried once.
                 let from = if p == q && time == Time::Same { i } else { 0 };
@@ -318,7 +320,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     if p == q && time == Time::Same && self.is_vouched_for(p, [x, y]) {
                         continue;
                     }
-                    let query = Query { meeting, ..self.query(time, &shared) };
+                    let query = Query { meeting, owning: &owning, ..self.query(time, &shared) };
                     if let Some(pairs) = meeting_pairs(a, x, b, y, &query)?
                         && holds(&pairs)?
                     {

@@ -53,6 +53,7 @@ pub(crate) fn atomic(
                 let query = Query {
                     meeting,
                     time: Time::Same,
+                    owning: &[],
                     context: &analysis.context,
                     shared: &shared,
                     facts: &analysis.kernel.facts,

@@ -111,6 +111,37 @@ struct Leaf<'k> {
     path: Vec<(i64, Option<Name>)>,
 }
 
+impl Leaf<'_> {
+    /// Whether the part reads or writes elements of an array.
+    fn touches(&self, array: &Name) -> bool {
+        fn reads(e: &Expr, array: &Name) -> bool {
+            let mut found = match e {
+                Expr::Subscript(access) => access.array == *array,
+                Expr::Name(name) => name == array,
+                // Its terms are read by another part.
+                Expr::Reduce(_) => return false,
+                _ => false,
+            };
+            e.each_child(&mut |child| found |= reads(child, array));
+            found
+        }
+        let Instruction { value, predicate, targets, .. } = self.instruction;
+        let subscripts = targets.iter().flat_map(|t| &t.index);
+        match self.part {
+            Part::Init(_) => false,
+            Part::Update(n) => {
+                let reductions = self.instruction.reductions();
+                let terms = reductions.get(n).into_iter().flat_map(|reduce| &reduce.args);
+                terms.chain(predicate).any(|e| reads(e, array))
+            }
+            Part::Whole | Part::Finish => {
+                [value].into_iter().chain(subscripts).chain(predicate).any(|e| reads(e, array))
+                    || targets.iter().any(|target| target.array == *array)
+            }
+        }
+    }
+}
+
 struct Execution {
     leaf: usize,
     values: Vec<i64>,
@@ -605,10 +636,17 @@ pub fn run(kernel: &LoopKernel, sizes: &Sizes) -> Result<Outcome, Stop> {
             }
         }
     }
-    for lanes in machine.lanes.values_mut() {
+    let mut lanes = std::mem::take(&mut machine.lanes);
+    for (array, lanes) in &mut lanes {
         lanes.sort();
         lanes.dedup();
+        // What is touched outside of a lane is one for all of them, if it has elements.
+        let touching = machine.leaves.iter().filter(|leaf| leaf.touches(array));
+        if machine.lookup.array(array).is_some_and(|a| !a.axes.is_empty()) {
+            lanes.retain(|lane| touching.clone().all(|leaf| leaf.inames.contains(lane)));
+        }
     }
+    machine.lanes = lanes;
     let mut start = 0;
     while start < all.len() {
         let same = |x: &&Execution| x.leaf == all[start].leaf && x.time == all[start].time;

@@ -165,7 +165,7 @@ impl Pair<'_, '_> {
             equal(&mut way, &Name::new(axis.coordinate()))?;
         }
         if space == AddressSpace::Private {
-            for lane in self.model.written_lanes(self.array) {
+            for lane in self.model.owning_lanes(self.array) {
                 equal(&mut way, &lane)?;
             }
         }

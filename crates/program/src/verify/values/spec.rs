@@ -12,6 +12,7 @@ use loopwright_kernel_ir::{
     Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
     Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
 };
+use loopwright_legality::{conditional_reads, owning_lanes};
 use loopwright_poly::Table;
 
 pub(in crate::verify) use text::Text;
@@ -41,8 +42,8 @@ pub(in crate::verify) struct Spec<'k> {
     reductions: Table<Name, Rc<Vec<ReductionTypes>>>,
     texts: Table<PartRef, Option<Rc<Text>>>,
     lanes: Table<Place, Rc<Vec<Name>>>,
-    /// The lanes of the parts that write an array.
-    of_writers: HashMap<Name, Vec<Name>>,
+    /// The lanes that own cells of a private array.
+    owning: HashMap<Name, Vec<Name>>,
     lowers: Table<Name, i64>,
     in_nests: Table<Name, Rc<HashSet<Name>>>,
 }
@@ -78,23 +79,27 @@ impl<'k> Spec<'k> {
     pub fn new(kernel: &'k LoopKernel, program: &'k Program) -> Self {
         let lookup = Lookup::new(kernel);
         let types = TypeTable::new(kernel).or_else(program.index);
-        let mut of_writers: HashMap<Name, Vec<Name>> = HashMap::new();
+        let mut owning = HashMap::new();
         if kernel.tags.values().any(|tag| tag.is_jam()) {
+            let mut touching: HashMap<Name, Vec<(Vec<Name>, bool)>> = HashMap::new();
             for part in kernel.tree.iter().flat_map(|t| t.leaves()) {
-                let instruction = lookup.instruction(&part.instruction);
-                let Some(i) = instruction.filter(|_| matches!(part.part, Part::Whole | Part::Finish)) else {
-                    continue;
-                };
+                let Some(i) = lookup.instruction(&part.instruction) else { continue };
                 let mut lanes = lookup.part_inames(part);
                 lanes.retain(|name| kernel.tag(name).is_jam());
-                for target in &i.targets {
-                    let known = of_writers.entry(target.array.clone()).or_default();
-                    for lane in &lanes {
-                        if !known.contains(lane) {
-                            known.push(lane.clone());
-                        }
-                    }
+                let mut touch = |array: Name, writes| {
+                    touching.entry(array).or_default().push((lanes.clone(), writes));
+                };
+                conditional_reads(&lookup, i, part)
+                    .into_iter()
+                    .for_each(|(read, _)| touch(read.array, false));
+                if matches!(part.part, Part::Whole | Part::Finish) {
+                    i.targets.iter().for_each(|target| touch(target.array.clone(), true));
                 }
+            }
+            for (array, parts) in touching {
+                let parts = parts.iter().map(|(lanes, writes)| (lanes.as_slice(), *writes));
+                let is_scalar = lookup.array(&array).is_some_and(|a| a.axes.is_empty());
+                owning.insert(array, owning_lanes(is_scalar, parts));
             }
         }
         Spec {
@@ -106,7 +111,7 @@ impl<'k> Spec<'k> {
             reductions: Table::default(),
             texts: Table::default(),
             lanes: Table::default(),
-            of_writers,
+            owning,
             lowers: Table::default(),
             in_nests: Table::default(),
         }

@@ -203,7 +203,7 @@ impl Transform for ConcatenateArrays {
         if self.temporaries.iter().any(is_private) {
             // Lanes that write a private temporary have one each; the whole has one kind of owner.
             let Ok(model) = Model::new(before) else { return Judgement::Ask };
-            let mut owners = self.temporaries.iter().map(|name| model.written_lanes(name));
+            let mut owners = self.temporaries.iter().map(|name| model.owning_lanes(name));
             let first = owners.next();
             if owners.any(|lanes| Some(lanes) != first) {
                 return Judgement::Ask;

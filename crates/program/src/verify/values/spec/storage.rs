@@ -35,7 +35,7 @@ impl Spec<'_> {
         }
         let is_lane = |name: &Name| self.kernel.tag(name).is_jam();
         let lanes = match place {
-            Place::Array(array) => self.of_writers.get(array).cloned().unwrap_or_default(),
+            Place::Array(array) => self.owning.get(array).cloned().unwrap_or_default(),
             Place::State(id, n, _) | Place::Carried(id, n, _) => {
                 let inames = |part| self.lookup.part_inames(&PartRef { instruction: id.clone(), part });
                 let mut lanes = inames(Part::Update(*n));
