@@ -204,7 +204,7 @@ fn the_examples_are_proved_for_wide_warps_too() {
         match lowered(&example.transformed(), Target { warp_size: 64, ..Target::cuda() }) {
             Ok(_) => proved += 1,
             Err(d) if d.code == "atom-lanes" => {
-                let why = "the x axis of the block has 32 threads, not the lanes of a warp";
+                let why = "its warps have 32 lanes, and those of the target 64";
                 assert!(d.message.ends_with(why), "{}: {d}", example.name());
             }
             Err(d) => assert!([flattened, lanes].contains(&&*d.render()), "{}: {d}", example.name()),

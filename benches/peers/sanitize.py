@@ -31,6 +31,7 @@ TOOLS = ["memcheck", "racecheck", "synccheck"]
 KERNELS = {
     "attention": ("q k v", ["scale=0.125 h=2 n=256 m=256 d=64"]),
     "axpy": ("x y", ["a=2 n=1048576"]),
+    "classify": ("x w", ["m=333 l=256"]),
     "column_sum": ("x", ["m=8192 n=128"]),
     "histogram": ("keys counts", ["n=1048576 bins=300", "n=1048576 bins=256"]),
     "histogram_blocks": ("keys counts", ["n=1048576"]),

@@ -78,6 +78,7 @@ mod types;
 mod update;
 mod validate;
 mod via;
+mod warp_lanes;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use array_layout::ArrayLayout;
@@ -114,3 +115,4 @@ pub use types::{ValueType, computing_type, promote, state_type};
 pub use update::{Combination, UpdateOp};
 pub use validate::check_name;
 pub use via::Via;
+pub use warp_lanes::WarpLanes;

@@ -2,7 +2,8 @@
 //!
 //! Factors lie in any order, in batches or not, and are as long as one box or two. Half of the
 //! kernels multiply bytes, whose sums wrap and identify what was added, by an instruction that the
-//! kernel declares; the others f64, by one of the library.
+//! kernel declares; the others f64, by one of the library. Some have the results of a row in a
+//! private array, and then the greatest of them.
 
 use loopwright_kernel_ir::{Expr, LoopKernel, Name};
 
@@ -54,10 +55,19 @@ pub(crate) fn kernel(rng: &mut Rng) -> String {
     let (a, of_a, at_a) = element(rng, "a", [("i", m), ("k", l)], batched);
     let of_batch = batched && rng.chance(50);
     let (b, of_b, at_b) = element(rng, "b", [("j", n), ("k", l)], of_batch);
+    let batch = if batched { "domain { [p] : 0 <= p < n }\n" } else { "" };
+    if rng.chance(25) {
+        return rows_of_products(
+            rng,
+            (atom, batch),
+            (factor, sum),
+            &[(&of_a, &at_a), (&of_b, &at_b)],
+            [m, n, l],
+        );
+    }
     let (c, of_c, at_c) = element(rng, "c", [("i", m), ("j", n)], batched);
     let converted = |e: &str| if bytes { format!("cast(i32, {e})") } else { e.to_string() };
     let (x, y) = if rng.chance(70) { (at_a, at_b) } else { (at_b, at_a) };
-    let batch = if batched { "domain { [p] : 0 <= p < n }\n" } else { "" };
     let order = if rng.chance(70) { "i, j" } else { "j, i" };
     // A value that each result is used for, besides.
     let next = if rng.chance(40) {
@@ -74,6 +84,35 @@ pub(crate) fn kernel(rng: &mut Rng) -> String {
          {at_c} = sum(k, {} * {}) {{id={PRODUCT}}}\n{next}",
         converted(&x),
         converted(&y)
+    )
+}
+
+/// Products whose results are the elements of a private array, one row after the other, of which
+/// another instruction takes the greatest.
+fn rows_of_products(
+    rng: &mut Rng,
+    (atom, batch): (&str, &str),
+    (factor, sum): (&str, &str),
+    factors: &[(&str, &str); 2],
+    [m, n, l]: [i64; 3],
+) -> String {
+    let [(of_a, at_a), (of_b, at_b)] = factors;
+    let converted = |e: &str| if factor == "i8" { format!("cast(i32, {e})") } else { e.to_string() };
+    let (around, at) = if batch.is_empty() { ("i", "i") } else { ("p:i", "p, i") };
+    let of_c = if batch.is_empty() { format!("[{m}]") } else { format!("[n, {m}]") };
+    // What is read is what was written at the same place, or at its mirror image.
+    let read = if rng.chance(80) { "t".to_string() } else { format!("{} - t", n - 1) };
+    format!(
+        "kernel product(a: {factor}{of_a}, b: {factor}{of_b}, c: {sum}{of_c}, n: i32, m: i32)\n\
+         assume 0 <= n and 0 <= m\n{atom}{batch}\
+         domain {{ [i, j] : 0 <= i < {m} and 0 <= j < {n} }}\n\
+         domain {{ [k] : 0 <= k < {l} }}\n\
+         domain {{ [t] : 0 <= t < {n} }}\n\
+         temp row: {sum}[{n}] private\n\
+         row[j] = sum(k, {} * {}) {{id={PRODUCT}, inames={around}:j}}\n\
+         c[{at}] = max(t, row[{read}]) {{id=greatest, inames={around}}}\n",
+        converted(at_a),
+        converted(at_b)
     )
 }
 
@@ -98,7 +137,21 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         let atom = if bytes { "mma_m8n8k16_s8" } else { "mma_m8n8k4_f64" };
         // The factors may change their places.
         let (m, n) = if rng.chance(80) { (0, 1) } else { (1, 0) };
-        steps.push(format!("tensorize({PRODUCT}, {atom}, m={}, n={}, k={})", axes[m], axes[n], axes[2]));
+        let greatest = kernel.instruction("greatest").is_some();
+        let apart = if rng.chance(if greatest { 80 } else { 15 }) { ", lanes=apart" } else { "" };
+        if greatest {
+            // The digits of a lane's number and of a register's, as those of `j` are.
+            let whole = axes[1] == "j";
+            if !whole {
+                steps.push("split_iname(t, 8)".into());
+            }
+            let t = if whole { "t" } else { "t_inner" };
+            let each = rng.pick(&[2, 2, 2, 2, 4]);
+            steps.push(format!("split_iname({t}, {each}, outer=t_lane, inner=t_reg)"));
+            steps.push("tag_inames(t_lane: thread.x)".into());
+        }
+        let (m, n) = (&axes[m], &axes[n]);
+        steps.push(format!("tensorize({PRODUCT}, {atom}, m={m}, n={n}, k={}{apart})", axes[2]));
     }
     if rng.chance(50) {
         let array = rng.pick(&["a", "b"]);

@@ -36,9 +36,11 @@ fn examples() -> Vec<(String, String)> {
 fn only_in_cuda(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "matmul_bf16/mma" => Some(&["no-atom"]),
-        "attention/mma" | "matmul_bf16/mma_async" | "matmul_bf16/mma_swizzled" | "matmul_bf16/mma_raster" => {
-            Some(&["no-atom", "no-async-copies"])
-        }
+        "attention/mma"
+        | "classify/mma"
+        | "matmul_bf16/mma_async"
+        | "matmul_bf16/mma_swizzled"
+        | "matmul_bf16/mma_raster" => Some(&["no-atom", "no-async-copies"]),
         "prefix_sum/look_back" => Some(&["look-back"]),
         "matmul/register_tile_async" => Some(&["no-async-copies"]),
         _ => None,

@@ -16,8 +16,8 @@
 
 use loopwright_atom::{Atom, Digit, Factors, Operand, Placement, Subscript, matching};
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Dim, Expr, HardwareAxis, Name,
-    Part, Tag,
+    Access, AddressSpace, Aff, Array, AtomUse, Constraint, DType, Diagnostic, Expr, Name, Part, Tag,
+    WarpLanes,
 };
 use loopwright_poly::Bound;
 
@@ -117,12 +117,9 @@ impl Planner<'_, '_> {
                 format!("`{}` cannot do the updates of `{}`: {why}", used.name, instruction.id),
             )
         };
-        let warp = self.target.warp_size;
-        if i64::from(warp) != atom.lanes() || self.block.x != warp {
-            let why =
-                format!("the x axis of the block has {} threads, not the lanes of a warp", self.block.x);
-            return Err(refuse("atom-lanes", why).help("let the warps of a block be on its y axis"));
-        }
+        self.warp_lanes(&atom).map_err(|why| {
+            refuse("atom-lanes", why).help("let the warps of a block be on axes behind those of the lanes")
+        })?;
         let factors = matching(&analysis.lookup, instruction, &atom, used)?;
         let state = analysis.reduction_types(info.instruction)?[0].state.clone();
         if state != [atom.operand(Operand::D).dtype] {
@@ -218,15 +215,31 @@ impl Planner<'_, '_> {
         Ok(AtomPlan { of, atom, axes: used.axes.clone(), contract, fragments, product, inside })
     }
 
+    /// The lanes of the block's warps, if they are those of an atom.
+    ///
+    /// Errors: why they are not.
+    pub(super) fn warp_lanes(&self, atom: &Atom) -> Result<WarpLanes, String> {
+        let (block, warp) = (self.block, self.target.warp_size);
+        if i64::from(warp) != atom.lanes() {
+            return Err(format!("its warps have {} lanes, and those of the target {warp}", atom.lanes()));
+        }
+        WarpLanes::new(block, warp).ok_or_else(|| {
+            format!(
+                "the first axes of a block of {} x {} x {} threads are not the {warp} lanes of a warp",
+                block.x, block.y, block.z
+            )
+        })
+    }
+
     /// The lanes of the thread that are the digits of an element's number in `d`, if `m` and `n`
     /// are distributed as the placement says.
     pub(super) fn registers(&self, atom: &Atom, used: &AtomUse) -> Option<Vec<Name>> {
+        let warp = self.warp_lanes(atom).ok()?;
         let placement = atom.operand(Operand::D);
-        let x = HardwareAxis::Block(Dim::X).position();
         let mut registers = vec![None; placement.element.len()];
         for axis in [0, 1] {
             let mut rest = self.analysis.canonical(&Aff::var(&used.axes[axis])).ok()?;
-            rest = rest.sub(&coordinate(&placement.lane, &x, axis).ok()?).ok()?;
+            rest = rest.sub(&coordinate(&placement.lane, &warp, axis).ok()?).ok()?;
             for (slot, digit) in registers.iter_mut().zip(&placement.element).filter(|(_, d)| d.axis == axis)
             {
                 let names = rest.names();
@@ -242,7 +255,7 @@ impl Planner<'_, '_> {
             }
             // Nothing else is in it, but for other ways to write the same digits of the lane.
             let constant = (0..atom.lanes()).all(|lane| {
-                let of = |n: &Name| x.mentions(n).then(|| Aff::constant(lane));
+                let of = |n: &Name| warp.coordinate(n, lane).map(Aff::constant);
                 rest.substitute(&of).ok().and_then(|r| r.as_constant()) == Some(0)
             });
             if !constant {
@@ -284,15 +297,15 @@ impl Planner<'_, '_> {
                 Diagnostic::new("atom-operand", message)
             })?);
         }
+        let warp = self.warp_lanes(atom).map_err(|why| Diagnostic::new("atom-lanes", why))?;
         let placement = atom.operand(operand);
-        let x = HardwareAxis::Block(Dim::X).position();
         let mut elements = Vec::new();
         let [row, column] = operand.axes();
         for element in 0..placement.elements() {
             let mut at: [Aff; 3] = Default::default();
             let of_first_lane = atom.position(operand, 0, element);
             for (axis, of_element) in [(row, of_first_lane.0), (column, of_first_lane.1)] {
-                at[axis] = coordinate(&placement.lane, &x, axis)?.add_constant(of_element)?;
+                at[axis] = coordinate(&placement.lane, &warp, axis)?.add_constant(of_element)?;
             }
             elements.push(self.subscripts(&over, used, &at)?);
         }
@@ -300,9 +313,11 @@ impl Planner<'_, '_> {
             |lane: &&Name| held.is_some() || elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
         let mut lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
         let name = access.array.clone();
-        if let Some((row, transposed)) = self.matrices(operand, placement, array, (&over, used), place)? {
+        if let Some((row, transposed)) =
+            self.matrices((operand, &warp), placement, array, (&over, used), place)?
+        {
             let matrices = placement.elements() / in_word(placement.dtype);
-            let (row, together) = self.together(row, &mut lanes, held.as_ref(), matrices)?;
+            let (row, together) = self.together(row, &mut lanes, held.as_ref(), matrices, &warp)?;
             let loads = FragmentLoads::Matrices { row, transposed, together };
             return Ok(Fragment { lanes, array: name, elements: placement.elements(), loads, held });
         }
@@ -321,7 +336,7 @@ impl Planner<'_, '_> {
     /// `8*i + r` gives the address of row `r` of matrix `i`.
     fn matrices(
         &self,
-        operand: Operand,
+        (operand, warp): (Operand, &WarpLanes),
         placement: &Placement,
         array: &Array,
         (over, used): (&[Subscript], &AtomUse),
@@ -351,7 +366,7 @@ impl Planner<'_, '_> {
             // The rows of matrices lie along this axis.
             let mut digits = vec![Digit { extent: 8, axis: across, weight: 1 }];
             digits.extend(further);
-            let subscripts = self.addressed(&digits, over, used)?;
+            let subscripts = self.addressed(&digits, over, used, warp)?;
             let is_row = over.iter().enumerate().all(|(axis, subscript)| {
                 let factor = match along {
                     2 => subscript.rest.coefficient(&used.axes[2]),
@@ -386,8 +401,8 @@ impl Planner<'_, '_> {
         lanes: &mut Vec<Name>,
         held: Option<&Held>,
         matrices: i64,
+        warp: &WarpLanes,
     ) -> Result<(Vec<Aff>, i64), Diagnostic> {
-        let x = HardwareAxis::Block(Dim::X).position();
         let length = |lane: &Name| {
             let extent = self.analysis.extents.get(lane)?;
             extent.constant.filter(|_| extent.lower.as_constant() == Some(0))
@@ -403,12 +418,8 @@ impl Planner<'_, '_> {
             let at = lanes.iter().rposition(divides).filter(|_| fragments * matrices <= 4);
             let Some(at) = at.filter(follow) else { continue };
             let lane = lanes.remove(at);
-            let mut behind = x.floor_div(8 * matrices)?;
-            if 8 * matrices * fragments < i64::from(self.target.warp_size) {
-                // Lanes after the last address repeat the others.
-                behind = behind.modulo(fragments)?;
-            }
-            let behind = Aff::var(&lane).add(&behind)?;
+            // Lanes after the last address repeat the others.
+            let behind = Aff::var(&lane).add(&warp.digit(8 * matrices, fragments)?)?;
             let of = |s: &Aff| s.substitute_one(&lane, &behind).map_err(Diagnostic::from);
             let row = row.iter().map(of).collect::<Result<_, _>>()?;
             lanes.push(lane);
@@ -424,16 +435,10 @@ impl Planner<'_, '_> {
         digits: &[Digit],
         over: &[Subscript],
         used: &AtomUse,
+        warp: &WarpLanes,
     ) -> Result<Vec<Aff>, Diagnostic> {
-        let x = HardwareAxis::Block(Dim::X).position();
-        let whole: i64 = digits.iter().map(|d| d.extent).product();
         // Lanes after the last address repeat the others.
-        let mut digits = digits.to_vec();
-        let lanes = i64::from(self.target.warp_size);
-        if whole < lanes {
-            digits.push(Digit { extent: lanes / whole, axis: 0, weight: 0 });
-        }
-        let [m, n, k] = [0, 1, 2].map(|axis| coordinate(&digits, &x, axis));
+        let [m, n, k] = [0, 1, 2].map(|axis| coordinate(digits, warp, axis));
         self.subscripts(over, used, &[m?, n?, k?])
     }
 
@@ -483,18 +488,13 @@ fn in_word(dtype: DType) -> i64 {
     (WORD / i64::try_from(dtype.bytes()).unwrap_or(WORD)).max(1)
 }
 
-/// The part of an axis's coordinate that follows from a lane's number.
-fn coordinate(digits: &[Digit], lane: &Aff, axis: usize) -> Result<Aff, Diagnostic> {
+/// The part of an axis's coordinate that follows from a lane's number, by these digits of it.
+fn coordinate(digits: &[Digit], warp: &WarpLanes, axis: usize) -> Result<Aff, Diagnostic> {
     let mut sum = Aff::constant(0);
     let mut below = 1;
-    for (number, digit) in digits.iter().enumerate() {
+    for digit in digits {
         if digit.axis == axis {
-            let mut value = lane.floor_div(below)?;
-            // The most significant digit needs no remainder.
-            if number + 1 < digits.len() {
-                value = value.sub(&lane.floor_div(below * digit.extent)?.scale(digit.extent)?)?;
-            }
-            sum = sum.add(&value.scale(digit.weight)?)?;
+            sum = sum.add(&warp.digit(below, digit.extent)?.scale(digit.weight)?)?;
         }
         below *= digit.extent;
     }

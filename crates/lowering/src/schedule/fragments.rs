@@ -13,7 +13,7 @@
 //! as a product without the array would load.
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Access, Aff, AtomUse, Constraint, Diagnostic, Expr, Name, Part, Tag};
+use loopwright_kernel_ir::{Access, Aff, AtomUse, Constraint, Diagnostic, Expr, Name, Part};
 
 use super::{AtomPlan, Held, Node, place::Place, planner::Planner};
 use crate::schedule::items::Item;
@@ -79,8 +79,13 @@ impl Planner<'_, '_> {
             });
             found
         };
+        let warp = self.warp_lanes(atom).ok();
+        let is_in_warp = |n: &Name| {
+            let axis = self.analysis.kernel.tag(n).axis();
+            axis.zip(warp.as_ref()).is_some_and(|(axis, warp)| warp.contains(axis))
+        };
         for (axis, e) in axes.iter().zip(&access.index) {
-            if e.names().iter().any(|n| self.analysis.kernel.tag(n) == Tag::Lane) {
+            if e.names().iter().any(is_in_warp) {
                 return Err(refuse(format!("`{e}` differs between lanes, which hold a fragment together")));
             }
             if let (Axis::Slot | Axis::Lane(_), Some(n)) = (axis, inside(e)) {

@@ -11,7 +11,8 @@
 //!
 //! Invariants of what is accepted:
 //!
-//! * the lanes of a warp are the threads of the block's x axis, and all of them run it (`uniform`);
+//! * the lanes of a warp are the threads of the block's first axes ([`WarpLanes`]), and all of them
+//!   run it (`uniform`);
 //! * the loops of the contract go from one constant to another; one of them, that over `k`, begins
 //!   at 0, has the atom's extent and occurs in no subscript of `d`; of each of the others, the
 //!   number of the iteration is a subscript of `d`;
@@ -30,7 +31,7 @@ mod texts;
 use std::collections::BTreeMap;
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Aff, Diagnostic, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Diagnostic, Name, WarpLanes};
 use loopwright_poly::Result;
 
 use super::reading::{AtomText, Reading, lane_of, name_of_loop};
@@ -101,19 +102,20 @@ fn count(body: &[Stmt]) -> usize {
     found
 }
 
-/// Why the lanes of a warp are not the threads of an axis, if they are not.
-fn no_warps(reading: &Reading<'_>) -> Option<String> {
+/// The lanes of the block's warps; why there are none, if its first axes do not hold one warp.
+fn warp_lanes(reading: &Reading<'_>) -> Found<WarpLanes> {
     let warp = reading.program.target.warp_size;
-    let why = || format!("the x axis of the block is not the {warp} lanes of a warp");
-    (reading.kernel.block.x != warp).then(why)
+    let lanes = WarpLanes::new(reading.kernel.block, warp);
+    lanes.ok_or_else(|| format!("the first axes of the block are not the {warp} lanes of a warp"))
 }
 
 /// What is wrong with a product. Notes which arrays of fragments stand for which private arrays.
 fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> Result<Option<String>> {
     let kernel = reading.kernel;
-    if let Some(why) = no_warps(reading) {
-        return Ok(Some(why));
-    }
+    let warp = match warp_lanes(reading) {
+        Ok(warp) => warp,
+        Err(why) => return Ok(Some(why)),
+    };
     let contract = match texts::contract(reading, text) {
         Ok(contract) => contract,
         Err(why) => return Ok(Some(why)),
@@ -159,7 +161,7 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
     mirrors.written_by_products(loads.keys().map(|(memory, _)| *memory).chain([contract.to.memory]));
-    let check = Check { reading, atom: product.atom, loops: &product.loops, places: &places };
+    let check = Check { reading, warp: &warp, atom: product.atom, loops: &product.loops, places: &places };
     // Factors commute.
     let [x, y] = &contract.factors;
     let found = match check.operands(&taken, [x, y], mirrors)? {
@@ -344,6 +346,7 @@ fn loop_name(reading: &Reading<'_>, var: VarId) -> Name {
 /// The comparison of what is loaded with what the contract reads.
 struct Check<'c, 'p> {
     reading: &'c Reading<'p>,
+    warp: &'c WarpLanes,
     atom: &'c Atom,
     /// The loops of the product.
     loops: &'c [Loop],
@@ -392,7 +395,6 @@ impl Check<'_, '_> {
     /// What differs between what is loaded of a factor and what the contract reads there.
     fn operand(&self, operand: Operand, fragment: &Fragment, factor: &Touched<'_>) -> Result<Option<String>> {
         let atom = self.atom;
-        let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let Some(subscripts) = factor.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
             return Ok(Some("a subscript of the contract is not affine".into()));
         };
@@ -408,7 +410,7 @@ impl Check<'_, '_> {
                 for (number, element) in (0..).zip(&self.places.of_element) {
                     let (m, n) = atom.position(Operand::D, lane, number);
                     for k in 0..atom.shape()[2] {
-                        let mut wanted = self.read(&subscripts, (&coordinate, lane), element, k)?;
+                        let mut wanted = self.read(&subscripts, lane, element, k)?;
                         if let Some((name, of_row)) = &of_row {
                             for s in &mut wanted {
                                 *s = s.substitute_one(name, of_row)?;
@@ -432,7 +434,6 @@ impl Check<'_, '_> {
     /// with others are refused.
     fn held(&self, operand: Operand, fragment: &Fragment, row: i64) -> Result<Held> {
         let atom = self.atom;
-        let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let mut held = Held::new();
         let first = row * fragment.elements;
         for lane in 0..atom.lanes() {
@@ -441,9 +442,8 @@ impl Check<'_, '_> {
             {
                 let (at, behind) = source.of_lane(lane);
                 let of = |n: &Name| match n {
-                    n if *n == coordinate => Some(Aff::constant(at)),
                     n if n == place => Some(Aff::constant(behind)),
-                    _ => None,
+                    n => self.warp.coordinate(n, at).map(Aff::constant),
                 };
                 let cell: Vec<Aff> = subscripts.iter().map(|s| s.substitute(&of)).collect::<Result<_>>()?;
                 let at = atom.position(operand, lane, number - first);
@@ -454,17 +454,13 @@ impl Check<'_, '_> {
     }
 
     /// The element that the contract reads for an element of `d` of a lane, and a value of `k`.
-    fn read(
-        &self,
-        subscripts: &[Aff],
-        (coordinate, lane): (&Name, i64),
-        element: &[(VarId, Aff)],
-        k: i64,
-    ) -> Result<Vec<Aff>> {
-        let mut values = vec![(coordinate.clone(), Aff::constant(lane))];
-        values.push((loop_name(self.reading, self.places.k), Aff::constant(k)));
+    fn read(&self, subscripts: &[Aff], lane: i64, element: &[(VarId, Aff)], k: i64) -> Result<Vec<Aff>> {
+        let mut values = vec![(loop_name(self.reading, self.places.k), Aff::constant(k))];
         values.extend(element.iter().map(|(var, value)| (loop_name(self.reading, *var), value.clone())));
-        let of = |n: &Name| values.iter().find(|(own, _)| own == n).map(|(_, v)| v.clone());
+        let of = |n: &Name| {
+            let own = values.iter().find(|(own, _)| own == n).map(|(_, v)| v.clone());
+            own.or_else(|| self.warp.coordinate(n, lane).map(Aff::constant))
+        };
         subscripts.iter().map(|s| s.substitute(&of)).collect()
     }
 

@@ -1555,6 +1555,12 @@ class Steps:
         multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number
         the warps (`warp` or `thread.y`).
 
+        With `lanes=apart` the digits of the lane's number stay inames of their own, on the block's
+        axes x, y and z, the least significant one on x, and the warps are on what axis is left. A
+        sum or a maximum over the columns of the results can then join the lanes that hold parts of
+        the same row, which are along x: let its loop have the same digits, with the same tags. The
+        results are in a private array that it reads (the last example).
+
         Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
         `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
         (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
@@ -1575,7 +1581,8 @@ class Steps:
         read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
         element, that what is loaded and multiplied is what the instruction says.
 
-        In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`.
+        In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`, and with
+        `lanes=apart`.
         """
         return self._step("tensorize", arguments, options)
 

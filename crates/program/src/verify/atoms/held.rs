@@ -21,10 +21,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_atom::Operand;
-use loopwright_kernel_ir::{Aff, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::Result;
 
-use super::{Check, Places, fragment, loop_name, no_warps, numbered, texts};
+use super::{Check, Places, fragment, loop_name, numbered, texts, warp_lanes};
 use crate::{
     Memory, Stmt, Value, ValueKind,
     verify::reading::{AtomText, Reading},
@@ -151,7 +151,6 @@ impl Check<'_, '_> {
         let Some(cell) = factor.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
             return Ok(Err("a subscript of the contract is not affine".into()));
         };
-        let coordinate = Name::new(HardwareAxis::Block(Dim::X).coordinate());
         let constants = |value: &Value| {
             let ValueKind::Var(var) = value.kind else { return None };
             if var == self.places.k {
@@ -185,7 +184,7 @@ impl Check<'_, '_> {
             let mut numbers = Vec::new();
             let mut own = Vec::new();
             for (axis, subscript) in axes.iter().zip(&cell) {
-                let value = match self.read(std::slice::from_ref(subscript), (&coordinate, 0), element, 0)? {
+                let value = match self.read(std::slice::from_ref(subscript), 0, element, 0)? {
                     values if values.len() == 1 => values[0].clone(),
                     _ => continue,
                 };
@@ -211,8 +210,8 @@ impl Check<'_, '_> {
 
 /// Whether a function has the same value for all lanes of a warp: values of data may differ.
 fn is_of_warp(reading: &Reading<'_>, aff: &Aff) -> bool {
-    let coordinate = HardwareAxis::Block(Dim::X).coordinate();
-    aff.names().iter().all(|n| **n != *coordinate && reading.load_of(n).is_none())
+    let Ok(warp) = warp_lanes(reading) else { return false };
+    aff.names().iter().all(|n| warp.coordinate(n, 0).is_none() && reading.load_of(n).is_none())
 }
 
 /// What is wrong with loads of fragments.
@@ -221,9 +220,10 @@ pub(super) fn wrong_load(
     text: &AtomText<'_>,
     mirrors: &Mirrors,
 ) -> Result<Option<String>> {
-    if let Some(why) = no_warps(reading) {
-        return Ok(Some(why));
-    }
+    let warp = match warp_lanes(reading) {
+        Ok(warp) => warp,
+        Err(why) => return Ok(Some(why)),
+    };
     let copy = match texts::copy(reading, text) {
         Ok(copy) => copy,
         Err(why) => return Ok(Some(why)),
@@ -259,7 +259,7 @@ pub(super) fn wrong_load(
     if loads.len() != loaded.cells.len() {
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
-    Check { reading, atom, loops: &loops, places: &places }.operand(operand, &loaded, &copy.from)
+    Check { reading, warp: &warp, atom, loops: &loops, places: &places }.operand(operand, &loaded, &copy.from)
 }
 
 /// The rows that a copy writes, their loops, and for each element of `d` the values of its loops.

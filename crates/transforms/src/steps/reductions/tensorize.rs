@@ -2,7 +2,7 @@
 
 use loopwright_atom::{Atom, Digit, Operand, atoms_of, matching};
 use loopwright_kernel_ir::{
-    AtomUse, Diagnostic, KernelData, Kind, Lookup, LoopKernel, Name, Part, Tag, Term,
+    AtomUse, Diagnostic, Dim, KernelData, Kind, Lookup, LoopKernel, Name, Part, Tag, Term,
 };
 
 use crate::{
@@ -34,6 +34,12 @@ step! {
     /// multiplies them together. The block's x axis is the 32 lanes of a warp; other axes number
     /// the warps (`warp` or `thread.y`).
     ///
+    /// With `lanes=apart` the digits of the lane's number stay inames of their own, on the block's
+    /// axes x, y and z, the least significant one on x, and the warps are on what axis is left. A
+    /// sum or a maximum over the columns of the results can then join the lanes that hold parts of
+    /// the same row, which are along x: let its loop have the same digits, with the same tags. The
+    /// results are in a private array that it reads (the last example).
+    ///
     /// Built-in atoms: `mma_m16n8k16_f16`, `mma_m16n8k16_bf16`, `mma_m16n8k8_f16`,
     /// `mma_m16n8k8_bf16` (products of `f16` or `bf16`, added in `f32`), `mma_m16n8k16_f16_f16`
     /// (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
@@ -53,7 +59,8 @@ step! {
     /// read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
     /// element, that what is loaded and multiplied is what the instruction says.
     ///
-    /// In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`.
+    /// In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`, and with
+    /// `lanes=apart`.
     ///
     /// # Before and after
     ///
@@ -90,6 +97,58 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// The greatest of each row of a tile, whose rows each lie in four lanes:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel tops(a: f64[8, 4], b: f64[4, 8], top: f64[8])
+    /// domain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }
+    /// domain { [k] : 0 <= k < 4 }
+    /// domain { [t] : 0 <= t < 8 }
+    /// temp s: f64[8] private
+    /// s[j] = sum(k, a[i, k] * b[k, j]) {id=product}
+    /// top[i] = max(t, s[t]) {id=tops, inames=i}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(t, 2, outer=t_lane, inner=t_reg)
+    /// tag_inames(t_lane: thread.x)
+    /// tensorize(product, mma_m8n8k4_f64, m=i, n=j, k=k, lanes=apart)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel tops(a: f64[8, 4], b: f64[4, 8], top: f64[8])
+    /// domain { [i, j] : 0 <= i <= 7 and 0 <= j <= 7 }
+    /// domain { [k] : 0 <= k <= 3 }
+    /// domain { [t] : 0 <= t <= 7 }
+    /// domain { [t_lane, t_reg] : 0 <= t_reg <= 1 }
+    /// domain { [j_lane, j_reg] : 0 <= j_reg <= 1 }
+    /// temp s: f64[8] private
+    /// let t = 2*t_lane + t_reg
+    /// let j = 2*j_lane + j_reg
+    /// tag i: thread.y
+    /// tag j_lane: thread.x
+    /// tag j_reg: ilp
+    /// tag t_lane: thread.x
+    /// s[j] = sum(k, a[i, k] * b[k, j]) {id=product, inames=i:j_lane:j_reg, atom=mma_m8n8k4_f64(i, j, k)}
+    /// top[i] = max([t_lane, t_reg], s[t]) {id=tops, inames=i}
+    /// tree {
+    ///     product.init
+    ///     for k {
+    ///         product.update
+    ///     }
+    ///     product.finish
+    ///     tops.init
+    ///     for t_reg {
+    ///         tops.update
+    ///     }
+    ///     tops.finish
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct Tensorize as "tensorize", by hand {
         /// The id of an instruction whose value is a sum of products.
         pub instruction: Name,
@@ -101,6 +160,8 @@ step! {
         pub n: Name,
         /// The loop of the reduction.
         pub k: Name,
+        /// Whether the digits of the lane's number are on axes of their own.
+        pub lanes_apart: bool,
     }
     table: "tensorize(id, ATOM, m=i, n=j, k=k)" => "–",
     methods: {
@@ -120,7 +181,12 @@ impl Tensorize {
     /// The updates of this instruction by this atom, whose `m`, `n` and `k` are these inames.
     pub fn new<N: Into<Name>>(instruction: impl Into<Name>, atom: impl Into<Name>, axes: [N; 3]) -> Self {
         let [m, n, k] = axes.map(Into::into);
-        Tensorize { instruction: instruction.into(), atom: atom.into(), m, n, k }
+        Tensorize { instruction: instruction.into(), atom: atom.into(), m, n, k, lanes_apart: false }
+    }
+
+    /// With an axis of the block for each digit of the lane's number.
+    pub fn with_lanes_apart(self) -> Self {
+        Tensorize { lanes_apart: true, ..self }
     }
 }
 
@@ -133,12 +199,22 @@ impl TextForm for Tensorize {
                 args.error(format!("`tensorize` needs the iname of the atom's `{key}`, as `{key}=i_inner`"))
             })
         };
-        Ok(Tensorize { instruction, atom, m: axis("m")?, n: axis("n")?, k: axis("k")? })
+        let (m, n, k) = (axis("m")?, axis("n")?, axis("k")?);
+        let lanes_apart = match args.option::<Name>("lanes")? {
+            None => false,
+            Some(how) if *how == *"apart" => true,
+            Some(how) => {
+                return Err(args.error(format!("`lanes={how}` is not `lanes=apart`, the only choice")));
+            }
+        };
+        Ok(Tensorize { instruction, atom, m, n, k, lanes_apart })
     }
 
     fn arguments(&self) -> Vec<String> {
-        let Tensorize { instruction, atom, m, n, k } = self;
-        vec![instruction.to_string(), atom.to_string(), format!("m={m}"), format!("n={n}"), format!("k={k}")]
+        let Tensorize { instruction, atom, m, n, k, lanes_apart } = self;
+        let axes = [format!("m={m}"), format!("n={n}"), format!("k={k}")];
+        let apart = lanes_apart.then(|| "lanes=apart".to_string());
+        [instruction.to_string(), atom.to_string()].into_iter().chain(axes).chain(apart).collect()
     }
 }
 
@@ -260,13 +336,27 @@ impl Transform for Tensorize {
         }
         // The slowest digit first.
         let lanes: Vec<Name> = placement.lane.iter().rev().filter_map(|d| name_of(d, true)).collect();
-        // Digits of lanes and of registers, and those of both axes, may alternate.
-        if lanes.len() > 2 {
-            kernel = Reorder::new(lanes.iter().chain(&registers).cloned()).apply(&kernel)?;
+        if self.lanes_apart {
+            if lanes.len() > Dim::ALL.len() {
+                let message = format!(
+                    "the lanes of `{}` have {} digits, and a block has {} axes",
+                    self.atom,
+                    lanes.len(),
+                    Dim::ALL.len()
+                );
+                return Err(Diagnostic::new("atom-lanes", message).help("leave out `lanes=apart`"));
+            }
+            let tags = lanes.into_iter().rev().zip(Dim::ALL).map(|(name, dim)| (name, Tag::Thread(*dim)));
+            kernel = TagInames { tags: tags.collect() }.apply(&kernel)?;
+        } else {
+            // Digits of lanes and of registers, and those of both axes, may alternate.
+            if lanes.len() > 2 {
+                kernel = Reorder::new(lanes.iter().chain(&registers).cloned()).apply(&kernel)?;
+            }
+            let lane = fresh(&kernel, "lane");
+            kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
+            kernel = TagInames { tags: vec![(lane, Tag::Lane)] }.apply(&kernel)?;
         }
-        let lane = fresh(&kernel, "lane");
-        kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
-        kernel = TagInames { tags: vec![(lane, Tag::Lane)] }.apply(&kernel)?;
         kernel.edit(|data| {
             for instruction in data.instructions.iter_mut().filter(|i| i.id == *id) {
                 instruction.atom = Some(used.clone());
