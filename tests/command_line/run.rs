@@ -26,6 +26,28 @@ fn sizes_beyond_the_memory_are_refused() {
     }
 }
 
+/// Device functions of a text have a meaning on the emulator, too.
+#[test]
+fn device_functions_of_a_text_run_on_the_emulator() {
+    let folder = Folder::new("functions");
+    let kernel = folder.file(
+        "clip.lw",
+        "kernel clip(x: i32[n], y: i32[n], n: i32)\n\
+         assume 0 <= n\n\
+         function clipped(i32, i32) -> i32 {\n\
+         \u{20}   __device__ int clipped(int a, int least) { return a < least ? least : a; }\n\
+         }\n\
+         domain { [i] : 0 <= i < n }\n\
+         y[i] = clipped(x[i], 3)\n",
+    );
+    let x = Tensor::from_vec(&[5], vec![1, 7, 3, -2, 4]).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let input = format!("x={}", folder.path("x.npy"));
+    let output = call(&["run", &kernel, "--input", &input, "--device", "emulator", "--verify"]);
+    let text = out(&output);
+    assert!(text.contains("y: i32[5] = 3 7 3 3 4\n"), "{text}");
+}
+
 #[test]
 fn run_reads_and_writes_npy_files() {
     let folder = Folder::new("run");

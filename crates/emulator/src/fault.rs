@@ -79,8 +79,8 @@ impl FaultKind {
                  `Target::cuda()`"
             }
             FaultKind::MissingFunction => {
-                "pass it as a Rust closure with `Device::with_function`, or run on a GPU, which \
-                 uses its CUDA C"
+                "run it on a device of the runtime, which has the CUDA C compiled by the system's \
+                 compiler, or pass a Rust closure in `functions` of the options"
             }
             FaultKind::OutOfBounds => {
                 "correct the subscript, or the data that it comes from; `check_facts` finds data \

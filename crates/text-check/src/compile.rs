@@ -20,7 +20,7 @@ use loopwright_program::Program;
 
 use crate::{
     run::TextProgram,
-    wrapper::{HIP_SHIM, SHIM, TENSOR_SHIM, translation_unit},
+    wrapper::{HIP_SHIM, SHIM, SHIM_NAME, TENSOR_SHIM, translation_unit},
 };
 
 /// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
@@ -96,7 +96,7 @@ impl Checker {
         fs::create_dir_all(&hip).map_err(|e| unwritable(&hip, &e))?;
         let of_hip = [("hip/hip_runtime.h", HIP_SHIM), ("hip/hip_fp16.h", ""), ("hip/hip_bf16.h", "")];
         let of_cuda = [
-            ("cuda_shim.h", SHIM),
+            (SHIM_NAME, SHIM),
             ("tensor_cores.h", TENSOR_SHIM),
             ("cuda_fp16.h", ""),
             ("cuda_bf16.h", ""),
@@ -114,8 +114,13 @@ impl Checker {
         self
     }
 
+    /// The C++ compiler.
+    pub(crate) fn compiler(&self) -> &Path {
+        &self.compiler
+    }
+
     /// The folder of headers of this version of the shim.
-    fn headers(&self) -> PathBuf {
+    pub(crate) fn headers(&self) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         for shim in [SHIM, TENSOR_SHIM, HIP_SHIM] {
             hasher.update(shim.as_bytes());
@@ -218,7 +223,7 @@ impl Checker {
         if !self.version.contains("Free Software Foundation") {
             return;
         }
-        let header = self.headers().join("cuda_shim.h");
+        let header = self.headers().join(SHIM_NAME);
         let folder = header.with_extension("h.gch");
         let mut hasher = blake3::Hasher::new();
         for part in [&*self.version, &self.options.join(" ")] {

@@ -9,6 +9,9 @@
 //! the threads forwards and backwards ([`Order`]) reveals many of them. Compiler warnings are
 //! errors.
 //!
+//! The user's device functions alone are compiled in the same way for the emulator, which has no
+//! other meaning of them ([`device_functions`]).
+//!
 //! Differences from a GPU: products are not contracted into fused multiply-adds, fast functions are
 //! the precise ones, signed integers wrap.
 
@@ -19,9 +22,11 @@
 
 mod arguments;
 mod compile;
+mod functions;
 mod run;
 mod wrapper;
 
 pub use arguments::{Arguments, Scalar};
 pub use compile::Checker;
+pub use functions::{HostFunction, device_functions};
 pub use run::{Order, TextProgram};

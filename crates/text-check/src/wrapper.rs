@@ -9,6 +9,9 @@ use loopwright_program::{DeviceKernel, Program, Stmt, Target};
 /// The header that defines CUDA's words for a C++ compiler.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
 
+/// The name of that header's file.
+pub(crate) const SHIM_NAME: &str = "cuda_shim.h";
+
 /// Bytes of dynamic shared memory that the shim gives a block.
 const DYNAMIC_SHARED_BYTES: u64 = Target::cuda().dynamic_shared;
 
@@ -25,7 +28,7 @@ pub(crate) fn entry(kernel: usize) -> String {
 
 /// The whole translation unit.
 pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String {
-    let mut text = String::from("#include \"cuda_shim.h\"\n");
+    let mut text = format!("#include \"{SHIM_NAME}\"\n");
     // A kernel may have the name of a C library function, which the shim has declared.
     for info in &source.kernels {
         let _ = writeln!(text, "#define {0} loopwright_kernel_{0}", info.name);

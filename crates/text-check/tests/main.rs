@@ -6,6 +6,7 @@ mod programs;
 
 mod common;
 mod emulator;
+mod functions;
 mod limits;
 mod math;
 mod statements;

@@ -24,6 +24,7 @@
 //! | `foreign` | memory and streams of other libraries, and arrays passed to them |
 //! | `graph` | sequences of launches that are launched as a whole |
 //! | `ask` | queries about the arguments that a kernel expects |
+//! | `functions` | the user's device functions on the emulator |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
 //! | `host_cost` | the host time of a launch |
 //! | `reference` | results of the declared kernel by the plain interpreter |
@@ -47,6 +48,7 @@ mod export;
 mod export_files;
 mod facts;
 mod foreign;
+mod functions;
 mod graph;
 mod host;
 mod host_cost;

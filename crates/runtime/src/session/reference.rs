@@ -11,6 +11,7 @@ use loopwright_reference::{Inputs, Mode, interpret};
 
 use super::args::ArrayArg;
 use super::device::Inner;
+use super::functions::with_functions;
 use super::open_types::bind_types;
 use super::resolve::resolve;
 use super::{Args, Compiled, Device, Tensor};
@@ -69,7 +70,8 @@ pub(super) fn run(
     data.records.clear();
     let mut inputs = Inputs { scalars: resolved.scalars.clone(), deadline, ..Inputs::default() };
     if let Inner::Emulator { options, .. } = &*device.inner {
-        inputs.functions = options.functions.clone();
+        let called = declared.functions.iter().map(|function| &function.name);
+        inputs.functions = with_functions(options, &declared.functions, called)?.functions;
     }
     for (name, array) in &args.arrays {
         let tensor = match array {

@@ -11,6 +11,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_program::{Program, Target};
 
 use super::device::{Device, Inner};
+use super::functions::with_functions;
 use super::lowered::lowered;
 use super::open_types::bind_types;
 use super::options::CompileOptions;
@@ -100,7 +101,11 @@ impl Variant {
 
     /// The code of the emulator, compiled with these options by the first call.
     pub fn emulator(&self, options: &emulator::Options) -> Result<&Emulator, Diagnostic> {
-        let made = || Emulator::new(&self.program, options).map_err(Diagnostic::from);
+        let made = || {
+            let called = self.program.functions.iter().map(|function| &function.name);
+            let options = with_functions(options, &self.kernel.functions, called)?;
+            Emulator::new(&self.program, &options).map_err(Diagnostic::from)
+        };
         self.emulator.get_or_init(made).as_ref().map_err(Clone::clone)
     }
 
