@@ -67,7 +67,7 @@ fn explain_names_the_dependence_behind_what_lowering_placed() {
     let text = lowered("trisolv");
     let expected = "\
 host loop: launched for each w: subtract reads x, divide writes it at a later w
-    subtract[i=128, j=0] reads x[128] before divide[i=128] writes it (as declared, n=129)
+    subtract[i=129, j=0] reads x[129] before divide[i=129] writes it (as declared, n=130)
 trisolv_1
   kernel boundary: launched after trisolv_0: copy writes x, divide reads it
     ";

@@ -141,6 +141,10 @@ pub struct Instruction {
     /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
+    /// Whether a launch begins with it: with what contains its first part at the host's level,
+    /// where anything comes before that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_launch: bool,
     /// The hardware instruction that runs the updates of its reduction, a box of instances at a
     /// time. What is computed, and which thread owns which result, is said by the instruction
     /// itself and stays as it is.
@@ -194,6 +198,7 @@ impl Instruction {
             map: BTreeMap::new(),
             scan: None,
             atomic: false,
+            begins_launch: false,
             atom: None,
             via: Via::Plain,
             after: Vec::new(),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 64] = [
+pub const KINDS: [(&str, usize); 65] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -60,6 +60,7 @@ pub const KINDS: [(&str, usize); 64] = [
     ("cache_waves", 6),
     ("reduce_atomically", 34),
     ("min_blocks_per_multiprocessor", 4),
+    ("begin_launch", 14),
     ("swizzle", 32),
     ("set_layout", 12),
     ("tensorize", 66),
@@ -353,6 +354,10 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "min_blocks_per_multiprocessor" => {
             format!("min_blocks_per_multiprocessor({})", rng.pick(&[1, 2, 8]))
         }
+        "begin_launch" => {
+            let instruction = any(rng, &kernel.instructions)?;
+            format!("begin_launch({})", instruction.id)
+        }
         "reduce_atomically" => {
             let global = |i: &&Instruction| i.check_atomic_join(kernel).is_ok();
             let joined: Vec<Name> = kernel.instructions.iter().filter(global).map(|i| i.id.clone()).collect();
@@ -490,8 +495,13 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             (true, Some((i, j))) => format!("map_domain({})", skewed(rng, &i, &j)),
             _ => {
                 let i = any(rng, &names)?;
-                match rng.below(2) {
+                match rng.below(3) {
                     0 => format!("map_domain([{i}] -> [{i}_u], {i}_u = {i} + {})", 1 + rng.below(3)),
+                    // By an iname that may be around it.
+                    1 => {
+                        let outer = any(rng, &names)?;
+                        format!("map_domain([{i}] -> [{i}_u], {i}_u = {i} - {outer} + {})", rng.below(3))
+                    }
                     _ => format!("map_domain([{i}] -> [{i}_u], {i}_u = n - {i})"),
                 }
             }

@@ -69,7 +69,7 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("unroll_iname", "unroll"),
     ("unroll_inames", "unroll"),
     ("untag_iname", "untag_inames"),
-    ("add_barrier", "nothing: lowering places barriers where dependences need them"),
+    ("add_barrier", "begin_launch for a global one; others are placed where dependences need them"),
     ("add_dependency", "move_statement, or the order of the text"),
     ("expand_subst", "nothing: rules are replaced when the text is read"),
     ("find_padding_multiple", "pad_array_axis, with multiple=32"),

@@ -88,6 +88,7 @@ mod rules {
 
 /// Parallelism: which iterations run at the same time, and where.
 mod parallelism {
+    pub(super) mod begin_launch;
     pub(super) mod flatten_ragged;
     pub(super) mod min_blocks_per_multiprocessor;
     pub(super) mod tag_inames;
@@ -156,6 +157,7 @@ steps! {
     storage::cache_waves::CacheWaves,
     reductions::reduce_atomically::ReduceAtomically as "join_atomically",
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
+    parallelism::begin_launch::BeginLaunch,
     reductions::map_to_atom::MapToAtom,
     reductions::tensorize::Tensorize,
     rules::extract_subst::ExtractSubst,

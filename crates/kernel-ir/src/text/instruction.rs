@@ -215,8 +215,10 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 12] =
-                ["id", "dep", "inames", "if", "scan", "join", "atom", "via", "does", "copies", "by", "map"];
+            const OURS: [&str; 13] = [
+                "id", "dep", "inames", "if", "scan", "join", "launch", "atom", "via", "does", "copies", "by",
+                "map",
+            ];
             if !OURS.contains(&key.as_str()) && Share::of_word(&key).is_none() {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
@@ -277,6 +279,14 @@ impl Parser {
                         return Err(error.into());
                     }
                     instruction.atomic = true;
+                }
+                "launch" => {
+                    let span = self.span();
+                    if *self.name("`new`")? != *"new" {
+                        let message = "a launch begins with an instruction as `launch=new`";
+                        return Err(self.diagnostic(span, "syntax", message).into());
+                    }
+                    instruction.begins_launch = true;
                 }
                 "atom" => {
                     let name = self.name("an atom")?;

@@ -282,6 +282,9 @@ impl Printer<'_> {
         if i.atomic {
             text.push_str(", join=atomic");
         }
+        if i.begins_launch {
+            text.push_str(", launch=new");
+        }
         if let Some(atom) = &i.atom {
             let _ = write!(text, ", atom={atom}");
         }

@@ -2,7 +2,7 @@
 //!
 //! Children at the host's level (the top of the loop tree, and the bodies of loops tagged `host`)
 //! that are not host loops share a device kernel as long as blocks do not depend on one another;
-//! where they do, a kernel ends. This gives the fewest kernels. Each kernel and each host loop is
+//! where they do, a kernel ends, and where the user wants one to begin. This gives the fewest. Each kernel and each host loop is
 //! annotated with the dependence that requires it. A host loop of one iteration is replaced by its
 //! body, with the iname's only value. Then the passes over each kernel decide its contents.
 
@@ -109,11 +109,13 @@ impl Host<'_, '_> {
         let mut before: Option<Before> = None;
         for tree in trees {
             let Tree::Loop { iname, body } = tree else {
+                self.end_before(tree, &mut segment, around, &mut before, &mut nodes)?;
                 segment.push(tree.clone());
                 continue;
             };
             let tag = self.analysis.kernel.tag(iname);
             if !matches!(tag, Tag::Host | Tag::Flat) {
+                self.end_before(tree, &mut segment, around, &mut before, &mut nodes)?;
                 segment.push(tree.clone());
                 continue;
             }
@@ -138,6 +140,38 @@ impl Host<'_, '_> {
         }
         nodes.extend(self.segment(&segment, around, &mut before)?);
         Ok(nodes)
+    }
+
+    /// Ends the launch of what comes before a tree, if the user wants one to begin with it.
+    fn end_before(
+        &mut self,
+        tree: &Tree,
+        segment: &mut Vec<Tree>,
+        around: &HostPlace,
+        before: &mut Option<Before>,
+        nodes: &mut Vec<HostNode>,
+    ) -> Result<(), Diagnostic> {
+        let kernel = self.analysis.kernel;
+        let begins = tree.leaves().into_iter().find(|leaf| {
+            let first = kernel.tree.iter().flat_map(Tree::leaves).find(|l| l.instruction == leaf.instruction);
+            first == Some(leaf) && kernel.instruction(&leaf.instruction).is_some_and(|i| i.begins_launch)
+        });
+        let Some(begins) = begins.filter(|_| !segment.is_empty()) else { return Ok(()) };
+        let ended = std::mem::take(segment);
+        // A reduction's parts share an accumulator of a thread.
+        let ends: BTreeSet<&Name> = ended.iter().flat_map(Tree::leaves).map(|l| &l.instruction).collect();
+        let rest = kernel.tree.iter().flat_map(Tree::leaves).skip_while(|leaf| *leaf != begins);
+        if let Some(cut) = rest.map(|leaf| &leaf.instruction).find(|id| ends.contains(id)) {
+            let message = format!(
+                "a launch cannot begin with `{}`: it would divide `{cut}`, whose parts are on both sides",
+                begins.instruction
+            );
+            return Err(Diagnostic::new("launch-in-reduction", message).help(format!(
+                "give `{cut}` loops of its own with `distribute`, or begin the launch with it"
+            )));
+        }
+        nodes.extend(self.segment(&ended, around, before)?);
+        Ok(())
     }
 
     fn name_of(&self, kernel: usize) -> String {

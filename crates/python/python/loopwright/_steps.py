@@ -555,9 +555,10 @@ class Steps:
 
         The loops over the old inames become loops over the new ones, in the order in which these
         are listed. An iname in both lists is kept; for each other new iname, its function of the
-        old inames, parameters and a constant follows the lists. Different points need different
-        values: the matrix of the map is square and has an inverse. Old inames that are not kept get
-        their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+        old inames, parameters, inames around all of them and a constant follows the lists.
+        Different points need different values: the matrix of the map is square and has an inverse.
+        Old inames that are not kept get their value from the inverse map:
+        `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
 
         If the determinant is neither 1 nor -1, the new inames skip points: in
         `[t, i] -> [w, i], w = 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is
@@ -566,7 +567,10 @@ class Steps:
 
         It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel),
         diamonds (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
-        (`[i] -> [k], k = i + 1`), reversal (see `reverse`) and interchange.
+        (`[i] -> [k], k = i + 1`), reversal (see `reverse`) and interchange. A
+        shift by an iname around (`[i] -> [w], w = i - k - 1` of a loop from `k + 1`) makes a loop
+        begin at 0: where `k` is a loop of the host, each launch then has the blocks that it has
+        work for.
 
         Legality
         --------
@@ -1507,6 +1511,33 @@ class Steps:
         In text: `min_blocks_per_multiprocessor(8)`; the last one counts.
         """
         return self._step("min_blocks_per_multiprocessor", (blocks,), {})
+
+    def begin_launch(self, instruction: str) -> Kernel:
+        r"""
+        `begin_launch(norm)`: a launch begins with what contains the instruction.
+
+        Meaning
+        -------
+
+        Statements and loops at the host's level (the top of the loop tree, and the bodies of loops
+        tagged `host`) share a launch as long as blocks do not depend on one another. Unrelated ones
+        then share the shape of the block and of the grid, too, so that the smaller one has threads
+        without work. With this step, the one that contains the instruction's first part begins
+        another launch, unless nothing comes before it. The shapes of its blocks and of its grid are
+        those of its own inames.
+
+        Legality
+        --------
+
+        Legal by theorem: launches run one after the other, in the order of the text, so that
+        nothing is reordered. Values of private and shared memory end with a launch: lowering
+        refuses what reads them in a later one (`ends-with-kernel`; see
+        `save_reload`), and a launch that would begin between the parts of
+        another instruction's reduction.
+
+        In text: `begin_launch(norm)`.
+        """
+        return self._step("begin_launch", (instruction,), {})
 
     def map_to_atom(self, instruction: str) -> Kernel:
         r"""

@@ -1,7 +1,8 @@
 //! Affine changes of inames: skewing, wavefronts, diamonds, shifts, reversal.
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree, parse_expression,
+    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, Lookup, LoopKernel, Name, Tree,
+    parse_expression,
 };
 use loopwright_poly::System;
 
@@ -25,9 +26,10 @@ step! {
     ///
     /// The loops over the old inames become loops over the new ones, in the order in which these
     /// are listed. An iname in both lists is kept; for each other new iname, its function of the
-    /// old inames, parameters and a constant follows the lists. Different points need different
-    /// values: the matrix of the map is square and has an inverse. Old inames that are not kept get
-    /// their value from the inverse map: `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+    /// old inames, parameters, inames around all of them and a constant follows the lists.
+    /// Different points need different values: the matrix of the map is square and has an inverse.
+    /// Old inames that are not kept get their value from the inverse map:
+    /// `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
     ///
     /// If the determinant is neither 1 nor -1, the new inames skip points: in
     /// `[t, i] -> [w, i], w = 2*t + i`, where `t = floor((w - i)/2)`, those of which `w - i` is
@@ -36,7 +38,10 @@ step! {
     ///
     /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel),
     /// diamonds (`[t, i] -> [a, b], a = t + i, b = t - i`, in tiles after `tile`), shifts
-    /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
+    /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange. A
+    /// shift by an iname around (`[i] -> [w], w = i - k - 1` of a loop from `k + 1`) makes a loop
+    /// begin at 0: where `k` is a loop of the host, each launch then has the blocks that it has
+    /// work for.
     ///
     /// # Legality
     ///
@@ -182,12 +187,14 @@ impl MapDomain {
             }
             require_fresh(kernel, &d.iname, "the new iname")?;
             let scalar = |n: &Name| kernel.args.iter().any(|a| a.name() == n) && kernel.array(n).is_none();
-            if let Some(n) = d.value.names().into_iter().find(|n| !self.old.contains(n) && !scalar(n)) {
-                return refuse(format!(
-                    "the function of `{}` mentions `{n}`, which is neither a mapped iname nor a \
-                     parameter",
-                    d.iname
-                ));
+            for n in d.value.names().into_iter().filter(|n| !self.old.contains(n) && !scalar(n)) {
+                if !Lookup::new(kernel).is_iname(&n) {
+                    return refuse(format!(
+                        "the function of `{}` mentions `{n}`, which is neither an iname nor a parameter",
+                        d.iname
+                    ));
+                }
+                self.require_around(kernel, &n)?;
             }
             if !d.value.is_affine() {
                 return refuse(format!("the function of `{}` is not affine: {}", d.iname, d.value));
@@ -196,6 +203,28 @@ impl MapDomain {
         match self.new.iter().find(|n| self.value(n).is_none()) {
             Some(n) => Err(Diagnostic::new("map-domain", format!("the new iname `{n}` has no function"))
                 .help(format!("write it after the lists, as `{n} = {}`", self.old.join_plus()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses an iname that is not mapped itself, unless it has one value for all that the mapped
+    /// ones run over: its loop, or what it is on, is around theirs.
+    fn require_around(&self, kernel: &KernelData, iname: &Name) -> Result<(), Diagnostic> {
+        let mapped = |list: &[Name]| self.old.iter().any(|own| list.contains(own));
+        let mut parts = parts_with_inames(kernel).into_iter().filter(|(_, have)| mapped(have));
+        if let Some((part, _)) = parts.find(|(_, have)| !have.contains(iname)) {
+            let message = format!("the map uses `{iname}`, which is not around `{part}`");
+            return Err(Diagnostic::new("map-domain", message)
+                .help("map it, too, or give the part a separate loop with `distribute`"));
+        }
+        let Some(path) = path_to(&kernel.tree, iname) else { return Ok(()) };
+        let inside = self.old.iter().find(|own| path.contains(own));
+        match inside {
+            Some(own) => Err(Diagnostic::new(
+                "map-domain",
+                format!("the map uses `{iname}`, whose loop is inside of that over `{own}`"),
+            )
+            .help("map it, too, or bring its loop outside with `reorder`")),
             None => Ok(()),
         }
     }
