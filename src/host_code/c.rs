@@ -6,42 +6,28 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use loopwright_kernel_ir::{DType, Name};
+use loopwright_program::Program;
 
-use super::formula::{Bounds, Formula, Op};
+use super::formula::{Formula, Op};
+use super::names::Names;
 use super::plan::{Array, Check, Condition, FARTHEST, Host, Passed, Plan, parameters};
 use super::print::{Printer, Style, helpers};
 
 /// The names of the texts' own that an argument may have as well, which is then renamed.
-const OWN: &[&str] = &[
-    "apart",
-    "error",
-    "floor",
-    "floor_div",
-    "floor_mod",
-    "fmax",
-    "fmin",
-    "greatest",
-    "grid",
-    "image",
-    "launch",
-    "least",
-    "module",
-    "overlap",
-    "parameters",
-    "refusals",
-    "restrict",
-    "stream",
-    "workspace",
-];
+const OWN: &str = "apart error fits floor floor_div floor_mod fmax fmin greatest grid image launch least \
+    lengths module overlap parameters refusals restrict stream strides workspace";
 
-/// An argument's name in the text.
-fn renamed(name: &Name) -> String {
-    if OWN.contains(&name.as_str()) { format!("{name}_") } else { name.to_string() }
-}
+/// What follows the kernel's name in the names of functions and of the type.
+const SUFFIXES: &[&str] =
+    &["_check", "_launch", "_load", "_message", "_module", "_unload", "_workspace_bytes"];
 
-/// An argument as it is passed, before sizes are widened to 64 bits.
-fn passed(name: &Name) -> String {
-    format!("arg_{name}")
+/// The names of a program's arguments, scratch arrays and host variables in C.
+pub(super) fn names<'n>(program: &Program, names: impl Iterator<Item = &'n Name>) -> Names {
+    let is_own = |name: &str| {
+        OWN.split_ascii_whitespace().any(|own| own == name)
+            || name.strip_prefix(program.name.as_str()).is_some_and(|rest| SUFFIXES.contains(&rest))
+    };
+    Names::new(names, &is_own, &|_| None)
 }
 
 /// The type by which a scalar is passed; those that C lacks by their bits.
@@ -60,13 +46,13 @@ fn scalar_type(dtype: DType) -> &'static str {
     }
 }
 
-fn printer<'a>(style: Style, bounds: &'a Bounds) -> Printer<'a> {
-    Printer { style, bounds, rename: &renamed }
-}
-
 impl Plan<'_> {
     fn exact(&self, formula: &Formula) -> String {
-        printer(Style::Integers, &self.bounds).text(formula)
+        self.printed(Style::Integers, formula)
+    }
+
+    fn printed(&self, style: Style, formula: &Formula) -> String {
+        Printer { style, bounds: &self.bounds, rename: &|name| self.in_c.of(name) }.text(formula)
     }
 
     /// The scalars that some of these formulas mention, in calling order.
@@ -90,14 +76,17 @@ impl Plan<'_> {
     }
 
     /// Their declarations as parameters.
-    fn size_parameters(&self, named: fn(&Name) -> String) -> String {
-        let all: Vec<String> =
-            self.sizes().iter().map(|(n, t)| format!("{} {}", scalar_type(*t), named(n))).collect();
+    fn size_parameters(&self, named: fn(&Names, &Name) -> String) -> String {
+        let all: Vec<String> = self
+            .sizes()
+            .iter()
+            .map(|(n, t)| format!("{} {}", scalar_type(*t), named(&self.in_c, n)))
+            .collect();
         if all.is_empty() { "void".into() } else { all.join(", ") }
     }
 
     /// The parameters of the launch.
-    fn launch_parameters(&self, scalar: fn(&Name) -> String) -> String {
+    fn launch_parameters(&self, scalar: fn(&Names, &Name) -> String) -> String {
         let name = &self.program.name;
         let mut all = vec![format!("const {name}_module *module"), "void *stream".into()];
         if self.workspace().next().is_some() {
@@ -105,8 +94,8 @@ impl Plan<'_> {
         }
         for (array, name, dtype) in self.args() {
             all.push(match array {
-                Some(_) => format!("uint64_t {}", renamed(name)),
-                None => format!("{} {}", scalar_type(dtype), scalar(name)),
+                Some(_) => format!("uint64_t {}", self.in_c.of(name)),
+                None => format!("{} {}", scalar_type(dtype), scalar(&self.in_c, name)),
             });
         }
         all.join(", ")
@@ -127,6 +116,10 @@ impl Plan<'_> {
         for (array, name, dtype) in self.args() {
             match array {
                 Some(array) => say(&format!("    {}", self.described(array))),
+                None if dtype == DType::Bool => say(&format!("    {name}: {dtype}, 0 or 1")),
+                None if dtype.is_float() && dtype.bytes() < 4 => {
+                    say(&format!("    {name}: {dtype}, passed as its bits"));
+                }
                 None => say(&format!("    {name}: {dtype}")),
             }
         }
@@ -144,8 +137,8 @@ impl Plan<'_> {
                 say(&format!("    {fact}"));
             }
         }
-        let sizes = self.size_parameters(renamed);
-        let launch = declaration(&format!("int {name}_launch"), &self.launch_parameters(renamed));
+        let sizes = self.size_parameters(Names::of);
+        let launch = declaration(&format!("int {name}_launch"), &self.launch_parameters(Names::of));
         let check = declaration(&format!("int {name}_check"), &sizes);
         let _ = write!(
             text,
@@ -264,7 +257,7 @@ impl Plan<'_> {
                 Condition::NotFar(name) => {
                     named.insert(name);
                     let is_unsigned = self.sizes().iter().any(|(n, t)| *n == name && *t == DType::U64);
-                    let arg = passed(name);
+                    let arg = self.in_c.passed(name);
                     far += &refuse(&match is_unsigned {
                         true => format!("{arg} <= UINT64_C({FARTHEST})"),
                         false => {
@@ -280,11 +273,11 @@ impl Plan<'_> {
                     used.extend(all);
                     let sizes = self.mentioned(all);
                     let names = |prefix: &str| {
-                        let each = sizes.iter().map(|(n, _)| format!("{prefix}{}", renamed(n)));
+                        let each = sizes.iter().map(|(n, _)| format!("{prefix}{}", self.in_c.of(n)));
                         each.collect::<Vec<_>>().join(", ")
                     };
-                    let doubles = printer(Style::Doubles, &self.bounds);
-                    let conditions: Vec<String> = all.iter().map(|f| doubles.text(f)).collect();
+                    let conditions: Vec<String> =
+                        all.iter().map(|f| self.printed(Style::Doubles, f)).collect();
                     let _ = write!(
                         text,
                         "/* Whether {} bits hold every index for these sizes. Doubles are exact up to \
@@ -311,11 +304,11 @@ impl Plan<'_> {
                 }
             }
         }
-        let head = declaration(&format!("int {name}_check"), &self.size_parameters(passed));
+        let head = declaration(&format!("int {name}_check"), &self.size_parameters(Names::passed));
         let _ = write!(text, "{head}\n{{\n{far}{}", self.widened(used.iter().copied()));
         named.extend(self.mentioned(used).into_iter().map(|(name, _)| name));
         for (name, _) in self.sizes().into_iter().filter(|(name, _)| !named.contains(name)) {
-            let _ = writeln!(text, "    (void){};", passed(name));
+            let _ = writeln!(text, "    (void){};", self.in_c.passed(name));
         }
         let _ = write!(text, "{lines}    return 0;\n}}\n\n");
     }
@@ -325,18 +318,22 @@ impl Plan<'_> {
         let mut text = String::new();
         for (name, dtype) in self.mentioned(formulas) {
             let cast = if dtype == DType::U64 { "(int64_t)" } else { "" };
-            let _ = writeln!(text, "    const int64_t {} = {cast}{};", renamed(name), passed(name));
+            let _ = writeln!(
+                text,
+                "    const int64_t {} = {cast}{};",
+                self.in_c.of(name),
+                self.in_c.passed(name)
+            );
         }
         text
     }
 
     fn workspace_function(&self, text: &mut String) {
         let name = &self.program.name;
-        let head = declaration(&format!("int64_t {name}_workspace_bytes"), &self.size_parameters(passed));
-        let arguments: Vec<String> = self.sizes().iter().map(|(n, _)| passed(n)).collect();
-        let sum = self
-            .workspace()
-            .fold(Formula::Int(0), |sum, array| Formula::binary(Op::Add, sum, aligned(&array.bytes)));
+        let head =
+            declaration(&format!("int64_t {name}_workspace_bytes"), &self.size_parameters(Names::passed));
+        let arguments: Vec<String> = self.sizes().iter().map(|(n, _)| self.in_c.passed(n)).collect();
+        let sum = self.workspace_bytes();
         let _ = write!(
             text,
             "{head}\n{{\n{}    const int error = {name}_check({});\n    return error ? error : \
@@ -349,24 +346,28 @@ impl Plan<'_> {
 
     fn launch_function(&self, refusals: &mut Vec<String>, text: &mut String) {
         let name = &self.program.name;
-        let head = declaration(&format!("int {name}_launch"), &self.launch_parameters(passed));
-        let sizes: Vec<String> = self.sizes().iter().map(|(n, _)| passed(n)).collect();
+        let head = declaration(&format!("int {name}_launch"), &self.launch_parameters(Names::passed));
+        let sizes: Vec<String> = self.sizes().iter().map(|(n, _)| self.in_c.passed(n)).collect();
         let mut body = String::new();
         let mut used: Vec<Formula> = Vec::new();
         let mut refuse = |condition: String, refusal: String, body: &mut String| {
             refusals.push(refusal);
             let _ = write!(body, "    if ({condition}) {{\n        return -{};\n    }}\n", refusals.len());
         };
+        for (_, name, _) in self.args().filter(|(array, _, t)| array.is_none() && *t == DType::Bool) {
+            let refusal = format!("`{name}` is a truth value, which is neither 0 nor 1");
+            refuse(format!("{} > 1", self.in_c.passed(name)), refusal, &mut body);
+        }
         for array in self.of_caller().filter(|a| a.alignment > 1) {
             refuse(
-                format!("{} % {} != 0", renamed(&array.name), array.alignment),
+                format!("{} % {} != 0", self.in_c.of(&array.name), array.alignment),
                 format!("`{}` does not begin at a multiple of {} bytes", array.name, array.alignment),
                 &mut body,
             );
         }
         for (a, b) in self.pairs() {
             used.extend([a.bytes.clone(), b.bytes.clone()]);
-            let (x, y) = (renamed(&a.name), renamed(&b.name));
+            let (x, y) = (self.in_c.of(&a.name), self.in_c.of(&b.name));
             refuse(
                 format!("overlap({x}, {}, {y}, {})", self.exact(&a.bytes), self.exact(&b.bytes)),
                 format!(
@@ -386,12 +387,27 @@ impl Plan<'_> {
                 "the workspace does not begin at a multiple of 256 bytes".into(),
                 &mut body,
             );
+            let bytes = self.workspace_bytes();
+            used.push(bytes.clone());
+            for array in self.of_caller() {
+                used.push(array.bytes.clone());
+                let own = self.in_c.of(&array.name);
+                refuse(
+                    format!(
+                        "overlap(workspace, {}, {own}, {})",
+                        self.exact(&bytes),
+                        self.exact(&array.bytes)
+                    ),
+                    format!("the workspace and `{}` overlap", array.name),
+                    &mut body,
+                );
+            }
             for array in self.workspace() {
                 let place = match offset.as_int() {
                     Some(0) => "workspace".to_string(),
                     _ => format!("workspace + (uint64_t)({})", self.exact(&offset)),
                 };
-                let _ = writeln!(scratch, "    uint64_t {} = {place};", renamed(&array.name));
+                let _ = writeln!(scratch, "    uint64_t {} = {place};", self.in_c.of(&array.name));
                 used.push(offset.clone());
                 offset = Formula::binary(Op::Add, offset, aligned(&array.bytes));
             }
@@ -412,7 +428,7 @@ impl Plan<'_> {
             match stmt {
                 Host::For { var, lower, upper, body } => {
                     used.extend([lower.clone(), upper.clone()]);
-                    let v = renamed(var);
+                    let v = self.in_c.of(var);
                     let _ = writeln!(
                         text,
                         "{indent}for (int64_t {v} = {}; {v} < {}; ++{v}) {{",
@@ -442,12 +458,17 @@ impl Plan<'_> {
         let mut values = Vec::new();
         for (name, how) in parameters(self.program, kernel) {
             values.push(match how {
-                Passed::Address => format!("&{}", renamed(name)),
-                Passed::Scalar(_) => format!("&{}", passed(name)),
+                Passed::Address => format!("&{}", self.in_c.of(name)),
+                Passed::Scalar(_) => format!("&{}", self.in_c.passed(name)),
                 Passed::Host => {
                     let t = scalar_type(self.program.index);
-                    let _ = writeln!(own, "{indent}    {t} {} = ({t}){};", passed(name), renamed(name));
-                    format!("&{}", passed(name))
+                    let _ = writeln!(
+                        own,
+                        "{indent}    {t} {} = ({t}){};",
+                        self.in_c.passed(name),
+                        self.in_c.of(name)
+                    );
+                    format!("&{}", self.in_c.passed(name))
                 }
             });
         }
@@ -467,6 +488,12 @@ impl Plan<'_> {
             block.join(", "),
             self.dynamic_shared(kernel),
         );
+    }
+
+    /// The bytes of the workspace.
+    pub fn workspace_bytes(&self) -> Formula {
+        let parts = self.workspace().map(|array| aligned(&array.bytes));
+        parts.fold(Formula::Int(0), |sum, part| Formula::binary(Op::Add, sum, part))
     }
 
     /// The bytes of shared memory that a launch asks for; 0 if the kernel's text declares them.
@@ -557,69 +584,10 @@ fn image(binary: &[u8]) -> String {
 /// Where the binary comes; nobody reads past it.
 const IMAGE: &str = "/*IMAGE*/";
 
-const DRIVER: &str = "\
-/* Functions of the driver. Handles are pointers, and a CUresult is an int. */
-extern int cuModuleLoadData(void **module, const void *image);
-extern int cuModuleUnload(void *module);
-extern int cuModuleGetFunction(void **function, void *module, const char *name);
-extern int cuFuncSetAttribute(void *function, int attribute, int value);
-extern int cuGetErrorString(int error, const char **text);
-extern int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                          void *stream, void **parameters, void **extra);
-";
+const DRIVER: &str = include_str!("source/driver.c");
 
-const APART: &str = "\
-/* Whether elements of an array have different places. Sorts both lists. */
-static int apart(int rank, int64_t *lengths, int64_t *strides)
-{
-    int64_t reach = 0;
-    for (int k = 0; k < rank; ++k) {
-        if (lengths[k] == 0) {
-            return 1;
-        }
-    }
-    for (int k = 0; k < rank; ++k) {
-        for (int j = k; j > 0 && strides[j - 1] > strides[j]; --j) {
-            const int64_t stride = strides[j], length = lengths[j];
-            strides[j] = strides[j - 1];
-            lengths[j] = lengths[j - 1];
-            strides[j - 1] = stride;
-            lengths[j - 1] = length;
-        }
-    }
-    for (int k = 0; k < rank; ++k) {
-        if (lengths[k] > 1 && strides[k] <= reach) {
-            return 0;
-        }
-        reach += (lengths[k] - 1) * strides[k];
-    }
-    return 1;
-}
+const APART: &str = concat!(include_str!("source/apart.c"), "\n");
 
-";
+const OVERLAP: &str = concat!(include_str!("source/overlap.c"), "\n");
 
-const OVERLAP: &str = "\
-static int overlap(uint64_t a, int64_t a_bytes, uint64_t b, int64_t b_bytes)
-{
-    return a_bytes > 0 && b_bytes > 0 && a < b + (uint64_t)b_bytes && b < a + (uint64_t)a_bytes;
-}
-
-";
-
-const LAUNCH: &str = "\
-/* Launches nothing if the grid is empty. */
-static int launch(void *function, const int64_t grid[3], unsigned block_x, unsigned block_y,
-                  unsigned block_z, unsigned shared, void *stream, void **parameters)
-{
-    if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1) {
-        return 0;
-    }
-    if (grid[0] > 2147483647 || grid[1] > 65535 || grid[2] > 65535) {
-        return 1; /* CUDA_ERROR_INVALID_VALUE */
-    }
-    return cuLaunchKernel(function, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], block_x,
-                          block_y, block_z, shared, stream, parameters, NULL);
-}
-
-";
+const LAUNCH: &str = concat!(include_str!("source/launch.c"), "\n");

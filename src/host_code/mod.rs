@@ -10,6 +10,7 @@
 //! | `formula`, `print` | integer formulas of scalar arguments, and their texts |
 //! | `fits` | which sizes an index type suffices for |
 //! | `plan` | what a host checks and does, in no language yet |
+//! | `names` | the names of arguments in the texts |
 //! | `c`, `python` | the texts |
 //! | `heading` | the comments before printed CUDA C |
 //!
@@ -21,6 +22,7 @@ mod c;
 mod fits;
 mod formula;
 mod heading;
+mod names;
 mod plan;
 mod print;
 mod python;
@@ -84,7 +86,8 @@ impl HostCode {
     }
 
     /// Writes `NAME.h`, `NAME.c`, `NAME.py`, `NAME.cubin` and `NAME.cu` into a folder, which is
-    /// created if necessary: all of them, or none. Returns the files with their lengths in bytes.
+    /// created if necessary: all of them, or none. The loader is called `NAME_kernel.py` if Python
+    /// could not import `NAME`, or found a module of its own no more, as for `copy`. Returns the files with their lengths in bytes.
     pub fn write_to(
         &self,
         folder: impl AsRef<Path>,
@@ -98,7 +101,10 @@ impl HostCode {
             ("py", self.python.as_bytes()),
             ("h", self.header.as_bytes()),
         ];
-        let names = files.map(|(ending, _)| format!("{}.{ending}", self.name));
+        let names = files.map(|(ending, _)| match ending {
+            "py" => format!("{}.py", names::module(&self.name)),
+            _ => format!("{}.{ending}", self.name),
+        });
         let files: Vec<(&str, &[u8])> =
             names.iter().zip(files).map(|(name, (_, bytes))| (name.as_str(), bytes)).collect();
         write_files(folder.as_ref(), &files)

@@ -9,6 +9,7 @@ use loopwright_runtime::alignment;
 
 use super::fits;
 use super::formula::{Bounds, Formula, Op};
+use super::names::Names;
 
 /// A host's part of a program.
 pub(super) struct Plan<'p> {
@@ -21,6 +22,10 @@ pub(super) struct Plan<'p> {
     pub arrays: Vec<Array>,
     /// The launches, and the loops around them, in order.
     pub host: Vec<Host>,
+    /// The names of arguments, scratch arrays and host variables in C.
+    pub in_c: Names,
+    /// The same in Python.
+    pub in_python: Names,
 }
 
 /// A condition and the sentence of its refusal.
@@ -209,7 +214,14 @@ impl<'p> Plan<'p> {
                 }
             }
         });
-        Ok(Plan { program, bounds, checks, arrays, host })
+        let mut variables = Vec::new();
+        Host::variables(&host, &mut variables);
+        let scalars = program.scalars().map(|scalar| &scalar.name);
+        let names: Vec<&Name> =
+            arrays.iter().map(|array| &array.name).chain(scalars).chain(variables).collect();
+        let in_c = super::c::names(program, names.iter().copied());
+        let in_python = super::python::names(names.into_iter());
+        Ok(Plan { program, bounds, checks, arrays, host, in_c, in_python })
     }
 
     /// The arrays that the caller passes.
@@ -260,6 +272,16 @@ impl Host {
                 }
             }
         })
+    }
+
+    /// Adds the variables of loops.
+    fn variables<'h>(body: &'h [Host], found: &mut Vec<&'h Name>) {
+        for stmt in body {
+            if let Host::For { var, body, .. } = stmt {
+                found.push(var);
+                Host::variables(body, found);
+            }
+        }
     }
 
     /// Calls `f` on the grid of each launch.

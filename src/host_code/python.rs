@@ -6,63 +6,27 @@ use loopwright_kernel_ir::{DType, Name};
 
 use super::c::aligned;
 use super::formula::{Formula, Op};
+use super::names::{KEYWORDS, Names, module};
 use super::plan::{Array, Condition, FARTHEST, Host, Passed, Plan, parameters};
 use super::print::{Printer, Style};
 
-/// Words that are not names in Python, and the text's own names.
-const OWN: &[&str] = &[
-    "False",
-    "None",
-    "True",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "class",
-    "cls",
-    "ctypes",
-    "def",
-    "del",
-    "elif",
-    "error",
-    "except",
-    "finally",
-    "from",
-    "global",
-    "import",
-    "in",
-    "int",
-    "is",
-    "lambda",
-    "len",
-    "library",
-    "max",
-    "min",
-    "nonlocal",
-    "not",
-    "or",
-    "pass",
-    "pathlib",
-    "raise",
-    "range",
-    "self",
-    "stream",
-    "tuple",
-    "with",
-    "workspace",
-    "yield",
-    "Module",
-    "check",
-    "workspace_bytes",
-];
+/// The text's own names, and those of Python that it uses.
+const OWN: &str = "Module ValueError abs check cls ctypes error int len library math max min operator pathlib \
+    range self stream tuple workspace workspace_bytes";
 
-/// An argument's name in the text.
-fn renamed(name: &Name) -> String {
-    match OWN.contains(&name.as_str()) || name.starts_with('_') {
-        true => format!("{}_", name.trim_start_matches('_')),
-        false => name.to_string(),
-    }
+/// The names of a program's arguments, scratch arrays and host variables in Python. Those with an
+/// underscore in front are the text's own.
+pub(super) fn names<'n>(names: impl Iterator<Item = &'n Name>) -> Names {
+    let is_own =
+        |name: &str| [OWN, KEYWORDS].iter().any(|list| list.split_ascii_whitespace().any(|own| own == name));
+    let without = |name: &str| {
+        let rest = name.strip_prefix('_')?.trim_start_matches('_');
+        Some(match rest.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("n{rest}_"),
+            false => format!("{rest}_"),
+        })
+    };
+    Names::new(names, &is_own, &without)
 }
 
 /// The type by which a scalar is passed.
@@ -83,7 +47,8 @@ fn scalar_type(dtype: DType) -> &'static str {
 
 impl Plan<'_> {
     fn python_formula(&self, formula: &Formula) -> String {
-        Printer { style: Style::Python, bounds: &self.bounds, rename: &renamed }.text(formula)
+        Printer { style: Style::Python, bounds: &self.bounds, rename: &|name| self.in_python.of(name) }
+            .text(formula)
     }
 
     fn python_tuple(&self, formulas: &[Formula]) -> String {
@@ -99,19 +64,44 @@ impl Plan<'_> {
         scalars.map(|(_, name, dtype)| (name, dtype)).collect()
     }
 
+    /// Sizes as integers of Python, which do not wrap.
+    fn python_integers(&self, depth: usize) -> String {
+        let (name, indent) = (&self.program.name, "    ".repeat(depth));
+        let line = |(scalar, _): &(&Name, DType)| {
+            let own = self.in_python.of(scalar);
+            format!("{indent}{own} = _integer(\"{name}: `{scalar}`\", {own})\n")
+        };
+        self.integer_names().iter().map(line).collect()
+    }
+
+    /// The other numbers as they are passed.
+    fn python_numbers(&self, text: &mut String) {
+        let name = &self.program.name;
+        for (_, scalar, dtype) in self.args().filter(|(array, _, t)| array.is_none() && !t.is_integer()) {
+            let own = self.in_python.of(scalar);
+            let _ = match dtype {
+                DType::Bool => {
+                    writeln!(text, "        {own} = _truth(\"{name}: `{scalar}`\", {own})")
+                }
+                _ => writeln!(text, "        {own} = _number(\"{name}: `{scalar}`\", {own}, \"{dtype}\")"),
+            };
+        }
+    }
+
     /// The loader of a binary that lies beside it.
     pub fn python(&self, binary: &str, facts: &[String]) -> String {
         let name = &self.program.name;
-        let sizes: Vec<String> = self.integer_names().iter().map(|(n, _)| renamed(n)).collect();
+        let sizes: Vec<String> = self.integer_names().iter().map(|(n, _)| self.in_python.of(n)).collect();
         let sizes = sizes.join(", ");
-        let arguments: Vec<String> = self.args().map(|(_, name, _)| renamed(name)).collect();
+        let arguments: Vec<String> = self.args().map(|(_, name, _)| self.in_python.of(name)).collect();
         let has_workspace = self.workspace().next().is_some();
         let mut text = format!(
             "\"\"\"Host code of `{name}`, made by loopwright {}. It needs the driver of CUDA alone.\n\n    \
-             module = {name}.Module()\n    module.launch({}{}, stream=0)\n\n\
+             module = {}.Module()\n    module.launch({}{}, stream=0)\n\n\
              Arrays are addresses on the device, or objects with `__cuda_array_interface__` or\n`data_ptr`, \
              such as those of CuPy and PyTorch.",
             env!("CARGO_PKG_VERSION"),
+            module(name),
             arguments.join(", "),
             if has_workspace { ", workspace=memory" } else { "" },
         );
@@ -122,17 +112,16 @@ impl Plan<'_> {
             }
             text.push('\n');
         }
-        text.push_str("\n\"\"\"\n\nimport ctypes\nimport pathlib\n\n\n");
+        text.push_str("\n\"\"\"\n\nimport ctypes\nimport math\nimport operator\nimport pathlib\n\n\n");
+        text.push_str(INTEGER);
         self.python_check(&sizes, &mut text);
         if has_workspace {
-            let sum = self
-                .workspace()
-                .fold(Formula::Int(0), |sum, array| Formula::binary(Op::Add, sum, aligned(&array.bytes)));
             let _ = write!(
                 text,
                 "def workspace_bytes({sizes}):\n    \"\"\"The bytes of scratch memory that a launch of these \
-                 sizes needs.\"\"\"\n    check({sizes})\n    return {}\n\n\n",
-                self.python_formula(&sum)
+                 sizes needs.\"\"\"\n{}    check({sizes})\n    return {}\n\n\n",
+                self.python_integers(1),
+                self.python_formula(&self.workspace_bytes())
             );
         }
         text.push_str(ARRAYS);
@@ -148,7 +137,8 @@ impl Plan<'_> {
         let _ = write!(
             text,
             "def check({sizes}):\n    \"\"\"Raises ValueError if a launch of these sizes would be \
-             refused.\"\"\"\n"
+             refused.\"\"\"\n{}",
+            self.python_integers(1)
         );
         for (scalar, dtype) in self.integer_names() {
             let Some((low, high)) = super::formula::range_of(dtype) else { continue };
@@ -156,12 +146,12 @@ impl Plan<'_> {
                 text,
                 "    if not {low} <= {0} <= {high}:\n        raise ValueError(f\"{name}: `{scalar}` is {{{0}}}, \
                  which is no {dtype}\")\n",
-                renamed(scalar)
+                self.in_python.of(scalar)
             );
         }
         for check in &self.checks {
             let condition = match &check.condition {
-                Condition::NotFar(name) => format!("abs({}) <= {FARTHEST}", renamed(name)),
+                Condition::NotFar(name) => format!("abs({}) <= {FARTHEST}", self.in_python.of(name)),
                 Condition::Exact(formula) => self.python_formula(formula),
                 Condition::Wide(all) => {
                     let all: Vec<String> = all.iter().map(|f| self.python_formula(f)).collect();
@@ -188,23 +178,27 @@ impl Plan<'_> {
         let own = if self.workspace().next().is_some() { ", workspace" } else { "" };
         let _ = write!(
             text,
-            "{MODULE_HEAD}    def __init__(self, binary=None):\n        path = \
+            "{MODULE}    def __init__(self, binary=None):\n        path = \
              pathlib.Path(__file__).with_name(\"{binary}\")\n        self._load(binary or \
              path.read_bytes(), [{}])\n\n    def launch(self, {arguments}{own}, stream=0):\n        \
-             \"\"\"Launches on a stream, given by its handle; 0 is the default stream.\"\"\"\n        \
-             check({sizes})\n",
-            kernels.join(", ")
+             \"\"\"Launches on a stream: its handle, or an object of PyTorch or CuPy. 0 is the default \
+             stream.\"\"\"\n{}        check({sizes})\n",
+            kernels.join(", "),
+            self.python_integers(2),
         );
+        self.python_numbers(text);
         for array in self.of_caller() {
             let Array { dtype, shape, strides, alignment, .. } = array;
             let _ = writeln!(
                 text,
-                "        {0} = _address(\"{name}: `{1}`\", {0}, \"{dtype}\", {2}, {3}, {4}, {alignment})",
-                renamed(&array.name),
+                "        {0} = _address(\"{name}: `{1}`\", {0}, \"{dtype}\", {2}, {3}, {4}, {alignment}, \
+                 {5})",
+                self.in_python.of(&array.name),
                 array.name,
                 dtype.bytes(),
                 self.python_tuple(shape),
                 self.python_tuple(strides),
+                if array.written { "True" } else { "False" },
             );
         }
         for (a, b) in self.pairs() {
@@ -212,8 +206,8 @@ impl Plan<'_> {
                 text,
                 "        if _overlap({0}, {2}, {1}, {3}):\n            raise ValueError(\"{name}: `{4}` \
                  and `{5}` overlap, and the kernel writes `{6}`\")\n",
-                renamed(&a.name),
-                renamed(&b.name),
+                self.in_python.of(&a.name),
+                self.in_python.of(&b.name),
                 self.python_formula(&a.bytes),
                 self.python_formula(&b.bytes),
                 a.name,
@@ -223,17 +217,32 @@ impl Plan<'_> {
         }
         let mut offset = Formula::Int(0);
         if self.workspace().next().is_some() {
-            let _ = writeln!(text, "        workspace = _pointer(\"{name}: the workspace\", workspace, 256)");
+            let bytes = self.python_formula(&self.workspace_bytes());
+            let _ = writeln!(
+                text,
+                "        workspace = _workspace(\"{name}: the workspace\", workspace, {bytes})"
+            );
+            for array in self.of_caller() {
+                let _ = write!(
+                    text,
+                    "        if _overlap(workspace, {bytes}, {}, {}):\n            raise ValueError(\"{name}: \
+                     the workspace and `{}` overlap\")\n",
+                    self.in_python.of(&array.name),
+                    self.python_formula(&array.bytes),
+                    array.name,
+                );
+            }
         }
         for array in self.workspace() {
             let _ = writeln!(
                 text,
                 "        {} = workspace + {}",
-                renamed(&array.name),
+                self.in_python.of(&array.name),
                 self.python_formula(&offset)
             );
             offset = Formula::binary(Op::Add, offset, aligned(&array.bytes));
         }
+        text.push_str("        stream = _stream(stream)\n");
         self.python_statements(&self.host, 2, text);
     }
 
@@ -245,7 +254,7 @@ impl Plan<'_> {
                     let _ = writeln!(
                         text,
                         "{indent}for {} in range({}, {}):",
-                        renamed(var),
+                        self.in_python.of(var),
                         self.python_formula(lower),
                         self.python_formula(upper)
                     );
@@ -257,12 +266,16 @@ impl Plan<'_> {
                         self.program.kernels[*kernel].block.values().map(u32::to_string).collect();
                     let values: Vec<String> = parameters(self.program, *kernel)
                         .map(|(name, how)| match how {
-                            Passed::Address => format!("ctypes.c_uint64({})", renamed(name)),
+                            Passed::Address => format!("ctypes.c_uint64({})", self.in_python.of(name)),
                             Passed::Scalar(dtype) => {
-                                format!("ctypes.{}({})", scalar_type(dtype), renamed(name))
+                                format!("ctypes.{}({})", scalar_type(dtype), self.in_python.of(name))
                             }
                             Passed::Host => {
-                                format!("ctypes.{}({})", scalar_type(self.program.index), renamed(name))
+                                format!(
+                                    "ctypes.{}({})",
+                                    scalar_type(self.program.index),
+                                    self.in_python.of(name)
+                                )
                             }
                         })
                         .collect();
@@ -281,111 +294,10 @@ impl Plan<'_> {
     }
 }
 
-const APART: &str = "\
-def _apart(lengths, strides):
-    reach = 0
-    for stride, length in sorted(zip(strides, lengths)):
-        if length > 1 and stride <= reach:
-            return 0 in lengths
-        reach += (length - 1) * stride
-    return True
+const INTEGER: &str = concat!(include_str!("loader/integer.py"), "\n\n");
 
+const APART: &str = concat!(include_str!("loader/apart.py"), "\n\n");
 
-";
+const ARRAYS: &str = concat!(include_str!("loader/arrays.py"), "\n\n");
 
-const ARRAYS: &str = "\
-def _pointer(what, array, alignment):
-    if not isinstance(array, int):
-        interface = getattr(array, \"__cuda_array_interface__\", None)
-        array = interface[\"data\"][0] if interface else array.data_ptr()
-    if array % alignment:
-        raise ValueError(f\"{what} does not begin at a multiple of {alignment} bytes\")
-    return array
-
-
-def _overlap(a, a_bytes, b, b_bytes):
-    return a_bytes > 0 and b_bytes > 0 and a < b + b_bytes and b < a + a_bytes
-
-
-# How the array interface calls a type; what it does not know is only held to its size.
-_TYPES = {
-    \"bool\": \"b1\", \"i8\": \"i1\", \"i16\": \"i2\", \"i32\": \"i4\", \"i64\": \"i8\", \"u8\": \"u1\", \"u16\": \"u2\",
-    \"u32\": \"u4\", \"u64\": \"u8\", \"f16\": \"f2\", \"f32\": \"f4\", \"f64\": \"f8\",
-}
-
-
-def _address(what, array, dtype, item, shape, strides, alignment):
-    if not isinstance(array, int):
-        if tuple(array.shape) != shape:
-            raise ValueError(f\"{what} has shape {tuple(array.shape)}, and the kernel expects {shape}\")
-        interface = getattr(array, \"__cuda_array_interface__\", None)
-        if interface:
-            given = interface[\"typestr\"][1:]
-            if given != _TYPES.get(dtype, given) or int(given[1:]) != item:
-                raise ValueError(f\"{what} has elements {given}, and the kernel expects {dtype}\")
-            steps = interface.get(\"strides\")
-            if steps is None:
-                steps, step = [], item
-                for length in reversed(shape):
-                    steps.insert(0, step)
-                    step *= length
-            steps = [step // item for step in steps]
-        else:
-            if array.element_size() != item:
-                raise ValueError(f\"{what} has elements of {array.element_size()} bytes, not {item}\")
-            steps = array.stride()
-        if 0 not in shape:
-            for length, given, step in zip(shape, steps, strides):
-                if length > 1 and given != step:
-                    raise ValueError(f\"{what} has strides {tuple(steps)}, and the kernel expects {strides}\")
-    return _pointer(what, array, alignment)
-
-
-";
-
-const MODULE_HEAD: &str = "\
-class Module:
-    \"\"\"The loaded binary, in the current context; if there is none, in that of the first device.\"\"\"
-
-    def _call(self, function, *arguments):
-        error = getattr(self._driver, function)(*arguments)
-        if error:
-            text = ctypes.c_char_p()
-            self._driver.cuGetErrorString(error, ctypes.byref(text))
-            raise RuntimeError(f\"{function}: {(text.value or b'unknown error').decode()}\")
-
-    def _load(self, binary, kernels):
-        self._driver = ctypes.CDLL(\"libcuda.so.1\")
-        self._call(\"cuInit\", 0)
-        context = ctypes.c_void_p()
-        self._call(\"cuCtxGetCurrent\", ctypes.byref(context))
-        if not context.value:
-            device = ctypes.c_int()
-            self._call(\"cuDeviceGet\", ctypes.byref(device), 0)
-            self._call(\"cuDevicePrimaryCtxRetain\", ctypes.byref(context), device)
-            self._call(\"cuCtxSetCurrent\", context)
-        self._module = ctypes.c_void_p()
-        self._call(\"cuModuleLoadData\", ctypes.byref(self._module), binary)
-        self._functions = []
-        for name, shared in kernels:
-            function = ctypes.c_void_p()
-            self._call(\"cuModuleGetFunction\", ctypes.byref(function), self._module, name)
-            if shared:  # MAX_DYNAMIC_SHARED_SIZE_BYTES
-                self._call(\"cuFuncSetAttribute\", function, 8, shared)
-            self._functions.append(function)
-
-    def _launch(self, kernel, grid, block, shared, stream, values):
-        if min(grid) < 1:
-            return
-        addresses = [ctypes.cast(ctypes.byref(value), ctypes.c_void_p) for value in values]
-        parameters = (ctypes.c_void_p * max(len(values), 1))(*addresses)
-        sizes = [ctypes.c_uint(size) for size in (*grid, *block, shared)]
-        self._call(
-            \"cuLaunchKernel\", self._functions[kernel], *sizes, ctypes.c_void_p(stream), parameters, None
-        )
-
-    def unload(self):
-        \"\"\"Unloads the binary when all launches have ended.\"\"\"
-        self._call(\"cuModuleUnload\", self._module)
-
-";
+const MODULE: &str = concat!(include_str!("loader/module.py"), "\n");

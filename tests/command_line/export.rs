@@ -93,7 +93,7 @@ fn export_lists_what_another_host_launches() {
     assert!(binary.starts_with(b"\x7fELF"));
 }
 
-/// Without sizes, they are arguments of host code, of which `tests/host_code.rs` runs the
+/// Without sizes, they are arguments of host code, of which `tests/host_code` runs the
 /// functions.
 #[test]
 fn export_without_sizes_writes_host_code() {

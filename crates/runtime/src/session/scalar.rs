@@ -71,7 +71,7 @@ impl ScalarValue {
     }
 
     /// As a number of the declared type. Integers have to fit, and floating-point types take
-    /// everything but truth values.
+    /// everything but truth values and what would become infinite.
     pub(super) fn to_number(self, name: &Name, dtype: DType) -> Result<Number, Diagnostic> {
         let integer = match self.0 {
             Value::Integer(v) => Some(v),
@@ -90,8 +90,8 @@ impl ScalarValue {
         match (self.0, dtype) {
             (Value::Number(v @ Number::Bool(_)), DType::Bool) => Ok(v),
             (Value::Number(Number::Bool(_)), _) | (_, DType::Bool) => Err(wrong()),
-            (Value::Integer(v), t) if t.is_float() => Ok(Number::F64(v as f64).cast(t)),
-            (Value::Number(v), t) if t.is_float() => Ok(v.cast(t)),
+            (Value::Integer(v), t) if t.is_float() => rounded(name, Number::F64(v as f64), t),
+            (Value::Number(v), t) if t.is_float() => rounded(name, v, t),
             _ => {
                 let value = integer.ok_or_else(wrong)?;
                 let number = Number::from_bits(dtype, value as u64);
@@ -106,6 +106,17 @@ impl ScalarValue {
             }
         }
     }
+}
+
+/// A number of a floating-point type. Infinite is only what was infinite before.
+fn rounded(name: &Name, value: Number, dtype: DType) -> Result<Number, Diagnostic> {
+    let number = value.cast(dtype);
+    if number.as_f64().is_infinite() && !value.as_f64().is_infinite() {
+        let message = format!("`{name}` is {dtype}, which cannot represent {:?}", value.as_f64());
+        let help = format!("declare `{name}` with a wider type, or pass `inf` if that is meant");
+        return Err(Diagnostic::new("scalar-range", message).help(help));
+    }
+    Ok(number)
 }
 
 #[cfg(test)]
@@ -143,6 +154,14 @@ mod tests {
             assert_eq!(number(value.into(), dtype), Err("scalar-range".into()), "{value} as {dtype}");
         }
         assert_eq!(number(0.5.into(), DType::I32), Err("scalar-type".into()));
+        // A finite number stays finite; `inf` is meant.
+        for (value, dtype) in [(1e39, DType::F32), (-65520.0, DType::F16), (3.4e38, DType::BF16)] {
+            assert_eq!(number(value.into(), dtype), Err("scalar-range".into()), "{value} as {dtype}");
+        }
+        assert_eq!(number(100_000.into(), DType::F16), Err("scalar-range".into()));
+        assert_eq!(number(65519.0.into(), DType::F16), is(Number::F16(f16::MAX)));
+        assert_eq!(number(f64::INFINITY.into(), DType::F32), is(Number::F32(f32::INFINITY)));
+        assert_eq!(number(1e39.into(), DType::E5M2).map(Number::as_f64), Ok(57344.0));
         // Host lengths, whose type is irrelevant.
         assert_eq!(number(255usize.into(), DType::U8), is(Number::U8(255)));
         assert_eq!(number(256usize.into(), DType::U8), Err("scalar-range".into()));

@@ -14,6 +14,9 @@ use loopwright::prelude::*;
 use loopwright::program::Param;
 use loopwright_text_check::Checker;
 
+mod names;
+mod python;
+
 /// A folder with the stand-in, the host code of a kernel, and the kernel itself.
 struct Exported {
     folder: tempfile::TempDir,
@@ -292,6 +295,12 @@ fn scratch_memory_is_the_callers() {
         let error = launch(loaded.module(), std::ptr::null_mut(), workspace + 128, at, out, 5, 40000);
         let refusal = "segmented_sum: the workspace does not begin at a multiple of 256 bytes";
         assert_eq!(loaded.message(error), refusal);
+        // Scratch memory in the middle of an array, and at its end.
+        for (workspace, array) in [(at, "x"), (at + 512, "x"), (out, "out")] {
+            let error = launch(loaded.module(), std::ptr::null_mut(), workspace, at, out, 5, 40000);
+            let refusal = format!("segmented_sum: the workspace and `{array}` overlap");
+            assert_eq!(loaded.message(error), refusal);
+        }
     }
 }
 
@@ -347,7 +356,7 @@ fn the_books_program_in_c_uses_the_header() {
     let Some(of) = Exported::new(kernel) else { return };
     of.build();
     // The kernels become known when the program begins.
-    std::fs::write(of.path("cuda.h"), include_str!("common/cuda.h")).unwrap();
+    std::fs::write(of.path("cuda.h"), include_str!("../common/cuda.h")).unwrap();
     std::fs::write(
         of.path("known.c"),
         "extern void make_known(void);\n\
@@ -365,120 +374,6 @@ fn the_books_program_in_c_uses_the_header() {
     let text = "#include \"blur.h\"\nint main() { return blur_check(3); }\n";
     std::fs::write(of.path("header.cpp"), text).unwrap();
     of.cc(&["-fsyntax-only", "-Wall", "-Werror", "-x", "c++", "header.cpp"]);
-}
-
-/// The loader in Python does the same.
-#[test]
-fn python_launches_for_any_sizes() {
-    let Some(of) = Exported::new(example("segmented_sum", "segmented_sum/grid_per_segment")) else { return };
-    of.build();
-    let script = r#"
-import ctypes
-driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
-ctypes.CDLL("./libkernels.so").make_known()
-driver.cuCtxSetCurrent(ctypes.c_void_p(0x1001))
-import segmented_sum
-
-class Array:
-    def __init__(self, values, shape):
-        self.at = ctypes.c_uint64()
-        assert driver.cuMemAlloc_v2(ctypes.byref(self.at), ctypes.c_size_t(4 * len(values))) == 0
-        self.values = (ctypes.c_float * len(values)).from_address(self.at.value)
-        self.values[:] = values
-        self.shape = shape
-        self.__cuda_array_interface__ = {
-            "data": (self.at.value, False), "shape": shape, "typestr": "<f4", "version": 3,
-        }
-
-module = segmented_sum.Module()
-x = Array([float(k % 5) for k in range(3 * 20000)], (3, 20000))
-out = Array([0.0] * 3, (3,))
-workspace = Array([0.0] * (segmented_sum.workspace_bytes(3, 20000) // 4), None)
-module.launch(x, out, 3, 20000, workspace.at.value)
-driver.cuCtxSynchronize()
-print(list(out.values))
-
-def refused(*arguments):
-    try:
-        module.launch(*arguments)
-    except ValueError as error:
-        print(error)
-    else:
-        print("accepted")
-
-refused(x, out, 3, 20001, workspace)
-refused(x, out, -3, 20000, workspace)
-refused(x, out, 3, 1 << 40, workspace)
-refused(x, out, 1 << 20, 1 << 20, workspace)
-refused(x, x.at.value, 3, 20000, workspace.at.value)
-module.unload()
-"#;
-    let Some(output) = of.python(script) else { return };
-    let text = String::from_utf8_lossy(&output.stdout);
-    // 4000 times 0 + 1 + 2 + 3 + 4.
-    assert_eq!(
-        text,
-        "[40000.0, 40000.0, 40000.0]\n\
-         segmented_sum: `x` has shape (3, 20000), and the kernel expects (3, 20001)\n\
-         segmented_sum: the assumption `0 <= nseg` does not hold\n\
-         segmented_sum: `len` is 1099511627776, which is no i32\n\
-         segmented_sum: the sizes are too large: 32-bit indices do not suffice\n\
-         segmented_sum: `x` and `out` overlap, and the kernel writes `out`\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// The program in Python of the book's page, with the few names of PyTorch that it uses.
-#[test]
-fn the_books_program_in_python_uses_the_loader() {
-    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/first");
-    let read = |name: &str| std::fs::read_to_string(book.join(name)).unwrap();
-    let kernel = LoopKernel::parse(&read("launch.in/blur.lw")).unwrap();
-    let kernel = Pipeline::parse(&read("launch.in/blocks.pipe")).unwrap().apply(&kernel).unwrap();
-    let Some(of) = Exported::new(kernel) else { return };
-    of.build();
-    let torch = r#"
-import ctypes
-driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
-ctypes.CDLL("./libkernels.so").make_known()
-driver.cuCtxSetCurrent(ctypes.c_void_p(0x1001))
-
-class Tensor:
-    def __init__(self, length, device):
-        assert device == "cuda"
-        at = ctypes.c_uint64()
-        assert driver.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(4 * length)) == 0
-        self.values = (ctypes.c_float * length).from_address(at.value)
-        self.shape = (length,)
-        self.__cuda_array_interface__ = {
-            "data": (at.value, False), "shape": (length,), "typestr": "<f4", "version": 3,
-        }
-
-empty = Tensor
-
-def rand(length, device):
-    made = Tensor(length, device)
-    made.values[:] = [float(k * k % 7) for k in range(length)]
-    return made
-
-class cuda:
-    class current_stream:
-        cuda_stream = 0
-"#;
-    std::fs::write(of.path("torch.py"), torch).unwrap();
-    let page = read("launch.md");
-    let program = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let shown = "torch.driver.cuCtxSynchronize()\nprint(*y.values)\n";
-    let Some(output) = of.python(&format!("{program}{shown}")) else { return };
-    let text = String::from_utf8_lossy(&output.stdout);
-    let means: Vec<f32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    assert_eq!(means.len(), 1000, "{}", String::from_utf8_lossy(&output.stderr));
-    let x = |k: usize| (k * k % 7) as f32;
-    for (k, mean) in means.iter().enumerate() {
-        let expected = 0.25 * x(k) + 0.5 * x(k + 1) + 0.25 * x(k + 2);
-        assert!((mean - expected).abs() < 1e-5, "{k}: {mean}, {expected}");
-    }
 }
 
 /// What has to be decided for the sizes of each launch is refused.
